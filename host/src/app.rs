@@ -1,0 +1,142 @@
+//! The only wiring: everything that one process serves with, made from its settings.
+//!
+//! Knows every room and decides nothing in any of them.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use http::HeaderValue;
+use tokio::sync::Semaphore;
+use tokio_util::sync::CancellationToken;
+use url::Url;
+
+use crate::config::Config;
+use crate::metering::Windows;
+use crate::operator::token::{self, Token};
+use crate::registry::engine::{EngineError, Runtime};
+use crate::registry::manifest::{Manifest, ManifestError};
+use crate::registry::{Registry, RegistryError};
+use crate::stores::{Store, StoreError};
+
+/// How often idle instances are looked at.
+const SWEEP: Duration = Duration::from_secs(5);
+
+/// A process that cannot start: one line that names what and why.
+#[derive(Debug, thiserror::Error)]
+#[error(transparent)]
+pub struct StartError(StartFault);
+
+/// What keeps a process from starting.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum StartFault {
+    #[error(transparent)]
+    Manifest(#[from] ManifestError),
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    #[error(transparent)]
+    Engine(#[from] EngineError),
+    #[error(transparent)]
+    Registry(#[from] RegistryError),
+    #[error("cannot keep the operator's token in {path}: {source}")]
+    Token { path: PathBuf, source: std::io::Error },
+}
+
+impl<E: Into<StartFault>> From<E> for StartError {
+    fn from(fault: E) -> Self {
+        Self(fault.into())
+    }
+}
+
+/// One process's wiring.
+pub struct App {
+    pub(crate) config: Config,
+    pub(crate) base_path: String,
+    pub(crate) manifest: Manifest,
+    pub(crate) store: Arc<Store>,
+    pub(crate) owner_secret: [u8; 32],
+    pub(crate) operator_token: Token,
+    pub(crate) registry: Registry,
+    pub(crate) windows: Windows,
+    pub(crate) in_flight: Semaphore,
+    pub(crate) mcp_origins: Origins,
+    /// Cancelled when the process stops.
+    pub(crate) stop: CancellationToken,
+}
+
+impl App {
+    /// Opens the store, then loads every plugin. `base_url` is where clients reach the public listener.
+    ///
+    /// # Errors
+    /// The first thing that cannot be used, by name.
+    pub async fn open(config: Config, store: OpenStore, base_url: &str) -> Result<Self, StartError> {
+        let manifest = Manifest::read(&config.manifest)?;
+        let OpenStore { store } = store;
+        let token_path = config.data.join(token::FILE);
+        let operator_token =
+            Token::keep(&token_path).map_err(|source| StartFault::Token { path: token_path, source })?;
+        let runtime = Arc::new(Runtime::start(&config.data, config.instances_max)?);
+        let registry = Registry::load(runtime, &manifest, config.instances_max, base_url).await?;
+        let base = Url::parse(base_url).ok();
+        let path = base.as_ref().map_or("", |base| base.path()).trim_end_matches('/').to_owned();
+        Ok(Self {
+            owner_secret: store.owner_secret()?,
+            base_path: path,
+            mcp_origins: Origins::new(base.as_ref(), config.mcp_origins.clone()),
+            in_flight: Semaphore::new(config.in_flight_max),
+            windows: Windows::default(),
+            stop: CancellationToken::new(),
+            manifest,
+            store,
+            operator_token,
+            registry,
+            config,
+        })
+    }
+
+    /// Sweeps until the process stops.
+    pub(crate) async fn keep_house(self: Arc<Self>) {
+        let mut ticks = tokio::time::interval(SWEEP);
+        loop {
+            tokio::select! {
+                () = self.stop.cancelled() => return,
+                _ = ticks.tick() => self.registry.sweep(Instant::now()),
+            }
+        }
+    }
+}
+
+/// A store that was opened, before anything slow is done: a second process on the same data fails at once.
+pub struct OpenStore {
+    pub(crate) store: Arc<Store>,
+}
+
+impl OpenStore {
+    /// Opens or creates the store in a data folder.
+    ///
+    /// # Errors
+    /// Another process has it, or the folder cannot be used.
+    pub fn open(folder: &Path) -> Result<Self, StartError> {
+        Ok(Self { store: Arc::new(Store::open(folder)?) })
+    }
+}
+
+/// The origins that browsers may call `/mcp` from: our own base URL's, loopback names with its port, and the configured.
+pub(crate) struct Origins(Vec<String>);
+
+impl Origins {
+    fn new(base: Option<&Url>, mut configured: Vec<String>) -> Self {
+        if let Some(base) = base {
+            configured.push(base.origin().ascii_serialization());
+            let loopback = base.host_str().is_some_and(|host| matches!(host, "127.0.0.1" | "localhost" | "[::1]"));
+            if let Some(port) = base.port_or_known_default().filter(|_| loopback) {
+                configured.extend(["127.0.0.1", "localhost", "[::1]"].map(|host| format!("http://{host}:{port}")));
+            }
+        }
+        Self(configured)
+    }
+
+    pub(crate) fn allows(&self, origin: &HeaderValue) -> bool {
+        self.0.iter().any(|allowed| origin == allowed.as_str())
+    }
+}

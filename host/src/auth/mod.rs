@@ -1,0 +1,141 @@
+//! Who calls, and whether it may.
+//!
+//! Reads credentials from headers, finds whose they are, and compares scopes. Must not know what an operation does or what
+//! a refusal looks like on either face.
+
+pub(crate) mod api_key;
+
+use std::time::SystemTime;
+
+use http::HeaderMap;
+use http::header::AUTHORIZATION;
+
+use self::api_key::{ApiKey, KeyRecord};
+use crate::error::{Challenge, Code, Refusal};
+use crate::operation::Scope;
+use crate::stores::{Store, StoreError};
+
+/// The header that carries an API key beside `Authorization: Bearer`.
+const API_KEY_HEADER: &str = "x-service-api-key";
+/// No credential is longer.
+const CREDENTIAL_BYTES_MAX: usize = 8192;
+
+/// What a request's headers present.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Presented {
+    Nothing,
+    /// One credential (perhaps in both headers).
+    One(String),
+    /// Two different credentials, or one that no header may hold.
+    Unusable,
+}
+
+impl Presented {
+    /// Reads both header forms.
+    pub(crate) fn read(headers: &HeaderMap) -> Self {
+        let mut found: Option<String> = None;
+        let keys = headers.get_all(API_KEY_HEADER).iter().map(|value| value.to_str().ok());
+        let bearers = headers.get_all(AUTHORIZATION).iter().map(|value| value.to_str().ok().and_then(bearer));
+        for credential in keys.chain(bearers) {
+            let usable =
+                credential.map(str::trim).filter(|text| !text.is_empty() && text.len() <= CREDENTIAL_BYTES_MAX);
+            match (usable, &found) {
+                (None, _) => return Self::Unusable,
+                (Some(text), Some(other)) if text != other => return Self::Unusable,
+                (Some(text), _) => found = Some(text.to_owned()),
+            }
+        }
+        found.map_or(Self::Nothing, Self::One)
+    }
+
+    pub(crate) fn is_presented(&self) -> bool {
+        *self != Self::Nothing
+    }
+}
+
+fn bearer(value: &str) -> Option<&str> {
+    let (scheme, credential) = value.split_once(' ')?;
+    scheme.eq_ignore_ascii_case("bearer").then_some(credential)
+}
+
+/// A caller whose credential is good.
+#[derive(Debug)]
+pub(crate) struct Caller {
+    key: KeyRecord,
+}
+
+/// Why a caller is turned away.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum AuthError {
+    #[error("no credential: send an API key as `Authorization: Bearer` or in `x-service-api-key`")]
+    Missing,
+    #[error("the credential is not valid")]
+    Invalid,
+    #[error("the credential was revoked")]
+    Revoked,
+    #[error("the credential has expired")]
+    Expired,
+    #[error("the credential does not carry the scope {0}")]
+    Scope(Scope),
+    #[error("the store of credentials failed")]
+    Store(#[source] StoreError),
+}
+
+/// Finds whose credential it is (spec, "Authentication" 4: unknown is 401; revoked or expired is 403).
+pub(crate) fn identify(store: &Store, presented: &Presented, now: SystemTime) -> Result<Caller, AuthError> {
+    let credential = match presented {
+        Presented::Nothing => return Err(AuthError::Missing),
+        Presented::Unusable => return Err(AuthError::Invalid),
+        Presented::One(credential) => credential,
+    };
+    // The checksum sorts out what was mistyped or made up before the store is asked.
+    let key = ApiKey::parse(credential).ok_or(AuthError::Invalid)?;
+    let record = store.key(&key.digest()).map_err(AuthError::Store)?.ok_or(AuthError::Invalid)?;
+    if record.revoked_at.is_some() {
+        return Err(AuthError::Revoked);
+    }
+    if record.has_expired(now) {
+        return Err(AuthError::Expired);
+    }
+    Ok(Caller { key: record })
+}
+
+impl Caller {
+    /// Whether the credential carries the scope.
+    pub(crate) fn authorize(&self, scope: &Scope) -> Result<(), AuthError> {
+        match self.key.scopes.iter().any(|held| held == scope.as_str() || held == api_key::ALL_SCOPES) {
+            true => Ok(()),
+            false => Err(AuthError::Scope(scope.clone())),
+        }
+    }
+
+    /// Whose limits and jobs these are: the key's id.
+    pub(crate) fn owner(&self) -> &str {
+        &self.key.id
+    }
+
+    /// Calls a minute that the key allows; `None` is no limit.
+    pub(crate) fn per_minute(&self) -> Option<u32> {
+        self.key.per_minute
+    }
+}
+
+impl AuthError {
+    /// As a client reads it.
+    pub(crate) fn refusal(self, challenge: Challenge) -> Refusal {
+        let code = match &self {
+            AuthError::Missing | AuthError::Invalid => Code::Unauthorized,
+            AuthError::Revoked | AuthError::Expired | AuthError::Scope(_) => Code::Forbidden,
+            AuthError::Store(source) => {
+                let mut refusal = Refusal::new(Code::ServiceUnavailable, "Credentials cannot be checked at the moment");
+                refusal.cause = Some(source.to_string());
+                return refusal.retry_after(1);
+            }
+        };
+        let mut message = self.to_string();
+        message[..1].make_ascii_uppercase();
+        let mut refusal = Refusal::new(code, message);
+        refusal.challenge = Some(challenge);
+        refusal
+    }
+}

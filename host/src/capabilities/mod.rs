@@ -1,0 +1,89 @@
+//! What a plugin can be lent, one file per WIT interface of the same name, and the base set that every guest may import.
+//!
+//! A capability is a row of [`ALL`]: the interface, the grant atom that lends it, and how it is linked. A new kind of access
+//! to the world is a new file and a new row. Nothing here decides who is granted what; `registry` does, from the manifest.
+
+mod config;
+mod logging;
+mod state;
+
+use wasmtime::component::{HasSelf, Linker};
+
+pub(crate) use logging::LogScope;
+pub(crate) use state::{Lent, State};
+
+/// The host's side of `wit/`.
+pub(crate) mod bindings {
+    wasmtime::component::bindgen!({
+        path: ["../wit/config", "../wit/logging", "../wit/plugin"],
+        world: "switchbay:plugin/feature-plugin",
+        imports: { default: trappable },
+        exports: { default: async },
+    });
+}
+
+/// An interface that an operator can grant.
+pub(crate) struct Capability {
+    /// The interface as a component imports it.
+    pub(crate) interface: &'static str,
+    /// What grants it in the manifest.
+    pub(crate) atom: &'static str,
+    link: fn(&mut Linker<State>) -> wasmtime::Result<()>,
+}
+
+/// All of them.
+pub(crate) const ALL: [Capability; 2] = [
+    Capability {
+        interface: "wasi:config/store@0.2.0-rc.1",
+        atom: "config",
+        link: |linker| bindings::wasi::config::store::add_to_linker::<_, HasSelf<State>>(linker, |state| state),
+    },
+    Capability {
+        interface: "wasi:logging/logging@0.1.0-draft",
+        atom: "logging",
+        link: |linker| bindings::wasi::logging::logging::add_to_linker::<_, HasSelf<State>>(linker, |state| state),
+    },
+];
+
+/// What any guest may import: the standard libraries of common languages do. Files and sockets among them are empty: no
+/// folder is preopened and every socket operation is denied. The contract's own types have no functions.
+const BASE: [&str; 7] = [
+    "wasi:cli/",
+    "wasi:clocks/",
+    "wasi:filesystem/",
+    "wasi:io/",
+    "wasi:random/",
+    "wasi:sockets/",
+    "switchbay:plugin/types@",
+];
+
+/// How an import stands to what is granted.
+pub(crate) enum Standing {
+    Base,
+    Granted(&'static Capability),
+    NotGranted(&'static Capability),
+    Unknown,
+}
+
+/// Judges one import of a component against the granted atoms.
+pub(crate) fn standing(import: &str, grants: &[String]) -> Standing {
+    if BASE.iter().any(|prefix| import.starts_with(prefix)) {
+        return Standing::Base;
+    }
+    match ALL.iter().find(|capability| capability.interface == import) {
+        Some(capability) if grants.iter().any(|grant| grant == capability.atom) => Standing::Granted(capability),
+        Some(capability) => Standing::NotGranted(capability),
+        None => Standing::Unknown,
+    }
+}
+
+/// Links the base set.
+pub(crate) fn link_base(linker: &mut Linker<State>) -> wasmtime::Result<()> {
+    wasmtime_wasi::p2::add_to_linker_async(linker)
+}
+
+impl Capability {
+    pub(crate) fn link(&self, linker: &mut Linker<State>) -> wasmtime::Result<()> {
+        (self.link)(linker)
+    }
+}

@@ -1,0 +1,115 @@
+//! What one instance carries on the host's side: its WASI context, what it was lent, and what it may still use.
+//!
+//! A warm instance keeps its state between calls; [`State::begin`] resets what belongs to one call.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use wasmtime::ResourceLimiter;
+use wasmtime::component::ResourceTable;
+use wasmtime_wasi::p2::pipe::MemoryOutputPipe;
+use wasmtime_wasi::{WasiCtx, WasiCtxView, WasiView};
+
+use super::LogScope;
+
+/// Bytes of standard error that are kept, for the text of a panic.
+const STDERR_BYTES_MAX: usize = 4096;
+/// Resources (pollables, streams, errors) that a guest may hold at once.
+const RESOURCES_MAX: usize = 1024;
+/// Random bytes that one call of the interface may ask for.
+const RANDOM_BYTES_MAX: u64 = 64 * 1024;
+
+/// What a plugin was lent, the same for all its instances of one revision.
+#[derive(Default)]
+pub(crate) struct Lent {
+    /// The settings of `wasi:config/store`.
+    pub(crate) config: BTreeMap<String, String>,
+}
+
+/// The store's data.
+pub(crate) struct State {
+    pub(super) lent: Arc<Lent>,
+    pub(super) log: LogScope,
+    wasi: WasiCtx,
+    table: ResourceTable,
+    stderr: MemoryOutputPipe,
+    memory: MemoryLimit,
+}
+
+impl State {
+    /// A state for one instance, with a limit on its linear memory in bytes.
+    pub(crate) fn new(lent: Arc<Lent>, log: LogScope, memory_bytes_max: usize) -> Self {
+        let stderr = MemoryOutputPipe::new(STDERR_BYTES_MAX);
+        let wasi = WasiCtx::builder()
+            .stderr(stderr.clone())
+            .allow_tcp(false)
+            .allow_udp(false)
+            .allow_ip_name_lookup(false)
+            .max_random_size(RANDOM_BYTES_MAX)
+            .build();
+        let mut table = ResourceTable::new();
+        table.set_max_capacity(RESOURCES_MAX);
+        Self { lent, log, wasi, table, stderr, memory: MemoryLimit { bytes_max: memory_bytes_max, denied: false } }
+    }
+
+    /// Readies the state for another call.
+    pub(crate) fn begin(&mut self, log: LogScope) {
+        self.log = log;
+    }
+
+    /// Whether the guest was denied memory since it was made.
+    pub(crate) fn memory_was_denied(&self) -> bool {
+        self.memory.denied
+    }
+
+    /// What the guest wrote to standard error, for the log.
+    pub(crate) fn stderr(&self) -> String {
+        String::from_utf8_lossy(&self.stderr.contents()).trim().to_owned()
+    }
+
+    /// The limiter for [`wasmtime::Store::limiter`].
+    pub(crate) fn limiter(&mut self) -> &mut dyn ResourceLimiter {
+        &mut self.memory
+    }
+}
+
+impl WasiView for State {
+    fn ctx(&mut self) -> WasiCtxView<'_> {
+        WasiCtxView { ctx: &mut self.wasi, table: &mut self.table }
+    }
+}
+
+/// Bounds what an instance may grow to, and remembers a denial so that the trap which follows is told by its name.
+struct MemoryLimit {
+    bytes_max: usize,
+    denied: bool,
+}
+
+/// Elements of one table. A Rust guest has a few hundred.
+const TABLE_ELEMENTS_MAX: usize = 20_000;
+/// Core instances, tables and memories that one component instance may be made of.
+const PARTS_MAX: usize = 64;
+
+impl ResourceLimiter for MemoryLimit {
+    fn memory_growing(&mut self, _current: usize, desired: usize, _maximum: Option<usize>) -> wasmtime::Result<bool> {
+        self.denied |= desired > self.bytes_max;
+        Ok(desired <= self.bytes_max)
+    }
+
+    fn table_growing(&mut self, _current: usize, desired: usize, _maximum: Option<usize>) -> wasmtime::Result<bool> {
+        Ok(desired <= TABLE_ELEMENTS_MAX)
+    }
+
+    fn instances(&self) -> usize {
+        PARTS_MAX
+    }
+
+    fn tables(&self) -> usize {
+        PARTS_MAX
+    }
+
+    /// One: the limit on bytes is for each memory, so a second memory would double it.
+    fn memories(&self) -> usize {
+        1
+    }
+}

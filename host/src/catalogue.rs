@@ -1,0 +1,140 @@
+//! What is served at one moment: all revisions, their routes and tools, and the documents that publish them.
+//!
+//! Built once a change and swapped as a whole, so that a route, its schema and its place in every document always come from
+//! the same set of revisions. No work that could be done here is left to a request.
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
+
+use http::Method;
+
+use crate::http::router::{RouteTable, RouteTableError};
+use crate::operation::{Operation, RestFace, ToolFace};
+use crate::published::Published;
+use crate::registry::revision::Revision;
+
+/// Two plugins that cannot be served together.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum CollisionError {
+    #[error("plugins `{first}` and `{second}` both serve {method} {path}")]
+    Route { first: String, second: String, method: Method, path: String },
+    #[error("plugin `{plugin}`: its path {path} collides with another path: {source}")]
+    Path { plugin: String, path: String, source: RouteTableError },
+    #[error("plugins `{first}` and `{second}` both have the tool `{tool}`")]
+    Tool { first: String, second: String, tool: String },
+}
+
+/// An operation together with the revision that runs it.
+#[derive(Clone)]
+pub(crate) struct Bound {
+    pub(crate) revision: Arc<Revision>,
+    pub(crate) operation: Arc<Operation>,
+}
+
+impl Bound {
+    pub(crate) fn rest(&self) -> Option<&RestFace> {
+        self.operation.rest.as_ref()
+    }
+
+    pub(crate) fn tool(&self) -> Option<&ToolFace> {
+        self.operation.tool.as_ref()
+    }
+}
+
+/// The immutable snapshot.
+pub(crate) struct Catalogue {
+    base_url: String,
+    revisions: Vec<Arc<Revision>>,
+    routes: RouteTable,
+    tools: HashMap<String, Bound>,
+    published: Published,
+}
+
+impl Catalogue {
+    /// A catalogue without plugins.
+    pub(crate) fn empty(base_url: &str) -> Self {
+        Self {
+            base_url: base_url.to_owned(),
+            revisions: Vec::new(),
+            routes: RouteTable::default(),
+            tools: HashMap::new(),
+            published: Published::new(&[], base_url),
+        }
+    }
+
+    /// Puts revisions together, or says which two collide.
+    pub(crate) fn new(revisions: Vec<Arc<Revision>>, base_url: &str) -> Result<Self, CollisionError> {
+        let bound: Vec<Bound> = revisions
+            .iter()
+            .flat_map(|revision| {
+                let bind = |operation: &Arc<Operation>| Bound {
+                    revision: Arc::clone(revision),
+                    operation: Arc::clone(operation),
+                };
+                revision.operations.iter().map(bind)
+            })
+            .collect();
+        let routes = routes(&bound)?;
+        let tools = tools(&bound)?;
+        let published = Published::new(&bound, base_url);
+        Ok(Self { base_url: base_url.to_owned(), revisions, routes, tools, published })
+    }
+
+    pub(crate) fn base_url(&self) -> &str {
+        &self.base_url
+    }
+
+    pub(crate) fn revisions(&self) -> &[Arc<Revision>] {
+        &self.revisions
+    }
+
+    pub(crate) fn routes(&self) -> &RouteTable {
+        &self.routes
+    }
+
+    pub(crate) fn tool(&self, name: &str) -> Option<&Bound> {
+        self.tools.get(name)
+    }
+
+    pub(crate) fn published(&self) -> &Published {
+        &self.published
+    }
+}
+
+fn routes(bound: &[Bound]) -> Result<RouteTable, CollisionError> {
+    let mut paths: BTreeMap<&str, Vec<(Method, Bound)>> = BTreeMap::new();
+    for one in bound {
+        let Some(rest) = one.rest() else { continue };
+        let methods = paths.entry(rest.path.as_str()).or_default();
+        if let Some((_, other)) = methods.iter().find(|(method, _)| *method == rest.method) {
+            return Err(CollisionError::Route {
+                first: other.revision.plugin.to_string(),
+                second: one.revision.plugin.to_string(),
+                method: rest.method.clone(),
+                path: rest.path.clone(),
+            });
+        }
+        methods.push((rest.method.clone(), one.clone()));
+    }
+    let mut table = RouteTable::default();
+    for (path, methods) in paths {
+        let plugin = methods[0].1.revision.plugin.to_string();
+        table.insert(path, methods).map_err(|source| CollisionError::Path { plugin, path: path.to_owned(), source })?;
+    }
+    Ok(table)
+}
+
+fn tools(bound: &[Bound]) -> Result<HashMap<String, Bound>, CollisionError> {
+    let mut tools: HashMap<String, Bound> = HashMap::new();
+    for one in bound {
+        let Some(tool) = one.tool() else { continue };
+        if let Some(other) = tools.insert(tool.name.clone(), one.clone()) {
+            return Err(CollisionError::Tool {
+                first: other.revision.plugin.to_string(),
+                second: one.revision.plugin.to_string(),
+                tool: tool.name.clone(),
+            });
+        }
+    }
+    Ok(tools)
+}

@@ -1,0 +1,154 @@
+//! `switchbay dev` and `switchbay build`: components from crate folders, a working key, and plugins that follow their source.
+#![expect(clippy::print_stdout, reason = "what these commands are for is printed")]
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::SystemTime;
+
+use clap::Args;
+
+use super::Failure;
+use super::start::{self, Opened};
+use crate::app::App;
+use crate::auth::api_key::{ALL_SCOPES, ApiKey};
+use crate::auth::{self, Presented};
+use crate::config::Flags;
+use crate::operator::keys::{self, KeyRequest};
+use crate::operator::token::write_private;
+use crate::registry::build;
+use crate::registry::manifest::{Entry, Manifest};
+use crate::registry::watcher::Watcher;
+use crate::stores::Store;
+
+/// Where the development key is kept between runs, so that a restart does not change it.
+const KEY_FILE: &str = "development-key";
+const KEY_PER_MINUTE: u32 = 60_000;
+
+#[derive(Args)]
+pub(super) struct Arguments {
+    #[command(flatten)]
+    flags: Flags,
+    /// Also write the development key to this file
+    #[arg(long, env = "SWITCHBAY_KEY_FILE", value_name = "FILE")]
+    key_file: Option<PathBuf>,
+}
+
+#[derive(Args)]
+pub(super) struct BuildArguments {
+    /// The plugin manifest [default: plugin-manifest.toml in this folder or one above]
+    #[arg(long, env = "SWITCHBAY_MANIFEST", value_name = "FILE")]
+    manifest: Option<PathBuf>,
+}
+
+/// `switchbay build`.
+pub(super) async fn build(arguments: BuildArguments) -> Result<(), Failure> {
+    let path = match arguments.manifest {
+        Some(path) => path,
+        None => crate::config::find_manifest()?,
+    };
+    let manifest = Manifest::read(&path)?;
+    build::build(&manifest.entries).await?;
+    for entry in &manifest.entries {
+        println!("{}  {}", entry.name, crate::registry::loader::component_path(&entry.source)?.display());
+    }
+    Ok(())
+}
+
+/// `switchbay dev`.
+pub(super) async fn dev(arguments: Arguments) -> Result<(), Failure> {
+    let Opened { config, manifest, listeners, store, base_url } = start::open(&arguments.flags).await?;
+    println!("Building {} plugins …", manifest.entries.len());
+    build::build(&manifest.entries).await?;
+    // Watching begins before loading, so that an edit in between is not missed.
+    let watcher = Watcher::start(&manifest.entries)?;
+    let key = development_key(&store.store, &config.data)?;
+    if let Some(path) = &arguments.key_file {
+        write_private(path, &key).map_err(|error| format!("cannot write the key to {}: {error}", path.display()))?;
+    }
+    let app = Arc::new(App::open(config, store, &base_url).await?);
+    start::ready(&app, &listeners)?;
+    greet(&app, &listeners.operator.local_addr()?.to_string(), &base_url, &key);
+    let following = tokio::spawn(follow(Arc::clone(&app), watcher));
+    crate::serve(listeners, app, start::stop_signal()?).await;
+    following.await?;
+    Ok(())
+}
+
+/// Rebuilds and reloads after each change, until the process stops. A broken edit leaves what runs.
+async fn follow(app: Arc<App>, mut watcher: Watcher) {
+    loop {
+        let changed = tokio::select! {
+            () = app.stop.cancelled() => return,
+            changed = watcher.changed() => changed,
+        };
+        if changed.is_none() {
+            return;
+        }
+        tokio::select! {
+            () = app.stop.cancelled() => return,
+            () = rebuild(&app) => {}
+        }
+    }
+}
+
+async fn rebuild(app: &App) {
+    if let Err(error) = build::build(&app.manifest.entries).await {
+        println!("Not reloaded: {error}. The running revisions serve on.");
+        return;
+    }
+    for entry in &app.manifest.entries {
+        reload(app, entry).await;
+    }
+}
+
+async fn reload(app: &App, entry: &Entry) {
+    let started = std::time::Instant::now();
+    match app.registry.reload(entry).await {
+        Ok(true) => println!("Reloaded {} in {} ms", entry.name, started.elapsed().as_millis()),
+        Ok(false) => {}
+        Err(error) => println!("Not reloaded: {error}. The running revision serves on."),
+    }
+}
+
+/// The key of the last run, or a new one where that is gone or no longer good.
+fn development_key(store: &Store, data: &Path) -> Result<String, Failure> {
+    let path = data.join(KEY_FILE);
+    let now = SystemTime::now();
+    if let Ok(text) = std::fs::read_to_string(&path) {
+        let text = text.trim().to_owned();
+        if ApiKey::parse(&text).is_some() && auth::identify(store, &Presented::One(text.clone()), now).is_ok() {
+            return Ok(text);
+        }
+    }
+    let request = KeyRequest {
+        label: "development".to_owned(),
+        scopes: vec![ALL_SCOPES.to_owned()],
+        per_minute: Some(KEY_PER_MINUTE),
+        expires_at: None,
+    };
+    let issued = keys::issue(store, &request, now)?;
+    let key = issued["key"].as_str().ok_or("a key was issued without its text")?.to_owned();
+    write_private(&path, &key)?;
+    Ok(key)
+}
+
+fn greet(app: &App, operator: &str, base_url: &str, key: &str) {
+    let catalogue = app.registry.current();
+    println!();
+    println!("  API       {base_url}  (guide: {base_url}/developer-guide)");
+    println!("  MCP       {base_url}/mcp");
+    println!(
+        "  Operator  http://{operator}  (token: {})",
+        app.config.data.join(crate::operator::token::FILE).display()
+    );
+    println!("  Key       {key}");
+    for revision in catalogue.revisions() {
+        println!("  Plugin    {} {} — {}", revision.plugin, revision.version, revision.summary);
+    }
+    if let Some(request) =
+        catalogue.published().guide.text.split("```sh\n").nth(1).and_then(|rest| rest.split("```").next())
+    {
+        println!("\nTry:\n\n{}", request.replace("$SWITCHBAY_KEY", key));
+    }
+    println!("Plugins follow their source while this runs. Stop with Ctrl-C.");
+}

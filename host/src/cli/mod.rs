@@ -1,0 +1,66 @@
+//! The command line: arguments to a command, a command to one line on failure and an exit code.
+//!
+//! Exit codes: 0 done, 1 failed with one line that says what to do, 2 wrong arguments.
+
+mod develop;
+mod key;
+mod start;
+
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+
+use crate::config::Flags;
+
+#[derive(Parser)]
+#[command(name = "switchbay", version, about = "Serves a developer API whose every feature is a WebAssembly component")]
+struct Arguments {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// Build the plugins, serve them, and reload each when its source changes
+    Dev(develop::Arguments),
+    /// Serve prebuilt plugins
+    Serve {
+        #[command(flatten)]
+        flags: Flags,
+    },
+    /// Build the components of all plugins whose source is a crate folder
+    Build(develop::BuildArguments),
+    /// Issue, list and revoke API keys
+    #[command(subcommand)]
+    Key(key::Command),
+}
+
+/// Runs the command that the process's arguments name.
+pub fn run() -> ExitCode {
+    let Arguments { command } = Arguments::parse();
+    let runtime = match tokio::runtime::Builder::new_multi_thread().enable_all().build() {
+        Ok(runtime) => runtime,
+        Err(error) => return failed(&format!("cannot start: {error}")),
+    };
+    let done = runtime.block_on(async {
+        match command {
+            Command::Dev(arguments) => develop::dev(arguments).await,
+            Command::Serve { flags } => start::serve(&flags).await,
+            Command::Build(arguments) => develop::build(arguments).await,
+            Command::Key(command) => key::run(command).await,
+        }
+    });
+    match done {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => failed(&error.to_string()),
+    }
+}
+
+/// Any command's failure, already in words.
+type Failure = Box<dyn std::error::Error + Send + Sync>;
+
+#[expect(clippy::print_stderr, reason = "the one line that says why a command failed")]
+fn failed(message: &str) -> ExitCode {
+    eprintln!("switchbay: {message}");
+    ExitCode::FAILURE
+}

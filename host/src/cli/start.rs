@@ -1,0 +1,84 @@
+//! Starting a server: settings, sockets, store, plugins, in an order in which the quick failures come first.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+use tokio::net::TcpListener;
+use tokio::signal::unix::{SignalKind, signal};
+
+use super::Failure;
+use crate::app::{App, OpenStore};
+use crate::config::{Config, Flags};
+use crate::operator::token;
+use crate::registry::manifest::Manifest;
+use crate::{Listeners, telemetry};
+
+/// What is open before the slow part begins.
+pub(super) struct Opened {
+    pub(super) config: Config,
+    pub(super) manifest: Manifest,
+    pub(super) listeners: Listeners,
+    pub(super) store: OpenStore,
+    pub(super) base_url: String,
+}
+
+/// `switchbay serve`.
+pub(super) async fn serve(flags: &Flags) -> Result<(), Failure> {
+    let Opened { config, listeners, store, base_url, .. } = open(flags).await?;
+    let app = Arc::new(App::open(config, store, &base_url).await?);
+    ready(&app, &listeners)?;
+    tracing::info!(base_url, "serving");
+    crate::serve(listeners, app, stop_signal()?).await;
+    Ok(())
+}
+
+/// Reads the settings and the manifest, binds both ports and takes the store.
+pub(super) async fn open(flags: &Flags) -> Result<Opened, Failure> {
+    let config = Config::read(flags)?;
+    telemetry::start(flags.log_format, &flags.log)?;
+    let manifest = Manifest::read(&config.manifest)?;
+    let api = bind("--listen", config.listen).await?;
+    let operator = bind("--operator-listen", config.operator_listen).await?;
+    let store = OpenStore::open(&config.data)?;
+    let base_url = match &config.base_url {
+        Some(url) => url.clone(),
+        None => format!("http://{}", api.local_addr()?),
+    };
+    Ok(Opened { config, manifest, listeners: Listeners { api, operator }, store, base_url })
+}
+
+/// Leaves the operator API's address for the command line.
+pub(super) fn ready(app: &App, listeners: &Listeners) -> Result<(), Failure> {
+    let address = listeners.operator.local_addr()?.to_string();
+    token::write_private(&app.config.data.join(token::ADDRESS_FILE), &address)?;
+    Ok(())
+}
+
+async fn bind(flag: &str, address: SocketAddr) -> Result<TcpListener, Failure> {
+    TcpListener::bind(address).await.map_err(|error| match error.kind() {
+        std::io::ErrorKind::AddrInUse => {
+            format!("the address {address} is in use: stop what has it, or choose another with {flag}").into()
+        }
+        _ => format!("cannot listen on {address} ({flag}): {error}").into(),
+    })
+}
+
+/// Ready on the first SIGTERM or Ctrl-C. A second one ends the process at once.
+pub(super) fn stop_signal() -> Result<impl Future<Output = ()>, Failure> {
+    let mut terminate = signal(SignalKind::terminate())?;
+    let mut interrupt = signal(SignalKind::interrupt())?;
+    Ok(async move {
+        tokio::select! {
+            _ = terminate.recv() => {}
+            _ = interrupt.recv() => {}
+        }
+        tokio::spawn(async move {
+            tokio::select! {
+                _ = terminate.recv() => {}
+                _ = interrupt.recv() => {}
+            }
+            tracing::warn!("stopped by a second signal, without draining");
+            std::process::exit(130);
+        });
+    })
+}

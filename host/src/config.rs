@@ -1,0 +1,264 @@
+//! Settings: what was written (flags, `SWITCHBAY_*` variables, a TOML file) and what is meant ([`Config`]).
+//!
+//! Flags say where things are; the file says how much of everything. All of it is read and checked before a port is bound,
+//! unknown keys are errors, and no other file reads the environment.
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::{Args, ValueEnum};
+use serde::Deserialize;
+
+/// Settings that cannot be used. Each message names the setting, the rule and the value.
+#[derive(Debug, thiserror::Error)]
+pub enum ConfigError {
+    /// The file is not there or not readable.
+    #[error("cannot read the configuration file {path}: {source}")]
+    Read {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        source: std::io::Error,
+    },
+    /// The file is no TOML of the known form.
+    #[error("the configuration file {path} is malformed: {source}")]
+    Parse {
+        /// The file.
+        path: PathBuf,
+        /// Where and why.
+        source: Box<toml::de::Error>,
+    },
+    /// A value is out of its bounds.
+    #[error("`{name}` is {value}; it must be {rule}")]
+    Value {
+        /// The setting.
+        name: &'static str,
+        /// What was written.
+        value: String,
+        /// What is allowed.
+        rule: String,
+    },
+    /// No manifest was named and none was found.
+    #[error("there is no plugin-manifest.toml in {from} or a folder above it: name one with --manifest FILE")]
+    NoManifest {
+        /// Where the search began.
+        from: PathBuf,
+    },
+}
+
+/// The flags that `dev` and `serve` share.
+#[derive(Args, Clone, Debug)]
+pub struct Flags {
+    /// Address of the public listener
+    #[arg(long, env = "SWITCHBAY_LISTEN", value_name = "ADDRESS", default_value = "127.0.0.1:7070")]
+    pub listen: SocketAddr,
+    /// Address of the operator's listener; keep it private
+    #[arg(long, env = "SWITCHBAY_OPERATOR_LISTEN", value_name = "ADDRESS", default_value = "127.0.0.1:7071")]
+    pub operator_listen: SocketAddr,
+    /// The URL that clients reach the public listener by [default: http://<listen address>]
+    #[arg(long, env = "SWITCHBAY_BASE_URL", value_name = "URL")]
+    pub base_url: Option<String>,
+    /// Folder of the store, the compiled code and the operator's token [default: .switchbay beside the manifest]
+    #[arg(long, env = "SWITCHBAY_DATA", value_name = "DIR")]
+    pub data: Option<PathBuf>,
+    /// The plugin manifest [default: plugin-manifest.toml in this folder or one above]
+    #[arg(long, env = "SWITCHBAY_MANIFEST", value_name = "FILE")]
+    pub manifest: Option<PathBuf>,
+    /// The configuration file with limits [default: none, every limit has a default]
+    #[arg(long, env = "SWITCHBAY_CONFIG", value_name = "FILE")]
+    pub config: Option<PathBuf>,
+    /// Form of the log on standard error
+    #[arg(long, env = "SWITCHBAY_LOG_FORMAT", value_name = "FORMAT", value_enum, default_value = "text")]
+    pub log_format: LogFormat,
+    /// Which lines are logged, such as `info` or `switchbay=debug`
+    #[arg(long, env = "SWITCHBAY_LOG", value_name = "FILTER", default_value = "info")]
+    pub log: String,
+}
+
+/// The form of the log.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum LogFormat {
+    /// Lines for people.
+    Text,
+    /// One JSON object a line.
+    Json,
+}
+
+/// What is meant.
+#[derive(Clone, Debug)]
+pub struct Config {
+    /// Address of the public listener.
+    pub listen: SocketAddr,
+    /// Address of the operator's listener.
+    pub operator_listen: SocketAddr,
+    /// Without a trailing slash; `None` is the bound address.
+    pub base_url: Option<String>,
+    /// Folder of the store, the compiled code and the operator's token.
+    pub data: PathBuf,
+    /// The plugin manifest.
+    pub manifest: PathBuf,
+    /// Requests under way at once on the public listener; more are answered 503.
+    pub in_flight_max: usize,
+    /// Plugin instances that may live at once.
+    pub instances_max: u32,
+    /// Origins beside our own that browsers may call `/mcp` from.
+    pub mcp_origins: Vec<String>,
+    /// Limits of connections.
+    pub transport: Transport,
+}
+
+/// Limits of connections and requests.
+#[derive(Clone, Copy, Debug)]
+pub struct Transport {
+    /// Connections at once; more wait in the kernel's backlog.
+    pub connections_max: usize,
+    /// For the first bytes of a connection, and for the head of each request.
+    pub header: Duration,
+    /// For a request's body.
+    pub body: Duration,
+    /// For a whole request, from its head to its answer.
+    pub request: Duration,
+    /// For a write that the peer does not take.
+    pub write: Duration,
+    /// After which a connection without requests is closed.
+    pub idle: Duration,
+    /// For running requests to end when the process stops.
+    pub drain: Duration,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+struct Written {
+    limits: WrittenLimits,
+    mcp: WrittenMcp,
+}
+
+/// Each field with its default.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields, default)]
+struct WrittenLimits {
+    connections: usize,
+    in_flight: usize,
+    instances: u32,
+    header_ms: u64,
+    body_ms: u64,
+    request_ms: u64,
+    write_ms: u64,
+    idle_ms: u64,
+    drain_ms: u64,
+}
+
+impl Default for WrittenLimits {
+    fn default() -> Self {
+        Self {
+            connections: 4096,
+            in_flight: 2048,
+            instances: 1024,
+            header_ms: 10_000,
+            body_ms: 15_000,
+            request_ms: 180_000,
+            write_ms: 30_000,
+            idle_ms: 75_000,
+            drain_ms: 30_000,
+        }
+    }
+}
+
+#[derive(Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+struct WrittenMcp {
+    /// Origins such as `https://app.example.com`.
+    origins: Vec<String>,
+}
+
+impl Config {
+    /// Reads the file that the flags name, and checks everything.
+    ///
+    /// # Errors
+    /// The first setting that cannot be used.
+    pub fn read(flags: &Flags) -> Result<Self, ConfigError> {
+        let written = match &flags.config {
+            None => Written::default(),
+            Some(path) => {
+                let text =
+                    std::fs::read_to_string(path).map_err(|source| ConfigError::Read { path: path.clone(), source })?;
+                toml::from_str(&text)
+                    .map_err(|source| ConfigError::Parse { path: path.clone(), source: Box::new(source) })?
+            }
+        };
+        let manifest = match &flags.manifest {
+            Some(path) => path.clone(),
+            None => find_manifest()?,
+        };
+        let beside = manifest.parent().map(|folder| folder.join(".switchbay"));
+        let data = flags.data.clone().or(beside).unwrap_or_else(|| PathBuf::from(".switchbay"));
+        let limits = &written.limits;
+        Ok(Self {
+            listen: flags.listen,
+            operator_listen: flags.operator_listen,
+            base_url: flags.base_url.as_deref().map(base_url).transpose()?,
+            data,
+            manifest,
+            in_flight_max: within("limits.in_flight", limits.in_flight, 1, 1_000_000)?,
+            instances_max: within("limits.instances", limits.instances, 2, 100_000)?,
+            mcp_origins: written.mcp.origins.iter().map(|text| origin(text)).collect::<Result<_, _>>()?,
+            transport: Transport {
+                connections_max: within("limits.connections", limits.connections, 1, 1_000_000)?,
+                header: time("limits.header_ms", limits.header_ms)?,
+                body: time("limits.body_ms", limits.body_ms)?,
+                request: time("limits.request_ms", limits.request_ms)?,
+                write: time("limits.write_ms", limits.write_ms)?,
+                idle: time("limits.idle_ms", limits.idle_ms)?,
+                drain: time("limits.drain_ms", limits.drain_ms)?,
+            },
+        })
+    }
+}
+
+fn within<T: PartialOrd + std::fmt::Display + Copy>(
+    name: &'static str,
+    value: T,
+    min: T,
+    max: T,
+) -> Result<T, ConfigError> {
+    match value >= min && value <= max {
+        true => Ok(value),
+        false => Err(ConfigError::Value { name, value: value.to_string(), rule: format!("from {min} to {max}") }),
+    }
+}
+
+fn time(name: &'static str, milliseconds: u64) -> Result<Duration, ConfigError> {
+    within(name, milliseconds, 10, 3_600_000).map(Duration::from_millis)
+}
+
+/// An absolute HTTP(S) URL without query and fragment; the trailing slash goes.
+fn base_url(text: &str) -> Result<String, ConfigError> {
+    let rule = || "an http or https URL without query and fragment".to_owned();
+    let refused = || ConfigError::Value { name: "base-url", value: text.to_owned(), rule: rule() };
+    let url = url::Url::parse(text).map_err(|_| refused())?;
+    let plain = matches!(url.scheme(), "http" | "https") && url.has_host() && url.username().is_empty();
+    if !plain || url.query().is_some() || url.fragment().is_some() {
+        return Err(refused());
+    }
+    Ok(url.as_str().trim_end_matches('/').to_owned())
+}
+
+fn origin(text: &str) -> Result<String, ConfigError> {
+    let parsed = url::Url::parse(text).map(|url| url.origin().ascii_serialization());
+    match parsed {
+        Ok(origin) if origin == text => Ok(origin),
+        _ => Err(ConfigError::Value {
+            name: "mcp.origins",
+            value: text.to_owned(),
+            rule: "scheme, host and port alone, such as https://app.example.com".to_owned(),
+        }),
+    }
+}
+
+/// The nearest `plugin-manifest.toml`, from the current folder upwards.
+pub(crate) fn find_manifest() -> Result<PathBuf, ConfigError> {
+    let from = std::env::current_dir().unwrap_or_else(|_| PathBuf::from("."));
+    let found = from.ancestors().map(|folder| folder.join("plugin-manifest.toml")).find(|path| path.is_file());
+    found.ok_or(ConfigError::NoManifest { from })
+}

@@ -1,0 +1,216 @@
+//! The one table of codes and statuses, and the refusal that both transports print.
+//!
+//! Layers below speak of their own world (a missed deadline, a key that is unknown); here they become what a client reads.
+//! A [`Refusal`] keeps two texts apart: `message` is for the client, `cause` for the log alone.
+
+use std::borrow::Cow;
+
+use http::StatusCode;
+use serde_json::{Map, Value, json};
+use time::OffsetDateTime;
+use time::format_description::well_known::Rfc3339;
+
+use crate::operation::Scope;
+
+/// The codes that the host itself answers with. Plugins declare theirs with a status of their own; where a declared code
+/// is one of these, its status must be this one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Code {
+    ValidationError,
+    Unauthorized,
+    Forbidden,
+    NotFound,
+    MethodNotAllowed,
+    RequestTimeout,
+    PayloadTooLarge,
+    UnsupportedMediaType,
+    RateLimited,
+    InternalError,
+    ServiceUnavailable,
+    UpstreamTimeout,
+}
+
+/// The sentence for the published documents stands beside the code, so that they cannot drift apart.
+const TABLE: [(Code, &str, StatusCode, &str); 12] = [
+    (
+        Code::ValidationError,
+        "VALIDATION_ERROR",
+        StatusCode::BAD_REQUEST,
+        "The request is malformed, or a field is unknown, missing or invalid; `data.field` names it.",
+    ),
+    (Code::Unauthorized, "UNAUTHORIZED", StatusCode::UNAUTHORIZED, "The credential is missing or invalid."),
+    (
+        Code::Forbidden,
+        "FORBIDDEN",
+        StatusCode::FORBIDDEN,
+        "The credential is revoked, expired or lacks the operation's scope.",
+    ),
+    (Code::NotFound, "NOT_FOUND", StatusCode::NOT_FOUND, "There is no such route."),
+    (
+        Code::MethodNotAllowed,
+        "METHOD_NOT_ALLOWED",
+        StatusCode::METHOD_NOT_ALLOWED,
+        "The route does not take this method; `Allow` lists those it takes.",
+    ),
+    (
+        Code::RequestTimeout,
+        "REQUEST_TIMEOUT",
+        StatusCode::REQUEST_TIMEOUT,
+        "The request's body did not arrive in time.",
+    ),
+    (
+        Code::PayloadTooLarge,
+        "PAYLOAD_TOO_LARGE",
+        StatusCode::PAYLOAD_TOO_LARGE,
+        "The body is larger than `data.max` bytes.",
+    ),
+    (
+        Code::UnsupportedMediaType,
+        "UNSUPPORTED_MEDIA_TYPE",
+        StatusCode::UNSUPPORTED_MEDIA_TYPE,
+        "The body's type is not `application/json`.",
+    ),
+    (
+        Code::RateLimited,
+        "RATE_LIMITED",
+        StatusCode::TOO_MANY_REQUESTS,
+        "A rate limit is reached; try again after `data.retryAfter` seconds.",
+    ),
+    (
+        Code::InternalError,
+        "INTERNAL_ERROR",
+        StatusCode::INTERNAL_SERVER_ERROR,
+        "The service failed; `data.requestId` finds the cause in its log.",
+    ),
+    (
+        Code::ServiceUnavailable,
+        "SERVICE_UNAVAILABLE",
+        StatusCode::SERVICE_UNAVAILABLE,
+        "The operation cannot take the call now; try again after `data.retryAfter` seconds.",
+    ),
+    (
+        Code::UpstreamTimeout,
+        "UPSTREAM_TIMEOUT",
+        StatusCode::GATEWAY_TIMEOUT,
+        "The operation did not finish by its deadline.",
+    ),
+];
+
+/// What every scoped operation may answer beside its declared codes, for the published documents.
+pub(crate) const COMMON: [Code; 8] = [
+    Code::ValidationError,
+    Code::Unauthorized,
+    Code::Forbidden,
+    Code::PayloadTooLarge,
+    Code::RateLimited,
+    Code::InternalError,
+    Code::ServiceUnavailable,
+    Code::UpstreamTimeout,
+];
+
+impl Code {
+    fn row(self) -> &'static (Code, &'static str, StatusCode, &'static str) {
+        TABLE.iter().find(|row| row.0 == self).expect("each code has a row, which the test below checks")
+    }
+
+    pub(crate) fn name(self) -> &'static str {
+        self.row().1
+    }
+
+    pub(crate) fn status(self) -> StatusCode {
+        self.row().2
+    }
+
+    pub(crate) fn when(self) -> &'static str {
+        self.row().3
+    }
+
+    pub(crate) fn from_name(name: &str) -> Option<Self> {
+        TABLE.iter().find(|row| row.1 == name).map(|row| row.0)
+    }
+}
+
+/// Why a credential was refused: what a transport needs for its `WWW-Authenticate` challenge.
+#[derive(Clone, Debug)]
+pub(crate) struct Challenge {
+    pub(crate) scope: Scope,
+    pub(crate) presented: bool,
+}
+
+/// A call that was refused or failed, as the client will read it.
+#[derive(Debug)]
+pub(crate) struct Refusal {
+    pub(crate) code: Cow<'static, str>,
+    pub(crate) status: StatusCode,
+    pub(crate) message: Cow<'static, str>,
+    /// Whole seconds, at least 1.
+    pub(crate) retry_after_s: Option<u64>,
+    pub(crate) reset_at: Option<OffsetDateTime>,
+    /// Members of the envelope's `data` beside the host's own.
+    pub(crate) details: Map<String, Value>,
+    /// Present when the credential was the reason.
+    pub(crate) challenge: Option<Challenge>,
+    /// For the log alone.
+    pub(crate) cause: Option<String>,
+}
+
+impl Refusal {
+    pub(crate) fn new(code: Code, message: impl Into<Cow<'static, str>>) -> Self {
+        Self {
+            code: Cow::Borrowed(code.name()),
+            status: code.status(),
+            message: message.into(),
+            retry_after_s: None,
+            reset_at: None,
+            details: Map::new(),
+            challenge: None,
+            cause: None,
+        }
+    }
+
+    /// A failure of ours: the client learns nothing but the request id, the log learns the cause.
+    pub(crate) fn internal(cause: impl Into<String>) -> Self {
+        let mut refusal = Self::new(Code::InternalError, "The service failed to answer this call");
+        refusal.cause = Some(cause.into());
+        refusal
+    }
+
+    pub(crate) fn with(mut self, name: &str, value: impl Into<Value>) -> Self {
+        self.details.insert(name.to_owned(), value.into());
+        self
+    }
+
+    pub(crate) fn retry_after(mut self, seconds: u64) -> Self {
+        self.retry_after_s = Some(seconds.max(1));
+        self
+    }
+
+    /// The REST error envelope (spec, "Errors"), which MCP carries as text.
+    pub(crate) fn envelope(&self, request_id: &str) -> Value {
+        let mut data = Map::new();
+        data.insert("requestId".to_owned(), json!(request_id));
+        if let Some(seconds) = self.retry_after_s {
+            data.insert("retryAfter".to_owned(), json!(seconds));
+        }
+        if let Some(text) = self.reset_at.and_then(|at| at.format(&Rfc3339).ok()) {
+            data.insert("resetAt".to_owned(), json!(text));
+        }
+        for (name, value) in &self.details {
+            data.entry(name.as_str()).or_insert_with(|| value.clone());
+        }
+        json!({ "success": false, "error": { "code": self.code, "message": self.message }, "data": data })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_code_stands_in_the_table_once() {
+        for (index, row) in TABLE.iter().enumerate() {
+            assert_eq!(row.0 as usize, index, "{} stands out of order", row.1);
+            assert_eq!(Code::from_name(row.1), Some(row.0));
+        }
+    }
+}

@@ -1,0 +1,140 @@
+//! The host's own documents and health: what a client, a crawler or a load balancer asks before it has a credential.
+
+use http::header::{ACCEPT, ACCESS_CONTROL_ALLOW_ORIGIN, CACHE_CONTROL, CONTENT_TYPE, ETAG};
+use http::{HeaderMap, HeaderValue, Response, StatusCode};
+use http_body_util::Full;
+use serde_json::{Value, json};
+
+use super::connection::Reply;
+use super::{envelope, rest};
+use crate::app::App;
+use crate::catalogue::{Bound, Catalogue};
+use crate::mcp::protocol::{self, VERSIONS};
+use crate::published::Document;
+
+const CARD_TYPE: &str = "application/mcp-server-card+json";
+
+/// A route of the host's own.
+#[derive(Clone, Copy)]
+pub(crate) enum Found {
+    OpenApi,
+    Guide,
+    Card,
+    ResourceMetadata,
+    Health,
+    Readiness,
+}
+
+/// Finds the host's own route for a path. `base_path` is the path of the base URL, empty or with a leading slash, behind
+/// which RFC 9728 looks for the metadata.
+pub(crate) fn find(path: &str, base_path: &str) -> Option<Found> {
+    match path {
+        "/openapi.json" => Some(Found::OpenApi),
+        "/developer-guide" => Some(Found::Guide),
+        "/healthz" => Some(Found::Health),
+        "/readyz" => Some(Found::Readiness),
+        "/mcp/server-card" | "/.well-known/mcp/server-card.json" => Some(Found::Card),
+        "/.well-known/oauth-protected-resource" => Some(Found::ResourceMetadata),
+        _ => {
+            let inserted = path.strip_prefix("/.well-known/oauth-protected-resource")?;
+            let resource = inserted.strip_prefix(base_path).unwrap_or(inserted);
+            (resource == "/mcp").then_some(Found::ResourceMetadata)
+        }
+    }
+}
+
+/// Answers a GET for one of them.
+pub(crate) fn answer(app: &App, catalogue: &Catalogue, found: Found, headers: &HeaderMap) -> Reply {
+    let published = catalogue.published();
+    match found {
+        Found::OpenApi => document(&published.openapi, headers, published.openapi.media_type),
+        Found::Guide => document(&published.guide, headers, "text/markdown; charset=utf-8"),
+        Found::ResourceMetadata => document(&published.resource_metadata, headers, "application/json"),
+        Found::Card => {
+            let asked =
+                headers.get(ACCEPT).and_then(|accept| accept.to_str().ok()).is_some_and(|a| a.contains(CARD_TYPE));
+            document(&published.card, headers, if asked { CARD_TYPE } else { "application/json" })
+        }
+        Found::Health => envelope::json(StatusCode::OK, r#"{"status":"ok"}"#),
+        Found::Readiness => readiness(app, catalogue),
+    }
+}
+
+/// Ready while the store answers and the process is not draining.
+fn readiness(app: &App, catalogue: &Catalogue) -> Reply {
+    let plugins: Vec<Value> = catalogue
+        .revisions()
+        .iter()
+        .map(|revision| json!({ "name": *revision.plugin, "version": revision.version }))
+        .collect();
+    let draining = app.stop.is_cancelled();
+    let store = app.store.is_healthy();
+    let (status, word) = match (draining, store) {
+        (false, true) => (StatusCode::OK, "ready"),
+        (true, _) => (StatusCode::SERVICE_UNAVAILABLE, "draining"),
+        (false, false) => (StatusCode::SERVICE_UNAVAILABLE, "the store fails"),
+    };
+    envelope::json(status, json!({ "status": word, "plugins": plugins }).to_string())
+}
+
+fn document(document: &Document, headers: &HeaderMap, media_type: &'static str) -> Reply {
+    let mut response = match rest::if_none_match(headers, &document.etag) {
+        true => envelope::empty(StatusCode::NOT_MODIFIED),
+        false => Response::new(Full::new(document.bytes.clone())),
+    };
+    let headers = response.headers_mut();
+    headers.insert(CONTENT_TYPE, HeaderValue::from_static(media_type));
+    headers.insert(ETAG, document.etag.clone());
+    // Public, and short: plugins are swapped while the process runs.
+    headers.insert(CACHE_CONTROL, HeaderValue::from_static("public, max-age=60"));
+    headers.insert(ACCESS_CONTROL_ALLOW_ORIGIN, HeaderValue::from_static("*"));
+    response
+}
+
+/// The MCP server card: the shape of SEP-2127, with what scanners of the older SEP-1649 read beside it.
+pub(crate) fn server_card(base_url: &str) -> String {
+    let header = json!({
+        "name": "Authorization",
+        "description": "Bearer and an API key with the scopes of the tools to be called",
+        "isSecret": true,
+        "isRequired": false,
+    });
+    let remote = json!({
+        "type": "streamable-http",
+        "url": format!("{base_url}/mcp"),
+        "supportedProtocolVersions": VERSIONS,
+        "headers": [header],
+    });
+    let card = json!({
+        "$schema": "https://static.modelcontextprotocol.io/schemas/v1/server-card.schema.json",
+        "name": "dev.switchbay/api",
+        "title": "Switchbay",
+        "version": env!("CARGO_PKG_VERSION"),
+        "description": "Developer API tools, each served by a sandboxed plugin",
+        "websiteUrl": format!("{base_url}/developer-guide"),
+        "remotes": [remote],
+        "serverInfo": protocol::server_info(),
+        "transport": { "type": "streamable-http", "endpoint": "/mcp" },
+        "capabilities": { "tools": {}, "resources": {} },
+    });
+    card.to_string()
+}
+
+/// The OAuth protected-resource metadata. Without an identity provider it names no authorization server.
+pub(crate) fn resource_metadata(bound: &[Bound], base_url: &str) -> String {
+    let mut scopes: Vec<&str> = bound
+        .iter()
+        .flat_map(|one| one.rest().map(|face| &face.scope).into_iter().chain(one.tool().map(|face| &face.scope)))
+        .map(|scope| scope.as_str())
+        .collect();
+    scopes.sort_unstable();
+    scopes.dedup();
+    let metadata = json!({
+        "resource": format!("{base_url}/mcp"),
+        "scopes_supported": scopes,
+        "bearer_methods_supported": ["header"],
+        "resource_name": "Switchbay",
+        "resource_documentation": format!("{base_url}/developer-guide"),
+    });
+    metadata.to_string()
+}

@@ -1,0 +1,102 @@
+//! Responses: the success and error envelopes, and the headers that every answer carries.
+//!
+//! The only place that prints a [`Refusal`] or the standing of a window; MCP uses the header half of it.
+
+use std::time::Duration;
+
+use http::header::{CACHE_CONTROL, CONTENT_TYPE, RETRY_AFTER, WWW_AUTHENTICATE};
+use http::{HeaderMap, HeaderName, HeaderValue, Response, StatusCode};
+use http_body_util::Full;
+use hyper::body::Bytes;
+
+use super::connection::Reply;
+use crate::error::Refusal;
+use crate::metering::Meters;
+
+const X_REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
+const SERVER_TIMING: HeaderName = HeaderName::from_static("server-timing");
+const NO_STORE: HeaderValue = HeaderValue::from_static("private, no-store");
+const JSON: HeaderValue = HeaderValue::from_static("application/json");
+
+/// A JSON response that no cache may keep.
+pub(crate) fn json(status: StatusCode, body: impl Into<Bytes>) -> Reply {
+    let mut response = Response::new(Full::new(body.into()));
+    *response.status_mut() = status;
+    response.headers_mut().insert(CONTENT_TYPE, JSON);
+    response.headers_mut().insert(CACHE_CONTROL, NO_STORE);
+    response
+}
+
+/// A response without a body.
+pub(crate) fn empty(status: StatusCode) -> Reply {
+    let mut response = Response::new(Full::default());
+    *response.status_mut() = status;
+    response.headers_mut().insert(CACHE_CONTROL, NO_STORE);
+    response
+}
+
+/// The success envelope around data that is JSON text already.
+pub(crate) fn success(data: &str) -> String {
+    let mut body = String::with_capacity(data.len() + 24);
+    body.push_str(r#"{"success":true,"data":"#);
+    body.push_str(data);
+    body.push('}');
+    body
+}
+
+/// The value of `WWW-Authenticate` for a refused credential (RFC 6750, 3): the scope that the operation needs, and an error
+/// only where a credential was sent.
+pub(crate) fn challenge(refusal: &Refusal) -> Option<String> {
+    let challenge = refusal.challenge.as_ref()?;
+    let scope = &challenge.scope;
+    match refusal.status {
+        StatusCode::UNAUTHORIZED if challenge.presented => {
+            Some(format!(r#"Bearer error="invalid_token", error_description="{}", scope="{scope}""#, refusal.message))
+        }
+        StatusCode::UNAUTHORIZED => Some(format!(r#"Bearer scope="{scope}""#)),
+        StatusCode::FORBIDDEN => {
+            let description = &refusal.message;
+            Some(format!(r#"Bearer error="insufficient_scope", error_description="{description}", scope="{scope}""#))
+        }
+        _ => None,
+    }
+}
+
+/// A refusal as a REST response.
+pub(crate) fn refusal(refusal: &Refusal, request_id: &str) -> Reply {
+    let mut response = json(refusal.status, refusal.envelope(request_id).to_string());
+    if let Some(value) = challenge(refusal).and_then(|text| HeaderValue::from_str(&text).ok()) {
+        response.headers_mut().insert(WWW_AUTHENTICATE, value);
+    }
+    retry_after(response.headers_mut(), refusal);
+    response
+}
+
+/// `Retry-After`, where the refusal has one.
+pub(crate) fn retry_after(headers: &mut HeaderMap, refusal: &Refusal) {
+    if let Some(seconds) = refusal.retry_after_s {
+        headers.insert(RETRY_AFTER, HeaderValue::from(seconds));
+    }
+}
+
+/// `X-ApiKey-RateLimit-*` (decisions, "Headers").
+pub(crate) fn meters(headers: &mut HeaderMap, meters: &Meters) {
+    let Some(window) = &meters.window else { return };
+    headers.insert("x-apikey-ratelimit-limit", HeaderValue::from(window.limit));
+    headers.insert("x-apikey-ratelimit-remaining", HeaderValue::from(window.remaining));
+    headers.insert("x-apikey-ratelimit-reset", HeaderValue::from(window.reset_epoch_s));
+    headers.insert("x-apikey-ratelimit-window", HeaderValue::from(window.window_s));
+}
+
+/// What every response carries: the request's id, where its time went, and that its type is not to be guessed.
+pub(crate) fn finish(headers: &mut HeaderMap, request_id: &str, total: Duration, plugin: Option<Duration>) {
+    let id = HeaderValue::from_str(request_id).expect("a request id is a UUID");
+    headers.insert(X_REQUEST_ID, id);
+    headers.insert("x-content-type-options", HeaderValue::from_static("nosniff"));
+    let ms = |time: Duration| time.as_secs_f64() * 1000.0;
+    let timing = match plugin {
+        Some(plugin) => format!("plugin;dur={:.3}, total;dur={:.3}", ms(plugin), ms(total)),
+        None => format!("total;dur={:.3}", ms(total)),
+    };
+    headers.insert(SERVER_TIMING, HeaderValue::from_str(&timing).expect("digits and punctuation are a header value"));
+}

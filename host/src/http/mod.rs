@@ -1,0 +1,84 @@
+//! The public listener: from a request to the room that answers it.
+//!
+//! Each request gets its id, its place among those in flight and its deadline here, and every response its closing headers.
+//! What an operation is, `rest` finds; this file knows only the host's own routes.
+
+pub(crate) mod connection;
+pub(crate) mod discovery;
+pub(crate) mod envelope;
+pub(crate) mod guide;
+pub(crate) mod openapi;
+pub(crate) mod rest;
+pub(crate) mod router;
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use http::header::ALLOW;
+use http::{HeaderValue, Method, Request};
+use hyper::body::Incoming;
+use uuid::Uuid;
+
+use self::connection::Reply;
+use self::rest::Printed;
+use crate::app::App;
+use crate::error::{Code, Refusal};
+use crate::mcp;
+
+/// Answers one request of the public listener.
+pub(crate) async fn handle(app: Arc<App>, request: Request<Incoming>) -> Reply {
+    let started = Instant::now();
+    let request_id = Uuid::now_v7().to_string();
+    let method = request.method().clone();
+    let deadline = app.config.transport.request;
+    let mut printed = match app.in_flight.try_acquire() {
+        Ok(_place) => match tokio::time::timeout(deadline, route(&app, request, &request_id)).await {
+            Ok(printed) => printed,
+            Err(_) => refused(&too_slow(deadline), &request_id),
+        },
+        Err(_) => refused(&overloaded(), &request_id),
+    };
+    if method == Method::HEAD {
+        printed = printed.without_body();
+    }
+    envelope::finish(printed.response.headers_mut(), &request_id, started.elapsed(), printed.plugin);
+    let status = printed.response.status().as_u16();
+    tracing::debug!(request_id, %method, status, elapsed_us = started.elapsed().as_micros(), "answered");
+    printed.response
+}
+
+async fn route(app: &App, request: Request<Incoming>, request_id: &str) -> Printed {
+    let catalogue = app.registry.current();
+    let path = request.uri().path();
+    if path.starts_with("/api/") {
+        return rest::answer(app, &catalogue, request, request_id).await;
+    }
+    if path == "/mcp" {
+        let mcp::Printed { response, plugin } = mcp::answer(app, &catalogue, request, request_id).await;
+        return Printed { response, plugin };
+    }
+    if let Some(found) = discovery::find(path, &app.base_path) {
+        let readable = *request.method() == Method::GET || *request.method() == Method::HEAD;
+        if !readable {
+            let mut printed = refused(&rest::method_not_allowed(), request_id);
+            printed.response.headers_mut().insert(ALLOW, HeaderValue::from_static("GET, HEAD"));
+            return printed;
+        }
+        let response = discovery::answer(app, &catalogue, found, request.headers());
+        return Printed { response, plugin: None };
+    }
+    refused(&Refusal::new(Code::NotFound, "There is no such route; see /openapi.json"), request_id)
+}
+
+fn overloaded() -> Refusal {
+    Refusal::new(Code::ServiceUnavailable, "Too many requests are in flight; try again shortly").retry_after(1)
+}
+
+fn too_slow(deadline: Duration) -> Refusal {
+    let message = format!("The request did not finish within {} s", deadline.as_secs());
+    Refusal::new(Code::UpstreamTimeout, message)
+}
+
+fn refused(refusal: &Refusal, request_id: &str) -> Printed {
+    Printed { response: envelope::refusal(refusal, request_id), plugin: None }
+}

@@ -1,0 +1,187 @@
+//! REST: reads a request into a call of an operation, and prints the answer.
+//!
+//! Only parses and prints: what a body means and whether the caller may call is decided on the road.
+
+use http::header::{ALLOW, CACHE_CONTROL, CONTENT_LENGTH, CONTENT_TYPE, ETAG, IF_NONE_MATCH};
+use http::request::Parts;
+use http::{HeaderMap, HeaderValue, Method, Request, StatusCode};
+use http_body_util::{BodyExt, Limited};
+use hyper::body::{Body, Bytes, Incoming};
+
+use super::connection::Reply as Response;
+use super::envelope;
+use super::router::Found;
+use crate::app::App;
+use crate::auth::Presented;
+use crate::catalogue::{Bound, Catalogue};
+use crate::error::{Code, Refusal};
+use crate::operation::{Reply, RestFace};
+use crate::pipeline::{self, Answered, Face};
+use crate::reading::{Source, Unread};
+
+/// A response, and the time that the plugin took of it.
+pub(crate) struct Printed {
+    pub(crate) response: Response,
+    pub(crate) plugin: Option<std::time::Duration>,
+}
+
+/// Answers a request for an operation's route.
+pub(crate) async fn answer(app: &App, catalogue: &Catalogue, request: Request<Incoming>, request_id: &str) -> Printed {
+    let (parts, body) = request.into_parts();
+    let (bound, params) = match catalogue.routes().find(&parts.method, parts.uri.path()) {
+        Found::Operation(bound, params) => (bound, params),
+        Found::OtherMethods(allow) => return refused(&method_not_allowed(), request_id).allow(&allow),
+        Found::Nothing => {
+            let refusal = Refusal::new(Code::NotFound, "There is no such route; see /openapi.json");
+            return refused(&refusal, request_id);
+        }
+    };
+    let face = bound.rest().expect("the route table holds operations with a REST face alone");
+    let body = match read_body(&parts.headers, body, face.body_bytes_max, app.config.transport.body).await {
+        Ok(body) => body,
+        Err(refusal) => return refused(&refusal, request_id),
+    };
+    let answered = execute(app, bound, &parts, params, &body, request_id).await;
+    let mut response = match &answered.outcome {
+        Ok(reply) => success(face, reply, &parts),
+        Err(refusal) => envelope::refusal(refusal, request_id),
+    };
+    envelope::meters(response.headers_mut(), &answered.meters);
+    Printed { response, plugin: answered.plugin_time }
+}
+
+/// The refusal of a method that a path does not take.
+pub(crate) fn method_not_allowed() -> Refusal {
+    Refusal::new(Code::MethodNotAllowed, "This route does not take the method; `Allow` lists those it takes")
+}
+
+/// Reads a body within its limits of size, time and type (the type counts only where there is a body).
+pub(crate) async fn read_body(
+    headers: &HeaderMap,
+    body: Incoming,
+    bytes_max: usize,
+    deadline: std::time::Duration,
+) -> Result<Bytes, Refusal> {
+    if body.is_end_stream() {
+        return Ok(Bytes::new());
+    }
+    let wrong_type = || Refusal::new(Code::UnsupportedMediaType, "The body's Content-Type must be application/json");
+    let is_json = is_json(headers);
+    let too_large = || {
+        let message = format!("The body is larger than the {bytes_max} bytes that this operation takes");
+        Refusal::new(Code::PayloadTooLarge, message).with("max", bytes_max)
+    };
+    if body.size_hint().lower() > bytes_max as u64 {
+        return Err(if is_json { too_large() } else { wrong_type() });
+    }
+    let read = tokio::time::timeout(deadline, Limited::new(body, bytes_max).collect()).await;
+    let Ok(read) = read else {
+        let message = format!("The body did not arrive within {} s", deadline.as_secs());
+        return Err(Refusal::new(Code::RequestTimeout, message));
+    };
+    match read {
+        Ok(collected) => {
+            let bytes = collected.to_bytes();
+            if bytes.is_empty() || is_json { Ok(bytes) } else { Err(wrong_type()) }
+        }
+        Err(error) if error.is::<http_body_util::LengthLimitError>() => {
+            Err(if is_json { too_large() } else { wrong_type() })
+        }
+        Err(_) => Err(Refusal::new(Code::ValidationError, "The body ended before its announced length")),
+    }
+}
+
+/// Whether the body says that it is JSON; parameters such as a charset do not matter.
+pub(crate) fn is_json(headers: &HeaderMap) -> bool {
+    let essence = |value: &HeaderValue| {
+        value.to_str().ok().and_then(|text| text.split(';').next()).map(|text| text.trim().to_ascii_lowercase())
+    };
+    headers.get(CONTENT_TYPE).and_then(essence).is_some_and(|essence| essence == "application/json")
+}
+
+async fn execute(
+    app: &App,
+    bound: &Bound,
+    parts: &Parts,
+    params: Vec<(String, String)>,
+    body: &[u8],
+    request_id: &str,
+) -> Answered {
+    let source = if parts.method == Method::POST { Source::Body } else { Source::Query };
+    let unread = Unread::Rest { params, query: parts.uri.query(), body, source };
+    let request =
+        pipeline::Request { bound, face: Face::Rest, credential: Presented::read(&parts.headers), unread, request_id };
+    pipeline::execute(app, request).await
+}
+
+fn success(face: &RestFace, reply: &Reply, parts: &Parts) -> Response {
+    let status = face.outcomes.get(&reply.outcome).copied().unwrap_or(StatusCode::OK);
+    let etag = reply.digest.as_ref().filter(|_| face.etag).map(entity_tag);
+    let matches = etag.as_ref().is_some_and(|etag| if_none_match(&parts.headers, etag));
+    let safe = parts.method == Method::GET || parts.method == Method::HEAD;
+    let mut response = if matches && safe {
+        envelope::empty(StatusCode::NOT_MODIFIED)
+    } else {
+        envelope::json(status, envelope::success(&reply.data))
+    };
+    let length = http_body_length(&response);
+    let headers = response.headers_mut();
+    if face.decoded_length && length > 0 {
+        headers.insert("x-decoded-content-length", HeaderValue::from(length));
+    }
+    if let Some(value) = &face.cache_control {
+        headers.insert(CACHE_CONTROL, value.clone());
+    }
+    if let Some(etag) = etag {
+        headers.insert(ETAG, etag);
+    }
+    for (name, value) in &reply.headers {
+        headers.insert(name.clone(), value.clone());
+    }
+    response
+}
+
+/// Weak, because the same data is sent in several encodings.
+pub(crate) fn entity_tag(digest: &[u8; 32]) -> HeaderValue {
+    use base64::Engine as _;
+    let text = base64::engine::general_purpose::URL_SAFE_NO_PAD.encode(&digest[..16]);
+    HeaderValue::from_str(&format!("W/\"{text}\"")).expect("base64 is a header value")
+}
+
+/// Whether `If-None-Match` names the tag, by weak comparison (RFC 9110, 13.1.2).
+pub(crate) fn if_none_match(headers: &HeaderMap, etag: &HeaderValue) -> bool {
+    let opaque = |tag: &str| tag.trim().trim_start_matches("W/").to_owned();
+    let Ok(etag) = etag.to_str().map(opaque) else { return false };
+    headers
+        .get_all(IF_NONE_MATCH)
+        .iter()
+        .filter_map(|value| value.to_str().ok())
+        .any(|list| list.trim() == "*" || list.split(',').any(|tag| opaque(tag) == etag))
+}
+
+fn http_body_length(response: &Response) -> u64 {
+    response.body().size_hint().exact().unwrap_or(0)
+}
+
+fn refused(refusal: &Refusal, request_id: &str) -> Printed {
+    Printed { response: envelope::refusal(refusal, request_id), plugin: None }
+}
+
+impl Printed {
+    fn allow(mut self, methods: &str) -> Self {
+        if let Ok(value) = HeaderValue::from_str(methods) {
+            self.response.headers_mut().insert(ALLOW, value);
+        }
+        self
+    }
+
+    /// Takes the body away, for HEAD, and leaves its length.
+    pub(crate) fn without_body(mut self) -> Self {
+        let length = http_body_length(&self.response);
+        if self.response.status() != StatusCode::NOT_MODIFIED {
+            self.response.headers_mut().insert(CONTENT_LENGTH, HeaderValue::from(length));
+        }
+        *self.response.body_mut() = http_body_util::Full::default();
+        self
+    }
+}

@@ -1,0 +1,79 @@
+//! Switchbay: one process that serves a developer API whose every feature is a WebAssembly component.
+//!
+//! The map, in reading order:
+//!
+//! - `config`, `app`: what is meant, and the one place that wires it.
+//! - `operation`, `error`: the values that travel the road, and the one table from code to status.
+//! - `http`, `mcp`: the transports. They parse and print.
+//! - `pipeline`, `reading`: the one road to a plugin, and how it reads arguments.
+//! - `auth`, `metering`: who may call, and how often.
+//! - `registry`, `catalogue`, `published`: plugins loaded, put together and documented.
+//! - `capabilities`: what a plugin may be lent, one file per WIT interface of the same name.
+//! - `stores`: what outlives the process.
+//! - `operator`, `cli`: the operator's listener and command line.
+//!
+//! Invariants, checked by `tests/it/tidy.rs`: no plugin is named here; hyper stays in `http` and `operator`, wasmtime in
+//! `registry` and `capabilities`; `pipeline` alone invokes a plugin; status numbers stand in `error`, `http` and `mcp`
+//! alone.
+
+mod app;
+mod auth;
+mod capabilities;
+mod catalogue;
+mod config;
+mod error;
+mod http;
+mod mcp;
+mod metering;
+mod operation;
+mod operator;
+mod pipeline;
+mod published;
+mod reading;
+mod registry;
+mod stores;
+mod telemetry;
+
+pub mod cli;
+pub mod native;
+
+use std::sync::Arc;
+
+use tokio::net::TcpListener;
+
+pub use app::{App, OpenStore, StartError};
+pub use config::{Config, ConfigError, Flags, LogFormat, Transport};
+
+/// The two bound sockets.
+pub struct Listeners {
+    /// For clients.
+    pub api: TcpListener,
+    /// For the operator; never reachable through the first.
+    pub operator: TcpListener,
+}
+
+/// Serves until `shutdown` is ready, then drains both listeners.
+pub async fn serve(listeners: Listeners, app: Arc<App>, shutdown: impl Future<Output = ()>) {
+    let transport = app.config.transport;
+    let stop = app.stop.clone();
+    let (api, operator) = (Arc::clone(&app), Arc::clone(&app));
+    let serving = async {
+        tokio::join!(
+            http::connection::serve(listeners.api, transport, stop.clone(), move |request| {
+                http::handle(Arc::clone(&api), request)
+            }),
+            http::connection::serve(listeners.operator, transport, stop.clone(), move |request| {
+                operator::handle(Arc::clone(&operator), request)
+            }),
+            Arc::clone(&app).keep_house(),
+        );
+    };
+    let mut serving = std::pin::pin!(serving);
+    tokio::select! {
+        () = serving.as_mut() => return,
+        () = shutdown => {}
+    }
+    tracing::info!("stopping: no new connections, running requests end");
+    stop.cancel();
+    serving.await;
+}

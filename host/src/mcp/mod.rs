@@ -1,0 +1,123 @@
+//! `POST /mcp`: Streamable HTTP for agents, stateless, JSON only.
+//!
+//! Checks stand in one order: method, origin, accept, type, size, syntax, then the message's own (`protocol`). What a tool
+//! does is not known here: `tools` finds the operation and the road runs it. Protocol faults are JSON-RPC errors; all that
+//! an operation says is a result; only a credential's refusal is an HTTP status.
+
+pub(crate) mod methods;
+pub(crate) mod protocol;
+pub(crate) mod resources;
+pub(crate) mod tools;
+
+use std::time::Duration;
+
+use http::header::{
+    ACCEPT, ACCESS_CONTROL_ALLOW_HEADERS, ACCESS_CONTROL_ALLOW_METHODS, ACCESS_CONTROL_ALLOW_ORIGIN,
+    ACCESS_CONTROL_EXPOSE_HEADERS, ACCESS_CONTROL_MAX_AGE, ALLOW, ORIGIN, VARY,
+};
+use http::{HeaderMap, HeaderValue, Method, Request, StatusCode};
+use hyper::body::Incoming;
+
+use self::protocol::RpcError;
+use crate::app::App;
+use crate::catalogue::Catalogue;
+use crate::http::connection::Reply;
+use crate::http::{envelope, rest};
+use crate::metering::Meters;
+
+/// The largest message, in bytes.
+const MESSAGE_BYTES_MAX: usize = 64 * 1024;
+
+/// A response, and the time that plugins took of it.
+pub(crate) struct Printed {
+    pub(crate) response: Reply,
+    pub(crate) plugin: Option<Duration>,
+}
+
+/// What the methods of one POST gather beside their results.
+#[derive(Default)]
+pub(crate) struct Gathered {
+    pub(crate) meters: Meters,
+    pub(crate) plugin: Option<Duration>,
+}
+
+/// Answers any request for `/mcp`.
+pub(crate) async fn answer(app: &App, catalogue: &Catalogue, request: Request<Incoming>, request_id: &str) -> Printed {
+    let origin = request.headers().get(ORIGIN).cloned();
+    if request.method() != Method::POST && request.method() != Method::OPTIONS {
+        let mut response = fault(StatusCode::METHOD_NOT_ALLOWED, "this endpoint takes POST alone");
+        response.headers_mut().insert(ALLOW, HeaderValue::from_static("POST"));
+        return printed(response);
+    }
+    if let Some(origin) = &origin
+        && !app.mcp_origins.allows(origin)
+    {
+        return printed(fault(StatusCode::FORBIDDEN, "this Origin is not allowed"));
+    }
+    let mut printed = match *request.method() == Method::OPTIONS {
+        true => printed(preflight()),
+        false => post(app, catalogue, request, request_id).await,
+    };
+    if let Some(origin) = origin {
+        let headers = printed.response.headers_mut();
+        headers.insert(ACCESS_CONTROL_ALLOW_ORIGIN, origin);
+        headers.append(VARY, HeaderValue::from_static("Origin"));
+        let exposed = "WWW-Authenticate, MCP-Protocol-Version, X-Request-Id, Retry-After";
+        headers.insert(ACCESS_CONTROL_EXPOSE_HEADERS, HeaderValue::from_static(exposed));
+    }
+    printed
+}
+
+async fn post(app: &App, catalogue: &Catalogue, request: Request<Incoming>, request_id: &str) -> Printed {
+    let (parts, body) = request.into_parts();
+    if !accepts_both(&parts.headers) {
+        return printed(fault(StatusCode::NOT_ACCEPTABLE, "Accept must list application/json and text/event-stream"));
+    }
+    if !rest::is_json(&parts.headers) {
+        return printed(fault(StatusCode::UNSUPPORTED_MEDIA_TYPE, "Content-Type must be application/json"));
+    }
+    let body = match rest::read_body(&parts.headers, body, MESSAGE_BYTES_MAX, app.config.transport.body).await {
+        Ok(body) => body,
+        Err(refusal) => return printed(fault(refusal.status, &refusal.message)),
+    };
+    let mut gathered = Gathered::default();
+    let mut response = methods::answer(app, catalogue, &parts.headers, &body, request_id, &mut gathered).await;
+    envelope::meters(response.headers_mut(), &gathered.meters);
+    Printed { response, plugin: gathered.plugin }
+}
+
+/// Both media types, without wildcards, and none with a quality of zero.
+fn accepts_both(headers: &HeaderMap) -> bool {
+    let accepts = |wanted: &str| {
+        let ranges = headers.get_all(ACCEPT).iter().filter_map(|value| value.to_str().ok()).flat_map(|v| v.split(','));
+        ranges.into_iter().any(|range| {
+            let mut parts = range.split(';').map(str::trim);
+            let named = parts.next().is_some_and(|essence| essence.eq_ignore_ascii_case(wanted));
+            let refused = parts.filter_map(|parameter| parameter.split_once('=')).any(|(name, value)| {
+                name.trim().eq_ignore_ascii_case("q") && value.trim().parse::<f32>().is_ok_and(|quality| quality <= 0.0)
+            });
+            named && !refused
+        })
+    };
+    accepts("application/json") && accepts("text/event-stream")
+}
+
+fn preflight() -> Reply {
+    let mut response = envelope::empty(StatusCode::NO_CONTENT);
+    let headers = response.headers_mut();
+    let allowed = "Authorization, Content-Type, Accept, MCP-Protocol-Version, Mcp-Method, Mcp-Name, x-service-api-key, \
+                   Idempotency-Key";
+    headers.insert(ACCESS_CONTROL_ALLOW_METHODS, HeaderValue::from_static("POST, OPTIONS"));
+    headers.insert(ACCESS_CONTROL_ALLOW_HEADERS, HeaderValue::from_static(allowed));
+    headers.insert(ACCESS_CONTROL_MAX_AGE, HeaderValue::from_static("600"));
+    response
+}
+
+/// A fault of transport: an HTTP status with a JSON-RPC error that has no id, because no message was read.
+fn fault(status: StatusCode, message: &str) -> Reply {
+    envelope::json(status, RpcError::invalid_request(message).print(None))
+}
+
+fn printed(response: Reply) -> Printed {
+    Printed { response, plugin: None }
+}

@@ -1,0 +1,109 @@
+//! Tools: operations with a tool face, listed and called.
+
+use http::StatusCode;
+use serde_json::{Map, Value, json};
+
+use super::Gathered;
+use super::methods::{Post, Stop};
+use super::protocol::RpcError;
+use crate::catalogue::Bound;
+use crate::error::Refusal;
+use crate::http::envelope;
+use crate::pipeline::{self, Face, Request};
+use crate::reading::Unread;
+use crate::registry::profile;
+
+/// Where a tool's scopes stand in its `_meta`: the protocol has no field for them.
+const SCOPES_META: &str = "dev.switchbay/requiredScopes";
+
+/// `tools` of `tools/list`, as JSON text, by name.
+pub(crate) fn list(bound: &[Bound]) -> String {
+    let mut tools: Vec<(&str, Value)> = bound
+        .iter()
+        .filter_map(|one| {
+            let tool = one.tool()?;
+            let published = json!({
+                "name": tool.name,
+                "title": one.operation.title,
+                "description": one.operation.description,
+                "inputSchema": tool.input.document(),
+                "outputSchema": profile::tool_output(one.operation.output.document()),
+                "annotations": tool.annotations,
+                "_meta": { SCOPES_META: [tool.scope.as_str()] },
+            });
+            Some((tool.name.as_str(), published))
+        })
+        .collect();
+    tools.sort_by(|a, b| a.0.cmp(b.0));
+    Value::Array(tools.into_iter().map(|(_, tool)| tool).collect()).to_string()
+}
+
+/// `tools/call`.
+pub(crate) async fn call(post: &Post<'_>, params: Value, gathered: &mut Gathered) -> Result<String, Stop> {
+    let (bound, arguments) = read_call(post, params).map_err(Stop::Rpc)?;
+    let tool = bound.tool().expect("the catalogue's tools have a tool face");
+    let request = Request {
+        bound,
+        face: Face::Tool,
+        credential: post.credential(),
+        unread: Unread::Tool { arguments, fixed: &tool.fixed, bytes_max: tool.bytes_max },
+        request_id: post.request_id,
+    };
+    let answered = pipeline::execute(post.app, request).await;
+    gathered.meters = answered.meters;
+    if let Some(time) = answered.plugin_time {
+        gathered.plugin = Some(gathered.plugin.unwrap_or_default() + time);
+    }
+    match answered.outcome {
+        Ok(reply) => Ok(write_result(&envelope::success(&reply.data))),
+        Err(refusal) if is_challenge(&refusal) => Err(Stop::Credential(Box::new(refusal))),
+        Err(refusal) => Ok(write_error(&refusal, post.request_id)),
+    }
+}
+
+/// Judges the credential of a call without making it. A call that is malformed is left to [`call`].
+pub(crate) fn judge(post: &Post<'_>, params: &Value) -> Result<(), Refusal> {
+    let name = params.get("name").and_then(Value::as_str);
+    let Some(bound) = name.and_then(|name| post.catalogue.tool(name)) else { return Ok(()) };
+    match pipeline::judge(post.app, bound, Face::Tool, &post.credential()) {
+        Err(refusal) if is_challenge(&refusal) => Err(refusal),
+        Ok(()) | Err(_) => Ok(()),
+    }
+}
+
+fn is_challenge(refusal: &Refusal) -> bool {
+    refusal.challenge.is_some() && matches!(refusal.status, StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN)
+}
+
+fn read_call<'p>(post: &Post<'p>, mut params: Value) -> Result<(&'p Bound, Map<String, Value>), RpcError> {
+    let Some(name) = params.get("name").and_then(Value::as_str) else {
+        return Err(RpcError::invalid_params("params.name must be a string"));
+    };
+    let Some(bound) = post.catalogue.tool(name) else {
+        let shown: String = name.chars().take(100).collect();
+        return Err(RpcError::invalid_params(format!("Unknown tool: {shown}")));
+    };
+    match params.get_mut("arguments").map(Value::take) {
+        None | Some(Value::Null) => Ok((bound, Map::new())),
+        Some(Value::Object(arguments)) => Ok((bound, arguments)),
+        Some(_) => Err(RpcError::invalid_params("params.arguments must be an object")),
+    }
+}
+
+/// A success: the REST envelope as structured content, and the same text for clients that read only text.
+fn write_result(envelope: &str) -> String {
+    let text = Value::from(envelope).to_string();
+    let mut result = String::with_capacity(text.len() + envelope.len() + 96);
+    result.push_str(r#"{"content":[{"type":"text","text":"#);
+    result.push_str(&text);
+    result.push_str(r#"}],"structuredContent":"#);
+    result.push_str(envelope);
+    result.push_str(r#","isError":false}"#);
+    result
+}
+
+/// A failure: text alone, because clients check structured content against the schema of success.
+fn write_error(refusal: &Refusal, request_id: &str) -> String {
+    let text = refusal.envelope(request_id).to_string();
+    json!({ "content": [{ "type": "text", "text": text }], "isError": true }).to_string()
+}

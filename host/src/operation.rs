@@ -1,0 +1,153 @@
+//! An operation as the host serves it, and the values that travel the road to it.
+//!
+//! An operation is one row of a plugin's description with its schemas compiled. Both transports read the same row; no
+//! code here or elsewhere knows one operation from another.
+
+use std::collections::HashMap;
+use std::fmt;
+use std::sync::Mutex;
+use std::time::Duration;
+
+use http::{HeaderName, HeaderValue, Method, StatusCode};
+use serde_json::{Map, Value};
+
+use crate::registry::schema::{FaceSchema, OutputSchema};
+
+/// One operation of a loaded revision.
+pub(crate) struct Operation {
+    /// The plugin's name for it; unique within the plugin.
+    pub(crate) id: String,
+    pub(crate) title: String,
+    pub(crate) description: String,
+    pub(crate) output: OutputSchema,
+    pub(crate) rest: Option<RestFace>,
+    pub(crate) tool: Option<ToolFace>,
+    /// The declared error codes.
+    pub(crate) errors: Vec<DeclaredError>,
+    pub(crate) deadline: Duration,
+    pub(crate) on_deadline: DeclaredFailure,
+    pub(crate) on_unavailable: DeclaredFailure,
+    pub(crate) examples: Vec<Example>,
+    /// The digest of the last reply that passed its check, for operations whose replies repeat (those with an ETag): a
+    /// reply with the same digest is not parsed again. Guards one small value; never held over an await.
+    pub(crate) last_checked: Mutex<Option<[u8; 32]>>,
+}
+
+/// An error that an operation declares.
+pub(crate) struct DeclaredError {
+    pub(crate) code: String,
+    pub(crate) status: StatusCode,
+    pub(crate) when: String,
+}
+
+/// What the host answers in the operation's name.
+#[derive(Clone)]
+pub(crate) struct DeclaredFailure {
+    pub(crate) code: String,
+    pub(crate) status: StatusCode,
+    pub(crate) retry_after_s: Option<u64>,
+}
+
+/// An example input, for the developer guide.
+pub(crate) struct Example {
+    pub(crate) title: String,
+    pub(crate) input: Map<String, Value>,
+}
+
+/// The REST face: where an operation's arguments come from and how its reply is printed.
+pub(crate) struct RestFace {
+    pub(crate) method: Method,
+    /// With `{name}` for path parameters.
+    pub(crate) path: String,
+    /// What the caller's credential must carry.
+    pub(crate) scope: Scope,
+    pub(crate) input: FaceSchema,
+    pub(crate) body_bytes_max: usize,
+    pub(crate) outcomes: HashMap<String, StatusCode>,
+    pub(crate) headers: Vec<HeaderName>,
+    pub(crate) cache_control: Option<HeaderValue>,
+    pub(crate) etag: bool,
+    pub(crate) decoded_length: bool,
+}
+
+/// The MCP face.
+pub(crate) struct ToolFace {
+    pub(crate) name: String,
+    /// What the caller's credential must carry.
+    pub(crate) scope: Scope,
+    pub(crate) annotations: Map<String, Value>,
+    pub(crate) input: FaceSchema,
+    /// Arguments that the face sets itself.
+    pub(crate) fixed: Map<String, Value>,
+    /// The largest `arguments` in bytes: the operation's body limit.
+    pub(crate) bytes_max: usize,
+}
+
+/// A scope such as `domain:dns`.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Scope(String);
+
+impl Scope {
+    /// Takes `area:action`, each of lower-case letters, digits and hyphens.
+    pub(crate) fn parse(text: &str) -> Option<Self> {
+        let part = |part: &str| {
+            !part.is_empty() && part.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-')
+        };
+        let (area, action) = text.split_once(':')?;
+        (text.len() <= 64 && part(area) && part(action)).then(|| Self(text.to_owned()))
+    }
+
+    pub(crate) fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Display for Scope {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+/// One call, as a plugin gets it.
+pub(crate) struct Call {
+    pub(crate) request_id: String,
+    pub(crate) operation: String,
+    /// The caller's name within this one plugin.
+    pub(crate) owner: String,
+    pub(crate) deadline: Duration,
+    /// A JSON object that fits the face's schema.
+    pub(crate) input: String,
+}
+
+/// What a plugin answers, before the road has checked it.
+pub(crate) enum Answer {
+    Success(Success),
+    Failure(Failure),
+}
+
+/// A plugin's success.
+pub(crate) struct Success {
+    pub(crate) outcome: String,
+    pub(crate) data: String,
+    pub(crate) headers: Vec<(String, String)>,
+    /// How many attachments came with it. No capability stores bytes yet, so any is refused.
+    pub(crate) attachments: usize,
+}
+
+/// A plugin's failure.
+pub(crate) struct Failure {
+    pub(crate) code: String,
+    pub(crate) message: String,
+    pub(crate) retry_after_ms: Option<u32>,
+    pub(crate) details: Option<String>,
+}
+
+/// A checked success: everything in it was declared.
+pub(crate) struct Reply {
+    pub(crate) outcome: String,
+    /// JSON text that fits the operation's output schema.
+    pub(crate) data: String,
+    pub(crate) headers: Vec<(HeaderName, HeaderValue)>,
+    /// Of `data`, where the operation's REST face sends ETags.
+    pub(crate) digest: Option<[u8; 32]>,
+}

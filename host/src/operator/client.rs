@@ -1,0 +1,81 @@
+//! The command line's way to a running server: one request to the operator's API.
+
+use std::path::Path;
+use std::time::Duration;
+
+use http::header::{AUTHORIZATION, CONTENT_TYPE, HOST};
+use http::{Method, Request};
+use http_body_util::{BodyExt, Full, Limited};
+use hyper::body::Bytes;
+use hyper_util::rt::TokioIo;
+use serde_json::Value;
+
+use super::token::{ADDRESS_FILE, FILE};
+
+const ANSWER_BYTES_MAX: usize = 16 << 20;
+const DEADLINE: Duration = Duration::from_secs(30);
+
+/// A request that did not succeed.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum ClientError {
+    #[error("a server uses this data folder, but its {file} cannot be read: {source}")]
+    File { file: &'static str, source: std::io::Error },
+    #[error("the server's operator API at {address} cannot be reached: {source}")]
+    Unreachable { address: String, source: std::io::Error },
+    #[error("the operator API's answer failed: {0}")]
+    Transport(String),
+    #[error("{message} ({code})")]
+    Refused { code: String, message: String },
+}
+
+/// Sends one request and gives back the `data` of its answer.
+pub(crate) async fn call(data: &Path, method: Method, path: &str, body: Option<&Value>) -> Result<Value, ClientError> {
+    let read = |file: &'static str| {
+        std::fs::read_to_string(data.join(file)).map_err(|source| ClientError::File { file, source })
+    };
+    let (token, address) = (read(FILE)?, read(ADDRESS_FILE)?);
+    tokio::time::timeout(DEADLINE, send(address.trim(), token.trim(), method, path, body))
+        .await
+        .unwrap_or_else(|_| Err(ClientError::Transport(format!("no answer within {} s", DEADLINE.as_secs()))))
+}
+
+async fn send(
+    address: &str,
+    token: &str,
+    method: Method,
+    path: &str,
+    body: Option<&Value>,
+) -> Result<Value, ClientError> {
+    let stream = tokio::net::TcpStream::connect(address)
+        .await
+        .map_err(|source| ClientError::Unreachable { address: address.to_owned(), source })?;
+    let broken = |error: &dyn std::fmt::Display| ClientError::Transport(error.to_string());
+    let (mut sender, connection) =
+        hyper::client::conn::http1::handshake(TokioIo::new(stream)).await.map_err(|error| broken(&error))?;
+    let request = Request::builder()
+        .method(method)
+        .uri(path)
+        .header(HOST, address)
+        .header(AUTHORIZATION, format!("Bearer {token}"))
+        .header(CONTENT_TYPE, "application/json")
+        .body(Full::new(Bytes::from(body.map(Value::to_string).unwrap_or_default())))
+        .map_err(|error| broken(&error))?;
+    let exchange = async {
+        let response = sender.send_request(request).await.map_err(|error| broken(&error))?;
+        let bytes =
+            Limited::new(response.into_body(), ANSWER_BYTES_MAX).collect().await.map_err(|error| broken(&error))?;
+        serde_json::from_slice::<Value>(&bytes.to_bytes()).map_err(|error| broken(&error))
+    };
+    let mut connection = std::pin::pin!(connection);
+    let mut exchange = std::pin::pin!(exchange);
+    let mut answer = tokio::select! {
+        answer = exchange.as_mut() => answer?,
+        // A server that closes after its answer ends the connection first.
+        _ = connection.as_mut() => exchange.await?,
+    };
+    if answer["success"] == true {
+        return Ok(answer["data"].take());
+    }
+    let text = |name: &str| answer["error"][name].as_str().unwrap_or("unknown").to_owned();
+    Err(ClientError::Refused { code: text("code"), message: text("message") })
+}

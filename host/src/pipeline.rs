@@ -1,0 +1,258 @@
+//! The one road to a plugin. Both transports call [`execute`]; nothing else invokes an operation, so no step can be
+//! forgotten on one face.
+//!
+//! The order of the steps is the design (decisions, "Order of checks"): a credential is judged before anything is counted,
+//! every authenticated call takes its slot before its input is looked at, and a plugin sees only input that fits.
+
+use std::sync::PoisonError;
+use std::time::{Duration, Instant, SystemTime};
+
+use http::{HeaderName, HeaderValue};
+use serde_json::{Map, Value};
+use sha2::{Digest, Sha256};
+
+use crate::app::App;
+use crate::auth::{self, Caller, Presented};
+use crate::catalogue::Bound;
+use crate::error::{Challenge, Refusal};
+use crate::metering::Meters;
+use crate::operation::{Answer, Call, DeclaredFailure, Failure, Operation, Reply, Scope, Success};
+use crate::reading::{self, Unread};
+use crate::registry::instance::CallError;
+use crate::registry::schema::FaceSchema;
+
+/// A failure's message is cut to this many characters.
+const MESSAGE_CHARACTERS_MAX: usize = 1000;
+/// Members of the envelope's `data` that only the host writes.
+const HOST_DETAILS: [&str; 3] = ["requestId", "retryAfter", "resetAt"];
+
+/// Which face of the operation was called.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Face {
+    Rest,
+    Tool,
+}
+
+/// A call as a transport read it, before anything is decided.
+pub(crate) struct Request<'r> {
+    pub(crate) bound: &'r Bound,
+    pub(crate) face: Face,
+    pub(crate) credential: Presented,
+    pub(crate) unread: Unread<'r>,
+    pub(crate) request_id: &'r str,
+}
+
+/// What came of a call. The meters are there however it ended, once it was admitted or refused by one of them.
+pub(crate) struct Answered {
+    pub(crate) outcome: Result<Reply, Refusal>,
+    pub(crate) meters: Meters,
+    pub(crate) plugin_time: Option<Duration>,
+}
+
+/// Runs one call from credential to checked reply.
+pub(crate) async fn execute(app: &App, request: Request<'_>) -> Answered {
+    let mut meters = Meters::default();
+    let mut plugin_time = None;
+    let (bound, request_id) = (request.bound, request.request_id);
+    let outcome = road(app, request, &mut meters, &mut plugin_time).await;
+    if let Err(refusal) = &outcome {
+        log(refusal, bound, request_id);
+    }
+    Answered { outcome, meters, plugin_time }
+}
+
+/// The first two steps alone, for a transport that must know of a refused credential before it runs anything.
+pub(crate) fn judge(app: &App, bound: &Bound, face: Face, credential: &Presented) -> Result<(), Refusal> {
+    identify(app, face_of(bound, face).0, credential, SystemTime::now()).map(|_| ())
+}
+
+async fn road(
+    app: &App,
+    request: Request<'_>,
+    meters: &mut Meters,
+    plugin_time: &mut Option<Duration>,
+) -> Result<Reply, Refusal> {
+    let Request { bound, face, credential, unread, request_id } = request;
+    let now = SystemTime::now();
+    let (scope, schema) = face_of(bound, face);
+
+    let caller = identify(app, scope, &credential, now)?;
+    app.windows.admit(&caller, now, meters)?;
+    let input = reading::read(unread, schema)?;
+
+    let call = Call {
+        request_id: request_id.to_owned(),
+        operation: bound.operation.id.clone(),
+        owner: owner(app, &caller, &bound.revision.plugin),
+        deadline: bound.operation.deadline,
+        input: Value::Object(input).to_string(),
+    };
+    let started = Instant::now();
+    let answer = bound.revision.invoke(call).await;
+    *plugin_time = Some(started.elapsed());
+    match answer {
+        Ok(Answer::Success(success)) => checked_success(&bound.operation, success),
+        Ok(Answer::Failure(failure)) => Err(checked_failure(&bound.operation, failure)),
+        Err(error) => Err(failed(&bound.operation, &error)),
+    }
+}
+
+fn identify(app: &App, scope: &Scope, credential: &Presented, now: SystemTime) -> Result<Caller, Refusal> {
+    let challenged = |error: auth::AuthError| {
+        error.refusal(Challenge { scope: scope.clone(), presented: credential.is_presented() })
+    };
+    let caller = auth::identify(&app.store, credential, now).map_err(challenged)?;
+    caller.authorize(scope).map_err(challenged)?;
+    Ok(caller)
+}
+
+fn face_of(bound: &Bound, face: Face) -> (&Scope, &FaceSchema) {
+    let operation = &bound.operation;
+    let found = match face {
+        Face::Rest => operation.rest.as_ref().map(|face| (&face.scope, &face.input)),
+        Face::Tool => operation.tool.as_ref().map(|face| (&face.scope, &face.input)),
+    };
+    found.expect("a transport finds an operation by the face that it calls")
+}
+
+/// The caller's name within one plugin: stable, and unrelated to its name in any other.
+fn owner(app: &App, caller: &Caller, plugin: &str) -> String {
+    use std::fmt::Write as _;
+    let digest = Sha256::new()
+        .chain_update(app.owner_secret)
+        .chain_update(plugin.as_bytes())
+        .chain_update([0])
+        .chain_update(caller.owner().as_bytes())
+        .finalize();
+    digest[..16].iter().fold(String::with_capacity(32), |mut text, byte| {
+        write!(text, "{byte:02x}").expect("writing to a String does not fail");
+        text
+    })
+}
+
+/// Takes a plugin's success only as far as its operation declares it.
+fn checked_success(operation: &Operation, success: Success) -> Result<Reply, Refusal> {
+    let Success { outcome, data, headers, attachments } = success;
+    let declared = match &operation.rest {
+        Some(face) => face.outcomes.contains_key(&outcome),
+        None => outcome == "ok",
+    };
+    if !declared {
+        return Err(Refusal::internal(format!("the plugin answered the undeclared outcome `{outcome}`")));
+    }
+    if attachments > 0 {
+        return Err(Refusal::internal("the plugin attached stored bytes, and was lent no store"));
+    }
+    let headers = checked_headers(operation, headers)?;
+    let repeats = operation.rest.as_ref().is_some_and(|face| face.etag);
+    let digest: Option<[u8; 32]> = repeats.then(|| Sha256::digest(data.as_bytes()).into());
+    let mut last = repeats.then(|| operation.last_checked.lock().unwrap_or_else(PoisonError::into_inner));
+    if last.as_deref().is_none_or(|last| *last != digest) {
+        let parsed: Value = serde_json::from_str(&data)
+            .map_err(|error| Refusal::internal(format!("the plugin's data is no JSON text: {error}")))?;
+        operation.output.check(&parsed).map_err(|broken| {
+            Refusal::internal(format!("the plugin's data does not fit its output schema: {broken}"))
+        })?;
+        if let Some(last) = &mut last {
+            **last = digest;
+        }
+    }
+    drop(last);
+    Ok(Reply { outcome, data, headers, digest })
+}
+
+fn checked_headers(
+    operation: &Operation,
+    headers: Vec<(String, String)>,
+) -> Result<Vec<(HeaderName, HeaderValue)>, Refusal> {
+    let declared = operation.rest.as_ref().map_or(&[][..], |face| &face.headers);
+    let mut checked = Vec::with_capacity(headers.len());
+    for (name, value) in headers {
+        let Some(name) = declared.iter().find(|declared| declared.as_str().eq_ignore_ascii_case(&name)) else {
+            return Err(Refusal::internal(format!("the plugin sent the undeclared header `{name}`")));
+        };
+        let value = HeaderValue::from_str(&value)
+            .map_err(|_| Refusal::internal(format!("the plugin's value of the header `{name}` is none")))?;
+        checked.push((name.clone(), value));
+    }
+    Ok(checked)
+}
+
+/// Takes a plugin's failure only if its operation declares the code.
+fn checked_failure(operation: &Operation, failure: Failure) -> Refusal {
+    let Failure { code, message, retry_after_ms, details } = failure;
+    let Some(declared) = operation.errors.iter().find(|error| error.code == code) else {
+        return Refusal::internal(format!("the plugin failed with the undeclared code `{code}`"));
+    };
+    let details = match details.as_deref().map(serde_json::from_str::<Map<String, Value>>) {
+        None => Map::new(),
+        Some(Ok(details)) => details,
+        Some(Err(error)) => return Refusal::internal(format!("the plugin's details are no JSON object: {error}")),
+    };
+    if let Some(name) = details.keys().find(|name| HOST_DETAILS.contains(&name.as_str())) {
+        return Refusal::internal(format!("the plugin's details name `{name}`, which is the host's"));
+    }
+    Refusal {
+        status: declared.status,
+        message: message.chars().take(MESSAGE_CHARACTERS_MAX).collect::<String>().into(),
+        retry_after_s: retry_after_ms.map(|milliseconds| u64::from(milliseconds.div_ceil(1000).max(1))),
+        reset_at: None,
+        details,
+        challenge: None,
+        cause: None,
+        code: code.into(),
+    }
+}
+
+/// A call that ended without an answer of the plugin's, in the operation's own words where it declared some.
+fn failed(operation: &Operation, error: &CallError) -> Refusal {
+    let cause = error.to_string();
+    let mut refusal = match error {
+        CallError::Busy { .. } => {
+            declared(&operation.on_unavailable, "All of the operation's places are taken; try again shortly", Some(1))
+        }
+        CallError::NoRoom(_) => {
+            declared(&operation.on_unavailable, "The service is at its capacity; try again shortly", Some(1))
+        }
+        CallError::Paused { seconds } => {
+            declared(&operation.on_unavailable, "The operation is paused after repeated failures", Some(*seconds))
+        }
+        CallError::Deadline(_) => {
+            declared(&operation.on_deadline, "The operation did not finish by its deadline", None)
+        }
+        CallError::CpuSpent(_) => {
+            declared(&operation.on_deadline, "The operation used up its processor time before it finished", None)
+        }
+        CallError::MemorySpent { .. } => {
+            let mut refusal = Refusal::internal("");
+            refusal.message = "The operation ran out of memory on this input".into();
+            refusal
+        }
+        CallError::Trapped { .. } | CallError::Exited(_) | CallError::TooLarge { .. } => Refusal::internal(""),
+    };
+    refusal.cause = Some(cause);
+    refusal
+}
+
+fn declared(failure: &DeclaredFailure, message: &'static str, retry_after_s: Option<u64>) -> Refusal {
+    Refusal {
+        code: failure.code.clone().into(),
+        status: failure.status,
+        message: message.into(),
+        retry_after_s: failure.retry_after_s.or(retry_after_s),
+        reset_at: None,
+        details: Map::new(),
+        challenge: None,
+        cause: None,
+    }
+}
+
+/// Once, here. A client's own mistakes are not an operator's concern.
+fn log(refusal: &Refusal, bound: &Bound, request_id: &str) {
+    let (plugin, operation, code) = (&bound.revision.plugin, &bound.operation.id, &refusal.code);
+    match &refusal.cause {
+        Some(cause) => tracing::warn!(%plugin, revision = %bound.revision.digest, %operation, request_id, %code, cause,
+            "a call failed"),
+        None => tracing::debug!(%plugin, %operation, request_id, %code, "a call was refused"),
+    }
+}

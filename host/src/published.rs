@@ -1,0 +1,52 @@
+//! The documents that describe what is served: OpenAPI, the developer guide, the MCP catalogue and cards.
+//!
+//! Made once with each catalogue from the operations' own rows, so that no document can name what is not served. Knows how
+//! documents are kept and nothing of what stands in them.
+
+use bytes::Bytes;
+use http::HeaderValue;
+use sha2::{Digest, Sha256};
+
+use crate::catalogue::Bound;
+use crate::http::{discovery, guide, openapi, rest};
+use crate::mcp;
+
+/// A document with its type and its tag.
+pub(crate) struct Document {
+    pub(crate) text: Box<str>,
+    pub(crate) bytes: Bytes,
+    pub(crate) media_type: &'static str,
+    pub(crate) etag: HeaderValue,
+}
+
+impl Document {
+    pub(crate) fn new(text: String, media_type: &'static str) -> Self {
+        let digest: [u8; 32] = Sha256::digest(text.as_bytes()).into();
+        let bytes = Bytes::copy_from_slice(text.as_bytes());
+        Self { text: text.into(), bytes, media_type, etag: rest::entity_tag(&digest) }
+    }
+}
+
+/// All documents of one catalogue.
+pub(crate) struct Published {
+    pub(crate) openapi: Document,
+    pub(crate) guide: Document,
+    /// The MCP server card.
+    pub(crate) card: Document,
+    /// The OAuth protected-resource metadata of `/mcp` (RFC 9728).
+    pub(crate) resource_metadata: Document,
+    /// `tools` of `tools/list`, as JSON text.
+    pub(crate) tools: Box<str>,
+}
+
+impl Published {
+    pub(crate) fn new(bound: &[Bound], base_url: &str) -> Self {
+        Self {
+            openapi: Document::new(openapi::document(bound, base_url), "application/json"),
+            guide: Document::new(guide::document(bound, base_url), "text/markdown"),
+            card: Document::new(discovery::server_card(base_url), "application/json"),
+            resource_metadata: Document::new(discovery::resource_metadata(bound, base_url), "application/json"),
+            tools: mcp::tools::list(bound).into(),
+        }
+    }
+}

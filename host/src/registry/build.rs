@@ -1,0 +1,117 @@
+//! Builds plugin crates into components: one cargo call for each workspace, in a release profile of its own.
+//!
+//! The same call serves `switchbay build`, `switchbay dev` and the tests. It never runs in a build script (cargo inside
+//! cargo can hang on the lock) and has a target folder of its own, so that it disturbs no other build.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+
+use serde::Deserialize;
+
+use super::manifest::{Entry, Source};
+
+const TARGET: &str = "wasm32-wasip2";
+const PROFILE: &str = "plugin";
+
+/// A build that did not give components.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum BuildError {
+    #[error("plugin `{plugin}`: its crate folder {path} has no readable Cargo.toml")]
+    NoCrate { plugin: String, path: PathBuf },
+    #[error("cannot run cargo: {0}")]
+    NoCargo(#[source] std::io::Error),
+    #[error("cargo could not build {packages} (see its message above)")]
+    Failed { packages: String },
+}
+
+/// Builds every entry whose source is a crate folder. Cargo's own progress and errors go to standard error.
+pub(crate) async fn build(entries: &[Entry]) -> Result<(), BuildError> {
+    let mut workspaces: BTreeMap<PathBuf, Vec<String>> = BTreeMap::new();
+    for entry in entries {
+        let Source::Crate(folder) = &entry.source else { continue };
+        let package =
+            package(folder).ok_or_else(|| BuildError::NoCrate { plugin: entry.name.clone(), path: folder.clone() })?;
+        workspaces.entry(workspace(folder)).or_default().push(package.name);
+    }
+    for (workspace, packages) in workspaces {
+        cargo(&workspace, &packages).await?;
+    }
+    Ok(())
+}
+
+async fn cargo(workspace: &Path, packages: &[String]) -> Result<(), BuildError> {
+    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+    let mut command = tokio::process::Command::new(cargo);
+    command
+        .current_dir(workspace)
+        .args(["build", "--profile", PROFILE, "--target", TARGET])
+        .arg("--target-dir")
+        .arg(target_folder(workspace))
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .kill_on_drop(true);
+    // A caller's flags are for its own machine, not for the guests.
+    for name in ["RUSTFLAGS", "CARGO_ENCODED_RUSTFLAGS", "CARGO_BUILD_RUSTFLAGS", "CARGO_BUILD_TARGET"] {
+        command.env_remove(name);
+    }
+    for name in ["CARGO_TARGET_DIR", "RUSTC_WORKSPACE_WRAPPER", "RUSTDOCFLAGS"] {
+        command.env_remove(name);
+    }
+    for package in packages {
+        command.args(["--package", package]);
+    }
+    let status = command.status().await.map_err(BuildError::NoCargo)?;
+    match status.success() {
+        true => Ok(()),
+        false => Err(BuildError::Failed { packages: packages.join(", ") }),
+    }
+}
+
+/// Where the component of a crate folder stands once it is built.
+pub(crate) fn artifact(folder: &Path) -> Option<PathBuf> {
+    let package = package(folder)?;
+    let file = format!("{}.wasm", package.name.replace('-', "_"));
+    Some(target_folder(&workspace(folder)).join(TARGET).join(PROFILE).join(file))
+}
+
+/// The folders whose change makes a plugin's component another one: its crate, and the path dependencies that it shares.
+pub(crate) fn watched(entry: &Entry) -> Vec<PathBuf> {
+    let Source::Crate(folder) = &entry.source else {
+        let Source::File(file) = &entry.source else { return Vec::new() };
+        return file.parent().map(Path::to_owned).into_iter().collect();
+    };
+    let workspace = workspace(folder);
+    let shared = ["sdk", "wit"].map(|name| workspace.join(name));
+    std::iter::once(folder.clone()).chain(shared.into_iter().filter(|path| path.is_dir())).collect()
+}
+
+#[derive(Deserialize)]
+struct CargoManifest {
+    package: Option<Package>,
+    workspace: Option<toml::Table>,
+}
+
+#[derive(Deserialize)]
+struct Package {
+    name: String,
+}
+
+fn read(folder: &Path) -> Option<CargoManifest> {
+    toml::from_str(&std::fs::read_to_string(folder.join("Cargo.toml")).ok()?).ok()
+}
+
+fn package(folder: &Path) -> Option<Package> {
+    read(folder)?.package
+}
+
+/// The nearest folder above that is a cargo workspace, else the crate's own.
+fn workspace(folder: &Path) -> PathBuf {
+    let is_workspace = |folder: &&Path| read(folder).is_some_and(|manifest| manifest.workspace.is_some());
+    let folder = std::path::absolute(folder).unwrap_or_else(|_| folder.to_owned());
+    folder.ancestors().find(is_workspace).unwrap_or(&folder).to_owned()
+}
+
+fn target_folder(workspace: &Path) -> PathBuf {
+    workspace.join("target").join("components")
+}

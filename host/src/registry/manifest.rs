@@ -1,0 +1,215 @@
+//! `plugin-manifest.toml`: what the operator says of each plugin.
+//!
+//! Two steps, as for all configuration: what was written (`Written…`, unknown keys are errors) and what is meant
+//! ([`Entry`]). Reading it touches no plugin; whether a source exists is the loader's to find out.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use serde::Deserialize;
+
+/// A manifest that cannot be used. Each message names the file, the entry, the rule and the value.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum ManifestError {
+    #[error("cannot read the plugin manifest {path}: {source}")]
+    Read { path: PathBuf, source: std::io::Error },
+    #[error("the plugin manifest {path} is malformed: {source}")]
+    Parse { path: PathBuf, source: Box<toml::de::Error> },
+    #[error("plugin `{plugin}` in {path}: {rule}")]
+    Entry { path: PathBuf, plugin: String, rule: String },
+}
+
+/// All entries, in the order that they were written.
+#[derive(Debug)]
+pub(crate) struct Manifest {
+    pub(crate) entries: Vec<Entry>,
+}
+
+/// One plugin.
+#[derive(Clone, Debug)]
+pub(crate) struct Entry {
+    pub(crate) name: String,
+    pub(crate) source: Source,
+    /// Granted atoms, as written.
+    pub(crate) grants: Vec<String>,
+    pub(crate) instances: InstanceMode,
+    pub(crate) limits: Limits,
+    /// Settings, strings as they are and other values as JSON text.
+    pub(crate) config: BTreeMap<String, String>,
+}
+
+/// Where a component comes from.
+#[derive(Clone, Debug)]
+pub(crate) enum Source {
+    /// A crate folder, built by `switchbay build` and `switchbay dev`.
+    Crate(PathBuf),
+    /// A component file.
+    File(PathBuf),
+}
+
+/// How long an instance lives.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum InstanceMode {
+    /// A new one for each call: nothing is left over from one caller to the next.
+    #[default]
+    Fresh,
+    /// Kept between calls, one call at a time, for a bounded number of calls and a bounded time.
+    Warm,
+}
+
+/// What a plugin may use.
+#[derive(Clone, Debug)]
+pub(crate) struct Limits {
+    /// Linear memory of one instance, in bytes.
+    pub(crate) memory_bytes: usize,
+    /// Processor time of one call.
+    pub(crate) cpu: Duration,
+    /// The longest that a call may take, whatever its operation's deadline says.
+    pub(crate) wall: Duration,
+    /// Calls at once.
+    pub(crate) concurrency: usize,
+    /// The largest reply, in bytes.
+    pub(crate) response_bytes: usize,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct WrittenManifest {
+    #[serde(default)]
+    plugin: Vec<WrittenEntry>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct WrittenEntry {
+    name: String,
+    source: String,
+    #[serde(default)]
+    grants: Vec<String>,
+    #[serde(default)]
+    instances: InstanceMode,
+    #[serde(default)]
+    limits: WrittenLimits,
+    #[serde(default)]
+    config: BTreeMap<String, toml::Value>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct WrittenLimits {
+    memory: Option<String>,
+    cpu_ms: Option<u64>,
+    wall_ms: Option<u64>,
+    concurrency: Option<usize>,
+    response: Option<String>,
+}
+
+impl Manifest {
+    /// Reads and checks a manifest. Sources are taken relative to the file's folder.
+    pub(crate) fn read(path: &Path) -> Result<Self, ManifestError> {
+        let text =
+            std::fs::read_to_string(path).map_err(|source| ManifestError::Read { path: path.to_owned(), source })?;
+        let written: WrittenManifest = toml::from_str(&text)
+            .map_err(|source| ManifestError::Parse { path: path.to_owned(), source: Box::new(source) })?;
+        let folder = path.parent().unwrap_or(Path::new("."));
+        let mut entries: Vec<Entry> = Vec::with_capacity(written.plugin.len());
+        for entry in written.plugin {
+            let name = entry.name.clone();
+            let mut parsed = meant(entry, folder);
+            if entries.iter().any(|other| other.name == name) {
+                parsed = Err("has two entries".to_owned());
+            }
+            entries.push(parsed.map_err(|rule| ManifestError::Entry { path: path.to_owned(), plugin: name, rule })?);
+        }
+        Ok(Self { entries })
+    }
+}
+
+fn meant(written: WrittenEntry, folder: &Path) -> Result<Entry, String> {
+    if !is_plugin_name(&written.name) {
+        return Err("a name is 2 to 40 characters of a-z, 0-9 and hyphens, a letter first".to_owned());
+    }
+    if written.source.contains("://") {
+        return Err(format!("the source `{}` is neither a crate folder nor a .wasm file", written.source));
+    }
+    let source = folder.join(&written.source);
+    let source = match source.extension().is_some_and(|extension| extension == "wasm") {
+        true => Source::File(source),
+        false => Source::Crate(source),
+    };
+    for grant in &written.grants {
+        if !crate::capabilities::ALL.iter().any(|capability| capability.atom == grant) {
+            let known: Vec<&str> = crate::capabilities::ALL.iter().map(|capability| capability.atom).collect();
+            return Err(format!("`{grant}` is no grant that this host knows; it knows {}", known.join(", ")));
+        }
+    }
+    Ok(Entry {
+        limits: limits(&written.limits)?,
+        name: written.name,
+        source,
+        grants: written.grants,
+        instances: written.instances,
+        config: written
+            .config
+            .into_iter()
+            .map(|(key, value)| Ok((key, setting(value)?)))
+            .collect::<Result<_, String>>()?,
+    })
+}
+
+fn is_plugin_name(name: &str) -> bool {
+    (2..=40).contains(&name.len())
+        && name.starts_with(|first: char| first.is_ascii_lowercase())
+        && name.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-')
+}
+
+fn limits(written: &WrittenLimits) -> Result<Limits, String> {
+    Ok(Limits {
+        memory_bytes: bounded(
+            "limits.memory",
+            bytes("limits.memory", written.memory.as_deref().unwrap_or("64MiB"))?,
+            1 << 20,
+            256 << 20,
+        )?,
+        cpu: Duration::from_millis(bounded("limits.cpu_ms", written.cpu_ms.unwrap_or(500), 10, 60_000)?),
+        wall: Duration::from_millis(bounded("limits.wall_ms", written.wall_ms.unwrap_or(150_000), 10, 150_000)?),
+        concurrency: bounded("limits.concurrency", written.concurrency.unwrap_or(32), 1, 256)?,
+        response_bytes: bounded(
+            "limits.response",
+            bytes("limits.response", written.response.as_deref().unwrap_or("4MiB"))?,
+            1 << 10,
+            64 << 20,
+        )?,
+    })
+}
+
+fn bounded<T: PartialOrd + std::fmt::Display + Copy>(name: &str, value: T, min: T, max: T) -> Result<T, String> {
+    match value >= min && value <= max {
+        true => Ok(value),
+        false => Err(format!("`{name}` is {value}; it must be from {min} to {max}")),
+    }
+}
+
+/// `64MiB`, `512KiB` or a plain number of bytes.
+fn bytes(name: &str, text: &str) -> Result<usize, String> {
+    let (digits, factor) = match (text.strip_suffix("KiB"), text.strip_suffix("MiB")) {
+        (Some(digits), _) => (digits, 1 << 10),
+        (_, Some(digits)) => (digits, 1 << 20),
+        (None, None) => (text, 1),
+    };
+    let number: Option<usize> = digits.trim_end().parse().ok();
+    number
+        .and_then(|number| number.checked_mul(factor))
+        .ok_or_else(|| format!("`{name}` is `{text}`; write bytes, KiB or MiB, such as `64MiB`"))
+}
+
+fn setting(value: toml::Value) -> Result<String, String> {
+    match value {
+        toml::Value::String(text) => Ok(text),
+        other => {
+            serde_json::to_string(&other).map_err(|error| format!("a value of `config` has no JSON form: {error}"))
+        }
+    }
+}

@@ -1,0 +1,243 @@
+//! An operation's schemas, compiled: what a face takes, and what the plugin must answer.
+//!
+//! The validators are built once a revision. A value that fits costs one pass; only one that does not is walked again to
+//! find the offence that the client is told of. Knows no transport and no envelope.
+
+use jsonschema::error::ValidationErrorKind;
+use jsonschema::{Draft, ValidationError, Validator};
+use serde_json::{Map, Value};
+
+/// A schema that cannot be compiled.
+#[derive(Debug, thiserror::Error)]
+#[error("its schema cannot be compiled: {0}")]
+pub(crate) struct SchemaError(String);
+
+/// The input schema of one face, which fits the publish profile (see `profile`).
+pub(crate) struct FaceSchema {
+    document: Value,
+    validator: Validator,
+}
+
+/// The first offence of an input, in the order that the client wrote it (then missing fields in schema order).
+#[derive(Debug, PartialEq)]
+pub(crate) struct Offence {
+    /// The path of the offending field, `a.b` or `a.0`; `None` when the whole input is no object.
+    pub(crate) field: Option<String>,
+    pub(crate) rule: String,
+    pub(crate) min: Option<Value>,
+    pub(crate) max: Option<Value>,
+}
+
+impl FaceSchema {
+    pub(crate) fn compile(document: Value) -> Result<Self, SchemaError> {
+        // Draft 4 is the only draft whose `integer` excludes 1.0, as the contract does; the keywords that the profile
+        // allows mean the same in it as in 2020-12.
+        let validator = jsonschema::options()
+            .with_draft(Draft::Draft4)
+            .should_validate_formats(true)
+            .build(&document)
+            .map_err(|error| SchemaError(error.to_string()))?;
+        Ok(Self { document, validator })
+    }
+
+    /// The schema as published.
+    pub(crate) fn document(&self) -> &Value {
+        &self.document
+    }
+
+    /// The names and schemas of the arguments, in order.
+    pub(crate) fn properties(&self) -> impl Iterator<Item = (&String, &Value)> {
+        self.document.get("properties").and_then(Value::as_object).into_iter().flatten()
+    }
+
+    /// The declared type of an argument.
+    pub(crate) fn type_of(&self, name: &str) -> Option<&str> {
+        self.document.get("properties")?.get(name)?.get("type")?.as_str()
+    }
+
+    /// Takes the optional properties that are `null` out of an input: they count as omitted.
+    pub(crate) fn drop_nulls(&self, input: &mut Map<String, Value>) {
+        drop_nulls(input, &self.document);
+    }
+
+    /// Checks an input without nulls.
+    pub(crate) fn check(&self, input: &Value) -> Result<(), Offence> {
+        if self.validator.is_valid(input) {
+            return Ok(());
+        }
+        let mut offences: Vec<(Vec<usize>, Offence)> =
+            self.validator.iter_errors(input).map(|error| locate(&error, input, &self.document)).collect();
+        offences.sort_by(|a, b| a.0.cmp(&b.0));
+        match offences.into_iter().next() {
+            Some((_, offence)) => Err(offence),
+            None => Ok(()),
+        }
+    }
+}
+
+/// The full output schema of an operation's `data`.
+pub(crate) struct OutputSchema {
+    document: Value,
+    validator: Validator,
+}
+
+impl OutputSchema {
+    pub(crate) fn compile(document: Value) -> Result<Self, SchemaError> {
+        let validator = jsonschema::options()
+            .with_draft(Draft::Draft202012)
+            .build(&document)
+            .map_err(|error| SchemaError(error.to_string()))?;
+        Ok(Self { document, validator })
+    }
+
+    pub(crate) fn document(&self) -> &Value {
+        &self.document
+    }
+
+    /// Where and how a reply breaks the schema, for the log; never the value itself, which may be personal.
+    pub(crate) fn check(&self, data: &Value) -> Result<(), String> {
+        if self.validator.is_valid(data) {
+            return Ok(());
+        }
+        match self.validator.iter_errors(data).next() {
+            Some(error) => Err(format!("`{}` breaks `{}`", error.instance_path(), error.schema_path())),
+            None => Ok(()),
+        }
+    }
+}
+
+fn drop_nulls(input: &mut Map<String, Value>, schema: &Value) {
+    let Some(properties) = schema.get("properties").and_then(Value::as_object) else { return };
+    let required = schema.get("required").and_then(Value::as_array);
+    let is_required = |name: &str| required.is_some_and(|names| names.iter().any(|required| required == name));
+    input.retain(|name, value| !(value.is_null() && properties.contains_key(name) && !is_required(name)));
+    for (name, value) in input {
+        if let (Value::Object(inner), Some(schema)) = (value, properties.get(name)) {
+            drop_nulls(inner, schema);
+        }
+    }
+}
+
+/// An error's place in the document, for sorting, and what to tell of it. An absent field sorts behind all that is there.
+fn locate(error: &ValidationError<'_>, input: &Value, schema: &Value) -> (Vec<usize>, Offence) {
+    let mut path: Vec<String> = error.instance_path().iter().map(|segment| segment.to_string()).collect();
+    let mut place = place_of(&path, input);
+    let at = path.iter().try_fold(input, |value, segment| step(value, segment).map(|(_, value)| value));
+    match error.kind() {
+        ValidationErrorKind::Required { property } => {
+            let name = property.as_str().unwrap_or_default();
+            place.push(usize::MAX);
+            place.push(order_in_schema(schema, name));
+            path.push(name.to_owned());
+        }
+        ValidationErrorKind::AdditionalProperties { unexpected } => {
+            let position = |name: &String| at.and_then(|value| step(value, name)).map_or(0, |(position, _)| position);
+            if let Some(name) = unexpected.iter().min_by_key(|name| position(name)) {
+                place.push(position(name));
+                path.push(name.clone());
+            }
+        }
+        _ => {}
+    }
+    let field = (!path.is_empty()).then(|| path.join("."));
+    let (min, max) = bounds(error.kind());
+    (place, Offence { field, rule: rule(error, schema), min, max })
+}
+
+fn place_of(path: &[String], input: &Value) -> Vec<usize> {
+    let mut value = input;
+    let mut place = Vec::with_capacity(path.len() + 2);
+    for segment in path {
+        let Some((position, next)) = step(value, segment) else { break };
+        place.push(position);
+        value = next;
+    }
+    place
+}
+
+fn step<'v>(value: &'v Value, segment: &str) -> Option<(usize, &'v Value)> {
+    match value {
+        Value::Object(members) => {
+            members.iter().enumerate().find(|(_, (name, _))| *name == segment).map(|(i, m)| (i, m.1))
+        }
+        Value::Array(items) => segment.parse().ok().and_then(|index: usize| items.get(index).map(|item| (index, item))),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => None,
+    }
+}
+
+fn order_in_schema(schema: &Value, name: &str) -> usize {
+    let properties = schema.get("properties").and_then(Value::as_object);
+    properties.and_then(|properties| properties.keys().position(|key| key == name)).unwrap_or(usize::MAX)
+}
+
+fn bounds(kind: &ValidationErrorKind) -> (Option<Value>, Option<Value>) {
+    match kind {
+        ValidationErrorKind::Minimum { limit } => (Some(limit.clone()), None),
+        ValidationErrorKind::MinLength { limit } | ValidationErrorKind::MinItems { limit } => {
+            (Some(Value::from(*limit)), None)
+        }
+        ValidationErrorKind::Maximum { limit } => (None, Some(limit.clone())),
+        ValidationErrorKind::MaxLength { limit } | ValidationErrorKind::MaxItems { limit } => {
+            (None, Some(Value::from(*limit)))
+        }
+        _ => (None, None),
+    }
+}
+
+/// The rule in words. The value stands in only where it is short and a scalar.
+fn rule(error: &ValidationError<'_>, schema: &Value) -> String {
+    let value = shown(error.instance());
+    let characters = error.instance().as_str().map_or(0, |text| text.chars().count());
+    match error.kind() {
+        ValidationErrorKind::Required { .. } => "is required".to_owned(),
+        ValidationErrorKind::AdditionalProperties { .. } => {
+            let known: Vec<&str> = schema
+                .get("properties")
+                .and_then(Value::as_object)
+                .map(|properties| properties.keys().map(String::as_str).collect())
+                .unwrap_or_default();
+            match known.is_empty() {
+                true => "is unknown: this operation takes no fields".to_owned(),
+                false => format!("is unknown; the known fields are {}", known.join(", ")),
+            }
+        }
+        ValidationErrorKind::Type { .. } => {
+            let expected = schema_at(schema, error).unwrap_or("another type");
+            format!("must be {} {expected}, not {value}", article(expected))
+        }
+        ValidationErrorKind::Minimum { limit } => format!("must be at least {limit}, not {value}"),
+        ValidationErrorKind::Maximum { limit } => format!("must be at most {limit}, not {value}"),
+        ValidationErrorKind::MinLength { limit } => {
+            format!("must have at least {limit} characters, not {characters}")
+        }
+        ValidationErrorKind::MaxLength { limit } => format!("must have at most {limit} characters, not {characters}"),
+        ValidationErrorKind::MinItems { limit } => format!("must have at least {limit} items"),
+        ValidationErrorKind::MaxItems { limit } => format!("must have at most {limit} items"),
+        ValidationErrorKind::Pattern { pattern } => format!("must match {pattern}"),
+        ValidationErrorKind::Enum { options } => format!("must be one of {options}, not {value}"),
+        ValidationErrorKind::Format { format } => format!("must be a {format}"),
+        other => format!("breaks the rule `{}`", other.keyword()),
+    }
+}
+
+fn schema_at<'s>(schema: &'s Value, error: &ValidationError<'_>) -> Option<&'s str> {
+    schema.pointer(error.schema_path().as_str())?.as_str()
+}
+
+fn article(noun: &str) -> &'static str {
+    match noun.starts_with(['a', 'e', 'i', 'o', 'u']) {
+        true => "an",
+        false => "a",
+    }
+}
+
+fn shown(value: &Value) -> String {
+    match value {
+        Value::Null => "null".to_owned(),
+        Value::Bool(_) | Value::Number(_) => value.to_string(),
+        Value::String(text) if text.chars().count() <= 40 => format!("the string {value}"),
+        Value::String(_) => "a string".to_owned(),
+        Value::Array(_) => "an array".to_owned(),
+        Value::Object(_) => "an object".to_owned(),
+    }
+}

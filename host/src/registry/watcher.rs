@@ -1,0 +1,57 @@
+//! Watches the sources of plugins and says when something changed; `switchbay dev` builds and reloads.
+//!
+//! A burst of changes (an editor's save, a branch switch) is one signal, and signals that come while one is being handled
+//! are one more. Knows no build.
+
+use std::collections::BTreeSet;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use notify_debouncer_mini::notify::{self, RecommendedWatcher, RecursiveMode};
+use notify_debouncer_mini::{DebounceEventResult, Debouncer, new_debouncer};
+use tokio::sync::mpsc;
+
+use super::build;
+use super::manifest::Entry;
+
+const QUIET: Duration = Duration::from_millis(150);
+
+/// A running watch; it ends when this is dropped.
+pub(crate) struct Watcher {
+    _debouncer: Debouncer<RecommendedWatcher>,
+    changes: mpsc::Receiver<()>,
+}
+
+impl Watcher {
+    /// Watches the folders that the entries are built from.
+    pub(crate) fn start(entries: &[Entry]) -> notify::Result<Self> {
+        let folders: BTreeSet<PathBuf> = entries.iter().flat_map(build::watched).collect();
+        let (sender, changes) = mpsc::channel(1);
+        let mut debouncer = new_debouncer(QUIET, move |events: DebounceEventResult| {
+            let relevant = match &events {
+                Ok(events) => events.iter().any(|event| is_source(&event.path)),
+                Err(_) => true,
+            };
+            // A full channel means that a change is waiting already.
+            if relevant && matches!(sender.try_send(()), Err(mpsc::error::TrySendError::Closed(()))) {
+                tracing::debug!("nobody watches any more");
+            }
+        })?;
+        for folder in folders.iter().filter(|folder| folder.is_dir()) {
+            debouncer.watcher().watch(folder, RecursiveMode::Recursive)?;
+        }
+        Ok(Self { _debouncer: debouncer, changes })
+    }
+
+    /// Waits for the next change; `None` when watching has ended.
+    pub(crate) async fn changed(&mut self) -> Option<()> {
+        self.changes.recv().await
+    }
+}
+
+/// Editors' own files and build output do not count.
+fn is_source(path: &std::path::Path) -> bool {
+    let hidden = path.components().any(|part| part.as_os_str() == "target");
+    let extension = path.extension().and_then(|extension| extension.to_str());
+    !hidden && matches!(extension, Some("rs" | "toml" | "wit" | "wasm" | "json" | "tsv"))
+}

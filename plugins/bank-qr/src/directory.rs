@@ -1,0 +1,148 @@
+//! The bank directory: what is known of a bank, and which bank a caller means.
+//!
+//! It must know nothing of payloads, JSON or requests; the facts themselves are in `banks`.
+
+use crate::banks::BANKS;
+
+/// One bank of the snapshot.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Bank {
+    /// The six digits that route a transfer; the only key which goes into a payload.
+    pub(crate) bin: &'static str,
+    /// VietQR's code. It may contain spaces (`IBK - HN`).
+    pub(crate) code: &'static str,
+    /// The name the bank is commonly called by.
+    pub(crate) short_name: &'static str,
+    /// The Vietnamese name, in Unicode NFC.
+    pub(crate) name: &'static str,
+    /// Whether the bank is known to receive QR transfers. Advice to the caller, never a refusal.
+    pub(crate) transfer_supported: bool,
+    /// A public logo, for banks which have one.
+    pub(crate) logo_url: Option<&'static str>,
+    /// Former codes and short names: understood when asked for, never published.
+    pub(crate) aliases: &'static [&'static str],
+}
+
+/// Every bank, in directory order.
+pub(crate) fn all() -> &'static [Bank] {
+    BANKS
+}
+
+/// The bank whose bin, code, short name or alias is `key`, whatever the case of its letters.
+///
+/// All keys are ASCII, so ASCII case is enough, and a look-alike such as the Kelvin sign finds
+/// nothing. A current name wins over another bank's former one.
+pub(crate) fn find(key: &str) -> Option<&'static Bank> {
+    let named = |name: &&str| name.eq_ignore_ascii_case(key);
+    BANKS
+        .iter()
+        .find(|bank| [bank.bin, bank.code, bank.short_name].iter().any(named))
+        .or_else(|| BANKS.iter().find(|bank| bank.aliases.iter().any(named)))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use unicode_normalization::is_nfc;
+
+    use super::*;
+
+    #[track_caller]
+    fn check(key: &str, expected_bin: Option<&str>) {
+        assert_eq!(find(key).map(|bank| bank.bin), expected_bin, "{key:?}");
+    }
+
+    #[test]
+    fn a_bank_is_found_by_bin_code_or_short_name() {
+        check("970436", Some("970436"));
+        check("VCB", Some("970436"));
+        check("Vietcombank", Some("970436"));
+        check("IBK - HN", Some("970455"));
+        check("422589", Some("422589"));
+    }
+
+    #[test]
+    fn letter_case_does_not_matter() {
+        check("vcb", Some("970436"));
+        check("vIETCOMBANK", Some("970436"));
+        check("nhb hn", Some("801011"));
+        check("UBANK", Some("546035"));
+    }
+
+    #[test]
+    fn a_former_name_finds_the_renamed_bank() {
+        check("Oceanbank", Some("970414"));
+        check("dob", Some("970406"));
+        check("DONGABANK", Some("970406"));
+        check("vietcapitalbank", Some("970454"));
+    }
+
+    #[test]
+    fn bvb_is_bao_viet_and_not_ban_viet() {
+        check("BVB", Some("970438"));
+        check("BVBank", Some("970454"));
+    }
+
+    #[test]
+    fn anything_else_finds_nothing() {
+        check("", None);
+        check("97043", None);
+        check("9704360", None);
+        check(" VCB", None);
+        check("VCB ", None);
+        check("IBK-HN", None);
+        check("\u{FF36}\u{FF23}\u{FF22}", None);
+        check("\u{212A}Bank", None);
+        check("Ngân hàng TMCP Á Châu", None);
+    }
+
+    #[test]
+    fn a_bank_carries_every_field_of_its_row() {
+        let expected = Bank {
+            bin: "970454",
+            code: "VCCB",
+            short_name: "BVBank",
+            name: "Ngân hàng TMCP Bản Việt",
+            transfer_supported: true,
+            logo_url: Some("https://cdn.vietqr.io/img/VCCB.png"),
+            aliases: &["VietCapitalBank"],
+        };
+        assert_eq!(find("VCCB"), Some(&expected));
+    }
+
+    #[test]
+    fn the_snapshot_is_whole() {
+        assert_eq!(all().len(), 65);
+        assert_eq!(all().iter().filter(|bank| bank.transfer_supported).count(), 41);
+        assert_eq!(all().iter().filter(|bank| bank.logo_url.is_none()).count(), 2);
+        assert_eq!(all().first().map(|bank| bank.short_name), Some("VietinBank"));
+        assert_eq!(all().last().map(|bank| bank.short_name), Some("MoMo"));
+    }
+
+    #[test]
+    fn no_key_means_two_banks() {
+        let mut owners = BTreeMap::new();
+        for bank in all() {
+            let keys = [bank.bin, bank.code, bank.short_name];
+            for key in keys.iter().chain(bank.aliases) {
+                let owner = *owners.entry(key.to_ascii_lowercase()).or_insert(bank.bin);
+                assert_eq!(owner, bank.bin, "{key:?} names two banks");
+            }
+        }
+    }
+
+    #[test]
+    fn every_row_is_well_formed() {
+        for bank in all() {
+            assert_eq!(bank.bin.len(), 6, "{bank:?}");
+            assert!(bank.bin.bytes().all(|byte| byte.is_ascii_digit()), "{bank:?}");
+            for key in [bank.code, bank.short_name].iter().chain(bank.aliases) {
+                assert!(key.is_ascii() && (2..=64).contains(&key.len()), "{bank:?}");
+            }
+            assert!(!bank.name.is_empty() && is_nfc(bank.name), "{bank:?}");
+            let logo = bank.logo_url.unwrap_or("https://cdn.vietqr.io/img/none.png");
+            assert!(logo.starts_with("https://cdn.vietqr.io/img/"), "{bank:?}");
+        }
+    }
+}

@@ -1,0 +1,255 @@
+//! Vietnamese bank directory and bank-transfer QR codes (the spec's "Bank QR").
+//!
+//! This file is the index: the two operations, their types and their rows. The work is in pure modules: `directory`
+//! (with its table, `banks`), `memo`, `payload`, `image`. Payment details never leave the plugin: it has no network.
+
+mod banks;
+mod directory;
+mod image;
+mod memo;
+mod payload;
+
+use serde::{Deserialize, Serialize};
+use switchbay_sdk::schemars::{self, JsonSchema};
+use switchbay_sdk::{Call, ErrorCode, Failure, Operation, Plugin, Reply, Rest, Tool};
+
+/// The bank is not in the directory.
+const UNKNOWN_BANK: ErrorCode = ErrorCode::new("VALIDATION_ERROR", 400, "`bank` names no bank of the directory.");
+
+/// The size of the image where the request names none (decisions, "bank QR").
+const IMAGE_SIZE_DEFAULT: u32 = 320;
+
+/// The plugin, for [`switchbay_sdk::export!`] and for the benchmarks' native yardstick.
+pub fn plugin() -> Plugin {
+    Plugin::new("bank-qr", "0.1.0", "Vietnamese bank directory and bank-transfer QR codes")
+        .operation(
+            Operation::new("banks", banks)
+                .title("List banks for bank QR")
+                .description(
+                    "Lists the Vietnamese banks that a bank-transfer QR code can name, with their six-digit bin, code, \
+                     short name, full name and logo. Takes no arguments and no payment details. `updatedAt` identifies \
+                     the directory snapshot; it is not the time of the request.",
+                )
+                .rest(
+                    Rest::get("/api/v1/tools/bank-qr/banks", "bank-qr:banks")
+                        .cache_control("private, max-age=3600, stale-while-revalidate=86400")
+                        .etag(),
+                )
+                .tool(Tool::new("list_bank_qr_banks", "bank-qr:banks").read_only())
+                .example("The whole directory", "{}"),
+        )
+        .operation(
+            Operation::new("generate", generate)
+                .title("Generate a bank-transfer QR")
+                .description(
+                    "Builds the EMV payload of a Vietnamese bank transfer and its QR code as a self-contained SVG data \
+                     URI. Without `amount` the payer chooses it. The memo is folded to at most 25 ASCII characters; \
+                     read `transfer.memo` for what was encoded. Does not check the account, does not encode a holder's \
+                     name, moves no money and confirms no transfer.",
+                )
+                .rest(
+                    Rest::post("/api/v1/tools/bank-qr", "bank-qr:generate")
+                        .body_bytes_max(4096)
+                        .cache_control("no-store"),
+                )
+                .tool(Tool::new("generate_bank_qr", "bank-qr:generate").read_only())
+                .error(UNKNOWN_BANK)
+                .example(
+                    "A transfer of 150,000 VND with a memo",
+                    r#"{ "bank": "VCB", "accountNumber": "0011001234567", "amount": 150000, "memo": "Tiền cà phê" }"#,
+                )
+                .example("An open amount", r#"{ "bank": "970418", "accountNumber": "31410001234567" }"#),
+        )
+}
+
+#[cfg(target_family = "wasm")]
+switchbay_sdk::export!(plugin);
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct NoInput {}
+
+#[derive(Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+struct Directory {
+    /// The banks, each once.
+    banks: Vec<DirectoryBank>,
+    /// The number of banks.
+    count: usize,
+    /// Identifies the directory snapshot; changes only when its content does.
+    updated_at: &'static str,
+}
+
+#[derive(Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+struct DirectoryBank {
+    #[serde(flatten)]
+    bank: Bank,
+    /// The bank's logo.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "String")]
+    logo_url: Option<&'static str>,
+}
+
+#[derive(Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+struct Bank {
+    /// The six-digit bank identification number.
+    #[schemars(regex(pattern = r"^[0-9]{6}$"))]
+    bin: &'static str,
+    /// The bank's code.
+    code: &'static str,
+    /// The bank's short name.
+    short_name: &'static str,
+    /// The bank's full name.
+    name: &'static str,
+    /// Whether the bank is known to take transfers by QR code. Compatibility metadata only.
+    transfer_supported: bool,
+}
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+struct Generate {
+    /// The beneficiary's bank: its six-digit bin, code or short name from the directory, in any case.
+    #[schemars(length(min = 2, max = 64))]
+    bank: String,
+    /// The beneficiary's account number: 6 to 19 digits, as a string to keep leading zeroes.
+    #[schemars(regex(pattern = r"^[0-9]{6,19}$"))]
+    account_number: String,
+    /// The amount in VND, a whole number. Left out, the payer chooses it.
+    #[schemars(range(min = 1, max = 9_999_999_999_999_u64))]
+    amount: Option<u64>,
+    /// The transfer's memo. Folded to ASCII and cut to 25 characters.
+    #[schemars(length(max = 200))]
+    memo: Option<String>,
+    /// Width and height of the SVG image in pixels; 320 when left out.
+    #[schemars(range(min = 160, max = 1024))]
+    image_size: Option<u32>,
+}
+
+#[derive(Serialize, JsonSchema)]
+struct Generated {
+    /// The beneficiary's bank.
+    bank: Bank,
+    /// The values that the code encodes.
+    transfer: Transfer,
+    /// The code.
+    qr: Qr,
+    /// What the caller should know of this success. Branch on `code`.
+    warnings: Vec<Warning>,
+}
+
+#[derive(Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+struct Transfer {
+    /// The account number as encoded.
+    account_number: String,
+    /// The amount as encoded, or null where the payer chooses it.
+    amount: Option<u64>,
+    /// The memo as encoded, or null where the request had none.
+    memo: Option<String>,
+}
+
+#[derive(Serialize, JsonSchema)]
+struct Qr {
+    /// `dynamic` where the code names an amount, otherwise `static`.
+    #[serde(rename = "type")]
+    kind: QrType,
+    /// The complete EMV payload.
+    payload: String,
+    /// The code as an image.
+    image: Image,
+}
+
+#[derive(Serialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+enum QrType {
+    Static,
+    Dynamic,
+}
+
+#[derive(Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+struct Image {
+    /// Always `svg`.
+    format: &'static str,
+    /// Always `image/svg+xml`.
+    mime_type: &'static str,
+    /// A self-contained SVG data URI for an img element.
+    data_url: String,
+    /// Width and height in pixels.
+    size: u32,
+}
+
+#[derive(Serialize, JsonSchema)]
+struct Warning {
+    /// What to branch on.
+    code: WarningCode,
+    /// The same for people.
+    message: &'static str,
+}
+
+#[derive(Serialize, JsonSchema)]
+#[serde(rename_all = "SCREAMING_SNAKE_CASE")]
+enum WarningCode {
+    MemoNormalized,
+    LimitedTransferSupport,
+}
+
+async fn banks(_call: Call, _input: NoInput) -> Result<Reply<Directory>, Failure> {
+    let banks: Vec<DirectoryBank> =
+        directory::all().iter().map(|bank| DirectoryBank { bank: published(bank), logo_url: bank.logo_url }).collect();
+    Ok(Reply::ok(Directory { count: banks.len(), banks, updated_at: banks::UPDATED_AT }))
+}
+
+async fn generate(_call: Call, input: Generate) -> Result<Reply<Generated>, Failure> {
+    let Some(bank) = directory::find(&input.bank) else {
+        return Err(Failure::new(
+            &UNKNOWN_BANK,
+            "`bank` must be a bin, code or short name from the bank directory; this value is none of them",
+        )
+        .detail("field", "bank"));
+    };
+    let memo = input.memo.as_deref().map(memo::fold);
+    let payload = payload::encode(&payload::Transfer {
+        bin: bank.bin,
+        account_number: &input.account_number,
+        amount: input.amount,
+        memo: memo.as_deref(),
+    });
+    let size = input.image_size.unwrap_or(IMAGE_SIZE_DEFAULT);
+    let svg = image::svg(&payload, size).expect("the longest payload, 150 bytes, fits a QR code of 49 modules");
+    let mut warnings = Vec::new();
+    if memo != input.memo {
+        warnings.push(Warning {
+            code: WarningCode::MemoNormalized,
+            message: "The memo was changed to fit the code: `transfer.memo` is what was encoded",
+        });
+    }
+    if !bank.transfer_supported {
+        warnings.push(Warning {
+            code: WarningCode::LimitedTransferSupport,
+            message: "This bank is not known to take transfers by QR code: try the code before relying on it",
+        });
+    }
+    Ok(Reply::ok(Generated {
+        bank: published(bank),
+        transfer: Transfer { account_number: input.account_number, amount: input.amount, memo },
+        qr: Qr {
+            kind: if input.amount.is_some() { QrType::Dynamic } else { QrType::Static },
+            payload,
+            image: Image { format: "svg", mime_type: "image/svg+xml", data_url: image::data_uri(&svg), size },
+        },
+        warnings,
+    }))
+}
+
+fn published(bank: &directory::Bank) -> Bank {
+    Bank {
+        bin: bank.bin,
+        code: bank.code,
+        short_name: bank.short_name,
+        name: bank.name,
+        transfer_supported: bank.transfer_supported,
+    }
+}

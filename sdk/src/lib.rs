@@ -1,0 +1,124 @@
+//! Write a Switchbay plugin in Rust.
+//!
+//! A plugin is a set of operations. Each has a typed input and output (serde reads and writes them, schemars derives
+//! their JSON Schemas), the codes that it may fail with, and the faces that it shows: a REST route, an MCP tool, or
+//! both. [`export!`] turns it into a WebAssembly component; the description that the host reads is generated from the
+//! same types, so that it cannot drift from the code. This is a complete plugin:
+//!
+//! ```
+//! use schemars::JsonSchema;
+//! use serde::{Deserialize, Serialize};
+//! use switchbay_sdk::{Call, ErrorCode, Failure, Operation, Plugin, Reply, Rest, Tool};
+//!
+//! #[derive(Deserialize, JsonSchema)]
+//! #[serde(deny_unknown_fields)]
+//! struct Greet {
+//!     /// Whom to greet.
+//!     #[schemars(length(min = 1, max = 64))]
+//!     name: String,
+//! }
+//!
+//! #[derive(Serialize, JsonSchema)]
+//! struct Greeting {
+//!     /// The greeting.
+//!     text: String,
+//! }
+//!
+//! const SHY: ErrorCode = ErrorCode::new("UNPROCESSABLE_ENTITY", 422, "The person does not want to be greeted.");
+//!
+//! async fn greet(_call: Call, input: Greet) -> Result<Reply<Greeting>, Failure> {
+//!     if input.name == "Nobody" {
+//!         return Err(Failure::new(&SHY, "`name` is Nobody, who does not want to be greeted").detail("field", "name"));
+//!     }
+//!     Ok(Reply::ok(Greeting { text: format!("Hello, {}!", input.name) }))
+//! }
+//!
+//! fn plugin() -> Plugin {
+//!     Plugin::new("hello", "0.1.0", "Greets people").operation(
+//!         Operation::new("greet", greet)
+//!             .title("Greet a person")
+//!             .description("Returns a greeting for the named person.")
+//!             .rest(Rest::post("/api/v1/hello", "hello:greet"))
+//!             .tool(Tool::new("greet_person", "hello:greet").read_only())
+//!             .error(SHY)
+//!             .example("A greeting", r#"{ "name": "Ada" }"#),
+//!     )
+//! }
+//!
+//! switchbay_sdk::export!(plugin);
+//! # fn main() {
+//! #     assert!(switchbay_sdk::describe(&plugin()).contains("greet_person"));
+//! # }
+//! ```
+//!
+//! Its `Cargo.toml` says `crate-type = ["cdylib"]` and depends on this crate, serde and schemars. An entry in
+//! `plugin-manifest.toml` names its folder; `switchbay dev` builds it and keeps it live while you edit.
+//!
+//! An input type must say `#[serde(deny_unknown_fields)]`, document every field, and stay flat: the host publishes its
+//! schema to MCP clients, many of which fail on references, unions and deep nesting, so it refuses such a schema at load.
+//!
+//! This crate knows the contract (`wit/`) and no feature. It never learns of routes being called or of credentials.
+
+extern crate self as switchbay_sdk;
+
+mod operation;
+mod plugin;
+mod reply;
+mod schema;
+
+pub mod config;
+pub mod log;
+
+pub use operation::{Operation, Rest, Tool};
+pub use plugin::{Plugin, describe, invoke};
+pub use reply::{ErrorCode, Failure, Reply};
+
+/// The generated bindings of `wit/`, for [`export!`] and for what the typed API does not cover.
+#[expect(missing_docs, reason = "generated from wit/, where the documentation stands")]
+pub mod bindings {
+    wit_bindgen::generate!({
+        path: ["../wit/config", "../wit/logging", "../wit/plugin"],
+        world: "switchbay:plugin/feature-plugin",
+        generate_all,
+        pub_export_macro: true,
+        export_macro_name: "export_component",
+        default_bindings_module: "switchbay_sdk::bindings",
+        runtime_path: "switchbay_sdk::wit_bindgen_rt",
+    });
+}
+
+#[doc(hidden)]
+pub use wit_bindgen::rt as wit_bindgen_rt;
+
+pub use bindings::switchbay::plugin::types::{Call, Caller, CallerKind};
+pub use schemars;
+
+/// Exports the plugin that the named function builds as this component.
+#[macro_export]
+macro_rules! export {
+    ($plugin:path) => {
+        const _: () = {
+            static PLUGIN: ::std::sync::LazyLock<$crate::Plugin> = ::std::sync::LazyLock::new($plugin);
+
+            struct Component;
+
+            impl $crate::bindings::exports::switchbay::plugin::feature::Guest for Component {
+                fn describe() -> ::std::string::String {
+                    $crate::describe(&PLUGIN)
+                }
+
+                async fn invoke(
+                    call: $crate::Call,
+                    input: ::std::string::String,
+                ) -> ::core::result::Result<
+                    $crate::bindings::switchbay::plugin::types::Reply,
+                    $crate::bindings::switchbay::plugin::types::Failure,
+                > {
+                    $crate::invoke(&PLUGIN, call, input).await
+                }
+            }
+
+    $crate::bindings::export_component!(Component with_types_in $crate::bindings);
+        };
+    };
+}

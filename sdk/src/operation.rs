@@ -1,0 +1,381 @@
+//! One operation: its typed handler, and the row that the host reads of it.
+//!
+//! A row says everything about how the operation is served (route, tool, outcomes, errors, deadline); the handler knows
+//! none of it.
+
+use std::pin::Pin;
+
+use schemars::JsonSchema;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use serde_json::{Map, Value, json};
+
+use crate::bindings::switchbay::plugin::types as wire;
+use crate::{Call, ErrorCode, Failure, Reply, schema};
+
+type Answer = Pin<Box<dyn Future<Output = Result<wire::Reply, wire::Failure>>>>;
+type Handler = Box<dyn Fn(Call, String) -> Answer + Send + Sync>;
+
+/// An operation under construction. What is not said takes the host's default.
+pub struct Operation {
+    id: &'static str,
+    title: &'static str,
+    description: &'static str,
+    input: fn() -> Value,
+    output: fn() -> Value,
+    rest: Option<Rest>,
+    tool: Option<Tool>,
+    errors: Vec<ErrorCode>,
+    examples: Vec<(&'static str, &'static str)>,
+    deadline_ms: Option<u32>,
+    on_deadline: Option<(&'static str, Option<u32>)>,
+    on_unavailable: Option<&'static str>,
+    handler: Handler,
+}
+
+impl Operation {
+    /// `id` names the operation within the plugin; `handler` takes its input type and answers its output type. An
+    /// operation with several output shapes takes an untagged enum.
+    pub fn new<I, O, H, F>(id: &'static str, handler: H) -> Self
+    where
+        I: DeserializeOwned + JsonSchema,
+        O: Serialize + JsonSchema,
+        H: Fn(Call, I) -> F + Copy + Send + Sync + 'static,
+        F: Future<Output = Result<Reply<O>, Failure>> + 'static,
+    {
+        Self {
+            id,
+            title: "",
+            description: "",
+            input: schema::of_input::<I>,
+            output: schema::of_output::<O>,
+            rest: None,
+            tool: None,
+            errors: Vec::new(),
+            examples: Vec::new(),
+            deadline_ms: None,
+            on_deadline: None,
+            on_unavailable: None,
+            handler: Box::new(move |call, input| {
+                Box::pin(async move {
+                    let input = serde_json::from_str(&input)
+                        .unwrap_or_else(|error| panic!("the input fits the schema and not its type: {error}"));
+                    handler(call, input).await.map(Reply::into_wire).map_err(Failure::into_wire)
+                })
+            }),
+        }
+    }
+
+    /// A short title, at most 60 characters.
+    #[must_use]
+    pub fn title(mut self, title: &'static str) -> Self {
+        self.title = title;
+        self
+    }
+
+    /// What it does, for the published documents and for agents that choose a tool: 20 to 1,000 characters, the contract
+    /// first.
+    #[must_use]
+    pub fn description(mut self, description: &'static str) -> Self {
+        self.description = description;
+        self
+    }
+
+    /// Serves it as a REST route.
+    #[must_use]
+    pub fn rest(mut self, rest: Rest) -> Self {
+        self.rest = Some(rest);
+        self
+    }
+
+    /// Serves it as an MCP tool.
+    #[must_use]
+    pub fn tool(mut self, tool: Tool) -> Self {
+        self.tool = Some(tool);
+        self
+    }
+
+    /// Declares a code that it may fail with.
+    #[must_use]
+    pub fn error(mut self, error: ErrorCode) -> Self {
+        self.errors.push(error);
+        self
+    }
+
+    /// Adds an example input (a JSON object), which the developer guide turns into a request.
+    #[must_use]
+    pub fn example(mut self, title: &'static str, input: &'static str) -> Self {
+        self.examples.push((title, input));
+        self
+    }
+
+    /// How long a call may take, in milliseconds, 1 to 150,000. The host's default is 10,000.
+    #[must_use]
+    pub fn deadline_ms(mut self, milliseconds: u32) -> Self {
+        self.deadline_ms = Some(milliseconds);
+        self
+    }
+
+    /// The declared code that answers a missed deadline, with seconds to wait before another try. Otherwise
+    /// `UPSTREAM_TIMEOUT`.
+    #[must_use]
+    pub fn on_deadline(mut self, error: &ErrorCode, retry_after_s: Option<u32>) -> Self {
+        self.on_deadline = Some((error.code, retry_after_s));
+        self
+    }
+
+    /// The declared code that answers while the plugin cannot take the call. Otherwise `SERVICE_UNAVAILABLE`.
+    #[must_use]
+    pub fn on_unavailable(mut self, error: &ErrorCode) -> Self {
+        self.on_unavailable = Some(error.code);
+        self
+    }
+
+    pub(crate) fn id(&self) -> &'static str {
+        self.id
+    }
+
+    pub(crate) fn run(&self, call: Call, input: String) -> Answer {
+        (self.handler)(call, input)
+    }
+
+    pub(crate) fn describe(&self) -> Value {
+        let errors: Vec<Value> =
+            self.errors.iter().map(|e| json!({ "code": e.code, "status": e.status, "when": e.when })).collect();
+        let mut row = Map::new();
+        let mut put = |name: &str, value: Value| row.insert(name.to_owned(), value);
+        put("id", json!(self.id));
+        put("title", json!(self.title));
+        put("description", json!(self.description));
+        put("input", (self.input)());
+        put("output", (self.output)());
+        put("errors", Value::Array(errors));
+        put("examples", self.examples.iter().map(|(title, input)| example(title, input)).collect());
+        if let Some(rest) = &self.rest {
+            put("rest", rest.describe());
+        }
+        if let Some(tool) = &self.tool {
+            put("tool", tool.describe());
+        }
+        if let Some(milliseconds) = self.deadline_ms {
+            put("deadline_ms", json!(milliseconds));
+        }
+        if let Some((code, retry_after_s)) = self.on_deadline {
+            put("on_deadline", json!({ "code": code, "retry_after_s": retry_after_s }));
+        }
+        if let Some(code) = self.on_unavailable {
+            put("on_unavailable", json!({ "code": code }));
+        }
+        Value::Object(row)
+    }
+}
+
+fn example(title: &str, input: &str) -> Value {
+    let input: Value =
+        serde_json::from_str(input).unwrap_or_else(|error| panic!("the example `{title}` is no JSON text: {error}"));
+    json!({ "title": title, "input": input })
+}
+
+/// The REST face of an operation.
+pub struct Rest {
+    method: &'static str,
+    path: &'static str,
+    scope: &'static str,
+    body_bytes_max: Option<u32>,
+    outcomes: Vec<(&'static str, u16)>,
+    headers: Vec<&'static str>,
+    cache_control: Option<&'static str>,
+    etag: bool,
+    decoded_length: bool,
+}
+
+impl Rest {
+    /// `GET path` for credentials with `scope`. Input properties that are no `{name}` of the path come from the query.
+    pub fn get(path: &'static str, scope: &'static str) -> Self {
+        Self::method("GET", path, scope)
+    }
+
+    /// `POST path` for credentials with `scope`. Input properties that are no `{name}` of the path come from the JSON body.
+    pub fn post(path: &'static str, scope: &'static str) -> Self {
+        Self::method("POST", path, scope)
+    }
+
+    /// `DELETE path` for credentials with `scope`. Input properties that are no `{name}` of the path come from the query.
+    pub fn delete(path: &'static str, scope: &'static str) -> Self {
+        Self::method("DELETE", path, scope)
+    }
+
+    fn method(method: &'static str, path: &'static str, scope: &'static str) -> Self {
+        Self {
+            method,
+            path,
+            scope,
+            body_bytes_max: None,
+            outcomes: vec![("ok", 200)],
+            headers: Vec::new(),
+            cache_control: None,
+            etag: false,
+            decoded_length: false,
+        }
+    }
+
+    /// The largest body in bytes; the default is 16,384.
+    #[must_use]
+    pub fn body_bytes_max(mut self, bytes: u32) -> Self {
+        self.body_bytes_max = Some(bytes);
+        self
+    }
+
+    /// Declares another successful outcome and its status.
+    #[must_use]
+    pub fn outcome(mut self, outcome: &'static str, status: u16) -> Self {
+        self.outcomes.push((outcome, status));
+        self
+    }
+
+    /// Declares a response header that replies may carry.
+    #[must_use]
+    pub fn header(mut self, name: &'static str) -> Self {
+        self.headers.push(name);
+        self
+    }
+
+    /// The `Cache-Control` of successes. Without it they are `private, no-store`.
+    #[must_use]
+    pub fn cache_control(mut self, value: &'static str) -> Self {
+        self.cache_control = Some(value);
+        self
+    }
+
+    /// Sends an `ETag` of the data and answers 304 to `If-None-Match`.
+    #[must_use]
+    pub fn etag(mut self) -> Self {
+        self.etag = true;
+        self
+    }
+
+    /// Sends `X-Decoded-Content-Length`, the length before compression.
+    #[must_use]
+    pub fn decoded_length(mut self) -> Self {
+        self.decoded_length = true;
+        self
+    }
+
+    fn describe(&self) -> Value {
+        let outcomes: Map<String, Value> =
+            self.outcomes.iter().map(|(outcome, status)| ((*outcome).to_owned(), json!(status))).collect();
+        let mut row = json!({
+            "method": self.method,
+            "path": self.path,
+            "access": { "scope": self.scope },
+            "outcomes": outcomes,
+            "headers": self.headers,
+            "cache_control": self.cache_control,
+            "etag": self.etag,
+            "decoded_length": self.decoded_length,
+        });
+        if let Some(bytes) = self.body_bytes_max {
+            row["body_bytes_max"] = json!(bytes);
+        }
+        row
+    }
+}
+
+/// The MCP face of an operation.
+pub struct Tool {
+    name: &'static str,
+    scope: &'static str,
+    read_only: bool,
+    destructive: bool,
+    idempotent: bool,
+    open_world: bool,
+    fixed: Map<String, Value>,
+    hidden: Vec<&'static str>,
+    added: Map<String, Value>,
+}
+
+impl Tool {
+    /// `name` is 3 to 40 characters of `[a-z0-9_]`, a letter first; `scope` is what the
+    /// credential must carry. Hints start as: changes things, does not destroy, is
+    /// not idempotent, stays within this service.
+    pub fn new(name: &'static str, scope: &'static str) -> Self {
+        Self {
+            name,
+            scope,
+            read_only: false,
+            destructive: false,
+            idempotent: false,
+            open_world: false,
+            fixed: Map::new(),
+            hidden: Vec::new(),
+            added: Map::new(),
+        }
+    }
+
+    /// Hints that a call changes nothing, and so may be repeated.
+    #[must_use]
+    pub fn read_only(mut self) -> Self {
+        self.read_only = true;
+        self.idempotent = true;
+        self
+    }
+
+    /// Hints that a call may destroy something.
+    #[must_use]
+    pub fn destructive(mut self) -> Self {
+        self.destructive = true;
+        self
+    }
+
+    /// Hints that repeating a call has no further effect.
+    #[must_use]
+    pub fn idempotent(mut self) -> Self {
+        self.idempotent = true;
+        self
+    }
+
+    /// Hints that a call reaches things outside this service.
+    #[must_use]
+    pub fn open_world(mut self) -> Self {
+        self.open_world = true;
+        self
+    }
+
+    /// Gives an input property a fixed value and takes it out of the tool's arguments.
+    #[must_use]
+    pub fn fixed(mut self, property: &str, value: impl Into<Value>) -> Self {
+        self.fixed.insert(property.to_owned(), value.into());
+        self
+    }
+
+    /// Takes an optional input property out of the tool's arguments.
+    #[must_use]
+    pub fn hidden(mut self, property: &'static str) -> Self {
+        self.hidden.push(property);
+        self
+    }
+
+    /// Adds an optional argument that the REST face does not have, with its JSON Schema. The handler's input type must
+    /// know it and skip it in its own schema (`#[schemars(skip)]`).
+    #[must_use]
+    pub fn added(mut self, property: &str, schema: impl Into<Value>) -> Self {
+        self.added.insert(property.to_owned(), schema.into());
+        self
+    }
+
+    fn describe(&self) -> Value {
+        json!({
+            "name": self.name,
+            "access": { "scope": self.scope },
+            "annotations": {
+                "readOnlyHint": self.read_only,
+                "destructiveHint": self.destructive,
+                "idempotentHint": self.idempotent,
+                "openWorldHint": self.open_world,
+            },
+            "fixed": self.fixed,
+            "hidden": self.hidden,
+            "added": self.added,
+        })
+    }
+}

@@ -1,0 +1,64 @@
+//! A plugin: its name and its operations, described to the host and dispatched to.
+//!
+//! Built once an instance, and again in each fresh one, so building it must stay cheap: the schemas are functions that
+//! only `describe` calls.
+
+use serde_json::{Value, json};
+
+use crate::Operation;
+use crate::bindings::switchbay::plugin::types as wire;
+
+/// A plugin under construction.
+pub struct Plugin {
+    name: &'static str,
+    version: &'static str,
+    summary: &'static str,
+    wants: Vec<(&'static str, &'static str)>,
+    operations: Vec<Operation>,
+}
+
+impl Plugin {
+    /// `name` is what the operator's manifest calls it (lower case with hyphens), `version` its semantic version,
+    /// `summary` one line.
+    pub fn new(name: &'static str, version: &'static str, summary: &'static str) -> Self {
+        Self { name, version, summary, wants: Vec::new(), operations: Vec::new() }
+    }
+
+    /// Asks for a capability: a grant atom such as `logging`, and why the plugin needs it. The operator reads the
+    /// reason. What is not asked for is never granted.
+    #[must_use]
+    pub fn wants(mut self, atom: &'static str, why: &'static str) -> Self {
+        self.wants.push((atom, why));
+        self
+    }
+
+    /// Adds an operation.
+    #[must_use]
+    pub fn operation(mut self, operation: Operation) -> Self {
+        self.operations.push(operation);
+        self
+    }
+}
+
+/// The description of a plugin: the JSON text that `describe` exports.
+pub fn describe(plugin: &Plugin) -> String {
+    let wants: Vec<Value> = plugin.wants.iter().map(|(atom, why)| json!({ "atom": atom, "why": why })).collect();
+    let operations: Vec<Value> = plugin.operations.iter().map(Operation::describe).collect();
+    json!({
+        "schema": 1,
+        "name": plugin.name,
+        "version": plugin.version,
+        "summary": plugin.summary,
+        "wants": wants,
+        "operations": operations,
+    })
+    .to_string()
+}
+
+/// Runs the operation that a call names. An operation that this plugin did not describe is a bug of the host, so it
+/// traps rather than answers.
+pub async fn invoke(plugin: &'static Plugin, call: wire::Call, input: String) -> Result<wire::Reply, wire::Failure> {
+    let operation = plugin.operations.iter().find(|operation| operation.id() == call.operation);
+    let operation = operation.unwrap_or_else(|| panic!("operation `{}` is not described", call.operation));
+    operation.run(call, input).await
+}

@@ -1,0 +1,101 @@
+//! What an operation answers: a typed success, or a failure that its operation declares.
+
+use std::marker::PhantomData;
+
+use serde::Serialize;
+use serde_json::{Map, Value};
+
+use crate::bindings::switchbay::plugin::types as wire;
+
+/// A way in which an operation may fail. Declare it with [`crate::Operation::error`]; the host turns an undeclared one
+/// into `INTERNAL_ERROR`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ErrorCode {
+    pub(crate) code: &'static str,
+    pub(crate) status: u16,
+    pub(crate) when: &'static str,
+}
+
+impl ErrorCode {
+    /// `code` is upper-case words with underscores, `status` an HTTP status from 400 to 599, `when` a sentence for the
+    /// published documents.
+    pub const fn new(code: &'static str, status: u16, when: &'static str) -> Self {
+        Self { code, status, when }
+    }
+}
+
+/// A failure of one call, shown to the client.
+#[derive(Debug)]
+pub struct Failure {
+    code: &'static str,
+    message: String,
+    retry_after_ms: Option<u32>,
+    details: Map<String, Value>,
+}
+
+impl Failure {
+    /// `message` names the thing, the rule and the value; it never holds a secret.
+    pub fn new(code: &ErrorCode, message: impl Into<String>) -> Self {
+        Self { code: code.code, message: message.into(), retry_after_ms: None, details: Map::new() }
+    }
+
+    /// Adds a member to the envelope's `data`: `field`, `max`, `min` or one of the operation's own.
+    #[must_use]
+    pub fn detail(mut self, name: &str, value: impl Into<Value>) -> Self {
+        self.details.insert(name.to_owned(), value.into());
+        self
+    }
+
+    /// Says when to try again, in milliseconds; the client reads whole seconds, rounded up.
+    #[must_use]
+    pub fn retry_after_ms(mut self, milliseconds: u32) -> Self {
+        self.retry_after_ms = Some(milliseconds);
+        self
+    }
+
+    pub(crate) fn into_wire(self) -> wire::Failure {
+        wire::Failure {
+            code: self.code.to_owned(),
+            message: self.message,
+            retry_after_ms: self.retry_after_ms,
+            details: (!self.details.is_empty()).then(|| Value::Object(self.details).to_string()),
+        }
+    }
+}
+
+/// A success with data of the operation's output type.
+pub struct Reply<T> {
+    outcome: &'static str,
+    data: String,
+    headers: Vec<(String, String)>,
+    output: PhantomData<T>,
+}
+
+impl<T: Serialize> Reply<T> {
+    /// The outcome `ok`.
+    pub fn ok(data: T) -> Self {
+        Self::outcome("ok", data)
+    }
+
+    /// Another outcome that the REST face declares, such as `accepted`.
+    pub fn outcome(outcome: &'static str, data: T) -> Self {
+        let data = serde_json::to_string(&data).expect("an output type has string keys, so it always serialises");
+        Self { outcome, data, headers: Vec::new(), output: PhantomData }
+    }
+
+    /// Sends a response header that the REST face declares.
+    #[must_use]
+    pub fn header(mut self, name: &str, value: impl Into<String>) -> Self {
+        self.headers.push((name.to_owned(), value.into()));
+        self
+    }
+
+    pub(crate) fn into_wire(self) -> wire::Reply {
+        wire::Reply {
+            outcome: self.outcome.to_owned(),
+            data: self.data,
+            headers: self.headers,
+            attachments: Vec::new(),
+        }
+    }
+}

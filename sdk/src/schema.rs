@@ -1,0 +1,97 @@
+//! JSON Schemas of the operations' types, in the form that the host accepts.
+//!
+//! The schemas are inlined (MCP clients choke on `$ref`), carry no `$schema`, and lose schemars' numeric formats
+//! (`uint32`), which no published dialect knows. Knows nothing of operations.
+
+use schemars::generate::{Contract, SchemaSettings};
+use schemars::{JsonSchema, Schema, transform};
+use serde_json::Value;
+
+/// The schema that an operation's input must fit. `null` is taken out of optional properties: the host drops them
+/// before it validates.
+pub(crate) fn of_input<T: JsonSchema>() -> Value {
+    let mut schema = generate::<T>(Contract::Deserialize);
+    let mut drop_null = |schema: &mut Schema| drop_null(schema);
+    transform::Transform::transform(&mut transform::RecursiveTransform(&mut drop_null), &mut schema);
+    schema.to_value()
+}
+
+/// The schema that an operation's output fits.
+pub(crate) fn of_output<T: JsonSchema>() -> Value {
+    generate::<T>(Contract::Serialize).to_value()
+}
+
+fn generate<T: JsonSchema>(contract: Contract) -> Schema {
+    let settings = SchemaSettings::draft2020_12().with(|settings| {
+        settings.meta_schema = None;
+        settings.inline_subschemas = true;
+        settings.contract = contract;
+    });
+    let mut schema = settings.into_generator().into_root_schema_for::<T>();
+    schema.remove("title");
+    let mut strip = |schema: &mut Schema| strip_numeric_format(schema);
+    transform::Transform::transform(&mut transform::RecursiveTransform(&mut strip), &mut schema);
+    schema
+}
+
+fn strip_numeric_format(schema: &mut Schema) {
+    let numeric = matches!(schema.get("format").and_then(Value::as_str),
+        Some(format) if format.starts_with("int") || format.starts_with("uint") || matches!(format, "float" | "double"));
+    if numeric {
+        schema.remove("format");
+    }
+}
+
+fn drop_null(schema: &mut Schema) {
+    if let Some(Value::Array(types)) = schema.get_mut("type") {
+        types.retain(|kind| kind != "null");
+        if let [only] = types.as_slice() {
+            let only = only.clone();
+            schema.insert("type".to_owned(), only);
+        }
+    }
+    if let Some(Value::Array(allowed)) = schema.get_mut("enum") {
+        allowed.retain(|value| !value.is_null());
+    }
+    if schema.get("default").is_some_and(Value::is_null) {
+        schema.remove("default");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[derive(serde::Deserialize, serde::Serialize, JsonSchema)]
+    #[serde(deny_unknown_fields)]
+    struct Sample {
+        /// How many.
+        #[schemars(range(min = 1, max = 9))]
+        count: Option<u32>,
+        /// A word.
+        word: String,
+    }
+
+    #[test]
+    fn an_input_schema_is_flat_and_without_null() {
+        assert_eq!(
+            of_input::<Sample>(),
+            serde_json::json!({
+                "type": "object",
+                "properties": {
+                    "count": { "description": "How many.", "type": "integer", "minimum": 1, "maximum": 9 },
+                    "word": { "description": "A word.", "type": "string" },
+                },
+                "additionalProperties": false,
+                "required": ["word"],
+            })
+        );
+    }
+
+    #[test]
+    fn an_output_schema_requires_what_is_always_written() {
+        let schema = of_output::<Sample>();
+        assert_eq!(schema["required"], serde_json::json!(["count", "word"]));
+        assert_eq!(schema["properties"]["count"]["type"], serde_json::json!(["integer", "null"]));
+    }
+}

@@ -1,0 +1,8 @@
+//! The black-box tests: one binary, real sockets, real components built by `switchbay build`.
+//!
+//! Each file is a subject. Nothing here links the host: what the wire cannot show is not promised.
+
+mod support;
+
+mod rest;
+mod tidy;

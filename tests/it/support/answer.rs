@@ -1,0 +1,43 @@
+//! One HTTP answer, whole.
+
+use reqwest::header::HeaderMap;
+use serde_json::Value;
+
+/// Status, headers and body of an answer.
+#[derive(Debug)]
+pub(crate) struct Answer {
+    pub(crate) status: u16,
+    pub(crate) headers: HeaderMap,
+    pub(crate) bytes: Vec<u8>,
+}
+
+impl Answer {
+    pub(crate) async fn read(response: reqwest::Response) -> Self {
+        let (status, headers) = (response.status().as_u16(), response.headers().clone());
+        let bytes = response.bytes().await.expect("the body arrives").to_vec();
+        Self { status, headers, bytes }
+    }
+
+    /// The body as JSON.
+    pub(crate) fn json(&self) -> Value {
+        serde_json::from_slice(&self.bytes)
+            .unwrap_or_else(|error| panic!("no JSON ({error}): {}", String::from_utf8_lossy(&self.bytes)))
+    }
+
+    /// A header that must be there, as text.
+    pub(crate) fn header(&self, name: &str) -> &str {
+        self.headers
+            .get(name)
+            .unwrap_or_else(|| panic!("no header {name} in {:?}", self.headers))
+            .to_str()
+            .expect("the header is text")
+    }
+
+    /// Status and error code of a refusal, with its envelope checked: the request id in the header and in the body agree.
+    pub(crate) fn refusal(&self) -> (u16, String) {
+        let body = self.json();
+        assert_eq!(body["success"], false, "{body}");
+        assert_eq!(body["data"]["requestId"], self.header("x-request-id"), "{body}");
+        (self.status, body["error"]["code"].as_str().expect("a code").to_owned())
+    }
+}

@@ -1,0 +1,7 @@
+//! What the subjects share: a running server, and a client that reads its answers.
+
+mod answer;
+mod service;
+
+pub(crate) use answer::Answer;
+pub(crate) use service::{Options, Service, binary, build, workspace};

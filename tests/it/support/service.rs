@@ -1,0 +1,230 @@
+//! A running `switchbay serve` on ports of its own, with components that `switchbay build` made.
+
+use std::io::{BufRead, BufReader};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::{Arc, Mutex, OnceLock, mpsc};
+use std::time::Duration;
+
+use reqwest::{Client, Method, RequestBuilder};
+use serde_json::{Value, json};
+use tempfile::TempDir;
+
+use super::Answer;
+
+/// How long a server may take to start; generous, because it is no measurement.
+const START: Duration = Duration::from_secs(120);
+
+/// What differs from one service to another.
+#[derive(Default)]
+pub(crate) struct Options {
+    /// Text of the configuration file.
+    pub(crate) config: String,
+    /// The plugin manifest; the default is the tests' own, with bank-qr and the misbehaving guests.
+    pub(crate) manifest: Option<PathBuf>,
+    /// More arguments of `switchbay serve`.
+    pub(crate) arguments: Vec<String>,
+}
+
+/// A server process; it ends when this is dropped or when the test process dies.
+pub(crate) struct Service {
+    pub(crate) base_url: String,
+    pub(crate) data: TempDir,
+    client: Client,
+    key: String,
+    child: Child,
+    log: Arc<Mutex<Vec<String>>>,
+}
+
+/// The built binary.
+pub(crate) fn binary() -> &'static str {
+    env!("CARGO_BIN_EXE_switchbay")
+}
+
+/// The project's root.
+pub(crate) fn workspace() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("the host stands in the workspace")
+}
+
+/// Builds all components once, by the command that users have.
+pub(crate) fn build() {
+    static BUILT: OnceLock<()> = OnceLock::new();
+    BUILT.get_or_init(|| {
+        let done = Command::new(binary())
+            .args(["build", "--manifest"])
+            .arg(workspace().join("tests/programs/plugin-manifest.toml"))
+            .output()
+            .expect("the binary runs");
+        assert!(done.status.success(), "switchbay build failed: {}", String::from_utf8_lossy(&done.stderr));
+    });
+}
+
+impl Service {
+    /// The service that all subjects share which need no settings of their own. Its key has all scopes and no limit.
+    pub(crate) fn shared() -> &'static Self {
+        static SHARED: OnceLock<Service> = OnceLock::new();
+        SHARED.get_or_init(|| std::thread::spawn(|| Self::launch(Options::default(), None)).join().expect("it starts"))
+    }
+
+    /// A service of its own.
+    pub(crate) async fn start(options: Options) -> Self {
+        tokio::task::spawn_blocking(|| {
+            // Compiled code is taken over, so that only the first service compiles.
+            let compiled = Self::shared().data.path().join("compiled");
+            Self::launch(options, Some(&compiled))
+        })
+        .await
+        .expect("it starts")
+    }
+
+    fn launch(options: Options, compiled: Option<&Path>) -> Self {
+        build();
+        let data = TempDir::new().expect("a temporary folder");
+        if let Some(compiled) = compiled {
+            let copied = Command::new("cp").arg("-r").arg(compiled).arg(data.path()).status().expect("cp runs");
+            assert!(copied.success());
+        }
+        let config = data.path().join("config.toml");
+        std::fs::write(&config, &options.config).expect("the configuration is written");
+        let manifest =
+            options.manifest.clone().unwrap_or_else(|| workspace().join("tests/programs/plugin-manifest.toml"));
+        // The shell ends the server when this process ends, however that happens: its end closes the shell's input.
+        let script = r#""$@" <&- & server=$!; (cat >/dev/null; kill -KILL $server 2>/dev/null) <&3 & wait $server"#;
+        let mut child = Command::new("sh")
+            .args(["-c", &format!("exec 3<&0; {script}"), "sh", binary(), "serve"])
+            .args(["--listen", "127.0.0.1:0", "--operator-listen", "127.0.0.1:0", "--log-format", "json", "--data"])
+            .arg(data.path())
+            .arg("--config")
+            .arg(&config)
+            .arg("--manifest")
+            .arg(&manifest)
+            .args(&options.arguments)
+            .stdin(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .expect("sh runs");
+        let log = Arc::new(Mutex::new(Vec::new()));
+        let base_url = watch(&mut child, Arc::clone(&log));
+        let client = Client::builder().build().expect("a client");
+        let key = issue(data.path(), &["--all-scopes"]);
+        Self { base_url, data, client, key, child, log }
+    }
+
+    /// A key with all scopes and no limit.
+    pub(crate) fn key(&self) -> &str {
+        &self.key
+    }
+
+    /// A new key, from `switchbay key issue` with these arguments (`--scope S`, `--per-minute N`, …).
+    pub(crate) fn issue(&self, arguments: &[&str]) -> String {
+        issue(self.data.path(), arguments)
+    }
+
+    /// A request to a path of the public listener, without a credential.
+    pub(crate) fn bare(&self, method: Method, path: &str) -> RequestBuilder {
+        self.client.request(method, format!("{}{path}", self.base_url))
+    }
+
+    /// A request with the service's key.
+    pub(crate) fn request(&self, method: Method, path: &str) -> RequestBuilder {
+        self.bare(method, path).bearer_auth(&self.key)
+    }
+
+    pub(crate) async fn get(&self, path: &str) -> Answer {
+        Self::send(self.request(Method::GET, path)).await
+    }
+
+    pub(crate) async fn post(&self, path: &str, body: &Value) -> Answer {
+        Self::send(self.request(Method::POST, path).json(body)).await
+    }
+
+    /// A POST with a body as it stands.
+    pub(crate) async fn post_raw(&self, path: &str, body: impl Into<reqwest::Body>) -> Answer {
+        let request = self.request(Method::POST, path).header("content-type", "application/json").body(body);
+        Self::send(request).await
+    }
+
+    pub(crate) async fn send(request: RequestBuilder) -> Answer {
+        Answer::read(request.send().await.expect("the server answers")).await
+    }
+
+    /// A message to `/mcp` of 2025-11-25 with the service's key.
+    pub(crate) async fn mcp(&self, message: &Value) -> Answer {
+        let request = self
+            .request(Method::POST, "/mcp")
+            .header("accept", "application/json, text/event-stream")
+            .header("mcp-protocol-version", "2025-11-25")
+            .json(message);
+        Self::send(request).await
+    }
+
+    /// Calls a tool and gives back the `result` of a 200.
+    pub(crate) async fn tool(&self, name: &str, arguments: &Value) -> Value {
+        let params = json!({ "name": name, "arguments": arguments });
+        let answer = self.mcp(&json!({ "jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params })).await;
+        assert_eq!(answer.status, 200, "{}", String::from_utf8_lossy(&answer.bytes));
+        answer.json()["result"].clone()
+    }
+
+    /// The operator's token.
+    pub(crate) fn operator_token(&self) -> String {
+        let path = self.data.path().join("operator-token");
+        std::fs::read_to_string(path).expect("the token's file").trim().to_owned()
+    }
+
+    /// The operator listener's URL.
+    pub(crate) fn operator_url(&self) -> String {
+        let path = self.data.path().join("operator-address");
+        format!("http://{}", std::fs::read_to_string(path).expect("the address's file").trim())
+    }
+
+    /// Every line that the server wrote so far.
+    pub(crate) fn log(&self) -> Vec<String> {
+        self.log.lock().expect("no writer panicked").clone()
+    }
+
+    /// The server's own process id (the shell's child).
+    pub(crate) fn pid(&self) -> u32 {
+        let children = format!("/proc/{0}/task/{0}/children", self.child.id());
+        let text = std::fs::read_to_string(children).expect("the shell runs");
+        text.split_whitespace().next().and_then(|pid| pid.parse().ok()).expect("the server runs")
+    }
+}
+
+impl Drop for Service {
+    fn drop(&mut self) {
+        // The closed input makes the shell kill the server.
+        drop(self.child.stdin.take());
+        self.child.wait().expect("the shell ends");
+    }
+}
+
+fn issue(data: &Path, arguments: &[&str]) -> String {
+    let done = Command::new(binary())
+        .args(["key", "issue", "--label", "test", "--json", "--data"])
+        .arg(data)
+        .args(arguments)
+        .output()
+        .expect("the binary runs");
+    assert!(done.status.success(), "key issue failed: {}", String::from_utf8_lossy(&done.stderr));
+    let issued: Value = serde_json::from_slice(&done.stdout).expect("JSON");
+    issued["key"].as_str().expect("a key").to_owned()
+}
+
+/// Reads the server's lines for as long as it runs, and gives back the base URL once it serves.
+fn watch(child: &mut Child, log: Arc<Mutex<Vec<String>>>) -> String {
+    let lines = BufReader::new(child.stderr.take().expect("stderr is piped")).lines();
+    let (sender, receiver) = mpsc::channel();
+    let kept = Arc::clone(&log);
+    std::thread::spawn(move || {
+        for line in lines.map_while(Result::ok) {
+            let parsed: Value = serde_json::from_str(&line).unwrap_or_default();
+            kept.lock().expect("no reader panicked").push(line);
+            if parsed["message"] == "serving" {
+                // The service may be gone by the second time.
+                sender.send(parsed["base_url"].as_str().unwrap_or_default().to_owned()).ok();
+            }
+        }
+    });
+    receiver.recv_timeout(START).unwrap_or_else(|_| panic!("the server did not start: {:?}", log.lock()))
+}
