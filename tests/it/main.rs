@@ -4,5 +4,6 @@
 
 mod support;
 
+mod hostile;
 mod rest;
 mod tidy;

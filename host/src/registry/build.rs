@@ -13,6 +13,10 @@ use super::manifest::{Entry, Source};
 
 const TARGET: &str = "wasm32-wasip2";
 const PROFILE: &str = "plugin";
+/// The profile, given with each call so that a plugin's workspace need not know of it: small, optimised as a whole, and
+/// without unwinding (a panic is a trap).
+const PROFILE_SETTINGS: [&str; 7] =
+    ["inherits='release'", "debug=false", "lto='fat'", "codegen-units=1", "opt-level=3", "panic='abort'", "strip=true"];
 
 /// A build that did not give components.
 #[derive(Debug, thiserror::Error)]
@@ -57,6 +61,9 @@ async fn cargo(workspace: &Path, packages: &[String]) -> Result<(), BuildError> 
     }
     for name in ["CARGO_TARGET_DIR", "RUSTC_WORKSPACE_WRAPPER", "RUSTDOCFLAGS"] {
         command.env_remove(name);
+    }
+    for setting in PROFILE_SETTINGS {
+        command.args(["--config", &format!("profile.{PROFILE}.{setting}")]);
     }
     for package in packages {
         command.args(["--package", package]);
@@ -108,7 +115,7 @@ fn package(folder: &Path) -> Option<Package> {
 /// The nearest folder above that is a cargo workspace, else the crate's own.
 fn workspace(folder: &Path) -> PathBuf {
     let is_workspace = |folder: &&Path| read(folder).is_some_and(|manifest| manifest.workspace.is_some());
-    let folder = std::path::absolute(folder).unwrap_or_else(|_| folder.to_owned());
+    let folder = std::fs::canonicalize(folder).unwrap_or_else(|_| folder.to_owned());
     folder.ancestors().find(is_workspace).unwrap_or(&folder).to_owned()
 }
 

@@ -20,6 +20,10 @@ const TICK: Duration = Duration::from_millis(5);
 /// Linear memory that the pool reserves (not commits) for one instance; a plugin's own limit is at most this.
 const MEMORY_BYTES_MAX: usize = 256 << 20;
 
+/// Freed instances whose memory is given back to the kernel in one go. More is faster under load, and more may stay resident
+/// after an attack: a batch times a plugin's memory limit.
+const DECOMMIT_BATCH: usize = 8;
+
 /// A component that could not be compiled or taken from the cache.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum EngineError {
@@ -112,7 +116,7 @@ fn configuration(instances_max: u32) -> Config {
         .max_memory_size(MEMORY_BYTES_MAX)
         .linear_memory_keep_resident(0)
         .table_keep_resident(0)
-        .decommit_batch_size(32);
+        .decommit_batch_size(DECOMMIT_BATCH);
     let mut config = Config::new();
     config
         .epoch_interruption(true)

@@ -3,7 +3,7 @@
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
-use std::sync::{Arc, Mutex, OnceLock, mpsc};
+use std::sync::{Arc, Condvar, Mutex, OnceLock, mpsc};
 use std::time::Duration;
 
 use reqwest::{Client, Method, RequestBuilder};
@@ -14,6 +14,9 @@ use super::Answer;
 
 /// How long a server may take to start; generous, because it is no measurement.
 const START: Duration = Duration::from_secs(120);
+
+/// How long a log line may take to arrive.
+const LINE: Duration = Duration::from_secs(20);
 
 /// What differs from one service to another.
 #[derive(Default)]
@@ -33,7 +36,14 @@ pub(crate) struct Service {
     client: Client,
     key: String,
     child: Child,
-    log: Arc<Mutex<Vec<String>>>,
+    log: Arc<Log>,
+}
+
+/// The lines that a server wrote, and a bell for each new one.
+#[derive(Default)]
+struct Log {
+    lines: Mutex<Vec<String>>,
+    written: Condvar,
 }
 
 /// The built binary.
@@ -50,12 +60,14 @@ pub(crate) fn workspace() -> &'static Path {
 pub(crate) fn build() {
     static BUILT: OnceLock<()> = OnceLock::new();
     BUILT.get_or_init(|| {
-        let done = Command::new(binary())
-            .args(["build", "--manifest"])
-            .arg(workspace().join("tests/programs/plugin-manifest.toml"))
-            .output()
-            .expect("the binary runs");
-        assert!(done.status.success(), "switchbay build failed: {}", String::from_utf8_lossy(&done.stderr));
+        for manifest in ["plugin-manifest.toml", "swapped.toml"] {
+            let done = Command::new(binary())
+                .args(["build", "--manifest"])
+                .arg(workspace().join("tests/programs").join(manifest))
+                .output()
+                .expect("the binary runs");
+            assert!(done.status.success(), "switchbay build failed: {}", String::from_utf8_lossy(&done.stderr));
+        }
     });
 }
 
@@ -103,7 +115,7 @@ impl Service {
             .stderr(Stdio::piped())
             .spawn()
             .expect("sh runs");
-        let log = Arc::new(Mutex::new(Vec::new()));
+        let log = Arc::new(Log::default());
         let base_url = watch(&mut child, Arc::clone(&log));
         let client = Client::builder().build().expect("a client");
         let key = issue(data.path(), &["--all-scopes"]);
@@ -178,9 +190,21 @@ impl Service {
         format!("http://{}", std::fs::read_to_string(path).expect("the address's file").trim())
     }
 
-    /// Every line that the server wrote so far.
-    pub(crate) fn log(&self) -> Vec<String> {
-        self.log.lock().expect("no writer panicked").clone()
+    /// The lines that the server wrote, once they fulfil a condition; lines arrive a little after the answers that they are
+    /// about.
+    pub(crate) fn log_until(&self, fulfilled: impl Fn(&[Value]) -> bool) -> Vec<Value> {
+        let parse =
+            |lines: &[String]| lines.iter().map(|line| serde_json::from_str(line).unwrap_or_default()).collect();
+        let mut lines = self.log.lines.lock().expect("no writer panicked");
+        loop {
+            let parsed: Vec<Value> = parse(&lines);
+            if fulfilled(&parsed) {
+                return parsed;
+            }
+            let (more, waited) = self.log.written.wait_timeout(lines, LINE).expect("no writer panicked");
+            assert!(!waited.timed_out(), "the lines did not come; there are {more:?}");
+            lines = more;
+        }
     }
 
     /// The server's own process id (the shell's child).
@@ -212,19 +236,20 @@ fn issue(data: &Path, arguments: &[&str]) -> String {
 }
 
 /// Reads the server's lines for as long as it runs, and gives back the base URL once it serves.
-fn watch(child: &mut Child, log: Arc<Mutex<Vec<String>>>) -> String {
+fn watch(child: &mut Child, log: Arc<Log>) -> String {
     let lines = BufReader::new(child.stderr.take().expect("stderr is piped")).lines();
     let (sender, receiver) = mpsc::channel();
     let kept = Arc::clone(&log);
     std::thread::spawn(move || {
         for line in lines.map_while(Result::ok) {
             let parsed: Value = serde_json::from_str(&line).unwrap_or_default();
-            kept.lock().expect("no reader panicked").push(line);
+            kept.lines.lock().expect("no reader panicked").push(line);
+            kept.written.notify_all();
             if parsed["message"] == "serving" {
                 // The service may be gone by the second time.
                 sender.send(parsed["base_url"].as_str().unwrap_or_default().to_owned()).ok();
             }
         }
     });
-    receiver.recv_timeout(START).unwrap_or_else(|_| panic!("the server did not start: {:?}", log.lock()))
+    receiver.recv_timeout(START).unwrap_or_else(|_| panic!("the server did not start: {:?}", log.lines.lock()))
 }

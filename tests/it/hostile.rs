@@ -1,0 +1,226 @@
+//! Guests that break every promise: each ends as a typed error of its one call, and the host serves on.
+
+use futures::future::join_all;
+use reqwest::Method;
+use serde_json::{Value, json};
+
+use crate::support::{Answer, Options, Service, binary, build, workspace};
+
+const MISBEHAVE: &str = "/api/v1/test/misbehave";
+const SPIN: &str = "/api/v1/test/spin";
+
+async fn misbehave(service: &Service, how: &str) -> Answer {
+    service.post(MISBEHAVE, &json!({ "how": how })).await
+}
+
+async fn calls(service: &Service) -> u64 {
+    let answer = misbehave(service, "behave").await;
+    answer.json()["data"]["calls"].as_u64().unwrap_or_else(|| panic!("{answer:?}"))
+}
+
+/// Sends one kind of misbehaviour, and checks the refusal; a good call afterwards is served.
+async fn check(how: &str, expected: (u16, &str), message: &str) {
+    let service = Service::shared();
+    let answer = misbehave(service, how).await;
+    assert_eq!(answer.refusal(), (expected.0, expected.1.to_owned()), "{how}");
+    assert_eq!(answer.json()["error"]["message"], message, "{how}");
+    assert!(calls(service).await >= 1);
+
+    let result = service.tool("misbehave", &json!({ "how": how })).await;
+    assert_eq!(result["isError"], true, "{how}");
+    assert!(result.get("structuredContent").is_none(), "{how}");
+    let text: Value = serde_json::from_str(result["content"][0]["text"].as_str().expect("text")).expect("JSON text");
+    assert_eq!(text["error"]["code"], expected.1, "{how}");
+}
+
+const INTERNAL: (u16, &str) = (500, "INTERNAL_ERROR");
+const FAILED: &str = "The service failed to answer this call";
+
+#[tokio::test]
+async fn a_trap_an_exit_and_a_bottomless_recursion_are_internal_errors() {
+    check("trap", INTERNAL, FAILED).await;
+    check("exit", INTERNAL, FAILED).await;
+    check("recurse", INTERNAL, FAILED).await;
+}
+
+#[tokio::test]
+async fn exhausted_memory_is_told_as_such() {
+    check("eat_memory", INTERNAL, "The operation ran out of memory on this input").await;
+}
+
+#[tokio::test]
+async fn a_missed_deadline_answers_with_the_operations_own_code() {
+    check("wait", (504, "TOO_LATE"), "The operation did not finish by its deadline").await;
+    let answer = misbehave(Service::shared(), "wait").await;
+    assert_eq!(answer.json()["data"]["retryAfter"], 7);
+    assert_eq!(answer.header("retry-after"), "7");
+}
+
+#[tokio::test]
+async fn a_declared_failure_reaches_the_client_whole() {
+    check("fail_as_declared", (418, "TEAPOT"), "`how` asks for coffee").await;
+    let answer = misbehave(Service::shared(), "fail_as_declared").await;
+    assert_eq!(answer.json()["data"]["field"], "how");
+    assert_eq!(answer.json()["data"]["retryAfter"], 2, "1.5 s are rounded up");
+}
+
+#[tokio::test]
+async fn what_was_not_declared_never_reaches_the_client() {
+    for how in ["fail_undeclared", "undeclared_outcome", "undeclared_header", "host_details", "break_schema"] {
+        check(how, INTERNAL, FAILED).await;
+    }
+    let answer = misbehave(Service::shared(), "undeclared_header").await;
+    assert!(!answer.headers.contains_key("set-cookie"));
+}
+
+#[tokio::test]
+async fn a_declared_header_is_sent() {
+    assert_eq!(misbehave(Service::shared(), "behave").await.header("x-declared"), "yes");
+}
+
+#[tokio::test]
+async fn a_reply_over_its_limit_is_refused() {
+    check("huge_reply", INTERNAL, FAILED).await;
+}
+
+#[tokio::test]
+async fn files_and_sockets_are_empty() {
+    let service = Service::shared();
+    for how in ["open_file", "connect"] {
+        assert_eq!(misbehave(service, how).await.json()["data"]["result"], "true", "{how} must fail in the guest");
+    }
+}
+
+#[tokio::test]
+async fn settings_reach_the_plugin_as_the_manifest_has_them() {
+    let result = misbehave(Service::shared(), "read_config").await.json()["data"]["result"].clone();
+    assert_eq!(result, r#"Some("good day") Some("[1,\"two\"]")"#);
+}
+
+#[tokio::test]
+async fn a_warm_instance_serves_call_after_call_and_is_thrown_away_after_a_trap() {
+    let service = Service::start(Options::default()).await;
+    assert_eq!(calls(&service).await, 1);
+    assert_eq!(calls(&service).await, 2);
+    for how in ["trap", "wait", "exit", "eat_memory"] {
+        let before = calls(&service).await;
+        assert!(before >= 1);
+        misbehave(&service, how).await;
+        assert_eq!(calls(&service).await, 1, "the instance of `{how}` was used again");
+    }
+}
+
+#[tokio::test]
+async fn a_fresh_instance_has_served_nobody() {
+    let service = Service::start(Options::default()).await;
+    for _ in 0..3 {
+        assert_eq!(service.post(SPIN, &json!({ "milliseconds": 0 })).await.json()["data"]["calls"], 1);
+    }
+}
+
+#[tokio::test]
+async fn a_plugin_that_spins_again_and_again_is_paused_and_its_neighbours_serve() {
+    let service = Service::start(Options::default()).await;
+    let mut codes = Vec::new();
+    for _ in 0..6 {
+        let answer = service.post(SPIN, &json!({})).await;
+        codes.push(answer.refusal());
+        if answer.status == 503 {
+            let wait = answer.json()["data"]["retryAfter"].as_u64().expect("a wait");
+            assert!((1..=10).contains(&wait), "{wait}");
+        }
+    }
+    let spent = (504, "UPSTREAM_TIMEOUT".to_owned());
+    let paused = (503, "SERVICE_UNAVAILABLE".to_owned());
+    assert_eq!(codes, [spent.clone(), spent.clone(), spent.clone(), spent.clone(), spent, paused]);
+    assert_eq!(calls(&service).await, 1, "another plugin is not paused");
+}
+
+#[tokio::test]
+async fn log_lines_are_attributed_bounded_and_cannot_be_forged() {
+    let service = Service::start(Options::default()).await;
+    let flooded = misbehave(&service, "flood_log").await;
+    let id = flooded.header("x-request-id").to_owned();
+    misbehave(&service, "forge_log").await;
+    misbehave(&service, "trap").await;
+    let lines = service.log_until(|lines| lines.iter().any(|line| line["message"] == "a call failed"));
+    let of_flood: Vec<&Value> =
+        lines.iter().filter(|line| line["request_id"] == id.as_str() && line["target"] == "plugin").collect();
+    assert_eq!(of_flood.len(), 64);
+    assert!(of_flood.iter().all(|line| line["plugin"] == "misbehave" && line["operation"] == "misbehave"));
+    assert!(lines.iter().any(|line| line["request_id"] == id.as_str() && line["dropped"] == 936), "{lines:?}");
+    assert!(lines.iter().all(|line| line["message"] != "forged"));
+    let trapped = lines.iter().find(|line| line["message"] == "a call failed").expect("the trap is logged");
+    assert!(trapped["cause"].as_str().is_some_and(|cause| cause.contains("the guest says no")), "{trapped}");
+}
+
+#[tokio::test]
+async fn an_import_that_is_not_granted_keeps_the_plugin_out() {
+    build();
+    let folder = tempfile::tempdir().expect("a folder");
+    let refused = |manifest: String| {
+        let path = folder.path().join("plugin-manifest.toml");
+        std::fs::write(&path, manifest).expect("the manifest is written");
+        let done = std::process::Command::new(binary())
+            .args(["serve", "--listen", "127.0.0.1:0", "--operator-listen", "127.0.0.1:0", "--manifest"])
+            .arg(&path)
+            .output()
+            .expect("the binary runs");
+        assert_eq!(done.status.code(), Some(1));
+        String::from_utf8(done.stderr).expect("text")
+    };
+    let source = workspace().join("tests/programs/ungranted").display().to_string();
+    let entry = format!("[[plugin]]\nname = \"ungranted\"\nsource = \"{source}\"\n");
+    assert_eq!(
+        refused(entry.clone()),
+        "switchbay: plugin `ungranted`: it imports `wasi:logging/logging@0.1.0-draft`, which its entry in \
+         plugin-manifest.toml does not grant: add \"logging\" to its grants\n"
+    );
+    assert_eq!(
+        refused(format!("{entry}grants = [\"logging\"]\n")),
+        "switchbay: plugin `ungranted`: it imports `wasi:logging/logging@0.1.0-draft` but does not ask for `logging` in \
+         its `wants`\n"
+    );
+}
+
+/// A thousand calls at once, a fifth of them bad: the good succeed, the bad get their own errors, and nothing is kept.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_thousand_calls_of_which_a_fifth_misbehave() {
+    let service = Service::start(Options::default()).await;
+    thousand(&service).await;
+    let before = resident_kib(&service);
+    for _ in 0..3 {
+        thousand(&service).await;
+    }
+    // Freed instances are given back to the kernel in batches, which a few small ones complete.
+    for _ in 0..16 {
+        assert_eq!(misbehave(&service, "trap").await.status, 500);
+    }
+    let after = resident_kib(&service);
+    assert!(after < before + 32 * 1024, "memory grew from {before} to {after} KiB");
+    let request = service.bare(Method::GET, "/readyz");
+    assert_eq!(Service::send(request).await.status, 200);
+}
+
+async fn thousand(service: &Service) {
+    let calls = (0..1000_usize).map(|index| async move {
+        let (path, body, expected) = match index % 15 {
+            0 => (MISBEHAVE, json!({ "how": "trap" }), &["INTERNAL_ERROR"][..]),
+            5 => (MISBEHAVE, json!({ "how": "eat_memory" }), &["INTERNAL_ERROR"][..]),
+            10 => (SPIN, json!({}), &["UPSTREAM_TIMEOUT", "SERVICE_UNAVAILABLE"][..]),
+            _ => ("/api/v1/tools/bank-qr", json!({ "bank": "VCB", "accountNumber": "0011001234567" }), &[][..]),
+        };
+        let answer = service.post(path, &body).await;
+        match expected {
+            [] => assert_eq!(answer.status, 200, "{}", String::from_utf8_lossy(&answer.bytes)),
+            codes => assert!(codes.contains(&answer.refusal().1.as_str()), "{answer:?}"),
+        }
+    });
+    join_all(calls).await;
+}
+
+fn resident_kib(service: &Service) -> u64 {
+    let status = std::fs::read_to_string(format!("/proc/{}/status", service.pid())).expect("the server runs");
+    let line = status.lines().find(|line| line.starts_with("VmRSS:")).expect("a resident size");
+    line.split_whitespace().nth(1).and_then(|number| number.parse().ok()).expect("a number")
+}
