@@ -12,7 +12,7 @@
 //! - `stores`: what outlives the process.
 //! - `operator`, `cli`: the operator's listener and command line.
 //!
-//! Invariants, checked by `tests/it/tidy.rs`: no plugin is named here; hyper stays in `http` and `operator`, wasmtime in
+//! Invariants, checked by `tests/it/tidy.rs`: no plugin is named here; hyper stays in `http`, `mcp` and `operator`, wasmtime in
 //! `registry` and `capabilities`; `pipeline` alone invokes a plugin; status numbers stand in `error`, `http` and `mcp`
 //! alone.
 

@@ -4,6 +4,7 @@
 
 mod support;
 
+mod dev;
 mod hostile;
 mod rest;
 mod tidy;

@@ -94,7 +94,7 @@ mod tests {
         }
         assert_eq!(breaker.admit(start).err(), Some(PAUSE));
         let later = start + PAUSE;
-        let trial = breaker.admit(later).ok().expect("one trial is let through after the pause");
+        let Ok(trial) = breaker.admit(later) else { panic!("one trial is let through after the pause") };
         assert_eq!(breaker.admit(later).err(), Some(Duration::from_secs(1)), "a second trial waits for the first");
         trial.passed();
         drop(trial);
@@ -114,7 +114,7 @@ mod tests {
             breaker.spent(now);
         }
         now += PAUSE;
-        let trial = breaker.admit(now).ok().expect("one trial is let through after the pause");
+        let Ok(trial) = breaker.admit(now) else { panic!("one trial is let through after the pause") };
         breaker.spent(now);
         drop(trial);
         assert_eq!(breaker.admit(now).err(), Some(PAUSE));

@@ -4,7 +4,7 @@
 //! find the offence that the client is told of. Knows no transport and no envelope.
 
 use jsonschema::error::ValidationErrorKind;
-use jsonschema::{Draft, ValidationError, Validator};
+use jsonschema::{Draft, PatternOptions, ValidationError, ValidationOptions, Validator};
 use serde_json::{Map, Value};
 
 /// A schema that cannot be compiled.
@@ -32,8 +32,7 @@ impl FaceSchema {
     pub(crate) fn compile(document: Value) -> Result<Self, SchemaError> {
         // Draft 4 is the only draft whose `integer` excludes 1.0, as the contract does; the keywords that the profile
         // allows mean the same in it as in 2020-12.
-        let validator = jsonschema::options()
-            .with_draft(Draft::Draft4)
+        let validator = options(Draft::Draft4)
             .should_validate_formats(true)
             .build(&document)
             .map_err(|error| SchemaError(error.to_string()))?;
@@ -83,10 +82,7 @@ pub(crate) struct OutputSchema {
 
 impl OutputSchema {
     pub(crate) fn compile(document: Value) -> Result<Self, SchemaError> {
-        let validator = jsonschema::options()
-            .with_draft(Draft::Draft202012)
-            .build(&document)
-            .map_err(|error| SchemaError(error.to_string()))?;
+        let validator = options(Draft::Draft202012).build(&document).map_err(|error| SchemaError(error.to_string()))?;
         Ok(Self { document, validator })
     }
 
@@ -104,6 +100,12 @@ impl OutputSchema {
             None => Ok(()),
         }
     }
+}
+
+/// Patterns run in an engine without backtracking, so that none takes more than linear time; one that needs backtracking is
+/// refused when it is compiled.
+fn options(draft: Draft) -> ValidationOptions<'static> {
+    jsonschema::options().with_draft(draft).with_pattern_options(PatternOptions::regex())
 }
 
 fn drop_nulls(input: &mut Map<String, Value>, schema: &Value) {

@@ -14,7 +14,7 @@ use tokio::sync::mpsc;
 use super::build;
 use super::manifest::Entry;
 
-const QUIET: Duration = Duration::from_millis(150);
+const QUIET: Duration = Duration::from_millis(100);
 
 /// A running watch; it ends when this is dropped.
 pub(crate) struct Watcher {

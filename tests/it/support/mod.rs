@@ -1,7 +1,9 @@
 //! What the subjects share: a running server, and a client that reads its answers.
 
 mod answer;
+mod dev;
 mod service;
 
 pub(crate) use answer::Answer;
+pub(crate) use dev::Dev;
 pub(crate) use service::{Options, Service, binary, build, workspace};

@@ -1,0 +1,147 @@
+//! The server under load: this program, started again as a process of its own, so that its processor time can be told.
+
+use std::io::{BufRead, BufReader, Write};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::{Arc, LazyLock};
+
+use clap::Parser;
+use futures::executor::block_on;
+use serde_json::{Value, json};
+use switchbay::{App, Config, Flags, Listeners, OpenStore};
+use switchbay_sdk::{Call, Caller, CallerKind, Plugin};
+use tempfile::TempDir;
+use tokio::net::TcpListener;
+
+static NATIVE: LazyLock<Plugin> = LazyLock::new(bank_qr::plugin);
+
+/// A running server; it ends when this is dropped.
+pub(crate) struct Server {
+    pub(crate) address: String,
+    pub(crate) key: String,
+    child: Child,
+    _data: TempDir,
+}
+
+impl Server {
+    /// Starts one whose bank-qr has this instance mode.
+    pub(crate) fn start(mode: &str) -> Self {
+        let data = TempDir::new().expect("a temporary folder");
+        let manifest = data.path().join("plugin-manifest.toml");
+        let source = workspace().join("plugins/bank-qr").display().to_string();
+        let entry = format!("[[plugin]]\nname = \"bank-qr\"\nsource = \"{source}\"\ninstances = \"{mode}\"\n");
+        std::fs::write(&manifest, entry).expect("the manifest is written");
+        switchbay(&["build", "--manifest"], &manifest);
+        let issued = switchbay(&["key", "issue", "--label", "bench", "--all-scopes", "--json", "--data"], data.path());
+        let key: Value = serde_json::from_slice(&issued).expect("JSON");
+        let mut child = Command::new(std::env::current_exe().expect("this program has a path"))
+            .args(["--server", "--listen", "127.0.0.1:0", "--operator-listen", "127.0.0.1:0", "--manifest"])
+            .arg(&manifest)
+            .arg("--data")
+            .arg(data.path())
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .expect("this program starts again");
+        let mut address = String::new();
+        let stdout = child.stdout.take().expect("stdout is piped");
+        BufReader::new(stdout).read_line(&mut address).expect("the server tells its address");
+        let key = key["key"].as_str().expect("a key").to_owned();
+        Self { address: address.trim().to_owned(), key, child, _data: data }
+    }
+
+    /// Processor time that the server has used, in microseconds.
+    pub(crate) fn cpu_us(&self) -> f64 {
+        let stat = std::fs::read_to_string(format!("/proc/{}/schedstat", self.child.id()));
+        let own = stat.ok().and_then(|text| text.split_whitespace().next().and_then(|ns| ns.parse::<f64>().ok()));
+        let tasks = std::fs::read_dir(format!("/proc/{}/task", self.child.id())).expect("the server runs");
+        let total: f64 = tasks
+            .filter_map(|task| std::fs::read_to_string(task.ok()?.path().join("schedstat")).ok())
+            .filter_map(|text| text.split_whitespace().next()?.parse::<f64>().ok())
+            .sum();
+        total.max(own.unwrap_or_default()) / 1000.0
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        drop(self.child.stdin.take());
+        self.child.kill().expect("it runs until now");
+        self.child.wait().expect("it ends");
+    }
+}
+
+fn workspace() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("the host stands in the workspace").to_owned()
+}
+
+fn switchbay(arguments: &[&str], last: &Path) -> Vec<u8> {
+    let done = Command::new(env!("CARGO_BIN_EXE_switchbay")).args(arguments).arg(last).output().expect("it runs");
+    assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
+    done.stdout
+}
+
+#[derive(Parser)]
+struct Arguments {
+    #[command(flatten)]
+    flags: Flags,
+}
+
+/// Serves until its standard input ends.
+pub(crate) fn run(arguments: &[String]) {
+    let Arguments { flags } = Arguments::parse_from(std::iter::once(&String::new()).chain(arguments));
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().expect("a runtime");
+    runtime.block_on(async {
+        let config = Config::read(&flags).expect("settings");
+        let api = TcpListener::bind(config.listen).await.expect("a port");
+        let operator = TcpListener::bind(config.operator_listen).await.expect("a port");
+        let address = api.local_addr().expect("an address").to_string();
+        let store = OpenStore::open(&config.data).expect("a store");
+        let app = App::open(config, store, &format!("http://{address}")).await.expect("plugins");
+        switchbay::native::insert(&app, "native", &native_description(), answer).await.expect("a native plugin");
+        println!("{address}");
+        std::io::stdout().flush().expect("the bench reads");
+        let ended = async {
+            let input = tokio::task::spawn_blocking(|| std::io::stdin().lines().count());
+            input.await.expect("stdin ends");
+        };
+        switchbay::serve(Listeners { api, operator }, Arc::new(app), ended).await;
+    });
+}
+
+/// The plugin's own description under other routes and tool names, with one operation that does nothing.
+fn native_description() -> String {
+    let mut description: Value = serde_json::from_str(&switchbay_sdk::describe(&NATIVE)).expect("JSON");
+    description["name"] = json!("native");
+    let operations = description["operations"].as_array_mut().expect("operations");
+    for operation in operations.iter_mut() {
+        let path = operation["rest"]["path"].as_str().expect("a path").replace("/api/v1/", "/api/v1/native/");
+        operation["rest"]["path"] = json!(path);
+        operation["tool"]["name"] = json!(format!("native_{}", operation["tool"]["name"].as_str().expect("a name")));
+    }
+    operations.push(json!({
+        "id": "nothing",
+        "title": "Nothing",
+        "description": "Does nothing, so that the road alone is measured.",
+        "input": { "type": "object", "properties": {}, "additionalProperties": false },
+        "output": { "type": "object" },
+        "rest": {
+            "method": "GET",
+            "path": "/api/v1/native/nothing",
+            "access": { "scope": "native:nothing" },
+            "outcomes": { "ok": 200 },
+        },
+    }));
+    description.to_string()
+}
+
+fn answer(operation: &str, input: &str) -> String {
+    if operation == "nothing" {
+        return "{}".to_owned();
+    }
+    let caller = Caller { owner: String::new(), kind: CallerKind::ApiKey, subject: None };
+    let (request_id, operation) = (String::new(), operation.to_owned());
+    let call = Call { request_id, operation, caller, deadline_ms: 1000, job: None };
+    let answered = block_on(switchbay_sdk::invoke(&NATIVE, call, input.to_owned()));
+    answered.expect("the bench sends good input").data
+}
