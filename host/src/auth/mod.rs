@@ -5,6 +5,7 @@
 
 pub(crate) mod api_key;
 
+use std::sync::Arc;
 use std::time::SystemTime;
 
 use http::HeaderMap;
@@ -61,7 +62,7 @@ fn bearer(value: &str) -> Option<&str> {
 /// A caller whose credential is good.
 #[derive(Debug)]
 pub(crate) struct Caller {
-    key: KeyRecord,
+    key: Arc<KeyRecord>,
 }
 
 /// Why a caller is turned away.

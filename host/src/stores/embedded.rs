@@ -3,10 +3,12 @@
 use std::fs::DirBuilder;
 use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use rand::RngExt as _;
 use redb::{Database, DatabaseError, ReadableDatabase, ReadableTable, TableDefinition};
 
+use super::key_cache::KeyCache;
 use crate::auth::api_key::KeyRecord;
 
 /// Key digest → record, as JSON.
@@ -42,6 +44,7 @@ impl StoreError {
 /// The open store. Reads are snapshots; writes are durable when they return, and block: call them on a blocking thread.
 pub(crate) struct Store {
     database: Database,
+    keys: KeyCache,
 }
 
 impl Store {
@@ -56,7 +59,7 @@ impl Store {
             DatabaseError::DatabaseAlreadyOpen => StoreError::InUse { folder: folder.to_owned() },
             other => StoreError::engine(other),
         })?;
-        let store = Self { database };
+        let store = Self { database, keys: KeyCache::default() };
         store.write(|transaction| {
             transaction.open_table(KEYS).map_err(StoreError::engine)?;
             transaction.open_table(KEY_IDS).map_err(StoreError::engine)?;
@@ -86,7 +89,11 @@ impl Store {
     }
 
     /// The record of the key with this digest.
-    pub(crate) fn key(&self, digest: &[u8; 32]) -> Result<Option<KeyRecord>, StoreError> {
+    pub(crate) fn key(&self, digest: &[u8; 32]) -> Result<Option<Arc<KeyRecord>>, StoreError> {
+        self.keys.get_or_read(digest, || self.read_key(digest))
+    }
+
+    fn read_key(&self, digest: &[u8; 32]) -> Result<Option<KeyRecord>, StoreError> {
         let transaction = self.database.begin_read().map_err(StoreError::engine)?;
         let table = transaction.open_table(KEYS).map_err(StoreError::engine)?;
         let stored = table.get(digest).map_err(StoreError::engine)?;
@@ -109,19 +116,21 @@ impl Store {
     /// Writes a key's record; writing it again changes nothing.
     pub(crate) fn put_key(&self, digest: &[u8; 32], record: &KeyRecord) -> Result<(), StoreError> {
         let bytes = serde_json::to_vec(record).map_err(StoreError::Record)?;
-        self.write(|transaction| {
+        let written = self.write(|transaction| {
             let mut keys = transaction.open_table(KEYS).map_err(StoreError::engine)?;
             keys.insert(digest, bytes.as_slice()).map_err(StoreError::engine)?;
             let mut ids = transaction.open_table(KEY_IDS).map_err(StoreError::engine)?;
             ids.insert(record.id.as_str(), digest).map_err(StoreError::engine)?;
             Ok(())
-        })
+        });
+        self.keys.forget();
+        written
     }
 
     /// Marks a key as revoked, and gives back its record; `None` where there is no such key. A revoked key keeps the time
     /// of its first revocation.
     pub(crate) fn revoke_key(&self, id: &str, now_s: u64) -> Result<Option<KeyRecord>, StoreError> {
-        self.write(|transaction| {
+        let revoked = self.write(|transaction| {
             let ids = transaction.open_table(KEY_IDS).map_err(StoreError::engine)?;
             let Some(digest) = ids.get(id).map_err(StoreError::engine)?.map(|value| *value.value()) else {
                 return Ok(None);
@@ -134,7 +143,9 @@ impl Store {
             let bytes = serde_json::to_vec(&record).map_err(StoreError::Record)?;
             keys.insert(&digest, bytes.as_slice()).map_err(StoreError::engine)?;
             Ok(Some(record))
-        })
+        });
+        self.keys.forget();
+        revoked
     }
 
     fn write<T>(&self, change: impl FnOnce(&redb::WriteTransaction) -> Result<T, StoreError>) -> Result<T, StoreError> {

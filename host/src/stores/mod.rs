@@ -4,5 +4,6 @@
 //! can follow. Must not know what a record means.
 
 mod embedded;
+mod key_cache;
 
 pub(crate) use embedded::{Store, StoreError};
