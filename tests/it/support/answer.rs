@@ -33,11 +33,17 @@ impl Answer {
             .expect("the header is text")
     }
 
-    /// Status and error code of a refusal, with its envelope checked: the request id in the header and in the body agree.
+    /// Status and error code of a refusal, with its envelope checked: the request id in the header and in the body agree,
+    /// it has no other members than the contract's, and no cache may keep it.
     pub(crate) fn refusal(&self) -> (u16, String) {
         let body = self.json();
         assert_eq!(body["success"], false, "{body}");
         assert_eq!(body["data"]["requestId"], self.header("x-request-id"), "{body}");
+        assert!(body["error"]["message"].as_str().is_some_and(|message| !message.is_empty()), "{body}");
+        let members = |value: &Value| value.as_object().map_or(0, serde_json::Map::len);
+        assert_eq!((members(&body), members(&body["error"])), (3, 2), "{body}");
+        assert_eq!(self.header("content-type"), "application/json", "{body}");
+        assert_eq!(self.header("cache-control"), "private, no-store", "{body}");
         (self.status, body["error"]["code"].as_str().expect("a code").to_owned())
     }
 }

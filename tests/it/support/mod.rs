@@ -6,4 +6,4 @@ mod service;
 
 pub(crate) use answer::Answer;
 pub(crate) use dev::Dev;
-pub(crate) use service::{Options, Service, binary, build, workspace};
+pub(crate) use service::{Options, Service, binary, build, issue, workspace};

@@ -117,7 +117,8 @@ impl Service {
             .expect("sh runs");
         let log = Arc::new(Log::default());
         let base_url = watch(&mut child, Arc::clone(&log));
-        let client = Client::builder().build().expect("a client");
+        // No connection outlives its request: each test has a runtime of its own, whose end would take a shared one along.
+        let client = Client::builder().pool_max_idle_per_host(0).build().expect("a client");
         let key = issue(data.path(), &["--all-scopes"]);
         Self { base_url, data, client, key, child, log }
     }
@@ -223,7 +224,8 @@ impl Drop for Service {
     }
 }
 
-fn issue(data: &Path, arguments: &[&str]) -> String {
+/// A new key of the installation in this data folder, whether a server runs on it or not.
+pub(crate) fn issue(data: &Path, arguments: &[&str]) -> String {
     let done = Command::new(binary())
         .args(["key", "issue", "--label", "test", "--json", "--data"])
         .arg(data)
