@@ -139,6 +139,13 @@ fn locate(error: &ValidationError<'_>, input: &Value, schema: &Value) -> (Vec<us
                 path.push(name.clone());
             }
         }
+        // Where the schema names no property at all, the validator tells only that there is one.
+        ValidationErrorKind::FalseSchema => {
+            if let Some(name) = at.and_then(Value::as_object).and_then(|members| members.keys().next()) {
+                place.push(0);
+                path.push(name.clone());
+            }
+        }
         _ => {}
     }
     let field = (!path.is_empty()).then(|| path.join("."));
@@ -192,7 +199,7 @@ fn rule(error: &ValidationError<'_>, schema: &Value) -> String {
     let characters = error.instance().as_str().map_or(0, |text| text.chars().count());
     match error.kind() {
         ValidationErrorKind::Required { .. } => "is required".to_owned(),
-        ValidationErrorKind::AdditionalProperties { .. } => {
+        ValidationErrorKind::AdditionalProperties { .. } | ValidationErrorKind::FalseSchema => {
             let known: Vec<&str> = schema
                 .get("properties")
                 .and_then(Value::as_object)
