@@ -32,6 +32,8 @@ pub(crate) struct Options {
 /// A server process; it ends when this is dropped or when the test process dies.
 pub(crate) struct Service {
     pub(crate) base_url: String,
+    /// The URL of the bound address, which a base URL of its own does not tell.
+    at: String,
     pub(crate) data: TempDir,
     client: Client,
     key: String,
@@ -116,11 +118,13 @@ impl Service {
             .spawn()
             .expect("sh runs");
         let log = Arc::new(Log::default());
-        let base_url = watch(&mut child, Arc::clone(&log));
+        let serving = watch(&mut child, Arc::clone(&log));
+        let told = |name: &str| serving[name].as_str().unwrap_or_else(|| panic!("no {name} in {serving}")).to_owned();
+        let (base_url, at) = (told("base_url"), format!("http://{}", told("listen")));
         // No connection outlives its request: each test has a runtime of its own, whose end would take a shared one along.
         let client = Client::builder().pool_max_idle_per_host(0).build().expect("a client");
         let key = issue(data.path(), &["--all-scopes"]);
-        Self { base_url, data, client, key, child, log }
+        Self { base_url, at, data, client, key, child, log }
     }
 
     /// A key with all scopes and no limit.
@@ -135,7 +139,7 @@ impl Service {
 
     /// A request to a path of the public listener, without a credential.
     pub(crate) fn bare(&self, method: Method, path: &str) -> RequestBuilder {
-        self.client.request(method, format!("{}{path}", self.base_url))
+        self.client.request(method, format!("{}{path}", self.at))
     }
 
     /// A request with the service's key.
@@ -237,8 +241,8 @@ pub(crate) fn issue(data: &Path, arguments: &[&str]) -> String {
     issued["key"].as_str().expect("a key").to_owned()
 }
 
-/// Reads the server's lines for as long as it runs, and gives back the base URL once it serves.
-fn watch(child: &mut Child, log: Arc<Log>) -> String {
+/// Reads the server's lines for as long as it runs, and gives back the one that says that it serves.
+fn watch(child: &mut Child, log: Arc<Log>) -> Value {
     let lines = BufReader::new(child.stderr.take().expect("stderr is piped")).lines();
     let (sender, receiver) = mpsc::channel();
     let kept = Arc::clone(&log);
@@ -249,7 +253,7 @@ fn watch(child: &mut Child, log: Arc<Log>) -> String {
             kept.written.notify_all();
             if parsed["message"] == "serving" {
                 // The service may be gone by the second time.
-                sender.send(parsed["base_url"].as_str().unwrap_or_default().to_owned()).ok();
+                sender.send(parsed).ok();
             }
         }
     });
