@@ -6,5 +6,6 @@ mod support;
 
 mod dev;
 mod hostile;
+mod mcp_transport;
 mod rest;
 mod tidy;

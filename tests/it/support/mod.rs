@@ -6,4 +6,6 @@ mod service;
 
 pub(crate) use answer::Answer;
 pub(crate) use dev::Dev;
+mod post;
+pub(crate) use post::{META_CAPABILITIES, META_VERSION, MODERN, Post, failure, outcome, request};
 pub(crate) use service::{Options, Service, binary, build, issue, workspace};
