@@ -7,6 +7,7 @@ mod support;
 mod dev;
 mod hostile;
 mod mcp_legacy;
+mod mcp_modern;
 mod mcp_transport;
 mod rest;
 mod tidy;
