@@ -175,6 +175,12 @@ impl Refusal {
         refusal
     }
 
+    /// A body, or a tool's arguments, above the limit: the same words on both faces.
+    pub(crate) fn too_large(bytes_max: usize) -> Self {
+        let message = format!("The input is larger than the {bytes_max} bytes that are taken here");
+        Self::new(Code::PayloadTooLarge, message).with("max", bytes_max)
+    }
+
     pub(crate) fn with(mut self, name: &str, value: impl Into<Value>) -> Self {
         self.details.insert(name.to_owned(), value.into());
         self

@@ -51,8 +51,7 @@ pub(crate) fn read(unread: Unread<'_>, schema: &FaceSchema) -> Result<Map<String
         Unread::Tool { arguments, fixed, bytes_max } => {
             let bytes = serde_json::to_vec(&arguments).map_or(usize::MAX, |bytes| bytes.len());
             if bytes > bytes_max {
-                let message = format!("The arguments are larger than the {bytes_max} bytes that this operation takes");
-                return Err(Refusal::new(Code::PayloadTooLarge, message).with("max", bytes_max));
+                return Err(Refusal::too_large(bytes_max));
             }
             let mut input = checked(arguments, schema)?;
             input.extend(fixed.iter().map(|(name, value)| (name.clone(), value.clone())));

@@ -67,10 +67,7 @@ pub(crate) async fn read_body(
     }
     let wrong_type = || Refusal::new(Code::UnsupportedMediaType, "The body's Content-Type must be application/json");
     let is_json = is_json(headers);
-    let too_large = || {
-        let message = format!("The body is larger than the {bytes_max} bytes that this operation takes");
-        Refusal::new(Code::PayloadTooLarge, message).with("max", bytes_max)
-    };
+    let too_large = || Refusal::too_large(bytes_max);
     if body.size_hint().lower() > bytes_max as u64 {
         return Err(if is_json { too_large() } else { wrong_type() });
     }
