@@ -1,6 +1,6 @@
 //! The host's own documents and health: what a client, a crawler or a load balancer asks before it has a credential.
 
-use http::header::{ACCEPT, ACCESS_CONTROL_ALLOW_ORIGIN, CACHE_CONTROL, CONTENT_TYPE, ETAG};
+use http::header::{ACCESS_CONTROL_ALLOW_ORIGIN, CACHE_CONTROL, CONTENT_TYPE, ETAG, VARY};
 use http::{HeaderMap, HeaderValue, Response, StatusCode};
 use http_body_util::Full;
 use serde_json::{Value, json};
@@ -51,9 +51,10 @@ pub(crate) fn answer(app: &App, catalogue: &Catalogue, found: Found, headers: &H
         Found::Guide => document(&published.guide, headers, "text/markdown; charset=utf-8"),
         Found::ResourceMetadata => document(&published.resource_metadata, headers, "application/json"),
         Found::Card => {
-            let asked =
-                headers.get(ACCEPT).and_then(|accept| accept.to_str().ok()).is_some_and(|a| a.contains(CARD_TYPE));
-            document(&published.card, headers, if asked { CARD_TYPE } else { "application/json" })
+            let media_type = if rest::accepts(headers, CARD_TYPE) { CARD_TYPE } else { "application/json" };
+            let mut response = document(&published.card, headers, media_type);
+            response.headers_mut().insert(VARY, HeaderValue::from_static("Accept"));
+            response
         }
         Found::Health => envelope::json(StatusCode::OK, r#"{"status":"ok"}"#),
         Found::Readiness => readiness(app, catalogue),

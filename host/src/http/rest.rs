@@ -2,7 +2,7 @@
 //!
 //! Only parses and prints: what a body means and whether the caller may call is decided on the road.
 
-use http::header::{ALLOW, CACHE_CONTROL, CONTENT_LENGTH, CONTENT_TYPE, ETAG, IF_NONE_MATCH};
+use http::header::{ACCEPT, ALLOW, CACHE_CONTROL, CONTENT_LENGTH, CONTENT_TYPE, ETAG, IF_NONE_MATCH};
 use http::request::Parts;
 use http::{HeaderMap, HeaderValue, Method, Request, StatusCode};
 use http_body_util::{BodyExt, Limited};
@@ -94,6 +94,19 @@ pub(crate) fn is_json(headers: &HeaderMap) -> bool {
         value.to_str().ok().and_then(|text| text.split(';').next()).map(|text| text.trim().to_ascii_lowercase())
     };
     headers.get(CONTENT_TYPE).and_then(essence).is_some_and(|essence| essence == "application/json")
+}
+
+/// Whether `Accept` lists the media type by name, and not with a quality of zero.
+pub(crate) fn accepts(headers: &HeaderMap, media_type: &str) -> bool {
+    let mut ranges = headers.get_all(ACCEPT).iter().filter_map(|value| value.to_str().ok()).flat_map(|v| v.split(','));
+    ranges.any(|range| {
+        let mut parts = range.split(';').map(str::trim);
+        let named = parts.next().is_some_and(|essence| essence.eq_ignore_ascii_case(media_type));
+        let refused = parts.filter_map(|parameter| parameter.split_once('=')).any(|(name, value)| {
+            name.trim().eq_ignore_ascii_case("q") && value.trim().parse::<f32>().is_ok_and(|quality| quality <= 0.0)
+        });
+        named && !refused
+    })
 }
 
 async fn execute(

@@ -12,10 +12,10 @@ pub(crate) mod tools;
 use std::time::Duration;
 
 use http::header::{
-    ACCEPT, ACCESS_CONTROL_ALLOW_HEADERS, ACCESS_CONTROL_ALLOW_METHODS, ACCESS_CONTROL_ALLOW_ORIGIN,
+    ACCESS_CONTROL_ALLOW_HEADERS, ACCESS_CONTROL_ALLOW_METHODS, ACCESS_CONTROL_ALLOW_ORIGIN,
     ACCESS_CONTROL_EXPOSE_HEADERS, ACCESS_CONTROL_MAX_AGE, ALLOW, ORIGIN, VARY,
 };
-use http::{HeaderMap, HeaderValue, Method, Request, StatusCode};
+use http::{HeaderValue, Method, Request, StatusCode};
 use hyper::body::Incoming;
 
 use self::protocol::RpcError;
@@ -70,7 +70,9 @@ pub(crate) async fn answer(app: &App, catalogue: &Catalogue, request: Request<In
 
 async fn post(app: &App, catalogue: &Catalogue, request: Request<Incoming>, request_id: &str) -> Printed {
     let (parts, body) = request.into_parts();
-    if !accepts_both(&parts.headers) {
+    // Wildcards do not count: a client that lists neither is a browser or a probe.
+    let listed = |media_type| rest::accepts(&parts.headers, media_type);
+    if !listed("application/json") || !listed("text/event-stream") {
         return printed(fault(StatusCode::NOT_ACCEPTABLE, "Accept must list application/json and text/event-stream"));
     }
     if !rest::is_json(&parts.headers) {
@@ -84,22 +86,6 @@ async fn post(app: &App, catalogue: &Catalogue, request: Request<Incoming>, requ
     let mut response = methods::answer(app, catalogue, &parts.headers, &body, request_id, &mut gathered).await;
     envelope::meters(response.headers_mut(), &gathered.meters);
     Printed { response, plugin: gathered.plugin }
-}
-
-/// Both media types, without wildcards, and none with a quality of zero.
-fn accepts_both(headers: &HeaderMap) -> bool {
-    let accepts = |wanted: &str| {
-        let ranges = headers.get_all(ACCEPT).iter().filter_map(|value| value.to_str().ok()).flat_map(|v| v.split(','));
-        ranges.into_iter().any(|range| {
-            let mut parts = range.split(';').map(str::trim);
-            let named = parts.next().is_some_and(|essence| essence.eq_ignore_ascii_case(wanted));
-            let refused = parts.filter_map(|parameter| parameter.split_once('=')).any(|(name, value)| {
-                name.trim().eq_ignore_ascii_case("q") && value.trim().parse::<f32>().is_ok_and(|quality| quality <= 0.0)
-            });
-            named && !refused
-        })
-    };
-    accepts("application/json") && accepts("text/event-stream")
 }
 
 fn preflight() -> Reply {
