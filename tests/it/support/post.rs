@@ -13,7 +13,7 @@ pub(crate) const META_CAPABILITIES: &str = "io.modelcontextprotocol/clientCapabi
 /// What is sent; without a credential unless one is added.
 #[derive(Clone, Debug)]
 pub(crate) struct Post {
-    path: &'static str,
+    path: String,
     headers: Vec<(&'static str, String)>,
     body: String,
 }
@@ -25,12 +25,25 @@ impl Post {
             ("accept", "application/json, text/event-stream".to_owned()),
             ("content-type", "application/json".to_owned()),
         ];
-        Self { path: "/mcp", headers, body: body.into() }
+        Self { path: "/mcp".to_owned(), headers, body: body.into() }
     }
 
     /// A request of one of the versions with `initialize`.
     pub(crate) fn legacy(version: &str, method: &str, params: Value) -> Self {
         Self::raw(request(method, params).to_string()).header("mcp-protocol-version", version)
+    }
+
+    /// A request of any of the four versions.
+    pub(crate) fn of(version: &str, method: &str, params: Value) -> Self {
+        match version {
+            MODERN => Self::modern(method, params),
+            _ => Self::legacy(version, method, params),
+        }
+    }
+
+    /// A call of a tool, of 2025-11-25.
+    pub(crate) fn call(tool: &str, arguments: &Value) -> Self {
+        Self::legacy("2025-11-25", "tools/call", json!({ "name": tool, "arguments": arguments }))
     }
 
     /// A request of 2026-07-28 with its metadata and headers.
@@ -71,13 +84,13 @@ impl Post {
     }
 
     /// Sends it to another path, or with a query.
-    pub(crate) fn to(mut self, path: &'static str) -> Self {
-        self.path = path;
+    pub(crate) fn to(mut self, path: &str) -> Self {
+        path.clone_into(&mut self.path);
         self
     }
 
     pub(crate) async fn send(&self, service: &Service) -> Answer {
-        let mut request = service.bare(Method::POST, self.path).body(self.body.clone());
+        let mut request = service.bare(Method::POST, &self.path).body(self.body.clone());
         for (name, value) in &self.headers {
             request = request.header(*name, value);
         }
