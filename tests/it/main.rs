@@ -9,6 +9,7 @@ mod hostile;
 mod mcp_auth;
 mod mcp_legacy;
 mod mcp_modern;
+mod mcp_tools;
 mod mcp_transport;
 mod rest;
 mod tidy;
