@@ -7,6 +7,7 @@ mod support;
 mod dev;
 mod hostile;
 mod mcp_auth;
+mod mcp_documents;
 mod mcp_legacy;
 mod mcp_modern;
 mod mcp_tools;
