@@ -12,5 +12,6 @@ mod mcp_legacy;
 mod mcp_modern;
 mod mcp_tools;
 mod mcp_transport;
+mod parity;
 mod rest;
 mod tidy;
