@@ -1,7 +1,142 @@
 //! The invariants of the code itself, as `host/src/lib.rs` states them.
 
+use std::path::{Path, PathBuf};
+
+use crate::support::workspace;
+
+const LINES_MAX: usize = 500;
+
+struct File {
+    /// From the project's root.
+    path: String,
+    text: String,
+}
+
+/// All Rust files below a folder.
+fn files(folder: &str) -> Vec<File> {
+    let mut found = Vec::new();
+    let mut folders = vec![workspace().join(folder)];
+    while let Some(folder) = folders.pop() {
+        for entry in std::fs::read_dir(&folder).unwrap_or_else(|error| panic!("{}: {error}", folder.display())) {
+            let path = entry.expect("an entry").path();
+            if path.is_dir() && !path.ends_with("target") && !path.ends_with("node_modules") {
+                folders.push(path);
+            } else if path.extension().is_some_and(|extension| extension == "rs") {
+                let text = std::fs::read_to_string(&path).expect("text");
+                let path = path.strip_prefix(workspace()).expect("below the root").display().to_string();
+                found.push(File { path, text });
+            }
+        }
+    }
+    assert!(!found.is_empty(), "{folder} has no Rust files");
+    found
+}
+
+fn all() -> Vec<File> {
+    ["host/src", "sdk/src", "plugins", "tests"].into_iter().flat_map(files).collect()
+}
+
+/// No line of the files matches, but in the rooms that may.
+fn only_in(files: &[File], rooms: &[&str], what: &str, matches: impl Fn(&str) -> bool) {
+    for file in files.iter().filter(|file| !rooms.iter().any(|room| file.path.starts_with(room))) {
+        for (number, line) in file.text.lines().enumerate() {
+            assert!(!matches(line), "{}:{}: {what} stands outside {rooms:?}: {line}", file.path, number + 1);
+        }
+    }
+}
+
+fn folders(path: &str) -> Vec<PathBuf> {
+    let entries = std::fs::read_dir(workspace().join(path)).expect("the folder");
+    let mut folders: Vec<PathBuf> =
+        entries.map(|entry| entry.expect("an entry").path()).filter(|p| p.is_dir()).collect();
+    folders.sort();
+    folders
+}
+
+fn name(path: &Path) -> String {
+    path.file_name().and_then(|name| name.to_str()).expect("a name").to_owned()
+}
+
 #[test]
-fn every_file_opens_with_its_purpose() {
-    let host = crate::support::workspace().join("host/src/lib.rs");
-    assert!(std::fs::read_to_string(host).expect("it is there").starts_with("//!"));
+fn every_file_opens_with_its_purpose_and_is_short() {
+    for file in all() {
+        assert!(file.text.starts_with("//!"), "{} does not open with `//!`", file.path);
+        let lines = file.text.lines().count();
+        assert!(lines <= LINES_MAX, "{} has {lines} lines; at most {LINES_MAX} are readable", file.path);
+    }
+}
+
+#[test]
+fn the_host_names_no_plugin() {
+    let host = files("host/src");
+    for plugin in folders("plugins").iter().map(|folder| name(folder)) {
+        let literal = format!("\"{plugin}\"");
+        only_in(&host, &[], "a plugin's name", |line| line.contains(&literal));
+    }
+}
+
+#[test]
+fn libraries_stay_in_their_rooms() {
+    let host = files("host/src");
+    let uses = |krate: &str| {
+        let path = format!("{krate}::");
+        move |line: &str| line.contains(&path) && !line.trim_start().starts_with("//")
+    };
+    only_in(&host, &["host/src/http/", "host/src/mcp/", "host/src/operator/"], "hyper", uses("hyper"));
+    only_in(&host, &["host/src/registry/", "host/src/capabilities/"], "wasmtime", uses("wasmtime"));
+    only_in(&host, &["host/src/egress/"], "reqwest", uses("reqwest"));
+    only_in(&host, &["host/src/stores/"], "redb", uses("redb"));
+    let environment = |line: &str| line.contains("env::var");
+    only_in(&host, &["host/src/config.rs", "host/src/registry/build.rs"], "the environment", environment);
+}
+
+#[test]
+fn the_pipeline_alone_invokes_plugins() {
+    let rooms = ["host/src/pipeline.rs", "host/src/registry/"];
+    only_in(&files("host/src"), &rooms, "a call of a plugin", |line| line.contains(".invoke("));
+}
+
+#[test]
+fn status_numbers_stand_in_the_transports_and_the_table() {
+    let numbers = |line: &str| {
+        let code = line.split("//").next().unwrap_or_default();
+        code.contains("StatusCode::")
+            && code.split("StatusCode::").skip(1).any(|rest| rest.starts_with(|c: char| c.is_ascii_uppercase()))
+    };
+    let rooms = ["host/src/error.rs", "host/src/http/", "host/src/mcp/", "host/src/operator/"];
+    only_in(&files("host/src"), &rooms, "a status", numbers);
+}
+
+#[test]
+fn an_interface_and_its_capability_have_one_name() {
+    let mut interfaces: Vec<String> = folders("wit").iter().map(|folder| name(folder)).collect();
+    interfaces.retain(|interface| interface != "plugin");
+    for interface in &interfaces {
+        let file = workspace().join(format!("host/src/capabilities/{interface}.rs"));
+        assert!(file.is_file(), "wit/{interface} has no host/src/capabilities/{interface}.rs");
+    }
+    for file in files("host/src/capabilities") {
+        let stem = name(Path::new(&file.path)).trim_end_matches(".rs").to_owned();
+        let known = stem == "mod" || stem == "state" || interfaces.contains(&stem);
+        assert!(known, "{} has no wit/{stem}", file.path);
+    }
+}
+
+#[test]
+fn every_plugin_is_served_and_tested() {
+    let manifest = std::fs::read_to_string(workspace().join("plugin-manifest.toml")).expect("the manifest");
+    for plugin in folders("plugins").iter().map(|folder| name(folder)) {
+        assert!(manifest.contains(&format!("source = \"plugins/{plugin}\"")), "{plugin} has no manifest entry");
+        let tests = workspace().join(format!("tests/it/{}.rs", plugin.replace('-', "_")));
+        assert!(tests.is_file(), "{plugin} has no {}", tests.display());
+    }
+}
+
+#[test]
+fn nothing_is_left_undone() {
+    let marks = ["todo!(", "unimplemented!(", "#[ignore", "allow(dead_code", "FIXME", "#[should_panic"];
+    let files: Vec<File> = all().into_iter().filter(|file| file.path != "tests/it/tidy.rs").collect();
+    for mark in marks {
+        only_in(&files, &[], "a mark of unfinished work", |line| line.contains(mark));
+    }
 }

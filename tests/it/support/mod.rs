@@ -2,12 +2,12 @@
 
 mod answer;
 mod dev;
+mod minute;
+mod post;
 mod service;
 
 pub(crate) use answer::Answer;
 pub(crate) use dev::Dev;
-mod post;
-mod minute;
 pub(crate) use minute::in_one_minute;
 pub(crate) use post::{META_CAPABILITIES, META_VERSION, MODERN, Post, failure, outcome, request};
 pub(crate) use service::{Options, Service, binary, build, issue, workspace};
