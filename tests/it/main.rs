@@ -13,5 +13,7 @@ mod mcp_modern;
 mod mcp_tools;
 mod mcp_transport;
 mod parity;
+mod credentials;
+mod reading;
 mod rest;
 mod tidy;
