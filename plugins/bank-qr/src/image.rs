@@ -2,6 +2,10 @@
 //!
 //! It must know nothing of banks or transfers: a payload is any text. The picture is inert, with no
 //! text, script, style or outside reference, so it may stand in an `img` element anywhere.
+//!
+//! Surprising: a module is a whole number of pixels, and what is left over widens the quiet zone. A
+//! picture that is filled to its edge has modules of two widths (or grey seams), and about one size
+//! in a hundred then cannot be read by a decoder which looks at pixels.
 
 use std::fmt;
 
@@ -11,7 +15,7 @@ use fast_qr::{ECL, QRBuilder, QRCode};
 /// Light modules which the standard asks for on every side; scanners find the code by them.
 const QUIET_ZONE: usize = 4;
 /// Room for what stands around the path.
-const FRAME_LENGTH: usize = 256;
+const FRAME_LENGTH: usize = 320;
 /// Room for the path: about every fourth module begins a run, which takes some fourteen characters.
 const LENGTH_PER_MODULE: usize = 4;
 
@@ -27,16 +31,22 @@ impl fmt::Display for TooLong {
 
 impl std::error::Error for TooLong {}
 
-/// A picture of `payload` that is `size` pixels wide and high, with medium error correction.
+/// A picture of `payload` that is `size` pixels wide and high, with medium error correction. There
+/// must be a pixel for each module: 57 for the longest transfer.
 pub(crate) fn svg(payload: &str, size: u32) -> Result<String, TooLong> {
     // The other error of the builder is about a version asked for, and none is.
     let code = QRBuilder::new(payload).ecl(ECL::M).build().map_err(|_too_much_data| TooLong)?;
     let side = code.size + 2 * QUIET_ZONE;
+    let pixels = size as usize;
+    debug_assert!(pixels >= side, "{size} pixels cannot show {side} modules");
+    let scale = pixels / side;
+    let margin = (pixels - side * scale) / 2;
     let mut svg = String::with_capacity(FRAME_LENGTH + code.size * code.size * LENGTH_PER_MODULE);
     svg.push_str(&format!(
         "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{size}\" height=\"{size}\" \
-         viewBox=\"0 0 {side} {side}\"><rect width=\"{side}\" height=\"{side}\" fill=\"#fff\"/>\
-         <path shape-rendering=\"crispEdges\" fill=\"#000\" d=\""
+         viewBox=\"0 0 {size} {size}\"><rect width=\"{size}\" height=\"{size}\" fill=\"#fff\"/>\
+         <path transform=\"translate({margin} {margin})scale({scale})\" \
+         shape-rendering=\"crispEdges\" fill=\"#000\" d=\""
     ));
     push_dark_runs(&mut svg, &code);
     svg.push_str("\"/></svg>");
@@ -155,8 +165,8 @@ mod tests {
             "VN",
             320,
             "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"320\" height=\"320\" \
-             viewBox=\"0 0 29 29\"><rect width=\"29\" height=\"29\" fill=\"#fff\"/>\
-             <path shape-rendering=\"crispEdges\" fill=\"#000\" d=\"\"/></svg>",
+             viewBox=\"0 0 320 320\"><rect width=\"320\" height=\"320\" fill=\"#fff\"/>\
+             <path transform=\"translate(0 0)scale(11)\" shape-rendering=\"crispEdges\" fill=\"#000\" d=\"\"/></svg>",
         );
     }
 
@@ -168,8 +178,8 @@ mod tests {
              5303704541399999999999995802VN62290825Dang thi Huong chuyen kho6304A7FF",
             1024,
             "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"1024\" height=\"1024\" \
-             viewBox=\"0 0 57 57\"><rect width=\"57\" height=\"57\" fill=\"#fff\"/>\
-             <path shape-rendering=\"crispEdges\" fill=\"#000\" d=\"\"/></svg>",
+             viewBox=\"0 0 1024 1024\"><rect width=\"1024\" height=\"1024\" fill=\"#fff\"/>\
+             <path transform=\"translate(27 27)scale(17)\" shape-rendering=\"crispEdges\" fill=\"#000\" d=\"\"/></svg>",
         );
     }
 
