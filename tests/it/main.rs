@@ -13,6 +13,7 @@ mod mcp_modern;
 mod mcp_tools;
 mod mcp_transport;
 mod parity;
+mod bank_qr;
 mod credentials;
 mod reading;
 mod rest;
