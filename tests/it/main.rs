@@ -15,6 +15,7 @@ mod mcp_transport;
 mod parity;
 mod bank_qr;
 mod credentials;
+mod discovery;
 mod reading;
 mod rest;
 mod tidy;
