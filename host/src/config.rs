@@ -27,7 +27,7 @@ pub enum ConfigError {
         /// The file.
         path: PathBuf,
         /// Where and why.
-        source: Box<toml::de::Error>,
+        source: Malformed,
     },
     /// A value is out of its bounds.
     #[error("`{name}` is {value}; it must be {rule}")]
@@ -45,6 +45,24 @@ pub enum ConfigError {
         /// Where the search began.
         from: PathBuf,
     },
+}
+
+/// Where and why a TOML file cannot be read, in one line: toml's own message draws the place over five.
+#[derive(Debug, thiserror::Error)]
+#[error("line {line}, column {column}: {message}")]
+pub struct Malformed {
+    line: usize,
+    column: usize,
+    message: String,
+}
+
+impl Malformed {
+    pub(crate) fn new(text: &str, error: &toml::de::Error) -> Self {
+        let at = error.span().map_or(0, |span| span.start);
+        let before = text.get(..at).unwrap_or_default();
+        let column = before.rsplit('\n').next().map_or(0, |line| line.chars().count());
+        Self { line: before.matches('\n').count() + 1, column: column + 1, message: error.message().to_owned() }
+    }
 }
 
 /// The flags that `dev` and `serve` share.
@@ -184,7 +202,7 @@ impl Config {
                 let text =
                     std::fs::read_to_string(path).map_err(|source| ConfigError::Read { path: path.clone(), source })?;
                 toml::from_str(&text)
-                    .map_err(|source| ConfigError::Parse { path: path.clone(), source: Box::new(source) })?
+                    .map_err(|error| ConfigError::Parse { path: path.clone(), source: Malformed::new(&text, &error) })?
             }
         };
         let manifest = match &flags.manifest {

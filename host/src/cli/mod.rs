@@ -61,6 +61,8 @@ type Failure = Box<dyn std::error::Error + Send + Sync>;
 
 #[expect(clippy::print_stderr, reason = "the one line that says why a command failed")]
 fn failed(message: &str) -> ExitCode {
-    eprintln!("switchbay: {message}");
+    // What a library says may have several lines.
+    let line: Vec<&str> = message.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
+    eprintln!("switchbay: {}", line.join(" "));
     ExitCode::FAILURE
 }

@@ -9,13 +9,15 @@ use std::time::Duration;
 
 use serde::Deserialize;
 
+use crate::config::Malformed;
+
 /// A manifest that cannot be used. Each message names the file, the entry, the rule and the value.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum ManifestError {
     #[error("cannot read the plugin manifest {path}: {source}")]
     Read { path: PathBuf, source: std::io::Error },
     #[error("the plugin manifest {path} is malformed: {source}")]
-    Parse { path: PathBuf, source: Box<toml::de::Error> },
+    Parse { path: PathBuf, source: Malformed },
     #[error("plugin `{plugin}` in {path}: {rule}")]
     Entry { path: PathBuf, plugin: String, rule: String },
 }
@@ -112,7 +114,7 @@ impl Manifest {
         let text =
             std::fs::read_to_string(path).map_err(|source| ManifestError::Read { path: path.to_owned(), source })?;
         let written: WrittenManifest = toml::from_str(&text)
-            .map_err(|source| ManifestError::Parse { path: path.to_owned(), source: Box::new(source) })?;
+            .map_err(|error| ManifestError::Parse { path: path.to_owned(), source: Malformed::new(&text, &error) })?;
         let folder = path.parent().unwrap_or(Path::new("."));
         let mut entries: Vec<Entry> = Vec::with_capacity(written.plugin.len());
         for entry in written.plugin {
