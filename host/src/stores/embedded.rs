@@ -1,7 +1,7 @@
 //! The embedded store: one redb file, owned by one process.
 
-use std::fs::DirBuilder;
-use std::os::unix::fs::DirBuilderExt as _;
+use std::fs::{DirBuilder, OpenOptions};
+use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -27,7 +27,7 @@ const KEYS_LISTED_MAX: usize = 10_000;
 pub(crate) enum StoreError {
     #[error("another switchbay process uses the data folder {folder}")]
     InUse { folder: PathBuf },
-    #[error("cannot create the data folder {folder}: {source}")]
+    #[error("cannot use the data folder {folder}: {source}")]
     Folder { folder: PathBuf, source: std::io::Error },
     #[error("the store fails: {0}")]
     Engine(#[source] Box<redb::Error>),
@@ -55,7 +55,16 @@ impl Store {
             .mode(0o700)
             .create(folder)
             .map_err(|source| StoreError::Folder { folder: folder.to_owned(), source })?;
-        let database = Database::create(folder.join(FILE)).map_err(|error| match error {
+        // The folder may be one that others can read: the store holds the digests of keys and the owner secret.
+        let file = OpenOptions::new()
+            .read(true)
+            .write(true)
+            .create(true)
+            .truncate(false)
+            .mode(0o600)
+            .open(folder.join(FILE))
+            .map_err(|source| StoreError::Folder { folder: folder.to_owned(), source })?;
+        let database = Database::builder().create_file(file).map_err(|error| match error {
             DatabaseError::DatabaseAlreadyOpen => StoreError::InUse { folder: folder.to_owned() },
             other => StoreError::engine(other),
         })?;
