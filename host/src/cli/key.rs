@@ -6,7 +6,10 @@ use std::time::SystemTime;
 
 use clap::{Args, Subcommand};
 use http::Method;
+use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use serde_json::{Value, json};
+use time::OffsetDateTime;
+use time::format_description::well_known::Rfc3339;
 
 use super::Failure;
 use crate::operator::client;
@@ -116,6 +119,7 @@ async fn list(common: &Common) -> Result<(), Failure> {
         let per_minute = key["perMinute"].as_u64().map_or("-".to_owned(), |limit| limit.to_string());
         let state = match (&key["revokedAt"], &key["expiresAt"]) {
             (Value::String(_), _) => "revoked",
+            (_, Value::String(expiry)) if has_passed(expiry) => "expired",
             (_, Value::String(_)) => "expires",
             _ => "active",
         };
@@ -130,13 +134,20 @@ async fn revoke(arguments: &Revoke) -> Result<(), Failure> {
     let id = &arguments.id;
     let revoked = match place(&arguments.common)? {
         Place::Store(store) => keys::revoke(&store, id, SystemTime::now())?,
-        Place::Server(data) => client::call(&data, Method::DELETE, &format!("/admin/v1/keys/{id}"), None).await?,
+        Place::Server(data) => {
+            let path = format!("/admin/v1/keys/{}", utf8_percent_encode(id, NON_ALPHANUMERIC));
+            client::call(&data, Method::DELETE, &path, None).await?
+        }
     };
     match arguments.common.json {
         true => println!("{revoked:#}"),
         false => println!("revoked {} ({})", text(&revoked, "id"), text(&revoked, "label")),
     }
     Ok(())
+}
+
+fn has_passed(expiry: &str) -> bool {
+    OffsetDateTime::parse(expiry, &Rfc3339).is_ok_and(|expiry| expiry <= OffsetDateTime::now_utc())
 }
 
 fn place(common: &Common) -> Result<Place, Failure> {

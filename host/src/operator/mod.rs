@@ -83,7 +83,7 @@ async fn route(app: &Arc<App>, request: Request<Incoming>) -> Result<(StatusCode
         };
     }
     if let Some(id) = path.strip_prefix(KEYS).and_then(|rest| rest.strip_prefix('/')) {
-        let id = id.to_owned();
+        let id = percent_encoding::percent_decode_str(id).decode_utf8_lossy().into_owned();
         return match parts.method {
             Method::DELETE => {
                 blocking(app, move |store| Ok((StatusCode::OK, keys::revoke(store, &id, SystemTime::now())?))).await
