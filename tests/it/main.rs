@@ -16,6 +16,8 @@ mod parity;
 mod bank_qr;
 mod credentials;
 mod discovery;
+mod keys;
 mod reading;
 mod rest;
+mod startup;
 mod tidy;

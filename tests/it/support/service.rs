@@ -27,6 +27,8 @@ pub(crate) struct Options {
     pub(crate) manifest: Option<PathBuf>,
     /// More arguments of `switchbay serve`.
     pub(crate) arguments: Vec<String>,
+    /// The data folder; the default is a new one.
+    pub(crate) data: Option<TempDir>,
 }
 
 /// A server process; it ends when this is dropped or when the test process dies.
@@ -91,9 +93,9 @@ impl Service {
         .expect("it starts")
     }
 
-    fn launch(options: Options, compiled: Option<&Path>) -> Self {
+    fn launch(mut options: Options, compiled: Option<&Path>) -> Self {
         build();
-        let data = TempDir::new().expect("a temporary folder");
+        let data = options.data.take().unwrap_or_else(|| TempDir::new().expect("a temporary folder"));
         if let Some(compiled) = compiled {
             let copied = Command::new("cp").arg("-r").arg(compiled).arg(data.path()).status().expect("cp runs");
             assert!(copied.success());
