@@ -123,7 +123,7 @@ async fn head_answers_as_get_does_without_the_body() {
     assert_eq!((head.status, head.bytes.len()), (401, 0));
 }
 
-/// A request with several faults, and the status that the first of them has.
+/// A request with several faults.
 struct Faulty {
     method: Method,
     path: &'static str,
