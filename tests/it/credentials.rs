@@ -1,12 +1,10 @@
 //! Credentials and windows on REST: which keys are accepted, what a refusal tells, and how often a key may call.
 
-use std::time::{SystemTime, UNIX_EPOCH};
-
 use reqwest::Method;
 use time::OffsetDateTime;
 use time::format_description::well_known::Rfc3339;
 
-use crate::support::{Answer, Service, issue};
+use crate::support::{Answer, Service, in_one_minute, issue};
 
 const BANKS: &str = "/api/v1/tools/bank-qr/banks";
 const GENERATE: &str = "/api/v1/tools/bank-qr";
@@ -212,18 +210,6 @@ async fn calls_at_once_do_not_pass_the_limit() {
     let admitted = statuses.iter().filter(|status| **status == 200).count();
     let refused = statuses.iter().filter(|status| **status == 429).count();
     assert_eq!((admitted, refused), (5, 15));
-}
-
-/// Makes calls again where a minute ended among them; gives back the second they began and their answers.
-async fn in_one_minute<T>(calls: impl AsyncFn() -> T) -> (u64, T) {
-    let now = || SystemTime::now().duration_since(UNIX_EPOCH).expect("after 1970").as_secs();
-    loop {
-        let started = now();
-        let answers = calls().await;
-        if now() / 60 == started / 60 {
-            return (started, answers);
-        }
-    }
 }
 
 async fn get(key: &str) -> Answer {

@@ -4,8 +4,12 @@
 
 mod support;
 
+mod bank_qr;
+mod credentials;
 mod dev;
+mod discovery;
 mod hostile;
+mod keys;
 mod mcp_auth;
 mod mcp_documents;
 mod mcp_legacy;
@@ -13,10 +17,6 @@ mod mcp_modern;
 mod mcp_tools;
 mod mcp_transport;
 mod parity;
-mod bank_qr;
-mod credentials;
-mod discovery;
-mod keys;
 mod reading;
 mod rest;
 mod startup;

@@ -4,6 +4,8 @@
 //! work as a native function on the same road. It loads them over loopback in turns, within one run, and prints requests a
 //! second and the server's processor time a request, as ratios: absolute figures are the machine's.
 
+#![expect(clippy::print_stdout, reason = "the figures are what it is for")]
+
 mod load;
 mod server;
 
