@@ -3,9 +3,11 @@
 //! Each request gets its id, its place among those in flight and its deadline here, and every response its closing headers.
 //! What an operation is, `rest` finds; this file knows only the host's own routes.
 
+mod activity;
 pub(crate) mod connection;
 pub(crate) mod discovery;
 pub(crate) mod envelope;
+mod guarded;
 pub(crate) mod guide;
 pub(crate) mod openapi;
 pub(crate) mod rest;
