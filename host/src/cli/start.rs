@@ -27,9 +27,11 @@ pub(super) async fn serve(flags: &Flags) -> Result<(), Failure> {
     let Opened { config, listeners, store, base_url, .. } = open(flags).await?;
     let app = Arc::new(App::open(config, store, &base_url).await?);
     ready(&app, &listeners)?;
+    // Heard before anyone is told that this process serves.
+    let stop = stop_signal()?;
     // Behind a proxy the base URL does not tell the address, and port 0 tells it to nobody.
     tracing::info!(base_url, listen = %listeners.api.local_addr()?, "serving");
-    crate::serve(listeners, app, stop_signal()?).await;
+    crate::serve(listeners, app, stop).await;
     Ok(())
 }
 
