@@ -7,7 +7,6 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use http::HeaderValue;
-use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 use url::Url;
 
@@ -58,7 +57,6 @@ pub struct App {
     pub(crate) operator_token: Token,
     pub(crate) registry: Registry,
     pub(crate) windows: Windows,
-    pub(crate) in_flight: Semaphore,
     pub(crate) mcp_origins: Origins,
     /// Cancelled when the process stops.
     pub(crate) stop: CancellationToken,
@@ -83,7 +81,6 @@ impl App {
             owner_secret: store.owner_secret()?,
             base_path: path,
             mcp_origins: Origins::new(base.as_ref(), config.mcp_origins.clone()),
-            in_flight: Semaphore::new(config.in_flight_max),
             windows: Windows::default(),
             stop: CancellationToken::new(),
             manifest,

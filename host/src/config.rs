@@ -116,7 +116,7 @@ pub struct Config {
     pub data: PathBuf,
     /// The plugin manifest.
     pub manifest: PathBuf,
-    /// Requests under way at once on the public listener; more are answered 503.
+    /// Requests under way at once on a listener, until their answers are sent; more are answered 503.
     pub in_flight_max: usize,
     /// Plugin instances that may live at once.
     pub instances_max: u32,
@@ -131,13 +131,14 @@ pub struct Config {
 pub struct Transport {
     /// Connections at once; more wait in the kernel's backlog.
     pub connections_max: usize,
-    /// For the first bytes of a connection, and for the head of each request.
+    /// For the head of a request, from its first byte (of the first one from the connection's start), and for a peer to
+    /// close a connection that we ended.
     pub header: Duration,
     /// For a request's body.
     pub body: Duration,
-    /// For a whole request, from its head to its answer.
+    /// For a whole request, from its head to its answer, and as long again for the peer to take that.
     pub request: Duration,
-    /// For a write that the peer does not take.
+    /// For a peer that takes nothing of its answers.
     pub write: Duration,
     /// After which a connection without requests is closed.
     pub idle: Duration,

@@ -40,6 +40,7 @@ pub mod native;
 use std::sync::Arc;
 
 use tokio::net::TcpListener;
+use tokio::sync::Semaphore;
 
 pub use app::{App, OpenStore, StartError};
 pub use config::{Config, ConfigError, Flags, LogFormat, Transport};
@@ -55,15 +56,17 @@ pub struct Listeners {
 /// Serves until `shutdown` is ready, then drains both listeners.
 pub async fn serve(listeners: Listeners, app: Arc<App>, shutdown: impl Future<Output = ()>) {
     let transport = app.config.transport;
+    // Each listener has its own places, so that a full house still lets the operator in.
+    let in_flight = || Arc::new(Semaphore::new(app.config.in_flight_max));
     let stop = app.stop.clone();
     let (api, operator) = (Arc::clone(&app), Arc::clone(&app));
     let serving = async {
         tokio::join!(
-            http::connection::serve(listeners.api, transport, stop.clone(), move |request| {
-                http::handle(Arc::clone(&api), request)
+            http::connection::serve(listeners.api, transport, in_flight(), stop.clone(), move |request, room| {
+                http::handle(Arc::clone(&api), request, room)
             }),
-            http::connection::serve(listeners.operator, transport, stop.clone(), move |request| {
-                operator::handle(Arc::clone(&operator), request)
+            http::connection::serve(listeners.operator, transport, in_flight(), stop.clone(), move |request, room| {
+                operator::handle(Arc::clone(&operator), request, room)
             }),
             Arc::clone(&app).keep_house(),
         );

@@ -1,72 +1,129 @@
-//! What a connection is doing: how many requests are under way, and whether anything happened lately.
+//! What a connection is doing: how many requests are under way, how many answers are being sent, and whether anything moves.
+//!
+//! The requests, their answers and the socket write it; the connection's own task reads it, and closes what is idle and
+//! cuts what is stuck. It counts and keeps no clock: looking at it now and then costs a busy connection nothing.
 
-use std::convert::Infallible;
+use std::error::Error;
+use std::io;
 use std::pin::Pin;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
-use std::task::{Context, Poll};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
 use http_body_util::Full;
 use hyper::body::{Body, Bytes, Frame, SizeHint};
+use tokio::sync::OwnedSemaphorePermit;
+use tokio::time::Instant;
 
-/// How many requests a connection has under way, and when it last had one.
+/// An answer is handed on in pieces of this size, so that its sending can be seen to go on or to be stuck.
+const PIECE_BYTES: usize = 16 * 1024;
+/// How often a time is looked at while it passes; it is exceeded by at most this part.
+const LOOKS: u32 = 4;
+
+/// The counters of one connection.
 #[derive(Default)]
 pub(super) struct Activity {
-    requests: AtomicUsize,
-    /// Counts requests that began or ended, so that an idle check can tell whether anything happened.
-    changes: AtomicU64,
+    begun: AtomicU64,
+    ended: AtomicU64,
+    sending: AtomicU64,
+    /// Pieces of answers handed on, and writes taken after a stall.
+    moved: AtomicU64,
 }
 
 impl Activity {
-    /// Returns once nothing was under way for the whole of `time`.
+    /// How many requests were ever begun.
+    pub(super) fn begun(&self) -> u64 {
+        self.begun.load(Ordering::Relaxed)
+    }
+
+    pub(super) fn is_idle(&self) -> bool {
+        self.begun() == self.ended.load(Ordering::Relaxed)
+    }
+
+    /// Something went on that only the socket can see.
+    pub(super) fn moved(&self) {
+        self.moved.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Returns once no request was under way for the whole of `time`.
     pub(super) async fn idle_for(&self, time: Duration) {
-        loop {
-            let before = self.changes.load(Ordering::Relaxed);
-            tokio::time::sleep(time).await;
-            let still = self.changes.load(Ordering::Relaxed) == before;
-            if still && self.requests.load(Ordering::Relaxed) == 0 {
-                return;
-            }
+        self.unchanged_for(time, Self::is_idle).await;
+    }
+
+    /// Returns once answers were being sent for the whole of `time` and the peer took nothing of them.
+    pub(super) async fn stuck_for(&self, time: Duration) {
+        self.unchanged_for(time, |activity| activity.sending.load(Ordering::Relaxed) > 0).await;
+    }
+
+    async fn unchanged_for(&self, time: Duration, holds: impl Fn(&Self) -> bool) {
+        let changes = || [&self.begun, &self.ended, &self.moved].map(|counter| counter.load(Ordering::Relaxed));
+        let mut before = changes();
+        let mut looks = 0;
+        while looks < LOOKS {
+            tokio::time::sleep(time / LOOKS).await;
+            let now = changes();
+            looks = if now == before && holds(self) { looks + 1 } else { 0 };
+            before = now;
         }
     }
 }
 
-pub(super) struct Busy(Arc<Activity>);
+/// A request from its head to the last piece of its answer. Holds its place among those in flight.
+pub(super) struct UnderWay {
+    activity: Arc<Activity>,
+    _place: Option<OwnedSemaphorePermit>,
+}
 
-impl Busy {
-    pub(super) fn new(activity: Arc<Activity>) -> Self {
-        activity.requests.fetch_add(1, Ordering::Relaxed);
-        activity.changes.fetch_add(1, Ordering::Relaxed);
-        Self(activity)
+impl UnderWay {
+    pub(super) fn begin(activity: Arc<Activity>, place: Option<OwnedSemaphorePermit>) -> Self {
+        activity.begun.fetch_add(1, Ordering::Relaxed);
+        Self { activity, _place: place }
     }
 }
 
-impl Drop for Busy {
+impl Drop for UnderWay {
     fn drop(&mut self) {
-        self.0.requests.fetch_sub(1, Ordering::Relaxed);
-        self.0.changes.fetch_add(1, Ordering::Relaxed);
+        self.activity.ended.fetch_add(1, Ordering::Relaxed);
     }
 }
 
-/// A body that counts as under way until it is sent or dropped.
-pub(super) struct Counted {
-    body: Full<Bytes>,
-    _busy: Busy,
+/// An answer that counts as being sent until it is handed on whole or dropped, and is given up at a deadline.
+pub(super) struct Sending<B> {
+    body: B,
+    deadline: Instant,
+    under_way: UnderWay,
 }
 
-impl Counted {
-    pub(super) fn new(body: Full<Bytes>, busy: Busy) -> Self {
-        Self { body, _busy: busy }
+impl<B> Sending<B> {
+    pub(super) fn begin(body: B, deadline: Instant, under_way: UnderWay) -> Self {
+        under_way.activity.moved();
+        under_way.activity.sending.fetch_add(1, Ordering::Relaxed);
+        Self { body, deadline, under_way }
     }
 }
 
-impl Body for Counted {
+impl<B> Drop for Sending<B> {
+    fn drop(&mut self) {
+        self.under_way.activity.sending.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+impl<B> Body for Sending<B>
+where
+    B: Body<Data = Bytes> + Unpin,
+    B::Error: Into<Box<dyn Error + Send + Sync>>,
+{
     type Data = Bytes;
-    type Error = Infallible;
+    type Error = Box<dyn Error + Send + Sync>;
 
-    fn poll_frame(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
-        Pin::new(&mut self.body).poll_frame(cx)
+    fn poll_frame(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, Self::Error>>> {
+        if self.deadline <= Instant::now() {
+            return Poll::Ready(Some(Err(io::Error::from(io::ErrorKind::TimedOut).into())));
+        }
+        let frame = ready!(Pin::new(&mut self.body).poll_frame(cx));
+        self.under_way.activity.moved();
+        Poll::Ready(frame.map(|frame| frame.map_err(Into::into)))
     }
 
     fn is_end_stream(&self) -> bool {
@@ -75,5 +132,40 @@ impl Body for Counted {
 
     fn size_hint(&self) -> SizeHint {
         self.body.size_hint()
+    }
+}
+
+/// A whole body, in pieces that share its bytes.
+pub(super) struct Pieces {
+    whole: Full<Bytes>,
+    rest: Bytes,
+}
+
+impl From<Full<Bytes>> for Pieces {
+    fn from(whole: Full<Bytes>) -> Self {
+        Self { whole, rest: Bytes::new() }
+    }
+}
+
+impl Body for Pieces {
+    type Data = Bytes;
+    type Error = std::convert::Infallible;
+
+    fn poll_frame(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, Self::Error>>> {
+        if self.rest.is_empty() {
+            let Some(Ok(frame)) = ready!(Pin::new(&mut self.whole).poll_frame(cx)) else { return Poll::Ready(None) };
+            self.rest = frame.into_data().unwrap_or_default();
+        }
+        let piece = self.rest.len().min(PIECE_BYTES);
+        Poll::Ready(Some(Ok(Frame::data(self.rest.split_to(piece)))))
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.rest.is_empty() && self.whole.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        let whole = self.whole.size_hint().lower();
+        SizeHint::with_exact(whole + self.rest.len() as u64)
     }
 }

@@ -9,34 +9,64 @@ use std::time::Duration;
 use http::{Request, Response};
 use http_body_util::Full;
 use hyper::body::{Bytes, Incoming};
-use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
+use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::server::conn::auto;
-use hyper_util::service::TowerToHyperService;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Semaphore;
+use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
+use tower::Service as _;
 use tower_http::compression::predicate::SizeAbove;
-use tower_http::compression::{Compression, CompressionLayer};
+use tower_http::compression::{Compression, CompressionBody};
 
-use super::activity::{Activity, Busy, Counted};
+use super::activity::{Activity, Pieces, Sending, UnderWay};
 use super::guarded::Guarded;
 use crate::config::Transport;
 
 /// Smaller bodies are not worth compressing.
 const COMPRESSED_FROM_BYTES: u64 = 1024;
+const HEAD_BYTES_MAX: u32 = 32 * 1024;
+const STREAMS_MAX: u32 = 256;
+/// A peer is asked whether it is still there, and cut when it does not say so.
+const PING_EVERY: Duration = Duration::from_secs(20);
+const PONG_WITHIN: Duration = Duration::from_secs(10);
 
 pub(crate) type Reply = Response<Full<Bytes>>;
+type Answer = Response<Sending<CompressionBody<Pieces>>>;
+
+/// Whether a request found a place among those in flight.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Room {
+    Taken,
+    Full,
+}
+
+/// What all connections of a listener share.
+#[derive(Clone)]
+struct Shared<S> {
+    transport: Transport,
+    in_flight: Arc<Semaphore>,
+    /// Owns the tasks: of connections, and of HTTP/2 streams.
+    tasks: TaskTracker,
+    service: S,
+}
 
 /// Serves connections until `stop` is cancelled, then drains: no new connection, running requests end, and what is left
-/// after the drain time is cut.
-pub(crate) async fn serve<S, F>(listener: TcpListener, transport: Transport, stop: CancellationToken, service: S)
-where
-    S: Fn(Request<Incoming>) -> F + Clone + Send + Sync + 'static,
+/// after the drain time is cut. `in_flight` has a place for each request that may be under way at once.
+pub(crate) async fn serve<S, F>(
+    listener: TcpListener,
+    transport: Transport,
+    in_flight: Arc<Semaphore>,
+    stop: CancellationToken,
+    service: S,
+) where
+    S: Fn(Request<Incoming>, Room) -> F + Clone + Send + Sync + 'static,
     F: Future<Output = Reply> + Send + 'static,
 {
+    let tasks = TaskTracker::new();
+    let shared = Shared { transport, in_flight, tasks: tasks.clone(), service };
     let places = Arc::new(Semaphore::new(transport.connections_max));
-    let tracker = TaskTracker::new();
     let cut = CancellationToken::new();
     loop {
         let place = tokio::select! {
@@ -55,85 +85,127 @@ where
                 }
             },
         };
-        let (stop, cut, service) = (stop.clone(), cut.clone(), service.clone());
-        tracker.spawn(async move {
+        let (stop, cut, shared) = (stop.clone(), cut.clone(), shared.clone());
+        tasks.spawn(async move {
             let _place = place;
             tokio::select! {
-                () = connection(stream, transport, stop, service) => {}
+                () = connection(stream, stop, shared) => {}
                 () = cut.cancelled() => {}
             }
         });
     }
     drop(listener);
-    tracker.close();
-    if tokio::time::timeout(transport.drain, tracker.wait()).await.is_err() {
-        tracing::warn!(connections = tracker.len(), "connections did not drain in time and are cut");
+    tasks.close();
+    if tokio::time::timeout(transport.drain, tasks.wait()).await.is_err() {
+        tracing::warn!(tasks = tasks.len(), "connections did not drain in time and are cut");
         cut.cancel();
-        tracker.wait().await;
+        tasks.wait().await;
     }
 }
 
-async fn connection<S, F>(stream: TcpStream, transport: Transport, stop: CancellationToken, service: S)
+/// Serves one connection until it ends, is idle or stuck for too long, or the process stops.
+async fn connection<S, F>(stream: TcpStream, stop: CancellationToken, shared: Shared<S>)
 where
-    S: Fn(Request<Incoming>) -> F + Clone + Send + Sync + 'static,
+    S: Fn(Request<Incoming>, Room) -> F + Clone + Send + Sync + 'static,
     F: Future<Output = Reply> + Send + 'static,
 {
     if let Err(error) = stream.set_nodelay(true) {
         tracing::debug!(%error, "the peer is gone already");
         return;
     }
+    let transport = shared.transport;
     let activity = Arc::new(Activity::default());
-    let io = TokioIo::new(Guarded::new(stream, transport.header, transport.write));
-    let builder = builder(&transport);
-    let counted = Arc::clone(&activity);
-    let service = tower::service_fn(move |request| {
-        let busy = Busy::new(Arc::clone(&counted));
-        let answered = service(request);
-        async move { Ok::<_, Infallible>(answered.await.map(|body| Counted::new(body, busy))) }
-    });
-    let serving = builder.serve_connection(io, TowerToHyperService::new(compressed(service)));
-    let mut serving = std::pin::pin!(serving);
-    let mut stopping = false;
+    let io = TokioIo::new(Guarded::new(stream, Arc::clone(&activity), transport.header, transport.write));
+    let builder = builder(Streams { tasks: shared.tasks.clone(), time: 2 * transport.request });
+    let begun = Arc::clone(&activity);
+    let service = hyper::service::service_fn(move |request| answer(&shared, Arc::clone(&begun), request));
+    let mut serving = std::pin::pin!(builder.serve_connection(io, service));
+    let mut closing = false;
     loop {
-        let ended = tokio::select! {
-            ended = serving.as_mut() => ended,
-            () = stop.cancelled(), if !stopping => {
-                stopping = true;
-                serving.as_mut().graceful_shutdown();
-                continue;
+        // A peer that was told of the end has as long to agree as it has for a head.
+        let idle = if closing { transport.header } else { transport.idle };
+        tokio::select! {
+            biased;
+            ended = serving.as_mut() => {
+                if let Err(error) = ended {
+                    tracing::debug!(%error, "a connection ended early");
+                }
+                return;
             }
-            () = activity.idle_for(transport.idle), if !stopping => {
-                stopping = true;
-                serving.as_mut().graceful_shutdown();
-                continue;
+            () = activity.stuck_for(transport.write) => {
+                tracing::debug!("a peer that takes no answer is cut");
+                return;
             }
-        };
-        if let Err(error) = ended {
-            tracing::debug!(%error, "a connection ended early");
+            () = activity.idle_for(idle) => {
+                if closing {
+                    tracing::debug!("a peer that does not close is cut");
+                    return;
+                }
+            }
+            () = stop.cancelled(), if !closing => {}
         }
-        return;
+        closing = true;
+        serving.as_mut().graceful_shutdown();
     }
 }
 
-fn builder(transport: &Transport) -> auto::Builder<TokioExecutor> {
-    let mut builder = auto::Builder::new(TokioExecutor::new());
-    builder
-        .http1()
-        .timer(TokioTimer::new())
-        .header_read_timeout(transport.header)
-        .max_headers(100)
-        .max_buf_size(64 * 1024);
+/// One request, counted from here until its answer is sent.
+fn answer<S, F>(
+    shared: &Shared<S>,
+    activity: Arc<Activity>,
+    request: Request<Incoming>,
+) -> impl Future<Output = Result<Answer, Infallible>> + use<S, F>
+where
+    S: Fn(Request<Incoming>, Room) -> F,
+    F: Future<Output = Reply>,
+{
+    let place = Arc::clone(&shared.in_flight).try_acquire_owned().ok();
+    let room = if place.is_some() { Room::Taken } else { Room::Full };
+    let under_way = UnderWay::begin(activity, place);
+    let time = shared.transport.request;
+    let service = tower::service_fn(|request| {
+        let replied = (shared.service)(request, room);
+        async move { Ok::<_, Infallible>(replied.await.map(Pieces::from)) }
+    });
+    let answered = Compression::new(service).compress_when(SizeAbove::new(COMPRESSED_FROM_BYTES)).call(request);
+    async move {
+        let response = answered.await?;
+        Ok(response.map(|body| Sending::begin(body, Instant::now() + time, under_way)))
+    }
+}
+
+fn builder(streams: Streams) -> auto::Builder<Streams> {
+    let mut builder = auto::Builder::new(streams);
+    // Heads and idleness are timed here and in `guarded`.
+    builder.http1().header_read_timeout(None).max_buf_size(HEAD_BYTES_MAX as usize);
     builder
         .http2()
         .timer(TokioTimer::new())
-        .max_concurrent_streams(256)
-        .max_header_list_size(32 * 1024)
-        .keep_alive_interval(Duration::from_secs(20))
-        .keep_alive_timeout(Duration::from_secs(10));
+        .max_concurrent_streams(STREAMS_MAX)
+        .max_header_list_size(HEAD_BYTES_MAX)
+        .keep_alive_interval(PING_EVERY)
+        .keep_alive_timeout(PONG_WITHIN);
     builder
 }
 
-fn compressed<S>(service: S) -> Compression<S, SizeAbove> {
-    use tower::Layer as _;
-    CompressionLayer::new().compress_when(SizeAbove::new(COMPRESSED_FROM_BYTES)).layer(service)
+/// Runs HTTP/2 streams as tasks that the listener owns. Each has an end: a peer may let one stream stand for ever while
+/// others go on, and hyper asks for nothing of an answer that has no window.
+#[derive(Clone)]
+struct Streams {
+    tasks: TaskTracker,
+    time: Duration,
+}
+
+impl<F> hyper::rt::Executor<F> for Streams
+where
+    F: Future<Output = ()> + Send + 'static,
+{
+    fn execute(&self, stream: F) {
+        let time = self.time;
+        self.tasks.spawn(async move {
+            if tokio::time::timeout(time, stream).await.is_err() {
+                tracing::debug!("a stream whose answer was not taken is reset");
+            }
+        });
+    }
 }

@@ -1,6 +1,6 @@
 //! The public listener: from a request to the room that answers it.
 //!
-//! Each request gets its id, its place among those in flight and its deadline here, and every response its closing headers.
+//! Each request gets its id and its deadline here, and every response its closing headers.
 //! What an operation is, `rest` finds; this file knows only the host's own routes.
 
 mod activity;
@@ -21,24 +21,24 @@ use http::{HeaderValue, Method, Request};
 use hyper::body::Incoming;
 use uuid::Uuid;
 
-use self::connection::Reply;
+use self::connection::{Reply, Room};
 use self::rest::Printed;
 use crate::app::App;
 use crate::error::{Code, Refusal};
 use crate::mcp;
 
 /// Answers one request of the public listener.
-pub(crate) async fn handle(app: Arc<App>, request: Request<Incoming>) -> Reply {
+pub(crate) async fn handle(app: Arc<App>, request: Request<Incoming>, room: Room) -> Reply {
     let started = Instant::now();
     let request_id = Uuid::now_v7().to_string();
     let method = request.method().clone();
     let deadline = app.config.transport.request;
-    let mut printed = match app.in_flight.try_acquire() {
-        Ok(_place) => match tokio::time::timeout(deadline, route(&app, request, &request_id)).await {
+    let mut printed = match room {
+        Room::Taken => match tokio::time::timeout(deadline, route(&app, request, &request_id)).await {
             Ok(printed) => printed,
             Err(_) => refused(&too_slow(deadline), &request_id),
         },
-        Err(_) => refused(&overloaded(), &request_id),
+        Room::Full => refused(&overloaded(), &request_id),
     };
     if method == Method::HEAD {
         printed = printed.without_body();
@@ -72,7 +72,7 @@ async fn route(app: &App, request: Request<Incoming>, request_id: &str) -> Print
     refused(&Refusal::new(Code::NotFound, "There is no such route; see /openapi.json"), request_id)
 }
 
-fn overloaded() -> Refusal {
+pub(crate) fn overloaded() -> Refusal {
     Refusal::new(Code::ServiceUnavailable, "Too many requests are in flight; try again shortly").retry_after(1)
 }
 

@@ -17,21 +17,24 @@ use self::keys::KeyError;
 use crate::app::App;
 use crate::auth::Presented;
 use crate::error::{Code, Refusal};
-use crate::http::connection::Reply;
-use crate::http::{envelope, rest};
+use crate::http::connection::{Reply, Room};
+use crate::http::{envelope, overloaded, rest};
 
 const BODY_BYTES_MAX: usize = 16 * 1024;
 const KEYS: &str = "/admin/v1/keys";
 
 /// Answers one request of the operator's listener.
-pub(crate) async fn handle(app: Arc<App>, request: Request<Incoming>) -> Reply {
+pub(crate) async fn handle(app: Arc<App>, request: Request<Incoming>, room: Room) -> Reply {
     let started = Instant::now();
     let request_id = Uuid::now_v7().to_string();
     let (method, path) = (request.method().clone(), request.uri().path().to_owned());
     let deadline = app.config.transport.request;
-    let answered = tokio::time::timeout(deadline, route(&app, request)).await;
     let late = || Refusal::new(Code::UpstreamTimeout, "The request did not finish in time");
-    let mut response = match answered.unwrap_or_else(|_| Err(late())) {
+    let answered = match room {
+        Room::Taken => tokio::time::timeout(deadline, route(&app, request)).await.unwrap_or_else(|_| Err(late())),
+        Room::Full => Err(overloaded()),
+    };
+    let mut response = match answered {
         Ok((status, data)) => envelope::json(status, envelope::success(&data.to_string())),
         Err(refusal) => {
             if let Some(cause) = &refusal.cause {

@@ -10,7 +10,7 @@ use reqwest::{Client, Method, RequestBuilder};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-use super::Answer;
+use super::{Answer, in_time};
 
 /// How long a server may take to start; generous, because it is no measurement.
 const START: Duration = Duration::from_secs(120);
@@ -91,6 +91,11 @@ impl Service {
         })
         .await
         .expect("it starts")
+    }
+
+    /// A service of its own, with these lines under `[limits]`.
+    pub(crate) async fn with_limits(limits: &str) -> Self {
+        Self::start(Options { config: format!("[limits]\n{limits}"), ..Options::default() }).await
     }
 
     fn launch(mut options: Options, compiled: Option<&Path>) -> Self {
@@ -219,6 +224,18 @@ impl Service {
         let children = format!("/proc/{0}/task/{0}/children", self.child.id());
         let text = std::fs::read_to_string(children).expect("the shell runs");
         text.split_whitespace().next().and_then(|pid| pid.parse().ok()).expect("the server runs")
+    }
+}
+
+impl Service {
+    /// Waits for the server to end by itself, and gives back its exit code.
+    pub(crate) async fn exit_code(mut self) -> Option<i32> {
+        // Waiting closes the child's input, and that would kill the server.
+        let input = self.child.stdin.take();
+        let ended = tokio::task::spawn_blocking(move || self.child.wait().expect("the shell ends").code());
+        let code = in_time("the server ends", ended).await.expect("no panic");
+        drop(input);
+        code
     }
 }
 
