@@ -19,6 +19,7 @@ mod mcp_transport;
 mod parity;
 mod reading;
 mod drain;
+mod malformed;
 mod rest;
 mod startup;
 mod tidy;

@@ -6,7 +6,8 @@ use std::convert::Infallible;
 use std::sync::Arc;
 use std::time::Duration;
 
-use http::{Request, Response};
+use http::header::{CONNECTION, TRANSFER_ENCODING};
+use http::{HeaderValue, Request, Response};
 use http_body_util::Full;
 use hyper::body::{Bytes, Incoming};
 use hyper_util::rt::{TokioIo, TokioTimer};
@@ -163,13 +164,19 @@ where
     let room = if place.is_some() { Room::Taken } else { Room::Full };
     let under_way = UnderWay::begin(activity, place);
     let time = shared.transport.request;
+    // A body of stated and of chunked length is read by the second alone (RFC 9112, 6.3). hyper does not tell that there
+    // were both, so what follows any chunked body is not read as a request.
+    let last = request.headers().contains_key(TRANSFER_ENCODING);
     let service = tower::service_fn(|request| {
         let replied = (shared.service)(request, room);
         async move { Ok::<_, Infallible>(replied.await.map(Pieces::from)) }
     });
     let answered = Compression::new(service).compress_when(SizeAbove::new(COMPRESSED_FROM_BYTES)).call(request);
     async move {
-        let response = answered.await?;
+        let mut response = answered.await?;
+        if last {
+            response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
+        }
         Ok(response.map(|body| Sending::begin(body, Instant::now() + time, under_way)))
     }
 }

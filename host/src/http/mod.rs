@@ -16,8 +16,8 @@ pub(crate) mod router;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use http::header::ALLOW;
-use http::{HeaderValue, Method, Request};
+use http::header::{ALLOW, HOST};
+use http::{HeaderValue, Method, Request, Version};
 use hyper::body::Incoming;
 use uuid::Uuid;
 
@@ -50,6 +50,10 @@ pub(crate) async fn handle(app: Arc<App>, request: Request<Incoming>, room: Room
 }
 
 async fn route(app: &App, request: Request<Incoming>, request_id: &str) -> Printed {
+    if !names_its_host(&request) {
+        let refusal = Refusal::new(Code::ValidationError, "An HTTP/1.1 request names its host in one Host header");
+        return refused(&refusal, request_id);
+    }
     let catalogue = app.registry.current();
     let path = request.uri().path();
     if path.starts_with("/api/") {
@@ -70,6 +74,11 @@ async fn route(app: &App, request: Request<Incoming>, request_id: &str) -> Print
         return Printed { response, plugin: None };
     }
     refused(&Refusal::new(Code::NotFound, "There is no such route; see /openapi.json"), request_id)
+}
+
+/// RFC 9112, 3.2. Where there are two, this host and a proxy before it could mean different ones.
+fn names_its_host(request: &Request<Incoming>) -> bool {
+    request.version() != Version::HTTP_11 || request.headers().get_all(HOST).iter().count() == 1
 }
 
 pub(crate) fn overloaded() -> Refusal {
