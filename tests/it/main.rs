@@ -18,6 +18,7 @@ mod mcp_tools;
 mod mcp_transport;
 mod parity;
 mod reading;
+mod compression;
 mod drain;
 mod malformed;
 mod rest;

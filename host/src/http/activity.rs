@@ -11,6 +11,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
+use http::{Response, StatusCode};
 use http_body_util::Full;
 use hyper::body::{Body, Bytes, Frame, SizeHint};
 use tokio::sync::OwnedSemaphorePermit;
@@ -135,15 +136,21 @@ where
     }
 }
 
-/// A whole body, in pieces that share its bytes.
+/// A whole body, in pieces that share its bytes; it remembers the status that it was made for.
 pub(super) struct Pieces {
     whole: Full<Bytes>,
     rest: Bytes,
+    status: StatusCode,
 }
 
-impl From<Full<Bytes>> for Pieces {
-    fn from(whole: Full<Bytes>) -> Self {
-        Self { whole, rest: Bytes::new() }
+impl Pieces {
+    pub(super) fn of(response: Response<Full<Bytes>>) -> Response<Self> {
+        let status = response.status();
+        response.map(|whole| Self { whole, rest: Bytes::new(), status })
+    }
+
+    pub(super) fn status(&self) -> StatusCode {
+        self.status
     }
 }
 

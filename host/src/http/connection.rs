@@ -6,8 +6,8 @@ use std::convert::Infallible;
 use std::sync::Arc;
 use std::time::Duration;
 
-use http::header::{CONNECTION, TRANSFER_ENCODING};
-use http::{HeaderValue, Request, Response};
+use http::header::{CONNECTION, TRANSFER_ENCODING, VARY};
+use http::{HeaderValue, Request, Response, StatusCode};
 use http_body_util::Full;
 use hyper::body::{Bytes, Incoming};
 use hyper_util::rt::{TokioIo, TokioTimer};
@@ -169,13 +169,18 @@ where
     let last = request.headers().contains_key(TRANSFER_ENCODING);
     let service = tower::service_fn(|request| {
         let replied = (shared.service)(request, room);
-        async move { Ok::<_, Infallible>(replied.await.map(Pieces::from)) }
+        async move { Ok::<_, Infallible>(Pieces::of(replied.await)) }
     });
     let answered = Compression::new(service).compress_when(SizeAbove::new(COMPRESSED_FROM_BYTES)).call(request);
     async move {
         let mut response = answered.await?;
+        // Where a client takes no encoding at all, the layer says 406 in place of an answer that was made already.
+        *response.status_mut() = response.body().get_ref().status();
         if last {
             response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
+        }
+        if response.status() == StatusCode::NOT_MODIFIED {
+            response.headers_mut().append(VARY, HeaderValue::from_static("accept-encoding"));
         }
         Ok(response.map(|body| Sending::begin(body, Instant::now() + time, under_way)))
     }
