@@ -52,9 +52,12 @@ async fn a_head_that_drips_is_cut_at_the_same_deadline() {
 }
 
 async fn dripped_until_cut(mut wire: Wire) -> String {
-    while !wire.ended_within(Duration::from_millis(20)).await {
-        wire.try_send("a").await;
-    }
+    let dripping = async {
+        while !wire.ended_within(Duration::from_millis(20)).await {
+            wire.try_send("a").await;
+        }
+    };
+    in_time("the server cuts", dripping).await;
     wire.ended().await
 }
 
@@ -83,9 +86,12 @@ async fn a_body_that_does_not_arrive_in_time_is_408() {
                 transfer-encoding: chunked\r\n\r\n";
     let mut wire = Wire::connect(&service.base_url).await;
     wire.send(head).await;
-    while wire.is_silent() && !wire.ended_within(Duration::from_millis(20)).await {
-        wire.try_send("1\r\na\r\n").await;
-    }
+    let dripping = async {
+        while wire.is_silent() && !wire.ended_within(Duration::from_millis(20)).await {
+            wire.try_send("1\r\na\r\n").await;
+        }
+    };
+    in_time("the server answers", dripping).await;
     assert_eq!(wire.answer().await.refusal(), (408, "REQUEST_TIMEOUT".to_owned()));
     assert_eq!(wire.ended().await, "");
 }
@@ -145,7 +151,10 @@ async fn a_client_that_never_reads_its_answers_is_cut() {
     let mut deaf = Wire::connect(&service.base_url).await;
     let requests = "GET /openapi.json HTTP/1.1\r\nhost: test\r\n\r\n".repeat(1000);
     // More answers than the sockets' buffers hold; the server ceases to read long before the last request.
-    while deaf.send_within(Duration::from_millis(500), &requests).await {}
+    in_time("the server ceases to read", async {
+        while deaf.send_within(Duration::from_millis(500), &requests).await {}
+    })
+    .await;
     let next = in_time("another is served", service.get("/healthz")).await;
     assert_eq!(next.status, 200);
 }

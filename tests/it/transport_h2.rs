@@ -5,7 +5,7 @@ use std::convert::Infallible;
 use futures::channel::mpsc::{Receiver, Sender, channel};
 use futures::future::join_all;
 use http_body_util::{BodyExt, StreamBody};
-use hyper::body::{Bytes, Frame};
+use hyper::body::{Bytes, Frame, Incoming};
 use hyper::client::conn::http2::{self, SendRequest};
 use hyper_util::rt::{TokioExecutor, TokioIo};
 use reqwest::{Client, Method, Version};
@@ -37,6 +37,11 @@ fn post_held() -> (Sender<Result<Frame<Bytes>, Infallible>>, http::Request<Body>
     let (sender, body) = channel(1);
     let request = http::Request::post("http://test/api/v1/tools/bank-qr").header("content-type", "application/json");
     (sender, request.body(StreamBody::new(body)).expect("a request"))
+}
+
+/// The head of the answer, which must come.
+async fn ask(requests: &mut SendRequest<Body>, request: http::Request<Body>) -> http::Response<Incoming> {
+    in_time("an answer", requests.send_request(request)).await.expect("it is answered")
 }
 
 fn client() -> Client {
@@ -90,7 +95,7 @@ async fn a_thousand_requests_may_be_in_flight_and_each_stream_counts() {
             held.push(body);
         }
         // Streams are begun in order: this answer shows that all before it are in flight.
-        let last = in_time("an answer", requests.send_request(get("/healthz"))).await.expect("it is answered");
+        let last = ask(&mut requests, get("/healthz")).await;
         assert_eq!(last.status(), 200);
         connections.push((requests, connection));
     }
@@ -98,7 +103,7 @@ async fn a_thousand_requests_may_be_in_flight_and_each_stream_counts() {
     let (requests, _) = connections.first_mut().expect("there are four");
     answers.push(requests.send_request(request));
     held.push(last);
-    let above = in_time("an answer", requests.send_request(get("/healthz"))).await.expect("it is answered");
+    let above = ask(requests, get("/healthz")).await;
     assert_eq!((above.status().as_u16(), above.headers()["retry-after"].as_bytes()), (503, &b"1"[..]));
     drop(held);
     for answer in in_time("all answers", join_all(answers)).await {
@@ -114,12 +119,12 @@ async fn an_idle_connection_is_closed_and_a_busy_one_is_not() {
     let answer = tokio::spawn(busy.send_request(request));
     for _ in 0..2 {
         let (mut idle, connection) = connect(&service, 65_535).await;
-        assert_eq!(idle.send_request(get("/healthz")).await.expect("it is answered").status(), 200);
+        assert_eq!(ask(&mut idle, get("/healthz")).await.status(), 200);
         let ended = in_time("the server closes", connection).await.expect("no panic");
         ended.expect("the close is in good order");
     }
     drop(body);
-    assert_eq!(answer.await.expect("no panic").expect("it is answered").status(), 401);
+    assert_eq!(in_time("an answer", answer).await.expect("no panic").expect("it is answered").status(), 401);
 }
 
 #[tokio::test]
@@ -143,7 +148,7 @@ async fn a_peer_that_opens_no_window_for_its_answers_is_cut() {
     {
         let service = Service::with_limits(limits).await;
         let (mut requests, connection) = connect(&service, window_bytes).await;
-        let answer = requests.send_request(get("/openapi.json")).await.expect("the head needs no window");
+        let answer = ask(&mut requests, get("/openapi.json")).await;
         assert_eq!(answer.status(), 200);
         // How it ends is the server's choice; that it ends is the promise.
         in_time("the server cuts", connection).await.expect("no panic").ok();
@@ -155,8 +160,8 @@ async fn a_peer_that_opens_no_window_for_its_answers_is_cut() {
 async fn a_stream_whose_answer_is_never_taken_is_reset_and_gives_its_place_back() {
     let service = Service::with_limits("in_flight = 1\nrequest_ms = 300\nwrite_ms = 3600000").await;
     let (mut requests, _connection) = connect(&service, 0).await;
-    let answer = requests.send_request(get("/openapi.json")).await.expect("the head needs no window");
-    let above = requests.send_request(get("/healthz")).await.expect("the head needs no window");
+    let answer = ask(&mut requests, get("/openapi.json")).await;
+    let above = ask(&mut requests, get("/healthz")).await;
     assert_eq!(above.status(), 503, "an answer that is being sent has its place");
     in_time("the stream is reset", answer.into_body().collect()).await.expect_err("the body is cut short");
     in_time("the place is free", async { while service.get("/healthz").await.status == 503 {} }).await;
@@ -167,7 +172,7 @@ async fn a_stream_without_a_body_that_was_announced_is_408() {
     let service = Service::with_limits("body_ms = 300").await;
     let (mut requests, _connection) = connect(&service, 65_535).await;
     let (_body, request) = post_held();
-    let answer = in_time("an answer", requests.send_request(request)).await.expect("it is answered");
+    let answer = ask(&mut requests, request).await;
     assert_eq!(answer.status(), 408);
     let request = client().request(Method::GET, format!("{}/healthz", service.base_url));
     assert_eq!(Service::send(request).await.status, 200);
@@ -179,10 +184,10 @@ async fn a_stream_in_flight_ends_before_the_process_does() {
     let (mut requests, connection) = connect(&service, 65_535).await;
     let (body, request) = post_held();
     let answer = tokio::spawn(requests.send_request(request));
-    assert_eq!(requests.send_request(get("/healthz")).await.expect("it is answered").status(), 200);
+    assert_eq!(ask(&mut requests, get("/healthz")).await.status(), 200);
     signal(&service, "TERM").await;
     drop(body);
-    assert_eq!(answer.await.expect("no panic").expect("it is answered").status(), 401);
+    assert_eq!(in_time("an answer", answer).await.expect("no panic").expect("it is answered").status(), 401);
     in_time("the server closes", connection).await.expect("no panic").expect("in good order");
     assert_eq!(service.exit_code().await, Some(0));
 }
@@ -193,7 +198,7 @@ async fn a_stream_that_outlives_the_drain_is_cut() {
     let (mut requests, _connection) = connect(&service, 65_535).await;
     let (_body, request) = post_held();
     let answer = tokio::spawn(requests.send_request(request));
-    assert_eq!(requests.send_request(get("/healthz")).await.expect("it is answered").status(), 200);
+    assert_eq!(ask(&mut requests, get("/healthz")).await.status(), 200);
     signal(&service, "TERM").await;
     in_time("the stream is cut", answer).await.expect("no panic").expect_err("there is no answer");
     assert_eq!(service.exit_code().await, Some(0));

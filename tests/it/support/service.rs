@@ -18,6 +18,9 @@ const START: Duration = Duration::from_secs(120);
 /// How long a log line may take to arrive.
 const LINE: Duration = Duration::from_secs(20);
 
+/// How long an answer may take; as generous.
+const ANSWER: Duration = Duration::from_secs(60);
+
 /// What differs from one service to another.
 #[derive(Default)]
 pub(crate) struct Options {
@@ -129,7 +132,7 @@ impl Service {
         let told = |name: &str| serving[name].as_str().unwrap_or_else(|| panic!("no {name} in {serving}")).to_owned();
         let (base_url, at) = (told("base_url"), format!("http://{}", told("listen")));
         // No connection outlives its request: each test has a runtime of its own, whose end would take a shared one along.
-        let client = Client::builder().pool_max_idle_per_host(0).build().expect("a client");
+        let client = Client::builder().timeout(ANSWER).pool_max_idle_per_host(0).build().expect("a client");
         let key = issue(data.path(), &["--all-scopes"]);
         Self { base_url, at, data, client, key, child, log }
     }
