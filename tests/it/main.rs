@@ -5,11 +5,14 @@
 mod support;
 
 mod bank_qr;
+mod compression;
 mod credentials;
 mod dev;
 mod discovery;
+mod drain;
 mod hostile;
 mod keys;
+mod malformed;
 mod mcp_auth;
 mod mcp_documents;
 mod mcp_legacy;
@@ -18,9 +21,6 @@ mod mcp_tools;
 mod mcp_transport;
 mod parity;
 mod reading;
-mod compression;
-mod drain;
-mod malformed;
 mod rest;
 mod startup;
 mod tidy;

@@ -11,5 +11,5 @@ pub(crate) use answer::Answer;
 pub(crate) use dev::Dev;
 pub(crate) use minute::in_one_minute;
 pub(crate) use post::{META_CAPABILITIES, META_VERSION, MODERN, Post, failure, outcome, request};
-pub(crate) use wire::{Held, Wire, in_time};
 pub(crate) use service::{Options, Service, binary, build, issue, workspace};
+pub(crate) use wire::{Held, Wire, in_time};
