@@ -148,7 +148,10 @@ async fn a_peer_that_opens_no_window_for_its_answers_is_cut() {
     {
         let service = Service::with_limits(limits).await;
         let (mut requests, connection) = connect(&service, window_bytes).await;
-        let answer = ask(&mut requests, get("/openapi.json")).await;
+        // An answer of 11 KiB, whatever else is served.
+        let mut request = get("/api/v1/tools/bank-qr/banks");
+        request.headers_mut().insert("x-service-api-key", service.key().parse().expect("a header value"));
+        let answer = ask(&mut requests, request).await;
         assert_eq!(answer.status(), 200);
         // How it ends is the server's choice; that it ends is the promise.
         in_time("the server cuts", connection).await.expect("no panic").ok();
