@@ -32,7 +32,8 @@ fn write_guide(text: &mut String, bound: &[Bound], base_url: &str) -> std::fmt::
     writeln!(text, "## Error codes\n")?;
     writeln!(text, "Every operation may answer these; its own are listed with it.\n")?;
     writeln!(text, "| status | code | when |\n| - | - | - |")?;
-    for code in COMMON.iter().chain(&[Code::NotFound, Code::MethodNotAllowed, Code::UnsupportedMediaType]) {
+    let of_transport = [Code::NotFound, Code::MethodNotAllowed, Code::UnsupportedMediaType, Code::RequestTimeout];
+    for code in COMMON.iter().chain(&of_transport) {
         writeln!(text, "| {} | {} | {} |", code.status().as_u16(), code.name(), code.when())?;
     }
     Ok(())

@@ -134,7 +134,8 @@ fn responses(operation: &Operation, face: &RestFace) -> Value {
             .insert("304".to_owned(), json!({ "description": "The data has the tag that `If-None-Match` names." }));
     }
     let mut codes: BTreeMap<String, Vec<(&str, &str)>> = BTreeMap::new();
-    let common = COMMON.iter().chain([Code::UnsupportedMediaType].iter().filter(|_| face.method == Method::POST));
+    let with_body = [Code::UnsupportedMediaType, Code::RequestTimeout];
+    let common = COMMON.iter().chain(with_body.iter().filter(|_| face.method == Method::POST));
     for code in common {
         codes.entry(code.status().as_str().to_owned()).or_default().push((code.name(), code.when()));
     }
