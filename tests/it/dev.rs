@@ -8,11 +8,11 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use reqwest::Method;
 use serde_json::json;
 
-use crate::support::{Dev, Service, build, workspace};
+use crate::support::{Dev, Service, build, issue, workspace};
 
 /// Swaps of the component under load; `SWITCHBAY_ROUNDS` asks for more.
 fn rounds() -> usize {
-    std::env::var("SWITCHBAY_ROUNDS").ok().and_then(|text| text.parse().ok()).unwrap_or(40)
+    std::env::var("SWITCHBAY_ROUNDS").ok().and_then(|text| text.parse().ok()).unwrap_or(200)
 }
 
 const HELLO: &str = r##"//! Greets.
@@ -140,7 +140,9 @@ async fn swapping_under_load_fails_no_call_and_mixes_no_answer() {
     install(folder.path(), "a");
     let entry = "[[plugin]]\nname = \"versioned\"\nsource = \"versioned.wasm\"\ninstances = \"warm\"\n";
     std::fs::write(folder.path().join("plugin-manifest.toml"), entry).expect("a manifest");
-    let dev = Arc::new(Dev::start(folder.path()).await);
+    let mut dev = Dev::start(folder.path()).await;
+    dev.key = issue(&folder.path().join(".switchbay"), &["--all-scopes"]);
+    let dev = Arc::new(dev);
     let (stop, calls) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicU64::new(0)));
     let callers: Vec<_> = (0..8)
         .map(|_| {

@@ -1,14 +1,21 @@
 //! One HTTP answer, whole.
 
+use std::fmt;
+
 use reqwest::header::HeaderMap;
 use serde_json::Value;
 
 /// Status, headers and body of an answer.
-#[derive(Debug)]
 pub(crate) struct Answer {
     pub(crate) status: u16,
     pub(crate) headers: HeaderMap,
     pub(crate) bytes: Vec<u8>,
+}
+
+impl fmt::Debug for Answer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} {:?} {}", self.status, self.headers, String::from_utf8_lossy(&self.bytes))
+    }
 }
 
 impl Answer {

@@ -17,7 +17,8 @@ const PATIENCE: Duration = Duration::from_secs(240);
 /// The process; it is killed when this is dropped.
 pub(crate) struct Dev {
     base_url: String,
-    key: String,
+    /// The development key, which has a limit, until a test puts another in its place.
+    pub(crate) key: String,
     client: Client,
     child: Child,
     lines: AsyncMutex<mpsc::UnboundedReceiver<String>>,
