@@ -146,18 +146,17 @@ fn checked_success(operation: &Operation, success: Success) -> Result<Reply, Ref
     let headers = checked_headers(operation, headers)?;
     let repeats = operation.rest.as_ref().is_some_and(|face| face.etag);
     let digest: Option<[u8; 32]> = repeats.then(|| Sha256::digest(data.as_bytes()).into());
-    let mut last = repeats.then(|| operation.last_checked.lock().unwrap_or_else(PoisonError::into_inner));
-    if last.as_deref().is_none_or(|last| *last != digest) {
+    let last = || operation.last_checked.lock().unwrap_or_else(PoisonError::into_inner);
+    if digest.is_none() || *last() != digest {
         let parsed: Value = serde_json::from_str(&data)
             .map_err(|error| Refusal::internal(format!("the plugin's data is no JSON text: {error}")))?;
         operation.output.check(&parsed).map_err(|broken| {
             Refusal::internal(format!("the plugin's data does not fit its output schema: {broken}"))
         })?;
-        if let Some(last) = &mut last {
-            **last = digest;
+        if digest.is_some() {
+            *last() = digest;
         }
     }
-    drop(last);
     Ok(Reply { outcome, data, headers, digest })
 }
 

@@ -6,7 +6,7 @@ use regex_lite::Regex;
 use reqwest::Method;
 use serde_json::{Value, json};
 
-use crate::support::{Answer, Options, Service, workspace};
+use crate::support::{Answer, Options, Service, ensure, workspace};
 
 const DOCUMENTS: [(&str, &str); 2] =
     [("/openapi.json", "application/json"), ("/developer-guide", "text/markdown; charset=utf-8")];
@@ -132,6 +132,7 @@ async fn every_command_of_the_developer_guide_runs_as_it_stands() {
     let commands: Vec<&str> =
         blocks.captures_iter(&text).map(|block| block.get(1).expect("the block's text").as_str()).collect();
     assert_eq!(commands.len(), 3, "the directory, and two codes:\n{text}");
+    ensure("curl", "curl");
     for command in commands {
         let done = Command::new("sh").args(["-c", command]).env("SWITCHBAY_KEY", service.key()).output();
         let done = done.expect("sh runs");

@@ -15,7 +15,7 @@ pub(crate) async fn signal(service: &Service, name: &str) {
 }
 
 fn kill(service: &Service, name: &str) {
-    let sent = Command::new("kill").args([&format!("-{name}"), &service.pid().to_string()]).status();
+    let sent = Command::new("sh").args(["-c", &format!("kill -{name} {}", service.pid())]).status();
     assert!(sent.expect("kill runs").success());
 }
 

@@ -57,7 +57,8 @@ pub(super) async fn build(arguments: BuildArguments) -> Result<(), Failure> {
 /// `switchbay dev`.
 pub(super) async fn dev(arguments: Arguments) -> Result<(), Failure> {
     let Opened { config, manifest, listeners, store, base_url } = start::open(&arguments.flags).await?;
-    println!("Building {} plugins …", manifest.entries.len());
+    let names: Vec<&str> = manifest.entries.iter().map(|entry| entry.name.as_str()).collect();
+    println!("Building {} …", names.join(", "));
     build::build(&manifest.entries).await?;
     // Watching begins before loading, so that an edit in between is not missed.
     let watcher = Watcher::start(&manifest.entries)?;

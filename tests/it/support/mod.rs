@@ -4,6 +4,7 @@ mod answer;
 mod dev;
 mod minute;
 mod post;
+mod program;
 mod service;
 mod wire;
 
@@ -11,5 +12,6 @@ pub(crate) use answer::Answer;
 pub(crate) use dev::Dev;
 pub(crate) use minute::in_one_minute;
 pub(crate) use post::{META_CAPABILITIES, META_VERSION, MODERN, Post, failure, outcome, request};
+pub(crate) use program::ensure;
 pub(crate) use service::{Options, Service, binary, build, issue, workspace};
 pub(crate) use wire::{Held, Wire, in_time};
