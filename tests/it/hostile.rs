@@ -10,7 +10,10 @@ const MISBEHAVE: &str = "/api/v1/test/misbehave";
 const SPIN: &str = "/api/v1/test/spin";
 
 async fn misbehave(service: &Service, how: &str) -> Answer {
-    service.post(MISBEHAVE, &json!({ "how": how })).await
+    match how {
+        "wait" => service.post("/api/v1/test/wait", &json!({})).await,
+        _ => service.post(MISBEHAVE, &json!({ "how": how })).await,
+    }
 }
 
 async fn calls(service: &Service) -> u64 {
@@ -26,7 +29,10 @@ async fn check(how: &str, expected: (u16, &str), message: &str) {
     assert_eq!(answer.json()["error"]["message"], message, "{how}");
     assert!(calls(service).await >= 1);
 
-    let result = service.tool("misbehave", &json!({ "how": how })).await;
+    let result = match how {
+        "wait" => service.tool("wait", &json!({})).await,
+        _ => service.tool("misbehave", &json!({ "how": how })).await,
+    };
     assert_eq!(result["isError"], true, "{how}");
     assert!(result.get("structuredContent").is_none(), "{how}");
     let text: Value = serde_json::from_str(result["content"][0]["text"].as_str().expect("text")).expect("JSON text");

@@ -28,7 +28,6 @@ enum How {
     EatMemory,
     Recurse,
     Exit,
-    Wait,
     FailAsDeclared,
     FailUndeclared,
     UndeclaredOutcome,
@@ -63,8 +62,17 @@ fn plugin() -> Plugin {
                 .rest(Rest::post("/api/v1/test/misbehave", SCOPE).header("X-Declared"))
                 .tool(Tool::new("misbehave", SCOPE))
                 .error(DECLARED)
+                // Long enough for a thousand callers on a busy machine.
+                .deadline_ms(60_000),
+        )
+        .operation(
+            Operation::new("wait", wait)
+                .title("Wait")
+                .description("Waits for an hour, which is longer than its deadline.")
+                .rest(Rest::post("/api/v1/test/wait", SCOPE))
+                .tool(Tool::new("wait", SCOPE))
                 .error(LATE)
-                .deadline_ms(2000)
+                .deadline_ms(1000)
                 .on_deadline(&LATE, Some(7)),
         )
 }
@@ -80,10 +88,6 @@ async fn misbehave(_call: Call, input: Input) -> Result<Reply<Output>, Failure> 
         How::EatMemory => Ok(Reply::ok(output(&eat_memory()))),
         How::Recurse => Ok(Reply::ok(output(&recurse(1).to_string()))),
         How::Exit => std::process::exit(3),
-        How::Wait => {
-            std::thread::sleep(std::time::Duration::from_secs(3600));
-            Ok(Reply::ok(output("waited")))
-        }
         How::FailAsDeclared => {
             Err(Failure::new(&DECLARED, "`how` asks for coffee").detail("field", "how").retry_after_ms(1500))
         }
@@ -110,6 +114,15 @@ async fn misbehave(_call: Call, input: Input) -> Result<Reply<Output>, Failure> 
             Ok(Reply::ok(output(&format!("{refused:?}"))))
         }
     }
+}
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct NoInput {}
+
+async fn wait(_call: Call, _input: NoInput) -> Result<Reply<Output>, Failure> {
+    std::thread::sleep(std::time::Duration::from_secs(3600));
+    Ok(Reply::ok(Output { calls: 0, result: "waited".to_owned() }))
 }
 
 fn eat_memory() -> String {
