@@ -13,6 +13,7 @@ use url::Url;
 use crate::config::Config;
 use crate::metering::Windows;
 use crate::operator::token::{self, Token};
+use crate::registry::compiler::Compiler;
 use crate::registry::engine::{EngineError, Runtime};
 use crate::registry::manifest::{Manifest, ManifestError};
 use crate::registry::{Registry, RegistryError};
@@ -63,17 +64,19 @@ pub struct App {
 }
 
 impl App {
-    /// Opens the store, then loads every plugin. `base_url` is where clients reach the public listener.
+    /// Loads every plugin. `base_url` is where clients reach the public listener; `program` is a `switchbay` of this build,
+    /// which is started once for each component that must be compiled.
     ///
     /// # Errors
     /// The first thing that cannot be used, by name.
-    pub async fn open(config: Config, store: OpenStore, base_url: &str) -> Result<Self, StartError> {
+    pub async fn open(config: Config, store: OpenStore, base_url: &str, program: &Path) -> Result<Self, StartError> {
         let manifest = Manifest::read(&config.manifest)?;
         let OpenStore { store } = store;
         let token_path = config.data.join(token::FILE);
         let operator_token =
             Token::keep(&token_path).map_err(|source| StartFault::Token { path: token_path, source })?;
-        let runtime = Arc::new(Runtime::start(&config.data, config.instances_max)?);
+        let runtime =
+            Arc::new(Runtime::start(&config.data, config.instances_max, Compiler::new(program, config.compile))?);
         let registry = Registry::load(runtime, &manifest, config.instances_max, base_url).await?;
         let base = Url::parse(base_url).ok();
         let path = base.as_ref().map_or("", |base| base.path()).trim_end_matches('/').to_owned();

@@ -124,6 +124,19 @@ pub struct Config {
     pub mcp_origins: Vec<String>,
     /// Limits of connections.
     pub transport: Transport,
+    /// Limits of compiling a component.
+    pub compile: Compile,
+}
+
+/// Limits of the process that compiles one component.
+#[derive(Clone, Copy, Debug)]
+pub struct Compile {
+    /// Memory that it may have for its own data.
+    pub memory_bytes: u64,
+    /// Processor time; the kernel counts whole seconds.
+    pub cpu_seconds: u64,
+    /// From its start to its end. It gives way to whatever serves, so this is more than its processor time.
+    pub wall: Duration,
 }
 
 /// Limits of connections and requests.
@@ -166,6 +179,9 @@ struct WrittenLimits {
     write_ms: u64,
     idle_ms: u64,
     drain_ms: u64,
+    compile_memory: u64,
+    compile_cpu_seconds: u64,
+    compile_wall_ms: u64,
 }
 
 impl Default for WrittenLimits {
@@ -180,6 +196,9 @@ impl Default for WrittenLimits {
             write_ms: 30_000,
             idle_ms: 75_000,
             drain_ms: 30_000,
+            compile_memory: 2 << 30,
+            compile_cpu_seconds: 120,
+            compile_wall_ms: 300_000,
         }
     }
 }
@@ -230,6 +249,11 @@ impl Config {
                 write: time("limits.write_ms", limits.write_ms)?,
                 idle: time("limits.idle_ms", limits.idle_ms)?,
                 drain: time("limits.drain_ms", limits.drain_ms)?,
+            },
+            compile: Compile {
+                memory_bytes: within("limits.compile_memory", limits.compile_memory, 16 << 20, 1 << 40)?,
+                cpu_seconds: within("limits.compile_cpu_seconds", limits.compile_cpu_seconds, 1, 3600)?,
+                wall: time("limits.compile_wall_ms", limits.compile_wall_ms)?,
             },
         })
     }

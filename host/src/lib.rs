@@ -43,7 +43,7 @@ use tokio::net::TcpListener;
 use tokio::sync::Semaphore;
 
 pub use app::{App, OpenStore, StartError};
-pub use config::{Config, ConfigError, Flags, LogFormat, Transport};
+pub use config::{Compile, Config, ConfigError, Flags, LogFormat, Transport};
 
 /// The two bound sockets.
 pub struct Listeners {

@@ -5,6 +5,7 @@
 mod support;
 
 mod bank_qr;
+mod compile;
 mod compression;
 mod credentials;
 mod dev;

@@ -34,7 +34,7 @@ async fn check_manifest(manifest: &str, expected: &str) {
 }
 
 /// With free ports, on this data folder.
-async fn failure_in(data: &Path, arguments: &[&str]) -> String {
+pub(crate) async fn failure_in(data: &Path, arguments: &[&str]) -> String {
     let data = data.to_string_lossy();
     let ports = ["--listen", "127.0.0.1:0", "--operator-listen", "127.0.0.1:0", "--data", &data];
     failure(&[&ports, arguments].concat()).await

@@ -7,8 +7,8 @@ use std::time::SystemTime;
 
 use clap::Args;
 
-use super::Failure;
 use super::start::{self, Opened};
+use super::{Failure, compile};
 use crate::app::App;
 use crate::auth::api_key::{ALL_SCOPES, ApiKey};
 use crate::auth::{self, Presented};
@@ -66,7 +66,7 @@ pub(super) async fn dev(arguments: Arguments) -> Result<(), Failure> {
     if let Some(path) = &arguments.key_file {
         write_private(path, &key).map_err(|error| format!("cannot write the key to {}: {error}", path.display()))?;
     }
-    let app = Arc::new(App::open(config, store, &base_url).await?);
+    let app = Arc::new(App::open(config, store, &base_url, &compile::program()?).await?);
     start::ready(&app, &listeners)?;
     greet(&app, &listeners.operator.local_addr()?.to_string(), &base_url, &key);
     let following = tokio::spawn(follow(Arc::clone(&app), watcher));

@@ -2,6 +2,7 @@
 //!
 //! Exit codes: 0 done, 1 failed with one line that says what to do, 2 wrong arguments.
 
+mod compile;
 mod develop;
 mod key;
 mod start;
@@ -33,24 +34,30 @@ enum Command {
     /// Issue, list and revoke API keys
     #[command(subcommand)]
     Key(key::Command),
+    /// Compile the component on standard input; a server starts this, no person needs to
+    #[command(hide = true)]
+    CompileComponent(compile::Arguments),
 }
 
 /// Runs the command that the process's arguments name.
 pub fn run() -> ExitCode {
     let Arguments { command } = Arguments::parse();
+    match command {
+        Command::Dev(arguments) => finish(develop::dev(arguments)),
+        Command::Serve { flags } => finish(start::serve(flags)),
+        Command::Build(arguments) => finish(develop::build(arguments)),
+        Command::Key(command) => finish(key::run(command)),
+        // Without threads, whose stacks would count against its limit.
+        Command::CompileComponent(arguments) => compile::compile_component(&arguments),
+    }
+}
+
+fn finish(work: impl Future<Output = Result<(), Failure>>) -> ExitCode {
     let runtime = match tokio::runtime::Builder::new_multi_thread().enable_all().build() {
         Ok(runtime) => runtime,
         Err(error) => return failed(&format!("cannot start: {error}")),
     };
-    let done = runtime.block_on(async {
-        match command {
-            Command::Dev(arguments) => develop::dev(arguments).await,
-            Command::Serve { flags } => start::serve(&flags).await,
-            Command::Build(arguments) => develop::build(arguments).await,
-            Command::Key(command) => key::run(command).await,
-        }
-    });
-    match done {
+    match runtime.block_on(work) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => failed(&error.to_string()),
     }

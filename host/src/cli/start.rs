@@ -6,7 +6,7 @@ use std::sync::Arc;
 use tokio::net::TcpListener;
 use tokio::signal::unix::{SignalKind, signal};
 
-use super::Failure;
+use super::{Failure, compile};
 use crate::app::{App, OpenStore};
 use crate::config::{Config, Flags};
 use crate::operator::token;
@@ -23,9 +23,9 @@ pub(super) struct Opened {
 }
 
 /// `switchbay serve`.
-pub(super) async fn serve(flags: &Flags) -> Result<(), Failure> {
-    let Opened { config, listeners, store, base_url, .. } = open(flags).await?;
-    let app = Arc::new(App::open(config, store, &base_url).await?);
+pub(super) async fn serve(flags: Flags) -> Result<(), Failure> {
+    let Opened { config, listeners, store, base_url, .. } = open(&flags).await?;
+    let app = Arc::new(App::open(config, store, &base_url, &compile::program()?).await?);
     ready(&app, &listeners)?;
     // Heard before anyone is told that this process serves.
     let stop = stop_signal()?;

@@ -1,7 +1,7 @@
 //! The one WebAssembly engine, its ticker, and the cache of compiled code.
 //!
 //! One engine for all plugins: each reserves gigabytes of address space for its pool. Compiled code is loaded only from
-//! files that this module wrote itself, in a folder that only this user may enter.
+//! files that this program wrote itself, in a folder that only this user may enter; the process that serves never compiles.
 
 use std::fs;
 use std::os::unix::fs::DirBuilderExt;
@@ -12,8 +12,11 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use sha2::{Digest, Sha256};
+use uuid::Uuid;
 use wasmtime::component::Component;
 use wasmtime::{Config, Engine, InstanceAllocationStrategy, PoolingAllocationConfig};
+
+use super::compiler::{CompileError, Compiler};
 
 /// How often a running guest yields and its processor budget is looked at.
 const TICK: Duration = Duration::from_millis(5);
@@ -28,13 +31,18 @@ const DECOMMIT_BATCH: usize = 16;
 /// kernel for it costs more than the rest of it.
 const TABLE_BYTES_KEPT: usize = 64 << 10;
 
+/// Ends the name of a file that the compiler has not finished.
+const PARTIAL: &str = "partial";
+
 /// A component that could not be compiled or taken from the cache.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum EngineError {
     #[error("cannot start the WebAssembly engine: {0}")]
     Start(String),
-    #[error("it is not a WebAssembly component: {0}")]
-    Compile(String),
+    #[error(transparent)]
+    Compile(#[from] CompileError),
+    #[error("its compiled code cannot be loaded: {0}")]
+    Load(String),
     #[error("the cache of compiled code at {path} fails: {source}")]
     Cache { path: PathBuf, source: std::io::Error },
 }
@@ -42,6 +50,7 @@ pub(crate) enum EngineError {
 /// The engine with its ticker thread, which ends when this is dropped.
 pub(crate) struct Runtime {
     engine: Engine,
+    compiler: Compiler,
     cache: PathBuf,
     stop: Arc<AtomicBool>,
     ticker: Option<JoinHandle<()>>,
@@ -49,7 +58,7 @@ pub(crate) struct Runtime {
 
 impl Runtime {
     /// Starts an engine for at most `instances_max` instances at once, with its cache below `folder`.
-    pub(crate) fn start(folder: &Path, instances_max: u32) -> Result<Self, EngineError> {
+    pub(crate) fn start(folder: &Path, instances_max: u32, compiler: Compiler) -> Result<Self, EngineError> {
         let started = |error: wasmtime::Error| EngineError::Start(format!("{error:#}"));
         let engine = Engine::new(&configuration(instances_max)).map_err(started)?;
         let cache = folder.join("compiled").join(fingerprint(&engine));
@@ -57,39 +66,66 @@ impl Runtime {
             .recursive(true)
             .mode(0o700)
             .create(&cache)
+            .and_then(|()| remove_partial(&cache))
             .map_err(|source| EngineError::Cache { path: cache.clone(), source })?;
         let stop = Arc::new(AtomicBool::new(false));
         let ticker = tick(engine.clone(), Arc::clone(&stop))
             .map_err(|error| EngineError::Start(format!("no thread for the ticker: {error}")))?;
-        Ok(Self { engine, cache, stop, ticker: Some(ticker) })
+        Ok(Self { engine, compiler, cache, stop, ticker: Some(ticker) })
     }
 
     pub(crate) fn engine(&self) -> &Engine {
         &self.engine
     }
 
-    /// The compiled form of a component, from the cache where it is there. Blocks for as long as compiling takes, so it
-    /// belongs on a blocking thread.
-    pub(crate) fn component(&self, bytes: &[u8], digest: &str) -> Result<Component, EngineError> {
+    /// The compiled form of a component, from the cache where it is there.
+    pub(crate) async fn component(&self, bytes: &[u8], digest: &str) -> Result<Component, EngineError> {
         let path = self.cache.join(format!("{digest}.cwasm"));
         if path.exists() {
-            match load(&self.engine, &path) {
+            match self.load(&path).await {
                 Ok(component) => return Ok(component),
                 Err(error) => {
                     tracing::warn!(path = %path.display(), %error, "cached code is unusable; compiling again");
                 }
             }
         }
-        let compiled =
-            self.engine.precompile_component(bytes).map_err(|error| EngineError::Compile(format!("{error:#}")))?;
-        let written = || {
-            let partial = self.cache.join(format!("{digest}.{}.partial", std::process::id()));
-            fs::write(&partial, &compiled)?;
-            fs::rename(&partial, &path)
-        };
-        written().map_err(|source| EngineError::Cache { path: path.clone(), source })?;
-        load(&self.engine, &path).map_err(|error| EngineError::Compile(format!("{error:#}")))
+        let partial = Partial(self.cache.join(format!("{}.{PARTIAL}", Uuid::now_v7())));
+        self.compiler.compile(bytes, &partial.0).await?;
+        fs::rename(&partial.0, &path).map_err(|source| EngineError::Cache { path: path.clone(), source })?;
+        self.load(&path).await
     }
+
+    /// Maps and links compiled code, which takes a while for a large one.
+    async fn load(&self, path: &Path) -> Result<Component, EngineError> {
+        let (engine, path) = (self.engine.clone(), path.to_owned());
+        let loading = tokio::task::spawn_blocking(move || load(&engine, &path));
+        let loaded = loading.await.map_err(|error| EngineError::Load(error.to_string()))?;
+        loaded.map_err(|error| EngineError::Load(format!("{error:#}")))
+    }
+}
+
+/// A file that the compiler writes; it goes with this unless it was renamed.
+struct Partial(PathBuf);
+
+impl Drop for Partial {
+    fn drop(&mut self) {
+        if let Err(error) = fs::remove_file(&self.0)
+            && error.kind() != std::io::ErrorKind::NotFound
+        {
+            tracing::warn!(path = %self.0.display(), %error, "a partial file is left in the cache");
+        }
+    }
+}
+
+/// Removes what a process left that was killed while it compiled. One process at a time has the data folder.
+fn remove_partial(cache: &Path) -> std::io::Result<()> {
+    for entry in fs::read_dir(cache)? {
+        let path = entry?.path();
+        if path.extension().is_some_and(|extension| extension == PARTIAL) {
+            fs::remove_file(path)?;
+        }
+    }
+    Ok(())
 }
 
 impl Drop for Runtime {
@@ -105,8 +141,8 @@ impl Drop for Runtime {
 
 #[expect(unsafe_code, reason = "loading compiled code has no safe form")]
 fn load(engine: &Engine, path: &Path) -> wasmtime::Result<Component> {
-    // SAFETY: the file was written by `Runtime::component` into a folder of mode 0700, from bytes that this engine's own
-    // compiler made; wasmtime refuses one of another version or configuration.
+    // SAFETY: the file was written by our own compiler (`compiler::compile_component`, from `code_configuration`) into a
+    // folder of mode 0700; wasmtime refuses one of another version or configuration.
     unsafe { Component::deserialize_file(engine, path) }
 }
 
@@ -121,11 +157,16 @@ fn configuration(instances_max: u32) -> Config {
         .linear_memory_keep_resident(0)
         .table_keep_resident(TABLE_BYTES_KEPT)
         .decommit_batch_size(DECOMMIT_BATCH);
-    let mut config = Config::new();
+    let mut config = code_configuration();
+    config.allocation_strategy(InstanceAllocationStrategy::Pooling(pool));
     config
-        .epoch_interruption(true)
-        .memory_init_cow(true)
-        .allocation_strategy(InstanceAllocationStrategy::Pooling(pool));
+}
+
+/// Everything that compiled code depends on, so that the compiler's process and the one that serves agree on it. How
+/// instances are allocated is not among it. Without wasmtime's feature `parallel-compilation` it compiles on one thread.
+pub(super) fn code_configuration() -> Config {
+    let mut config = Config::new();
+    config.epoch_interruption(true).memory_init_cow(true);
     config
 }
 

@@ -20,7 +20,7 @@ use crate::capabilities::bindings::FeaturePluginPre;
 use crate::capabilities::{self, Lent, Standing, State};
 
 /// The largest component file, in bytes.
-const COMPONENT_BYTES_MAX: u64 = 64 << 20;
+pub(super) const COMPONENT_BYTES_MAX: u64 = 64 << 20;
 /// The most imports that a component may have.
 const IMPORTS_MAX: usize = 256;
 
@@ -68,7 +68,7 @@ pub(crate) async fn load(runtime: &Arc<Runtime>, entry: &Entry, slots: &Slots) -
     let path = component_path(&entry.source)?;
     let bytes = read(&path).await?;
     let digest: Arc<str> = hex(&Sha256::digest(&bytes)).into();
-    let component = compile(runtime, bytes, &digest).await?;
+    let component = runtime.component(&bytes, &digest).await?;
     let plugin: Arc<str> = entry.name.as_str().into();
     let (pre, lent) = link(runtime, &component, entry)?;
 
@@ -124,12 +124,6 @@ async fn read(path: &Path) -> Result<Vec<u8>, LoadError> {
         return Err(LoadError::TooLarge { path: path.to_owned(), bytes });
     }
     tokio::fs::read(path).await.map_err(failed)
-}
-
-async fn compile(runtime: &Arc<Runtime>, bytes: Vec<u8>, digest: &Arc<str>) -> Result<Component, LoadError> {
-    let (runtime, digest) = (Arc::clone(runtime), Arc::clone(digest));
-    let compiling = tokio::task::spawn_blocking(move || runtime.component(&bytes, &digest));
-    Ok(compiling.await.map_err(|error| EngineError::Compile(error.to_string()))??)
 }
 
 type Linked = (FeaturePluginPre<State>, Vec<(String, &'static str)>);

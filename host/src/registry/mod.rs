@@ -5,6 +5,7 @@
 
 pub(crate) mod breaker;
 pub(crate) mod build;
+pub(crate) mod compiler;
 pub(crate) mod description;
 pub(crate) mod engine;
 pub(crate) mod instance;

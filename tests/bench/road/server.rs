@@ -97,7 +97,8 @@ pub(crate) fn run(arguments: &[String]) {
         let operator = TcpListener::bind(config.operator_listen).await.expect("a port");
         let address = api.local_addr().expect("an address").to_string();
         let store = OpenStore::open(&config.data).expect("a store");
-        let app = App::open(config, store, &format!("http://{address}")).await.expect("plugins");
+        let program = Path::new(env!("CARGO_BIN_EXE_switchbay"));
+        let app = App::open(config, store, &format!("http://{address}"), program).await.expect("plugins");
         switchbay::native::insert(&app, "native", &native_description(), answer).await.expect("a native plugin");
         println!("{address}");
         std::io::stdout().flush().expect("the bench reads");

@@ -28,8 +28,14 @@ pub(crate) struct Dev {
 impl Dev {
     /// Starts it in a folder with a plugin manifest, and waits until it serves.
     pub(crate) async fn start(folder: &Path) -> Self {
+        Self::start_with(folder, &[]).await
+    }
+
+    /// With more arguments of `switchbay dev`.
+    pub(crate) async fn start_with(folder: &Path, arguments: &[&str]) -> Self {
         let mut child = Command::new(binary())
             .args(["dev", "--listen", "127.0.0.1:0", "--operator-listen", "127.0.0.1:0", "--key-file", "key"])
+            .args(arguments)
             .current_dir(folder)
             .stdin(Stdio::null())
             .stdout(Stdio::piped())

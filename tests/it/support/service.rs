@@ -88,9 +88,10 @@ impl Service {
     /// A service of its own.
     pub(crate) async fn start(options: Options) -> Self {
         tokio::task::spawn_blocking(|| {
-            // Compiled code is taken over, so that only the first service compiles.
+            // Compiled code is taken over, so that only the first service compiles; a data folder with its own keeps that.
             let compiled = Self::shared().data.path().join("compiled");
-            Self::launch(options, Some(&compiled))
+            let has_its_own = options.data.as_ref().is_some_and(|data| data.path().join("compiled").exists());
+            Self::launch(options, (!has_its_own).then_some(compiled.as_path()))
         })
         .await
         .expect("it starts")
