@@ -193,12 +193,16 @@ async fn an_import_that_is_not_granted_keeps_the_plugin_out() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_thousand_calls_of_which_a_fifth_misbehave() {
     let service = Service::start(Options::default()).await;
+    // The first rounds fill pools, caches and allocators; a leak would go on growing.
+    for _ in 0..3 {
+        settled(&service).await;
+    }
     let before = settled(&service).await;
     for _ in 0..3 {
         thousand(&service).await;
     }
     let after = settled(&service).await;
-    assert!(after < before + 24 * 1024, "memory grew from {before} to {after} KiB");
+    assert!(after <= before + 16 * 1024, "memory grew from {before} to {after} KiB");
     let request = service.bare(Method::GET, "/readyz");
     assert_eq!(Service::send(request).await.status, 200);
 }
