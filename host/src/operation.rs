@@ -108,12 +108,48 @@ impl fmt::Display for Scope {
     }
 }
 
+/// Which face of the operation was called.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Face {
+    Rest,
+    Tool,
+}
+
+impl Face {
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Face::Rest => "rest",
+            Face::Tool => "tool",
+        }
+    }
+}
+
+/// The caller's name within one plugin: 32 hexadecimal digits, which tell nothing of the key.
+#[derive(Clone, Copy)]
+pub(crate) struct Owner([u8; 32]);
+
+impl Owner {
+    /// From the first half of a digest.
+    pub(crate) fn of(digest: &[u8; 32]) -> Self {
+        let digit = |value: u8| b"0123456789abcdef"[usize::from(value & 15)];
+        Self(std::array::from_fn(|place| {
+            let byte = digest[place / 2];
+            digit(if place % 2 == 0 { byte >> 4 } else { byte })
+        }))
+    }
+
+    pub(crate) fn as_str(&self) -> &str {
+        std::str::from_utf8(&self.0).expect("the digits are ASCII")
+    }
+}
+
 /// One call, as a plugin gets it.
 pub(crate) struct Call {
     pub(crate) request_id: String,
     pub(crate) operation: String,
-    /// The caller's name within this one plugin.
-    pub(crate) owner: String,
+    pub(crate) owner: Owner,
+    /// For the log; a plugin does not learn it.
+    pub(crate) face: Face,
     pub(crate) deadline: Duration,
     /// A JSON object that fits the face's schema.
     pub(crate) input: String,

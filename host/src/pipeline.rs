@@ -16,22 +16,18 @@ use crate::auth::{self, Caller, Presented};
 use crate::catalogue::Bound;
 use crate::error::{Challenge, Refusal};
 use crate::metering::Meters;
-use crate::operation::{Answer, Call, DeclaredFailure, Failure, Operation, Reply, Scope, Success};
+use crate::operation::{Answer, Call, DeclaredFailure, Face, Failure, Operation, Owner, Reply, Scope, Success};
 use crate::reading::{self, Unread};
 use crate::registry::instance::CallError;
 use crate::registry::schema::FaceSchema;
+use crate::telemetry::{About, about_call, microseconds};
 
 /// A failure's message is cut to this many characters.
 const MESSAGE_CHARACTERS_MAX: usize = 1000;
+/// A longer name of a plugin's is none.
+const NAME_BYTES_MAX: usize = 64;
 /// Members of the envelope's `data` that only the host writes.
 const HOST_DETAILS: [&str; 3] = ["requestId", "retryAfter", "resetAt"];
-
-/// Which face of the operation was called.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Face {
-    Rest,
-    Tool,
-}
 
 /// A call as a transport read it, before anything is decided.
 pub(crate) struct Request<'r> {
@@ -51,13 +47,22 @@ pub(crate) struct Answered {
 
 /// Runs one call from credential to checked reply.
 pub(crate) async fn execute(app: &App, request: Request<'_>) -> Answered {
-    let mut meters = Meters::default();
-    let mut plugin_time = None;
-    let (bound, request_id) = (request.bound, request.request_id);
-    let outcome = road(app, request, &mut meters, &mut plugin_time).await;
-    if let Err(refusal) = &outcome {
-        log(refusal, bound, request_id);
-    }
+    let started = Instant::now();
+    let (bound, face, request_id) = (request.bound, request.face, request.request_id);
+    let about = About {
+        request_id,
+        operation: &bound.operation.id,
+        plugin: &bound.revision.plugin,
+        digest: &bound.revision.digest,
+        owner: None,
+        face,
+    };
+    let given_up = GivenUp { about, started };
+    let mut passed = Passed::default();
+    let outcome = road(app, request, &mut passed).await;
+    std::mem::forget(given_up);
+    let Passed { meters, owner, plugin_time } = passed;
+    log(&outcome, About { owner: owner.as_ref(), ..about }, started);
     Answered { outcome, meters, plugin_time }
 }
 
@@ -66,30 +71,35 @@ pub(crate) fn judge(app: &App, bound: &Bound, face: Face, credential: &Presented
     identify(app, face_of(bound, face).0, credential, SystemTime::now()).map(|_| ())
 }
 
-async fn road(
-    app: &App,
-    request: Request<'_>,
-    meters: &mut Meters,
-    plugin_time: &mut Option<Duration>,
-) -> Result<Reply, Refusal> {
+/// What a call leaves behind on its way, however far it comes.
+#[derive(Default)]
+struct Passed {
+    meters: Meters,
+    owner: Option<Owner>,
+    plugin_time: Option<Duration>,
+}
+
+async fn road(app: &App, request: Request<'_>, passed: &mut Passed) -> Result<Reply, Refusal> {
     let Request { bound, face, credential, unread, request_id } = request;
     let now = SystemTime::now();
     let (scope, schema) = face_of(bound, face);
 
     let caller = identify(app, scope, &credential, now)?;
-    app.windows.admit(&caller, now, meters)?;
+    let owner = *passed.owner.insert(owner(app, &caller, &bound.revision.plugin));
+    app.windows.admit(&caller, now, &mut passed.meters)?;
     let input = reading::read(unread, schema)?;
 
     let call = Call {
         request_id: request_id.to_owned(),
         operation: bound.operation.id.clone(),
-        owner: owner(app, &caller, &bound.revision.plugin),
+        owner,
+        face,
         deadline: bound.operation.deadline,
         input: Value::Object(input).to_string(),
     };
     let started = Instant::now();
     let answer = bound.revision.invoke(call).await;
-    *plugin_time = Some(started.elapsed());
+    passed.plugin_time = Some(started.elapsed());
     match answer {
         Ok(Answer::Success(success)) => checked_success(&bound.operation, success),
         Ok(Answer::Failure(failure)) => Err(checked_failure(&bound.operation, failure)),
@@ -116,18 +126,14 @@ fn face_of(bound: &Bound, face: Face) -> (&Scope, &FaceSchema) {
 }
 
 /// The caller's name within one plugin: stable, and unrelated to its name in any other.
-fn owner(app: &App, caller: &Caller, plugin: &str) -> String {
-    use std::fmt::Write as _;
+fn owner(app: &App, caller: &Caller, plugin: &str) -> Owner {
     let digest = Sha256::new()
         .chain_update(app.owner_secret)
         .chain_update(plugin.as_bytes())
         .chain_update([0])
         .chain_update(caller.owner().as_bytes())
         .finalize();
-    digest[..16].iter().fold(String::with_capacity(32), |mut text, byte| {
-        write!(text, "{byte:02x}").expect("writing to a String does not fail");
-        text
-    })
+    Owner::of(&digest.into())
 }
 
 /// Takes a plugin's success only as far as its operation declares it.
@@ -138,7 +144,7 @@ fn checked_success(operation: &Operation, success: Success) -> Result<Reply, Ref
         None => outcome == "ok",
     };
     if !declared {
-        return Err(Refusal::internal(format!("the plugin answered the undeclared outcome `{outcome}`")));
+        return Err(Refusal::internal(format!("the plugin answered the undeclared outcome {}", named(&outcome))));
     }
     if attachments > 0 {
         return Err(Refusal::internal("the plugin attached stored bytes, and was lent no store"));
@@ -149,7 +155,7 @@ fn checked_success(operation: &Operation, success: Success) -> Result<Reply, Ref
     let last = || operation.last_checked.lock().unwrap_or_else(PoisonError::into_inner);
     if digest.is_none() || *last() != digest {
         let parsed: Value = serde_json::from_str(&data)
-            .map_err(|error| Refusal::internal(format!("the plugin's data is no JSON text: {error}")))?;
+            .map_err(|error| Refusal::internal(format!("the plugin's data is no JSON text: {}", place(&error))))?;
         operation.output.check(&parsed).map_err(|broken| {
             Refusal::internal(format!("the plugin's data does not fit its output schema: {broken}"))
         })?;
@@ -168,7 +174,7 @@ fn checked_headers(
     let mut checked = Vec::with_capacity(headers.len());
     for (name, value) in headers {
         let Some(name) = declared.iter().find(|declared| declared.as_str().eq_ignore_ascii_case(&name)) else {
-            return Err(Refusal::internal(format!("the plugin sent the undeclared header `{name}`")));
+            return Err(Refusal::internal(format!("the plugin sent the undeclared header {}", named(&name))));
         };
         let value = HeaderValue::from_str(&value)
             .map_err(|_| Refusal::internal(format!("the plugin's value of the header `{name}` is none")))?;
@@ -181,12 +187,14 @@ fn checked_headers(
 fn checked_failure(operation: &Operation, failure: Failure) -> Refusal {
     let Failure { code, message, retry_after_ms, details } = failure;
     let Some(declared) = operation.errors.iter().find(|error| error.code == code) else {
-        return Refusal::internal(format!("the plugin failed with the undeclared code `{code}`"));
+        return Refusal::internal(format!("the plugin failed with the undeclared code {}", named(&code)));
     };
     let details = match details.as_deref().map(serde_json::from_str::<Map<String, Value>>) {
         None => Map::new(),
         Some(Ok(details)) => details,
-        Some(Err(error)) => return Refusal::internal(format!("the plugin's details are no JSON object: {error}")),
+        Some(Err(error)) => {
+            return Refusal::internal(format!("the plugin's details are no JSON object: {}", place(&error)));
+        }
     };
     if let Some(name) = details.keys().find(|name| HOST_DETAILS.contains(&name.as_str())) {
         return Refusal::internal(format!("the plugin's details name `{name}`, which is the host's"));
@@ -246,12 +254,80 @@ fn declared(failure: &DeclaredFailure, message: &'static str, retry_after_s: Opt
     }
 }
 
-/// Once, here. A client's own mistakes are not an operator's concern.
-fn log(refusal: &Refusal, bound: &Bound, request_id: &str) {
-    let (plugin, operation, code) = (&bound.revision.plugin, &bound.operation.id, &refusal.code);
-    match &refusal.cause {
-        Some(cause) => tracing::warn!(%plugin, revision = %bound.revision.digest, %operation, request_id, %code, cause,
-            "a call failed"),
-        None => tracing::debug!(%plugin, %operation, request_id, %code, "a call was refused"),
+/// A plugin's name for something, in a cause: quoted only where it can be a name, because it may be made of the input.
+fn named(name: &str) -> String {
+    let is_name = (1..=NAME_BYTES_MAX).contains(&name.len())
+        && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'-');
+    match is_name {
+        true => format!("`{name}`"),
+        false => format!("of {} bytes, which is no name", name.len()),
+    }
+}
+
+/// Where a text is no JSON, and not why: the reason would quote the text.
+fn place(error: &serde_json::Error) -> String {
+    format!("line {}, column {}", error.line(), error.column())
+}
+
+/// Tells, when it is dropped, of a call that ended with its request: the client went away, or the request's time was up.
+struct GivenUp<'a> {
+    about: About<'a>,
+    started: Instant,
+}
+
+impl Drop for GivenUp<'_> {
+    fn drop(&mut self) {
+        let about = self.about;
+        about_call!(
+            debug,
+            module_path!(),
+            about,
+            elapsed_us = microseconds(self.started.elapsed()),
+            "a call was given up"
+        );
+    }
+}
+
+/// One line a call, here alone. Failures of ours are the operator's concern; what a client did is told on request.
+fn log(outcome: &Result<Reply, Refusal>, about: About<'_>, started: Instant) {
+    match outcome {
+        Ok(reply) => {
+            about_call!(
+                debug,
+                module_path!(),
+                about,
+                outcome = reply.outcome,
+                elapsed_us = microseconds(started.elapsed()),
+                "a call was answered"
+            );
+        }
+        Err(refusal) => {
+            let (code, status) = (refusal.code.as_ref(), refusal.status.as_u16());
+            match &refusal.cause {
+                Some(cause) => {
+                    about_call!(
+                        warn,
+                        module_path!(),
+                        about,
+                        code,
+                        status,
+                        elapsed_us = microseconds(started.elapsed()),
+                        cause,
+                        "a call failed"
+                    );
+                }
+                None => {
+                    about_call!(
+                        debug,
+                        module_path!(),
+                        about,
+                        code,
+                        status,
+                        elapsed_us = microseconds(started.elapsed()),
+                        "a call was refused"
+                    );
+                }
+            }
+        }
     }
 }

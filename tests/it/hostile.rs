@@ -144,7 +144,8 @@ async fn a_plugin_that_spins_again_and_again_is_paused_and_its_neighbours_serve(
 
 #[tokio::test]
 async fn log_lines_are_attributed_bounded_and_cannot_be_forged() {
-    let service = Service::start(Options::default()).await;
+    let arguments = vec!["--log".to_owned(), "info,plugin=debug".to_owned()];
+    let service = Service::start(Options { arguments, ..Options::default() }).await;
     let flooded = misbehave(&service, "flood_log").await;
     let id = flooded.header("x-request-id").to_owned();
     misbehave(&service, "forge_log").await;
@@ -157,7 +158,60 @@ async fn log_lines_are_attributed_bounded_and_cannot_be_forged() {
     assert!(lines.iter().any(|line| line["request_id"] == id.as_str() && line["dropped"] == 936), "{lines:?}");
     assert!(lines.iter().all(|line| line["message"] != "forged"));
     let trapped = lines.iter().find(|line| line["message"] == "a call failed").expect("the trap is logged");
-    assert!(trapped["cause"].as_str().is_some_and(|cause| cause.contains("the guest says no")), "{trapped}");
+    let cause = trapped["cause"].as_str().expect("a cause");
+    assert!(cause.contains("panicked at ") && cause.contains("lib.rs:"), "{trapped}");
+    assert!(!cause.contains("the guest says no"), "a panic may quote its input: {trapped}");
+    let said = |line: &&Value| line["message"].as_str().is_some_and(|text| text.contains("the guest says no"));
+    let words = lines.iter().find(said).expect("what it said is a line of the plugin's own");
+    assert_eq!((&words["target"], &words["level"]), (&json!("plugin"), &json!("DEBUG")));
+    for name in ["request_id", "operation", "plugin", "revision", "owner", "face"] {
+        assert!(trapped[name].is_string() && trapped[name] == words[name], "{name}: {trapped} {words}");
+        assert!(of_flood[0][name].is_string(), "{name}: {}", of_flood[0]);
+    }
+    assert_eq!(trapped["revision"].as_str().map(str::len), Some(12));
+    assert_eq!(trapped["owner"].as_str().map(str::len), Some(32));
+}
+
+#[tokio::test]
+async fn many_calls_do_not_flood_the_log_either() {
+    let service = Service::start(Options::default()).await;
+    join_all((0..30).map(|_| misbehave(&service, "flood_log"))).await;
+    // 30 calls may write 64 lines each; the plugin may write 256 and then 50 a second, of which the host takes a few to say
+    // what a call has dropped.
+    let slow = |line: &Value| line["message"] == "the plugin writes log lines faster than it may";
+    let lines = service.log_until(|lines| lines.iter().any(slow));
+    let of_plugin = lines.iter().filter(|line| line["target"] == "plugin").count();
+    assert!((200..1200).contains(&of_plugin), "{of_plugin}");
+    assert!(lines.iter().find(|line| slow(line)).is_some_and(|line| line["plugin"] == "misbehave"));
+}
+
+#[tokio::test]
+async fn lines_that_the_filter_drops_cost_a_call_nothing() {
+    let service = Service::start(Options::default()).await;
+    assert_eq!(misbehave(&service, "log_below").await.status, 200);
+    service.log_until(|lines| lines.iter().any(|line| line["message"] == "above"));
+}
+
+#[tokio::test]
+async fn a_call_is_one_line_on_request() {
+    let arguments = vec!["--log".to_owned(), "switchbay=debug".to_owned()];
+    let service = Service::start(Options { arguments, ..Options::default() }).await;
+    let answered = misbehave(&service, "behave").await;
+    let refused = Service::send(service.bare(Method::POST, MISBEHAVE).json(&json!({ "how": "behave" }))).await;
+    service.tool("misbehave", &json!({ "how": "fail_as_declared" })).await;
+    let about =
+        |lines: &[Value], text: &str| -> Option<Value> { lines.iter().find(|line| line["message"] == text).cloned() };
+    let lines = service.log_until(|lines| {
+        lines.iter().any(|line| line["code"] == "TEAPOT") && about(lines, "a call was answered").is_some()
+    });
+    let line = about(&lines, "a call was answered").expect("the first call");
+    assert_eq!((&line["request_id"], &line["face"]), (&json!(answered.header("x-request-id")), &json!("rest")));
+    assert!(line["outcome"] == "ok" && line["elapsed_us"].is_u64(), "{line}");
+    let line = about(&lines, "a call was refused").expect("the second call");
+    assert_eq!((&line["request_id"], &line["status"]), (&json!(refused.header("x-request-id")), &json!(401)));
+    assert!(line["code"] == "UNAUTHORIZED" && line.get("owner").is_none(), "{line}");
+    let line = lines.iter().find(|line| line["code"] == "TEAPOT").expect("the third call");
+    assert!(line["face"] == "tool" && line["level"] == "DEBUG" && line["owner"].is_string(), "{line}");
 }
 
 #[tokio::test]

@@ -23,6 +23,7 @@ mod mcp_transport;
 mod parity;
 mod reading;
 mod rest;
+mod secrets;
 mod startup;
 mod tidy;
 mod transport;

@@ -9,7 +9,7 @@ mod state;
 
 use wasmtime::component::{HasSelf, Linker};
 
-pub(crate) use logging::LogScope;
+pub(crate) use logging::{LogScope, tell_of_dropped};
 pub(crate) use state::{Lent, State};
 
 /// The host's side of `wit/`.

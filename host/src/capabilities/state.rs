@@ -33,6 +33,8 @@ pub(crate) struct State {
     wasi: WasiCtx,
     table: ResourceTable,
     stderr: MemoryOutputPipe,
+    /// How much of it earlier calls wrote.
+    stderr_before: usize,
     memory: MemoryLimit,
 }
 
@@ -49,12 +51,14 @@ impl State {
             .build();
         let mut table = ResourceTable::new();
         table.set_max_capacity(RESOURCES_MAX);
-        Self { lent, log, wasi, table, stderr, memory: MemoryLimit { bytes_max: memory_bytes_max, denied: false } }
+        let memory = MemoryLimit { bytes_max: memory_bytes_max, denied: false };
+        Self { lent, log, wasi, table, stderr, stderr_before: 0, memory }
     }
 
     /// Readies the state for another call.
     pub(crate) fn begin(&mut self, log: LogScope) {
         self.log = log;
+        self.stderr_before = self.stderr.contents().len();
     }
 
     /// Whether the guest was denied memory since it was made.
@@ -62,9 +66,11 @@ impl State {
         self.memory.denied
     }
 
-    /// What the guest wrote to standard error, for the log.
-    pub(crate) fn stderr(&self) -> String {
-        String::from_utf8_lossy(&self.stderr.contents()).trim().to_owned()
+    /// Hands what the guest wrote to standard error in this call to the log, and gives back what a cause may tell of it.
+    pub(crate) fn last_words(&mut self) -> String {
+        let written = self.stderr.contents();
+        let text = String::from_utf8_lossy(written.get(self.stderr_before..).unwrap_or_default());
+        self.log.last_words(text.trim())
     }
 
     /// The limiter for [`wasmtime::Store::limiter`].

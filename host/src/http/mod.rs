@@ -26,6 +26,7 @@ use self::rest::Printed;
 use crate::app::App;
 use crate::error::{Code, Refusal};
 use crate::mcp;
+use crate::telemetry::microseconds;
 
 /// Answers one request of the public listener.
 pub(crate) async fn handle(app: Arc<App>, request: Request<Incoming>, room: Room) -> Reply {
@@ -45,7 +46,13 @@ pub(crate) async fn handle(app: Arc<App>, request: Request<Incoming>, room: Room
     }
     envelope::finish(printed.response.headers_mut(), &request_id, started.elapsed(), printed.plugin);
     let status = printed.response.status().as_u16();
-    tracing::debug!(request_id, %method, status, elapsed_us = started.elapsed().as_micros(), "answered");
+    tracing::debug!(
+        request_id,
+        method = known(&method),
+        status,
+        elapsed_us = microseconds(started.elapsed()),
+        "answered"
+    );
     printed.response
 }
 
@@ -74,6 +81,16 @@ async fn route(app: &App, request: Request<Incoming>, request_id: &str) -> Print
         return Printed { response, plugin: None };
     }
     refused(&Refusal::new(Code::NotFound, "There is no such route; see /openapi.json"), request_id)
+}
+
+/// A method's name for the log. Any token can be a method, so those that nobody registered may be anything.
+pub(crate) fn known(method: &Method) -> &str {
+    match *method {
+        Method::GET | Method::HEAD | Method::POST | Method::PUT | Method::PATCH | Method::DELETE | Method::OPTIONS => {
+            method.as_str()
+        }
+        _ => "other",
+    }
 }
 
 /// RFC 9112, 3.2. Where there are two, this host and a proxy before it could mean different ones.

@@ -15,8 +15,8 @@ use crate::app::App;
 use crate::auth::Presented;
 use crate::catalogue::{Bound, Catalogue};
 use crate::error::{Code, Refusal};
-use crate::operation::{Reply, RestFace};
-use crate::pipeline::{self, Answered, Face};
+use crate::operation::{Face, Reply, RestFace};
+use crate::pipeline::{self, Answered};
 use crate::reading::{Source, Unread};
 
 /// A response, and the time that the plugin took of it.

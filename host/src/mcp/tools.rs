@@ -9,7 +9,8 @@ use super::protocol::RpcError;
 use crate::catalogue::Bound;
 use crate::error::Refusal;
 use crate::http::envelope;
-use crate::pipeline::{self, Face, Request};
+use crate::operation::Face;
+use crate::pipeline::{self, Request};
 use crate::reading::Unread;
 use crate::registry::profile;
 

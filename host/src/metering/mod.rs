@@ -1,7 +1,10 @@
-//! How often a caller may call. Knows callers by their owner and limits alone; must not know operations or headers.
+//! How often a caller may call, and a plugin write to the log. Knows callers by their owner and limits alone; must not know
+//! operations or headers.
 
+pub(crate) mod line_rate;
 pub(crate) mod window;
 
+pub(crate) use line_rate::LineRate;
 pub(crate) use window::Windows;
 
 /// Where a call stands with its limits, for the response's headers.

@@ -18,7 +18,7 @@ use crate::app::App;
 use crate::auth::Presented;
 use crate::error::{Code, Refusal};
 use crate::http::connection::{Reply, Room};
-use crate::http::{envelope, overloaded, rest};
+use crate::http::{envelope, known, overloaded, rest};
 
 const BODY_BYTES_MAX: usize = 16 * 1024;
 const KEYS: &str = "/admin/v1/keys";
@@ -27,7 +27,7 @@ const KEYS: &str = "/admin/v1/keys";
 pub(crate) async fn handle(app: Arc<App>, request: Request<Incoming>, room: Room) -> Reply {
     let started = Instant::now();
     let request_id = Uuid::now_v7().to_string();
-    let (method, path) = (request.method().clone(), request.uri().path().to_owned());
+    let method = request.method().clone();
     let deadline = app.config.transport.request;
     let late = || Refusal::new(Code::UpstreamTimeout, "The request did not finish in time");
     let answered = match room {
@@ -38,7 +38,7 @@ pub(crate) async fn handle(app: Arc<App>, request: Request<Incoming>, room: Room
         Ok((status, data)) => envelope::json(status, envelope::success(&data.to_string())),
         Err(refusal) => {
             if let Some(cause) = &refusal.cause {
-                tracing::error!(request_id, %method, path, cause, "an operator's request failed");
+                tracing::error!(request_id, method = known(&method), cause, "an operator's request failed");
             }
             refused(&refusal, &request_id)
         }

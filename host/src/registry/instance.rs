@@ -17,7 +17,8 @@ use super::breaker::Breaker;
 use super::manifest::{InstanceMode, Limits};
 use crate::capabilities::bindings::switchbay::plugin::types as wire;
 use crate::capabilities::bindings::{FeaturePlugin, FeaturePluginPre};
-use crate::capabilities::{Lent, LogScope, State};
+use crate::capabilities::{self, Lent, LogScope, State};
+use crate::metering::LineRate;
 use crate::operation::{Answer, Call, Failure, Success};
 
 /// Calls after which a warm instance is replaced.
@@ -38,10 +39,10 @@ pub(crate) enum CallError {
     Deadline(Duration),
     #[error("the call used up its processor budget of {0:?}")]
     CpuSpent(Duration),
-    #[error("the plugin ran out of its memory of {bytes_max} bytes: {stderr}")]
-    MemorySpent { bytes_max: usize, stderr: String },
-    #[error("the plugin trapped: {cause}: {stderr}")]
-    Trapped { cause: String, stderr: String },
+    #[error("the plugin ran out of its memory of {bytes_max} bytes: {last_words}")]
+    MemorySpent { bytes_max: usize, last_words: String },
+    #[error("the plugin trapped: {cause}: {last_words}")]
+    Trapped { cause: String, last_words: String },
     #[error("the plugin exited with code {0} instead of answering")]
     Exited(i32),
     #[error("the plugin answered {bytes} bytes where {bytes_max} are allowed")]
@@ -59,6 +60,7 @@ pub(crate) struct Instances {
     mode: InstanceMode,
     permits: Arc<Semaphore>,
     breaker: Arc<Breaker>,
+    line_rate: Arc<LineRate>,
     /// Idle warm instances; at most as many as calls at once. Never held over an await.
     idle: Mutex<Vec<Warm>>,
 }
@@ -75,6 +77,7 @@ pub(crate) struct Parts {
     /// Shared by all revisions of the plugin, so that a swap does not double what it may use.
     pub(crate) permits: Arc<Semaphore>,
     pub(crate) breaker: Arc<Breaker>,
+    pub(crate) line_rate: Arc<LineRate>,
 }
 
 struct Warm {
@@ -87,8 +90,9 @@ struct Warm {
 
 impl Instances {
     pub(crate) fn new(parts: Parts) -> Self {
-        let Parts { engine, pre, lent, plugin, revision, limits, mode, permits, breaker } = parts;
-        Self { engine, pre, lent, plugin, revision, limits, mode, permits, breaker, idle: Mutex::new(Vec::new()) }
+        let Parts { engine, pre, lent, plugin, revision, limits, mode, permits, breaker, line_rate } = parts;
+        let idle = Mutex::new(Vec::new());
+        Self { engine, pre, lent, plugin, revision, limits, mode, permits, breaker, line_rate, idle }
     }
 
     /// Runs one call, waiting for a place at most until its deadline.
@@ -112,8 +116,9 @@ impl Instances {
         outcome
     }
 
-    /// Drops warm instances that are past their age.
+    /// Drops warm instances that are past their age, and tells of log lines that were dropped before a silence.
     pub(crate) fn sweep(&self, now: Instant) {
+        capabilities::tell_of_dropped(&self.plugin, &self.line_rate, now);
         let mut idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner);
         let old: Vec<Warm> = idle.extract_if(.., |warm| now.duration_since(warm.made) > WARM_AGE_MAX).collect();
         drop(idle);
@@ -124,11 +129,9 @@ impl Instances {
     pub(crate) async fn describe(
         engine: &Engine,
         pre: &FeaturePluginPre<State>,
-        plugin: &Arc<str>,
-        revision: &Arc<str>,
         limits: &Limits,
     ) -> Result<String, CallError> {
-        let state = State::new(Arc::default(), LogScope::silent(plugin, revision), limits.memory_bytes);
+        let state = State::new(Arc::default(), LogScope::silent(), limits.memory_bytes);
         let wall = Duration::from_secs(5);
         let read = async {
             let mut warm = instantiate(engine, pre, state, limits).await?;
@@ -141,7 +144,7 @@ impl Instances {
     }
 
     async fn run(&self, call: Call) -> Result<Answer, CallError> {
-        let log = LogScope::call(&self.plugin, &self.revision, &call.operation, &call.request_id);
+        let log = LogScope::call(&self.plugin, &self.revision, &self.line_rate, &call);
         let mut warm = match self.take_idle() {
             Some(mut warm) => {
                 warm.store.data_mut().begin(log);
@@ -207,13 +210,13 @@ async fn instantiate(
     match guest {
         Ok(guest) => Ok(Warm { store, guest, cpu, made: Instant::now(), calls: 0 }),
         Err(error) if error.is::<wasmtime::PoolConcurrencyLimitError>() => Err(CallError::NoRoom(error.to_string())),
-        Err(error) => Err(named(&error, &store, limits, &cpu)),
+        Err(error) => Err(named(&error, &mut store, limits, &cpu)),
     }
 }
 
 /// Gives what ended a call its name.
-fn named(error: &wasmtime::Error, store: &Store<State>, limits: &Limits, cpu: &CpuMeter) -> CallError {
-    let state = store.data();
+fn named(error: &wasmtime::Error, store: &mut Store<State>, limits: &Limits, cpu: &CpuMeter) -> CallError {
+    let state = store.data_mut();
     if error.is::<CpuBudgetSpent>() || cpu.used() >= limits.cpu {
         return CallError::CpuSpent(limits.cpu);
     }
@@ -221,18 +224,18 @@ fn named(error: &wasmtime::Error, store: &Store<State>, limits: &Limits, cpu: &C
         return CallError::Exited(exit.0);
     }
     if state.memory_was_denied() {
-        return CallError::MemorySpent { bytes_max: limits.memory_bytes, stderr: state.stderr() };
+        return CallError::MemorySpent { bytes_max: limits.memory_bytes, last_words: state.last_words() };
     }
     let cause = match error.downcast_ref::<Trap>() {
         Some(trap) => trap.to_string(),
         None => format!("{error:#}"),
     };
-    CallError::Trapped { cause, stderr: state.stderr() }
+    CallError::Trapped { cause, last_words: state.last_words() }
 }
 
 fn to_wire(call: Call) -> (wire::Call, String) {
     let deadline_ms = u32::try_from(call.deadline.as_millis()).unwrap_or(u32::MAX);
-    let caller = wire::Caller { owner: call.owner, kind: wire::CallerKind::ApiKey, subject: None };
+    let caller = wire::Caller { owner: call.owner.as_str().to_owned(), kind: wire::CallerKind::ApiKey, subject: None };
     let wired = wire::Call { request_id: call.request_id, operation: call.operation, caller, deadline_ms, job: None };
     (wired, call.input)
 }

@@ -18,6 +18,7 @@ use super::manifest::{Entry, Source};
 use super::revision::{Revision, Runner};
 use crate::capabilities::bindings::FeaturePluginPre;
 use crate::capabilities::{self, Lent, Standing, State};
+use crate::metering::LineRate;
 
 /// The largest component file, in bytes.
 pub(super) const COMPONENT_BYTES_MAX: u64 = 64 << 20;
@@ -61,6 +62,7 @@ pub(crate) enum LoadError {
 pub(crate) struct Slots {
     pub(crate) permits: Arc<Semaphore>,
     pub(crate) breaker: Arc<Breaker>,
+    pub(crate) line_rate: Arc<LineRate>,
 }
 
 /// Loads the component that a manifest entry names, from where `switchbay build` put it.
@@ -72,7 +74,7 @@ pub(crate) async fn load(runtime: &Arc<Runtime>, entry: &Entry, slots: &Slots) -
     let plugin: Arc<str> = entry.name.as_str().into();
     let (pre, lent) = link(runtime, &component, entry)?;
 
-    let describe = || Instances::describe(runtime.engine(), &pre, &plugin, &digest, &entry.limits);
+    let describe = || Instances::describe(runtime.engine(), &pre, &entry.limits);
     let text = describe().await.map_err(LoadError::Describe)?;
     if describe().await.map_err(LoadError::Describe)? != text {
         return Err(LoadError::Unstable);
@@ -93,6 +95,7 @@ pub(crate) async fn load(runtime: &Arc<Runtime>, entry: &Entry, slots: &Slots) -
         mode: entry.instances,
         permits: Arc::clone(&slots.permits),
         breaker: Arc::clone(&slots.breaker),
+        line_rate: Arc::clone(&slots.line_rate),
     });
     Ok(Revision {
         plugin,

@@ -129,7 +129,11 @@ impl Registry {
 
     fn slots(&self, entry: &Entry) -> Arc<Slots> {
         let mut slots = self.slots.write().unwrap_or_else(PoisonError::into_inner);
-        let made = || Slots { permits: Arc::new(Semaphore::new(entry.limits.concurrency)), breaker: Arc::default() };
+        let made = || Slots {
+            permits: Arc::new(Semaphore::new(entry.limits.concurrency)),
+            breaker: Arc::default(),
+            line_rate: Arc::default(),
+        };
         Arc::clone(slots.entry(entry.name.clone()).or_insert_with(|| Arc::new(made())))
     }
 }

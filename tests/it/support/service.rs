@@ -3,6 +3,7 @@
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex, OnceLock, mpsc};
 use std::time::Duration;
 
@@ -28,6 +29,8 @@ pub(crate) struct Options {
     pub(crate) config: String,
     /// The plugin manifest; the default is the tests' own, with bank-qr and the misbehaving guests.
     pub(crate) manifest: Option<PathBuf>,
+    /// The form of the log; the default is `json`, and [`Service::log_until`] reads no other.
+    pub(crate) log_format: Option<&'static str>,
     /// More arguments of `switchbay serve`.
     pub(crate) arguments: Vec<String>,
     /// The data folder; the default is a new one.
@@ -51,6 +54,8 @@ pub(crate) struct Service {
 struct Log {
     lines: Mutex<Vec<String>>,
     written: Condvar,
+    /// Whether the server has ended and all its lines are there. Written under the lock of `lines`.
+    ended: AtomicBool,
 }
 
 /// The built binary.
@@ -114,10 +119,12 @@ impl Service {
         let manifest =
             options.manifest.clone().unwrap_or_else(|| workspace().join("tests/programs/plugin-manifest.toml"));
         // The shell ends the server when this process ends, however that happens: its end closes the shell's input.
-        let script = r#""$@" <&- & server=$!; (cat >/dev/null; kill -KILL $server 2>/dev/null) <&3 & wait $server"#;
+        // The server's standard output goes the way of its log, and the log ends with the server.
+        let script = r#""$@" <&- 1>&2 & server=$!; (cat; kill -KILL $server) <&3 >/dev/null 2>&1 & wait $server"#;
         let mut child = Command::new("sh")
             .args(["-c", &format!("exec 3<&0; {script}"), "sh", binary(), "serve"])
-            .args(["--listen", "127.0.0.1:0", "--operator-listen", "127.0.0.1:0", "--log-format", "json", "--data"])
+            .args(["--listen", "127.0.0.1:0", "--operator-listen", "127.0.0.1:0", "--log-format"])
+            .args([options.log_format.unwrap_or("json"), "--data"])
             .arg(data.path())
             .arg("--config")
             .arg(&config)
@@ -223,6 +230,19 @@ impl Service {
         }
     }
 
+    /// Asks the server to stop, and gives back everything that it has written, to its end.
+    pub(crate) fn stop(&self) -> Vec<String> {
+        let sent = Command::new("kill").args(["-TERM", &self.pid().to_string()]).status();
+        assert!(sent.expect("kill runs").success());
+        let mut lines = self.log.lines.lock().expect("no writer panicked");
+        while !self.log.ended.load(Ordering::Acquire) {
+            let (more, waited) = self.log.written.wait_timeout(lines, START).expect("no writer panicked");
+            assert!(!waited.timed_out(), "the server does not end; there are {more:?}");
+            lines = more;
+        }
+        lines.clone()
+    }
+
     /// The server's own process id (the shell's child).
     pub(crate) fn pid(&self) -> u32 {
         let children = format!("/proc/{0}/task/{0}/children", self.child.id());
@@ -271,7 +291,7 @@ fn watch(child: &mut Child, log: Arc<Log>) -> Value {
     let kept = Arc::clone(&log);
     std::thread::spawn(move || {
         for line in lines.map_while(Result::ok) {
-            let parsed: Value = serde_json::from_str(&line).unwrap_or_default();
+            let parsed = serde_json::from_str(&line).unwrap_or_else(|_| serving_text(&line));
             kept.lines.lock().expect("no reader panicked").push(line);
             kept.written.notify_all();
             if parsed["message"] == "serving" {
@@ -279,6 +299,20 @@ fn watch(child: &mut Child, log: Arc<Log>) -> Value {
                 sender.send(parsed).ok();
             }
         }
+        let lines = kept.lines.lock().expect("no reader panicked");
+        kept.ended.store(true, Ordering::Release);
+        drop(lines);
+        kept.written.notify_all();
     });
     receiver.recv_timeout(START).unwrap_or_else(|_| panic!("the server did not start: {:?}", log.lines.lock()))
+}
+
+/// The same of the line in text form: `… serving base_url="…" listen=…`.
+fn serving_text(line: &str) -> Value {
+    let field =
+        |name: &str| line.split(' ').find_map(|word| word.strip_prefix(name)).map(|value| value.trim_matches('"'));
+    match (field("base_url="), field("listen=")) {
+        (Some(base_url), Some(listen)) => json!({ "message": "serving", "base_url": base_url, "listen": listen }),
+        _ => Value::Null,
+    }
 }

@@ -18,6 +18,9 @@ static CALLS: AtomicU64 = AtomicU64::new(0);
 struct Input {
     /// How it should misbehave.
     how: How,
+    /// What it holds while it misbehaves.
+    #[serde(default)]
+    note: Option<String>,
 }
 
 #[derive(Deserialize, JsonSchema)]
@@ -25,6 +28,9 @@ struct Input {
 enum How {
     Behave,
     Trap,
+    TrapWithNote,
+    FailWithNote,
+    LogBelow,
     EatMemory,
     Recurse,
     Exit,
@@ -85,6 +91,16 @@ async fn misbehave(_call: Call, input: Input) -> Result<Reply<Output>, Failure> 
     match input.how {
         How::Behave => Ok(Reply::ok(output("well")).header("X-Declared", "yes")),
         How::Trap => panic!("the guest says no"),
+        How::TrapWithNote => panic!("the guest says {:?}", input.note),
+        How::FailWithNote => {
+            let note = input.note.unwrap_or_default();
+            Err(Failure::new(&ErrorCode::new("SURPRISE", 400, "Nobody was told."), &note).detail("note", note.as_str()))
+        }
+        How::LogBelow => {
+            (0..1000).for_each(|line| log::debug(&format!("below {line}")));
+            log::info("above");
+            Ok(Reply::ok(output("logged")))
+        }
         How::EatMemory => Ok(Reply::ok(output(&eat_memory()))),
         How::Recurse => Ok(Reply::ok(output(&recurse(1).to_string()))),
         How::Exit => std::process::exit(3),
