@@ -7,8 +7,7 @@ use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use notify_debouncer_mini::notify::{self, RecommendedWatcher, RecursiveMode};
-use notify_debouncer_mini::{DebounceEventResult, Debouncer, new_debouncer};
+use notify_debouncer_mini::notify::{self, RecommendedWatcher, RecursiveMode, Watcher as _};
 use tokio::sync::mpsc;
 
 use super::build;
@@ -18,7 +17,7 @@ const QUIET: Duration = Duration::from_millis(100);
 
 /// A running watch; it ends when this is dropped.
 pub(crate) struct Watcher {
-    _debouncer: Debouncer<RecommendedWatcher>,
+    _watcher: RecommendedWatcher,
     changes: mpsc::Receiver<()>,
 }
 
@@ -27,9 +26,10 @@ impl Watcher {
     pub(crate) fn start(entries: &[Entry]) -> notify::Result<Self> {
         let folders: BTreeSet<PathBuf> = entries.iter().flat_map(build::watched).collect();
         let (sender, changes) = mpsc::channel(1);
-        let mut debouncer = new_debouncer(QUIET, move |events: DebounceEventResult| {
-            let relevant = match &events {
-                Ok(events) => events.iter().any(|event| is_source(&event.path)),
+        let mut watcher = notify::recommended_watcher(move |event: notify::Result<notify::Event>| {
+            // Reading a source is an event too, and building reads them all: counted, each build would cause the next.
+            let relevant = match &event {
+                Ok(event) => !event.kind.is_access() && event.paths.iter().any(|path| is_source(path)),
                 Err(_) => true,
             };
             // A full channel means that a change is waiting already.
@@ -38,14 +38,16 @@ impl Watcher {
             }
         })?;
         for folder in folders.iter().filter(|folder| folder.is_dir()) {
-            debouncer.watcher().watch(folder, RecursiveMode::Recursive)?;
+            watcher.watch(folder, RecursiveMode::Recursive)?;
         }
-        Ok(Self { _debouncer: debouncer, changes })
+        Ok(Self { _watcher: watcher, changes })
     }
 
     /// Waits for the next change; `None` when watching has ended.
     pub(crate) async fn changed(&mut self) -> Option<()> {
-        self.changes.recv().await
+        self.changes.recv().await?;
+        while let Ok(Some(())) = tokio::time::timeout(QUIET, self.changes.recv()).await {}
+        Some(())
     }
 }
 
