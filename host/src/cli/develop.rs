@@ -8,7 +8,7 @@ use std::time::SystemTime;
 use clap::Args;
 
 use super::start::{self, Opened};
-use super::{Failure, compile};
+use super::{Failure, compile, one_line};
 use crate::app::App;
 use crate::auth::api_key::{ALL_SCOPES, ApiKey};
 use crate::auth::{self, Presented};
@@ -107,7 +107,7 @@ async fn reload(app: &App, entry: &Entry) {
     match app.registry.reload(entry).await {
         Ok(true) => println!("Reloaded {} in {} ms", entry.name, started.elapsed().as_millis()),
         Ok(false) => {}
-        Err(error) => println!("Not reloaded: {error}. The running revision serves on."),
+        Err(error) => println!("Not reloaded: {}. The running revision serves on.", one_line(&error.to_string())),
     }
 }
 

@@ -68,8 +68,16 @@ type Failure = Box<dyn std::error::Error + Send + Sync>;
 
 #[expect(clippy::print_stderr, reason = "the one line that says why a command failed")]
 fn failed(message: &str) -> ExitCode {
-    // What a library says may have several lines.
-    let line: Vec<&str> = message.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
-    eprintln!("switchbay: {}", line.join(" "));
+    eprintln!("switchbay: {}", one_line(message));
     ExitCode::FAILURE
+}
+
+/// What a library says may have several lines; what a guest says may forge one, or hold what a terminal obeys.
+fn one_line(message: &str) -> String {
+    let lines: Vec<&str> = message.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
+    let escaped = |character: char| match character.is_control() {
+        true => character.escape_default().to_string(),
+        false => character.to_string(),
+    };
+    lines.join(" ").chars().map(escaped).collect()
 }
