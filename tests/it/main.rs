@@ -29,3 +29,4 @@ mod tidy;
 mod transport;
 mod transport_deadlines;
 mod transport_h2;
+mod wrong;
