@@ -197,7 +197,7 @@ async fn worlds(floor: &mut Floor) {
 }
 
 async fn reads(floor: &mut Floor) {
-    floor.check(&describing("trap"), "plugin `describes`: reading its description failed: the plugin trapped: wasm trap: wasm `unreachable` instruction executed: thread '<unnamed>' (1) panicked at tests/programs/describes/src/lib.rs:19:23: the guest does not describe itself note: run with `RUST_BACKTRACE=1` environment variable to display a backtrace").await;
+    floor.check(&describing("trap"), "plugin `describes`: reading its description failed: the plugin trapped: wasm trap: wasm `unreachable` instruction executed: thread '<unnamed>' (1) panicked at tests/programs/describes/src/lib.rs:19:23:\\nthe guest does not describe itself\\nnote: run with `RUST_BACKTRACE=1` environment variable to display a backtrace").await;
     floor
         .check(
             &describing("exit"),
@@ -210,7 +210,7 @@ async fn reads(floor: &mut Floor) {
             "plugin `describes`: reading its description failed: the call used up its processor budget of 200ms",
         )
         .await;
-    floor.check(&describing("eat memory"), "plugin `describes`: reading its description failed: the plugin ran out of its memory of 16777216 bytes: memory allocation of 1048576 bytes failed note: run with `RUST_BACKTRACE=1` environment variable to display a backtrace").await;
+    floor.check(&describing("eat memory"), "plugin `describes`: reading its description failed: the plugin ran out of its memory of 16777216 bytes: memory allocation of 1048576 bytes failed\\nnote: run with `RUST_BACKTRACE=1` environment variable to display a backtrace").await;
     floor.check(&describing("unstable"), "plugin `describes`: its description differs between two reads").await;
     floor
         .check(

@@ -7,13 +7,16 @@ use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use notify_debouncer_mini::notify::{self, RecommendedWatcher, RecursiveMode, Watcher as _};
+use notify::{RecommendedWatcher, RecursiveMode, Watcher as _};
 use tokio::sync::mpsc;
 
 use super::build;
 use super::manifest::Entry;
 
+/// Without a change for so long, a burst has ended.
 const QUIET: Duration = Duration::from_millis(100);
+/// A burst is not waited for any longer.
+const BURST: Duration = Duration::from_secs(2);
 
 /// A running watch; it ends when this is dropped.
 pub(crate) struct Watcher {
@@ -46,7 +49,9 @@ impl Watcher {
     /// Waits for the next change; `None` when watching has ended.
     pub(crate) async fn changed(&mut self) -> Option<()> {
         self.changes.recv().await?;
-        while let Ok(Some(())) = tokio::time::timeout(QUIET, self.changes.recv()).await {}
+        let quiet = async { while let Ok(Some(())) = tokio::time::timeout(QUIET, self.changes.recv()).await {} };
+        // A source that never rests is read as it stands; what changes meanwhile is the next signal.
+        tokio::time::timeout(BURST, quiet).await.ok();
         Some(())
     }
 }
