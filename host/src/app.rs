@@ -4,13 +4,14 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
 
 use http::HeaderValue;
 use tokio_util::sync::CancellationToken;
 use url::Url;
 
 use crate::config::Config;
+use crate::http::connection::Places;
 use crate::metering::Windows;
 use crate::operator::token::{self, Token};
 use crate::registry::compiler::Compiler;
@@ -59,6 +60,9 @@ pub struct App {
     pub(crate) registry: Registry,
     pub(crate) windows: Windows,
     pub(crate) mcp_origins: Origins,
+    /// Of the public listener.
+    pub(crate) public: Places,
+    pub(crate) started_at: SystemTime,
     /// Cancelled when the process stops.
     pub(crate) stop: CancellationToken,
 }
@@ -85,6 +89,8 @@ impl App {
             base_path: path,
             mcp_origins: Origins::new(base.as_ref(), config.mcp_origins.clone()),
             windows: Windows::default(),
+            public: Places::new(config.in_flight_max),
+            started_at: SystemTime::now(),
             stop: CancellationToken::new(),
             manifest,
             store,

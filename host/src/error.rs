@@ -125,6 +125,11 @@ impl Code {
         self.row().3
     }
 
+    /// All of them.
+    pub(crate) fn names() -> impl Iterator<Item = &'static str> {
+        TABLE.iter().map(|row| row.1)
+    }
+
     pub(crate) fn from_name(name: &str) -> Option<Self> {
         TABLE.iter().find(|row| row.1 == name).map(|row| row.0)
     }

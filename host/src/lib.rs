@@ -7,6 +7,7 @@
 //! - `http`, `mcp`: the transports. They parse and print.
 //! - `pipeline`, `reading`: the one road to a plugin, and how it reads arguments.
 //! - `auth`, `metering`: who may call, and how often.
+//! - `metrics`: what is counted for the operator.
 //! - `registry`, `catalogue`, `published`: plugins loaded, put together and documented.
 //! - `capabilities`: what a plugin may be lent, one file per WIT interface of the same name.
 //! - `stores`: what outlives the process.
@@ -25,6 +26,7 @@ mod error;
 mod http;
 mod mcp;
 mod metering;
+mod metrics;
 mod operation;
 mod operator;
 mod pipeline;
@@ -40,7 +42,8 @@ pub mod native;
 use std::sync::Arc;
 
 use tokio::net::TcpListener;
-use tokio::sync::Semaphore;
+
+use crate::http::connection::Places;
 
 pub use app::{App, OpenStore, StartError};
 pub use config::{Compile, Config, ConfigError, Flags, LogFormat, Transport};
@@ -57,15 +60,15 @@ pub struct Listeners {
 pub async fn serve(listeners: Listeners, app: Arc<App>, shutdown: impl Future<Output = ()>) {
     let transport = app.config.transport;
     // Each listener has its own places, so that a full house still lets the operator in.
-    let in_flight = || Arc::new(Semaphore::new(app.config.in_flight_max));
+    let (public, own) = (app.public.clone(), Places::new(app.config.in_flight_max));
     let stop = app.stop.clone();
     let (api, operator) = (Arc::clone(&app), Arc::clone(&app));
     let serving = async {
         tokio::join!(
-            http::connection::serve(listeners.api, transport, in_flight(), stop.clone(), move |request, room| {
+            http::connection::serve(listeners.api, transport, public, stop.clone(), move |request, room| {
                 http::handle(Arc::clone(&api), request, room)
             }),
-            http::connection::serve(listeners.operator, transport, in_flight(), stop.clone(), move |request, room| {
+            http::connection::serve(listeners.operator, transport, own, stop.clone(), move |request, room| {
                 operator::handle(Arc::clone(&operator), request, room)
             }),
             Arc::clone(&app).keep_house(),

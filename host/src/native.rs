@@ -6,6 +6,7 @@
 use std::sync::Arc;
 
 use crate::app::{App, StartError};
+use crate::metrics::Calls;
 use crate::operation::{Answer, Success};
 use crate::registry::description::{Description, DescriptionError};
 use crate::registry::revision::{Revision, Runner};
@@ -37,6 +38,7 @@ pub async fn insert(
             let data = handler(&call.operation, &call.input);
             Answer::Success(Success { outcome: "ok".to_owned(), data, headers: Vec::new(), attachments: 0 })
         })),
+        calls: Calls::default(),
     };
     app.registry.insert(revision).await.map_err(StartError::from)?;
     Ok(())

@@ -11,6 +11,7 @@ use std::time::Duration;
 use http::{HeaderName, HeaderValue, Method, StatusCode};
 use serde_json::{Map, Value};
 
+use crate::metrics::Requests;
 use crate::registry::schema::{FaceSchema, OutputSchema};
 
 /// One operation of a loaded revision.
@@ -28,6 +29,8 @@ pub(crate) struct Operation {
     pub(crate) on_deadline: DeclaredFailure,
     pub(crate) on_unavailable: DeclaredFailure,
     pub(crate) examples: Vec<Example>,
+    /// What it answered, for the operator.
+    pub(crate) requests: Requests,
     /// The digest of the last reply that passed its check, for operations whose replies repeat (those with an ETag): a
     /// reply with the same digest is not parsed again. Guards one small value; never held over an await.
     pub(crate) last_checked: Mutex<Option<[u8; 32]>>,

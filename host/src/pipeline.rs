@@ -16,6 +16,7 @@ use crate::auth::{self, Caller, Presented};
 use crate::catalogue::Bound;
 use crate::error::{Challenge, Refusal};
 use crate::metering::Meters;
+use crate::metrics::Answers;
 use crate::operation::{Answer, Call, DeclaredFailure, Face, Failure, Operation, Owner, Reply, Scope, Success};
 use crate::reading::{self, Unread};
 use crate::registry::instance::CallError;
@@ -63,12 +64,21 @@ pub(crate) async fn execute(app: &App, request: Request<'_>) -> Answered {
     std::mem::forget(given_up);
     let Passed { meters, owner, plugin_time } = passed;
     log(&outcome, About { owner: owner.as_ref(), ..about }, started);
+    match &outcome {
+        Ok(_) => answers(bound, face).ok(),
+        Err(refusal) => answers(bound, face).refused(refusal),
+    }
     Answered { outcome, meters, plugin_time }
 }
 
 /// The first two steps alone, for a transport that must know of a refused credential before it runs anything.
 pub(crate) fn judge(app: &App, bound: &Bound, face: Face, credential: &Presented) -> Result<(), Refusal> {
     identify(app, face_of(bound, face).0, credential, SystemTime::now()).map(|_| ())
+}
+
+/// Counts what a transport answers for an operation without running it.
+pub(crate) fn refused_before(bound: &Bound, face: Face, refusal: &Refusal) {
+    answers(bound, face).refused(refusal);
 }
 
 /// What a call leaves behind on its way, however far it comes.
@@ -123,6 +133,13 @@ fn face_of(bound: &Bound, face: Face) -> (&Scope, &FaceSchema) {
         Face::Tool => operation.tool.as_ref().map(|face| (&face.scope, &face.input)),
     };
     found.expect("a transport finds an operation by the face that it calls")
+}
+
+fn answers(bound: &Bound, face: Face) -> &Answers {
+    match face {
+        Face::Rest => &bound.operation.requests.rest,
+        Face::Tool => &bound.operation.requests.tool,
+    }
 }
 
 /// The caller's name within one plugin: stable, and unrelated to its name in any other.

@@ -8,6 +8,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use reqwest::Method;
 use serde_json::json;
 
+use crate::metrics::{CALLS, counts, revision, scrape};
 use crate::support::{Dev, Service, build, issue, workspace};
 
 /// Swaps of the component under load; `SWITCHBAY_ROUNDS` asks for more.
@@ -183,4 +184,30 @@ fn a_manifest_that_is_not_there_is_one_line() {
     let text = String::from_utf8(done.stderr).expect("text");
     assert!(text.starts_with("switchbay: there is no plugin-manifest.toml in "), "{text}");
     assert_eq!(text.lines().count(), 1);
+}
+
+#[tokio::test]
+async fn the_series_of_a_revision_go_with_it() {
+    build();
+    let folder = tempfile::tempdir().expect("a folder");
+    install(folder.path(), "a");
+    let entry = "[[plugin]]\nname = \"versioned\"\nsource = \"versioned.wasm\"\ninstances = \"warm\"\n";
+    std::fs::write(folder.path().join("plugin-manifest.toml"), entry).expect("a manifest");
+    let mut dev = Dev::start(folder.path()).await;
+    let data = folder.path().join(".switchbay");
+    dev.key = issue(&data, &["--all-scopes"]);
+    let mut names = Vec::new();
+    for next in ["b", "a"] {
+        assert_eq!(Service::send(dev.request(Method::GET, "/api/v1/test/which")).await.status, 200);
+        let revision = revision(&data, "versioned").await;
+        let metrics = scrape(&data).await;
+        for name in [CALLS, "switchbay_plugin_call_duration_seconds_count", "switchbay_plugin_instances"] {
+            assert_eq!(metrics.values_of(name, "revision"), [revision.clone()].into(), "{name}");
+            assert_eq!(metrics.counts(name, &[], "revision"), counts([(revision.as_str(), 1)]), "{name}");
+        }
+        names.push(revision);
+        install(folder.path(), next);
+        dev.line_with("Reloaded versioned").await;
+    }
+    assert_ne!(names[0], names[1]);
 }

@@ -20,6 +20,7 @@ mod mcp_legacy;
 mod mcp_modern;
 mod mcp_tools;
 mod mcp_transport;
+mod metrics;
 mod parity;
 mod reading;
 mod rest;

@@ -11,6 +11,7 @@ use wasmtime_wasi::p2::pipe::MemoryOutputPipe;
 use wasmtime_wasi::{WasiCtx, WasiCtxView, WasiView};
 
 use super::LogScope;
+use crate::metrics::{Held, Vitals};
 
 /// Bytes of standard error that are kept, for the text of a panic.
 const STDERR_BYTES_MAX: usize = 4096;
@@ -36,11 +37,13 @@ pub(crate) struct State {
     /// How much of it earlier calls wrote.
     stderr_before: usize,
     memory: MemoryLimit,
+    /// Counts this instance among the living.
+    _living: Held,
 }
 
 impl State {
     /// A state for one instance, with a limit on its linear memory in bytes.
-    pub(crate) fn new(lent: Arc<Lent>, log: LogScope, memory_bytes_max: usize) -> Self {
+    pub(crate) fn new(lent: Arc<Lent>, log: LogScope, memory_bytes_max: usize, vitals: Arc<Vitals>) -> Self {
         let stderr = MemoryOutputPipe::new(STDERR_BYTES_MAX);
         let wasi = WasiCtx::builder()
             .stderr(stderr.clone())
@@ -51,8 +54,9 @@ impl State {
             .build();
         let mut table = ResourceTable::new();
         table.set_max_capacity(RESOURCES_MAX);
-        let memory = MemoryLimit { bytes_max: memory_bytes_max, denied: false };
-        Self { lent, log, wasi, table, stderr, stderr_before: 0, memory }
+        let living = vitals.instances.hold();
+        let memory = MemoryLimit { bytes_max: memory_bytes_max, denied: false, vitals };
+        Self { lent, log, wasi, table, stderr, stderr_before: 0, memory, _living: living }
     }
 
     /// Readies the state for another call.
@@ -89,6 +93,7 @@ impl WasiView for State {
 struct MemoryLimit {
     bytes_max: usize,
     denied: bool,
+    vitals: Arc<Vitals>,
 }
 
 /// Elements of one table. A Rust guest has a few hundred.
@@ -98,8 +103,12 @@ const PARTS_MAX: usize = 64;
 
 impl ResourceLimiter for MemoryLimit {
     fn memory_growing(&mut self, _current: usize, desired: usize, _maximum: Option<usize>) -> wasmtime::Result<bool> {
-        self.denied |= desired > self.bytes_max;
-        Ok(desired <= self.bytes_max)
+        let granted = desired <= self.bytes_max;
+        self.denied |= !granted;
+        if granted {
+            self.vitals.memory_bytes.seen(u64::try_from(desired).unwrap_or(u64::MAX));
+        }
+        Ok(granted)
     }
 
     fn table_growing(&mut self, _current: usize, desired: usize, _maximum: Option<usize>) -> wasmtime::Result<bool> {

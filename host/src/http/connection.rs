@@ -24,6 +24,7 @@ use tower_http::compression::{Compression, CompressionBody};
 use super::activity::{Activity, Pieces, Sending, UnderWay};
 use super::guarded::Guarded;
 use crate::config::Transport;
+use crate::metrics::Gauge;
 
 /// Smaller bodies are not worth compressing.
 const COMPRESSED_FROM_BYTES: u64 = 1024;
@@ -43,6 +44,31 @@ pub(crate) enum Room {
     Full,
 }
 
+/// What of one listener is taken: shared with whoever tells the operator.
+#[derive(Clone)]
+pub(crate) struct Places {
+    in_flight_max: usize,
+    /// Has a place for each request that may be under way at once.
+    in_flight: Arc<Semaphore>,
+    connections: Arc<Gauge>,
+}
+
+impl Places {
+    pub(crate) fn new(in_flight_max: usize) -> Self {
+        Self { in_flight_max, in_flight: Arc::new(Semaphore::new(in_flight_max)), connections: Arc::default() }
+    }
+
+    /// Requests whose answers are not sent yet.
+    pub(crate) fn in_flight(&self) -> usize {
+        self.in_flight_max - self.in_flight.available_permits()
+    }
+
+    /// Open connections.
+    pub(crate) fn open(&self) -> u64 {
+        self.connections.get()
+    }
+}
+
 /// What all connections of a listener share.
 #[derive(Clone)]
 struct Shared<S> {
@@ -54,11 +80,11 @@ struct Shared<S> {
 }
 
 /// Serves connections until `stop` is cancelled, then drains: no new connection, running requests end, and what is left
-/// after the drain time is cut. `in_flight` has a place for each request that may be under way at once.
+/// after the drain time is cut.
 pub(crate) async fn serve<S, F>(
     listener: TcpListener,
     transport: Transport,
-    in_flight: Arc<Semaphore>,
+    taken: Places,
     stop: CancellationToken,
     service: S,
 ) where
@@ -66,6 +92,7 @@ pub(crate) async fn serve<S, F>(
     F: Future<Output = Reply> + Send + 'static,
 {
     let tasks = TaskTracker::new();
+    let Places { in_flight, connections, .. } = taken;
     let shared = Shared { transport, in_flight, tasks: tasks.clone(), service };
     let places = Arc::new(Semaphore::new(transport.connections_max));
     let cut = CancellationToken::new();
@@ -87,8 +114,9 @@ pub(crate) async fn serve<S, F>(
             },
         };
         let (stop, cut, shared) = (stop.clone(), cut.clone(), shared.clone());
+        let counted = connections.hold();
         tasks.spawn(async move {
-            let _place = place;
+            let _held = (place, counted);
             tokio::select! {
                 () = connection(stream, stop, shared) => {}
                 () = cut.cancelled() => {}

@@ -39,7 +39,10 @@ pub(crate) async fn answer(app: &App, catalogue: &Catalogue, request: Request<In
     let face = bound.rest().expect("the route table holds operations with a REST face alone");
     let body = match read_body(&parts.headers, body, face.body_bytes_max, app.config.transport.body).await {
         Ok(body) => body,
-        Err(refusal) => return refused(&refusal, request_id),
+        Err(refusal) => {
+            pipeline::refused_before(bound, Face::Rest, &refusal);
+            return refused(&refusal, request_id);
+        }
     };
     let answered = execute(app, bound, &parts, params, &body, request_id).await;
     let mut response = match &answered.outcome {

@@ -67,7 +67,10 @@ pub(crate) fn judge(post: &Post<'_>, params: &Value) -> Result<(), Refusal> {
     let name = params.get("name").and_then(Value::as_str);
     let Some(bound) = name.and_then(|name| post.catalogue.tool(name)) else { return Ok(()) };
     match pipeline::judge(post.app, bound, Face::Tool, &post.credential()) {
-        Err(refusal) if is_challenge(&refusal) => Err(refusal),
+        Err(refusal) if is_challenge(&refusal) => {
+            pipeline::refused_before(bound, Face::Tool, &refusal);
+            Err(refusal)
+        }
         Ok(()) | Err(_) => Ok(()),
     }
 }

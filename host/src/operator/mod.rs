@@ -2,12 +2,14 @@
 
 pub(crate) mod client;
 pub(crate) mod keys;
+mod metrics;
+mod overview;
 pub(crate) mod token;
 
 use std::sync::Arc;
 use std::time::{Instant, SystemTime};
 
-use http::header::{ALLOW, WWW_AUTHENTICATE};
+use http::header::{ALLOW, CONTENT_TYPE, WWW_AUTHENTICATE};
 use http::{HeaderValue, Method, Request, StatusCode};
 use hyper::body::Incoming;
 use serde_json::Value;
@@ -19,9 +21,13 @@ use crate::auth::Presented;
 use crate::error::{Code, Refusal};
 use crate::http::connection::{Reply, Room};
 use crate::http::{envelope, known, overloaded, rest};
+use crate::metrics::exposition;
 
 const BODY_BYTES_MAX: usize = 16 * 1024;
 const KEYS: &str = "/admin/v1/keys";
+const PLUGINS: &str = "/admin/v1/plugins";
+const CONFIG: &str = "/admin/v1/config";
+const METRICS: &str = "/metrics";
 
 /// Answers one request of the operator's listener.
 pub(crate) async fn handle(app: Arc<App>, request: Request<Incoming>, room: Room) -> Reply {
@@ -35,7 +41,7 @@ pub(crate) async fn handle(app: Arc<App>, request: Request<Incoming>, room: Room
         Room::Full => Err(overloaded()),
     };
     let mut response = match answered {
-        Ok((status, data)) => envelope::json(status, envelope::success(&data.to_string())),
+        Ok(response) => response,
         Err(refusal) => {
             if let Some(cause) = &refusal.cause {
                 tracing::error!(request_id, method = known(&method), cause, "an operator's request failed");
@@ -60,7 +66,7 @@ fn refused(refusal: &Refusal, request_id: &str) -> Reply {
     response
 }
 
-async fn route(app: &Arc<App>, request: Request<Incoming>) -> Result<(StatusCode, Value), Refusal> {
+async fn route(app: &Arc<App>, request: Request<Incoming>) -> Result<Reply, Refusal> {
     let (parts, body) = request.into_parts();
     let authorized = match Presented::read(&parts.headers) {
         Presented::One(credential) => app.operator_token.matches(&credential),
@@ -94,7 +100,30 @@ async fn route(app: &Arc<App>, request: Request<Incoming>) -> Result<(StatusCode
             _ => Err(not_allowed("DELETE")),
         };
     }
-    Err(Refusal::new(Code::NotFound, format!("There is no such route; the operator's API has {KEYS}")))
+    let read: fn(&App) -> Reply = match path {
+        PLUGINS => |app| success(StatusCode::OK, &overview::plugins(app)),
+        CONFIG => |app| success(StatusCode::OK, &overview::config(app)),
+        METRICS => metrics,
+        _ => {
+            let message =
+                format!("There is no such route; the operator's API has {KEYS}, {PLUGINS}, {CONFIG} and {METRICS}");
+            return Err(Refusal::new(Code::NotFound, message));
+        }
+    };
+    match parts.method {
+        Method::GET => Ok(read(app)),
+        _ => Err(not_allowed("GET")),
+    }
+}
+
+fn success(status: StatusCode, data: &Value) -> Reply {
+    envelope::json(status, envelope::success(&data.to_string()))
+}
+
+fn metrics(app: &App) -> Reply {
+    let mut response = envelope::json(StatusCode::OK, metrics::text(app));
+    response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(exposition::CONTENT_TYPE));
+    response
 }
 
 fn not_allowed(methods: &str) -> Refusal {
@@ -104,11 +133,11 @@ fn not_allowed(methods: &str) -> Refusal {
 async fn blocking(
     app: &Arc<App>,
     work: impl FnOnce(&crate::stores::Store) -> Result<(StatusCode, Value), KeyError> + Send + 'static,
-) -> Result<(StatusCode, Value), Refusal> {
+) -> Result<Reply, Refusal> {
     let store = Arc::clone(&app.store);
     let done = tokio::task::spawn_blocking(move || work(&store)).await;
     match done {
-        Ok(Ok(answer)) => Ok(answer),
+        Ok(Ok((status, data))) => Ok(success(status, &data)),
         Ok(Err(error)) => Err(error.refusal()),
         Err(error) => Err(Refusal::internal(error.to_string())),
     }

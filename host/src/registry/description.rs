@@ -14,6 +14,7 @@ use serde_json::{Map, Value, json};
 use super::profile::{self, ProfileError};
 use super::schema::{FaceSchema, OutputSchema, SchemaError};
 use crate::error::Code;
+use crate::metrics::Requests;
 use crate::operation::{DeclaredError, DeclaredFailure, Example, Operation, RestFace, Scope, ToolFace};
 
 const BODY_BYTES_DEFAULT: usize = 16 * 1024;
@@ -247,6 +248,7 @@ fn operation(row: WrittenOperation) -> Result<Operation, DescriptionError> {
         description: row.description,
         rest,
         tool,
+        requests: Requests::new(errors.iter().map(|error| error.code.as_str())),
         errors,
         examples,
         last_checked: Mutex::new(None),

@@ -19,6 +19,7 @@ use crate::capabilities::bindings::switchbay::plugin::types as wire;
 use crate::capabilities::bindings::{FeaturePlugin, FeaturePluginPre};
 use crate::capabilities::{self, Lent, LogScope, State};
 use crate::metering::LineRate;
+use crate::metrics::Vitals;
 use crate::operation::{Answer, Call, Failure, Success};
 
 /// Calls after which a warm instance is replaced.
@@ -61,6 +62,7 @@ pub(crate) struct Instances {
     permits: Arc<Semaphore>,
     breaker: Arc<Breaker>,
     line_rate: Arc<LineRate>,
+    vitals: Arc<Vitals>,
     /// Idle warm instances; at most as many as calls at once. Never held over an await.
     idle: Mutex<Vec<Warm>>,
 }
@@ -91,8 +93,13 @@ struct Warm {
 impl Instances {
     pub(crate) fn new(parts: Parts) -> Self {
         let Parts { engine, pre, lent, plugin, revision, limits, mode, permits, breaker, line_rate } = parts;
-        let idle = Mutex::new(Vec::new());
-        Self { engine, pre, lent, plugin, revision, limits, mode, permits, breaker, line_rate, idle }
+        let (vitals, idle) = (Arc::default(), Mutex::new(Vec::new()));
+        Self { engine, pre, lent, plugin, revision, limits, mode, permits, breaker, line_rate, vitals, idle }
+    }
+
+    /// What the instances use.
+    pub(crate) fn vitals(&self) -> &Vitals {
+        &self.vitals
     }
 
     /// Runs one call, waiting for a place at most until its deadline.
@@ -131,7 +138,8 @@ impl Instances {
         pre: &FeaturePluginPre<State>,
         limits: &Limits,
     ) -> Result<String, CallError> {
-        let state = State::new(Arc::default(), LogScope::silent(), limits.memory_bytes);
+        let (lent, vitals) = (Arc::default(), Arc::default());
+        let state = State::new(lent, LogScope::silent(), limits.memory_bytes, vitals);
         let wall = Duration::from_secs(5);
         let read = async {
             let mut warm = instantiate(engine, pre, state, limits).await?;
@@ -151,7 +159,7 @@ impl Instances {
                 warm
             }
             None => {
-                let state = State::new(Arc::clone(&self.lent), log, self.limits.memory_bytes);
+                let state = State::new(Arc::clone(&self.lent), log, self.limits.memory_bytes, Arc::clone(&self.vitals));
                 instantiate(&self.engine, &self.pre, state, &self.limits).await?
             }
         };

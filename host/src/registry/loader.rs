@@ -19,6 +19,7 @@ use super::revision::{Revision, Runner};
 use crate::capabilities::bindings::FeaturePluginPre;
 use crate::capabilities::{self, Lent, Standing, State};
 use crate::metering::LineRate;
+use crate::metrics::Calls;
 
 /// The largest component file, in bytes.
 pub(super) const COMPONENT_BYTES_MAX: u64 = 64 << 20;
@@ -104,6 +105,7 @@ pub(crate) async fn load(runtime: &Arc<Runtime>, entry: &Entry, slots: &Slots) -
         digest,
         operations: description.operations.into_iter().map(Arc::new).collect(),
         runner: Runner::Component(Box::new(instances)),
+        calls: Calls::default(),
     })
 }
 

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use super::instance::{CallError, Instances};
+use crate::metrics::{Calls, Outcome, Vitals};
 use crate::operation::{Answer, Call, Operation};
 
 /// A loaded revision.
@@ -19,6 +20,8 @@ pub(crate) struct Revision {
     pub(crate) digest: Arc<str>,
     pub(crate) operations: Vec<Arc<Operation>>,
     pub(crate) runner: Runner,
+    /// What its calls came to, for the operator.
+    pub(crate) calls: Calls,
 }
 
 /// What runs a revision's calls.
@@ -34,9 +37,20 @@ pub(crate) type NativeHandler = dyn Fn(Call) -> Answer + Send + Sync;
 impl Revision {
     /// Runs one call. Only the pipeline calls this.
     pub(crate) async fn invoke(&self, call: Call) -> Result<Answer, CallError> {
-        match &self.runner {
+        let running = self.calls.begin(Instant::now());
+        let ended = match &self.runner {
             Runner::Component(instances) => instances.invoke(call).await,
             Runner::Native(handler) => Ok(handler(call)),
+        };
+        running.end(outcome(&ended));
+        ended
+    }
+
+    /// What its instances use; a native one has none.
+    pub(crate) fn vitals(&self) -> Option<&Vitals> {
+        match &self.runner {
+            Runner::Component(instances) => Some(instances.vitals()),
+            Runner::Native(_) => None,
         }
     }
 
@@ -45,5 +59,22 @@ impl Revision {
         if let Runner::Component(instances) = &self.runner {
             instances.sweep(now);
         }
+    }
+}
+
+/// The one place where an end becomes what is counted.
+fn outcome(ended: &Result<Answer, CallError>) -> Outcome {
+    match ended {
+        Ok(Answer::Success(_)) => Outcome::Ok,
+        Ok(Answer::Failure(_)) => Outcome::Failure,
+        Err(CallError::Busy { .. }) => Outcome::Busy,
+        Err(CallError::Paused { .. }) => Outcome::Paused,
+        Err(CallError::NoRoom(_)) => Outcome::NoRoom,
+        Err(CallError::Deadline(_)) => Outcome::Deadline,
+        Err(CallError::CpuSpent(_)) => Outcome::CpuSpent,
+        Err(CallError::MemorySpent { .. }) => Outcome::MemorySpent,
+        Err(CallError::Trapped { .. }) => Outcome::Trap,
+        Err(CallError::Exited(_)) => Outcome::Exit,
+        Err(CallError::TooLarge { .. }) => Outcome::TooLarge,
     }
 }

@@ -1,0 +1,113 @@
+//! `GET /metrics`: gathers what the process counts, in the text form that Prometheus reads.
+//!
+//! Walks what is served now, so the series of a revision that was swapped out are gone with it. Every series of what is
+//! served is there from the start, at zero: a rate over one that appears later misses its first event.
+
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use crate::app::App;
+use crate::catalogue::Catalogue;
+use crate::metrics::Answers;
+use crate::metrics::exposition::{Exposition, Kind};
+use crate::registry::revision::Revision;
+
+/// Characters of a digest that name a revision.
+const REVISION_CHARACTERS: usize = 12;
+
+/// All metrics, as text.
+pub(crate) fn text(app: &App) -> String {
+    let catalogue = app.registry.current();
+    let mut exposition = Exposition::default();
+    process(&mut exposition, app);
+    requests(&mut exposition, &catalogue);
+    calls(&mut exposition, &catalogue);
+    instances(&mut exposition, &catalogue);
+    exposition.into_text()
+}
+
+fn process(to: &mut Exposition, app: &App) {
+    to.family("switchbay_build_info", Kind::Gauge, "Always 1; its label tells which version runs.");
+    to.sample(&[("version", env!("CARGO_PKG_VERSION"))], 1);
+    to.family("switchbay_start_time_seconds", Kind::Gauge, "When the process began to serve, in Unix seconds.");
+    to.sample(&[], unix_seconds(app.started_at));
+    to.family("switchbay_http_connections", Kind::Gauge, "Open connections of the public listener.");
+    to.sample(&[], app.public.open());
+    to.family(
+        "switchbay_http_requests_in_flight",
+        Kind::Gauge,
+        "Requests of the public listener whose answers are not sent yet.",
+    );
+    to.sample(&[], app.public.in_flight());
+}
+
+fn unix_seconds(at: SystemTime) -> f64 {
+    at.duration_since(UNIX_EPOCH).unwrap_or_default().as_secs_f64()
+}
+
+fn requests(to: &mut Exposition, catalogue: &Catalogue) {
+    to.family(
+        "switchbay_requests_total",
+        Kind::Counter,
+        "Answered requests of an operation, by face and by `ok` or the error code that was answered.",
+    );
+    for revision in catalogue.revisions() {
+        for operation in &revision.operations {
+            let mut face = |face, answers: &Answers| {
+                for (code, count) in answers.counts() {
+                    let labels = [
+                        ("plugin", &*revision.plugin),
+                        ("operation", operation.id.as_str()),
+                        ("face", face),
+                        ("code", code),
+                    ];
+                    to.sample(&labels, count);
+                }
+            };
+            if operation.rest.is_some() {
+                face("rest", &operation.requests.rest);
+            }
+            if operation.tool.is_some() {
+                face("tool", &operation.requests.tool);
+            }
+        }
+    }
+}
+
+fn calls(to: &mut Exposition, catalogue: &Catalogue) {
+    to.family("switchbay_plugin_calls_total", Kind::Counter, "Ended calls of a plugin's revision, by how they ended.");
+    for revision in catalogue.revisions() {
+        let [plugin, digest] = names(revision);
+        for (outcome, count) in revision.calls.ended() {
+            to.sample(&[plugin, digest, ("outcome", outcome.label())], count);
+        }
+    }
+    to.family(
+        "switchbay_plugin_call_duration_seconds",
+        Kind::Histogram,
+        "Time of a plugin's calls, from the wait for a place to the end, however they ended.",
+    );
+    for revision in catalogue.revisions() {
+        to.histogram(&names(revision), revision.calls.duration());
+    }
+}
+
+fn instances(to: &mut Exposition, catalogue: &Catalogue) {
+    let vitals = || catalogue.revisions().iter().filter_map(|revision| Some((names(revision), revision.vitals()?)));
+    to.family("switchbay_plugin_instances", Kind::Gauge, "Instances of a plugin's revision, idle and running.");
+    for (names, vitals) in vitals() {
+        to.sample(&names, vitals.instances.get());
+    }
+    to.family(
+        "switchbay_plugin_memory_peak_bytes",
+        Kind::Gauge,
+        "The most linear memory that one instance of the revision ever had.",
+    );
+    for (names, vitals) in vitals() {
+        to.sample(&names, vitals.memory_bytes.get());
+    }
+}
+
+fn names(revision: &Revision) -> [(&'static str, &str); 2] {
+    let digest = revision.digest.get(..REVISION_CHARACTERS).unwrap_or(&revision.digest);
+    [("plugin", &revision.plugin), ("revision", digest)]
+}
