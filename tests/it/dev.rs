@@ -124,6 +124,18 @@ fn install(folder: &Path, revision: &str) {
     std::fs::rename(folder.join("next"), folder.join("versioned.wasm")).expect("the component is put in place");
 }
 
+/// The plugin that is swapped, at its revision `a`, with a key that has no limit.
+async fn versioned() -> (tempfile::TempDir, Dev) {
+    build();
+    let folder = tempfile::tempdir().expect("a folder");
+    install(folder.path(), "a");
+    let entry = "[[plugin]]\nname = \"versioned\"\nsource = \"versioned.wasm\"\ninstances = \"warm\"\n";
+    std::fs::write(folder.path().join("plugin-manifest.toml"), entry).expect("a manifest");
+    let mut dev = Dev::start(folder.path()).await;
+    dev.key = issue(&folder.path().join(".switchbay"), &["--all-scopes"]);
+    (folder, dev)
+}
+
 /// One call whose body, schema and header must be of one revision.
 async fn consistent(dev: &Dev) -> String {
     let answer = Service::send(dev.request(Method::GET, "/api/v1/test/which")).await;
@@ -136,13 +148,7 @@ async fn consistent(dev: &Dev) -> String {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn swapping_under_load_fails_no_call_and_mixes_no_answer() {
-    build();
-    let folder = tempfile::tempdir().expect("a folder");
-    install(folder.path(), "a");
-    let entry = "[[plugin]]\nname = \"versioned\"\nsource = \"versioned.wasm\"\ninstances = \"warm\"\n";
-    std::fs::write(folder.path().join("plugin-manifest.toml"), entry).expect("a manifest");
-    let mut dev = Dev::start(folder.path()).await;
-    dev.key = issue(&folder.path().join(".switchbay"), &["--all-scopes"]);
+    let (folder, dev) = versioned().await;
     let dev = Arc::new(dev);
     let (stop, calls) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicU64::new(0)));
     let callers: Vec<_> = (0..8)
@@ -188,14 +194,8 @@ fn a_manifest_that_is_not_there_is_one_line() {
 
 #[tokio::test]
 async fn the_series_of_a_revision_go_with_it() {
-    build();
-    let folder = tempfile::tempdir().expect("a folder");
-    install(folder.path(), "a");
-    let entry = "[[plugin]]\nname = \"versioned\"\nsource = \"versioned.wasm\"\ninstances = \"warm\"\n";
-    std::fs::write(folder.path().join("plugin-manifest.toml"), entry).expect("a manifest");
-    let mut dev = Dev::start(folder.path()).await;
+    let (folder, dev) = versioned().await;
     let data = folder.path().join(".switchbay");
-    dev.key = issue(&data, &["--all-scopes"]);
     let mut names = Vec::new();
     for next in ["b", "a"] {
         assert_eq!(Service::send(dev.request(Method::GET, "/api/v1/test/which")).await.status, 200);
