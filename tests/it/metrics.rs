@@ -221,7 +221,7 @@ async fn the_plugins_are_listed_with_what_they_may() {
         "summary": "Breaks the promises of a plugin",
         "digest": null,
         "instances": "warm",
-        "grants": ["logging", "config"],
+        "grants": ["config", "logging"],
         "limits": {
             "memoryBytes": 32 << 20,
             "cpuMs": 500,

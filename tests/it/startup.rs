@@ -79,7 +79,7 @@ async fn an_entry_that_cannot_be_used_is_told_by_plugin_rule_and_value() {
     }
     check_manifest(
         &entry("grants = [\"logging\", \"fetch\"]"),
-        &format!("{} `fetch` is no grant that this host knows; it knows config, logging", of("bank-qr")),
+        &format!("{} `fetch` is no grant that this host knows; it knows blobs, browser, cache, config, dns, features, http, ip-database, jobs, line-query, logging, media, state", of("bank-qr")),
     )
     .await;
     check_manifest(&entry("").repeat(2), &format!("{} has two entries", of("bank-qr"))).await;

@@ -231,6 +231,24 @@ async fn reads(floor: &mut Floor) {
         .await;
 }
 
+async fn wants(floor: &mut Floor) {
+    let want = |atom: &str, why: &str| json!({ "atom": atom, "why": why });
+    let known =
+        "blobs, browser, cache, config, dns, features, http, ip-database, jobs, line-query, logging, media, state";
+    let cannot = "its description wants what cannot be granted:";
+    let fetch = format!("{cannot} `fetch:*` is no grant that this host knows; it knows {known}");
+    floor.check_with(&[("/wants", json!([want("fetch:*", "to try")]))], &fetch).await;
+    let any = format!(
+        "{cannot} `http:GET https://*/` has a wildcard in `*`; one may stand only for the whole first label above a name \
+         of at least two"
+    );
+    floor.check_with(&[("/wants", json!([want("http:GET https://*/", "to try")]))], &any).await;
+    let twice = format!("{cannot} `config` stands beside `config`, which says it already or says otherwise");
+    floor.check_with(&[("/wants", json!([want("config", "to try"), want("config", "again")]))], &twice).await;
+    let why = "its description must say in 1 to 200 bytes why it wants `config`, not 0";
+    floor.check_with(&[("/wants", json!([want("config", "")]))], why).await;
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn a_wrong_component_is_refused_by_its_own_message_and_the_running_revision_serves_on() {
     let mut floor = Floor::open().await;
@@ -238,6 +256,7 @@ async fn a_wrong_component_is_refused_by_its_own_message_and_the_running_revisio
     files(&mut floor).await;
     worlds(&mut floor).await;
     reads(&mut floor).await;
+    wants(&mut floor).await;
 
     let mut description = good("describes");
     description["operations"] = json!([operation("first", "describes"), operation("second", "second")]);

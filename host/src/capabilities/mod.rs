@@ -9,6 +9,8 @@ mod state;
 
 use wasmtime::component::{HasSelf, Linker};
 
+use crate::registry::grants::Grants;
+
 pub(crate) use logging::{LogScope, tell_of_dropped};
 pub(crate) use state::{Lent, State};
 
@@ -26,7 +28,7 @@ pub(crate) mod bindings {
 pub(crate) struct Capability {
     /// The interface as a component imports it.
     pub(crate) interface: &'static str,
-    /// What grants it in the manifest.
+    /// What grants it in the manifest: the word before the colon.
     pub(crate) atom: &'static str,
     link: fn(&mut Linker<State>) -> wasmtime::Result<()>,
 }
@@ -66,12 +68,12 @@ pub(crate) enum Standing {
 }
 
 /// Judges one import of a component against the granted atoms.
-pub(crate) fn standing(import: &str, grants: &[String]) -> Standing {
+pub(crate) fn standing(import: &str, grants: &Grants) -> Standing {
     if BASE.iter().any(|prefix| import.starts_with(prefix)) {
         return Standing::Base;
     }
     match ALL.iter().find(|capability| capability.interface == import) {
-        Some(capability) if grants.iter().any(|grant| grant == capability.atom) => Standing::Granted(capability),
+        Some(capability) if grants.any_of(capability.atom) => Standing::Granted(capability),
         Some(capability) => Standing::NotGranted(capability),
         None => Standing::Unknown,
     }

@@ -11,6 +11,7 @@ use http::{HeaderName, HeaderValue, Method, StatusCode};
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
+use super::grants::{Atom, AtomError, Grants};
 use super::profile::{self, ProfileError};
 use super::schema::{FaceSchema, OutputSchema, SchemaError};
 use crate::error::Code;
@@ -22,6 +23,7 @@ const BODY_BYTES_MAX: usize = 1 << 20;
 const DEADLINE_MS_DEFAULT: u32 = 10_000;
 const DEADLINE_MS_MAX: u32 = 150_000;
 const OPERATIONS_MAX: usize = 64;
+const WHY_BYTES_MAX: usize = 200;
 
 /// Response headers that are the host's own; a plugin may declare none of them.
 const HOST_HEADERS: [&str; 9] = [
@@ -47,6 +49,8 @@ pub(crate) enum DescriptionError {
     Name(String),
     #[error("its description {0}")]
     Rule(String),
+    #[error("its description wants what cannot be granted: {0}")]
+    Want(#[source] AtomError),
     #[error("operation `{operation}` {rule}")]
     Operation { operation: String, rule: String },
     #[error("operation `{operation}`, {part}: {source}")]
@@ -59,15 +63,21 @@ pub(crate) enum DescriptionError {
 pub(crate) struct Description {
     pub(crate) version: String,
     pub(crate) summary: String,
-    /// The grant atoms that the plugin asks for.
-    pub(crate) wants: Vec<String>,
+    /// What the plugin asks for, each atom once.
+    pub(crate) wants: Vec<Want>,
     pub(crate) operations: Vec<Operation>,
 }
 
-/// A wish for a capability, with the reason that an operator reads.
+/// A wish for a right, with the reason that an operator reads.
+pub(crate) struct Want {
+    pub(crate) atom: Atom,
+    #[expect(dead_code, reason = "an approval shows it")]
+    pub(crate) why: String,
+}
+
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Want {
+struct WrittenWant {
     atom: String,
     why: String,
 }
@@ -80,7 +90,7 @@ struct Written {
     version: String,
     summary: String,
     #[serde(default)]
-    wants: Vec<Want>,
+    wants: Vec<WrittenWant>,
     operations: Vec<WrittenOperation>,
 }
 
@@ -187,12 +197,27 @@ impl Description {
             }
             operations.push(operation(row)?);
         }
-        if let Some(want) = written.wants.iter().find(|want| want.why.is_empty()) {
-            return Err(DescriptionError::Rule(format!("must say why it wants `{}`", want.atom)));
-        }
-        let wants = written.wants.into_iter().map(|want| want.atom).collect();
+        let wants = wants(written.wants)?;
         Ok(Self { version: written.version, summary: written.summary, wants, operations })
     }
+
+    /// All that the plugin asks for.
+    pub(crate) fn wanted(&self) -> Grants {
+        self.wants.iter().map(|want| want.atom.clone()).collect()
+    }
+}
+
+fn wants(written: Vec<WrittenWant>) -> Result<Vec<Want>, DescriptionError> {
+    Grants::parse(written.iter().map(|want| &want.atom)).map_err(DescriptionError::Want)?;
+    let mut wants = Vec::with_capacity(written.len());
+    for WrittenWant { atom, why } in written {
+        if !(1..=WHY_BYTES_MAX).contains(&why.len()) {
+            let rule = format!("must say in 1 to {WHY_BYTES_MAX} bytes why it wants `{atom}`, not {}", why.len());
+            return Err(DescriptionError::Rule(rule));
+        }
+        wants.push(Want { atom: Atom::parse(&atom).map_err(DescriptionError::Want)?, why });
+    }
+    Ok(wants)
 }
 
 fn operation(row: WrittenOperation) -> Result<Operation, DescriptionError> {

@@ -81,8 +81,9 @@ pub(crate) async fn load(runtime: &Arc<Runtime>, entry: &Entry, slots: &Slots) -
         return Err(LoadError::Unstable);
     }
     let description = Description::read(&text, &entry.name)?;
+    let wanted = description.wanted();
     for (import, atom) in &lent {
-        if !description.wants.iter().any(|want| want == atom) {
+        if !wanted.any_of(atom) {
             return Err(LoadError::NotWanted { import: import.clone(), atom });
         }
     }

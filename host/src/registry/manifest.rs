@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use serde::Deserialize;
 
+use super::grants::Grants;
 use crate::config::Malformed;
 
 /// A manifest that cannot be used. Each message names the file, the entry, the rule and the value.
@@ -33,8 +34,7 @@ pub(crate) struct Manifest {
 pub(crate) struct Entry {
     pub(crate) name: String,
     pub(crate) source: Source,
-    /// Granted atoms, as written.
-    pub(crate) grants: Vec<String>,
+    pub(crate) grants: Grants,
     pub(crate) instances: InstanceMode,
     pub(crate) limits: Limits,
     /// Settings, strings as they are and other values as JSON text.
@@ -141,17 +141,11 @@ fn meant(written: WrittenEntry, folder: &Path) -> Result<Entry, String> {
         true => Source::File(source),
         false => Source::Crate(source),
     };
-    for grant in &written.grants {
-        if !crate::capabilities::ALL.iter().any(|capability| capability.atom == grant) {
-            let known: Vec<&str> = crate::capabilities::ALL.iter().map(|capability| capability.atom).collect();
-            return Err(format!("`{grant}` is no grant that this host knows; it knows {}", known.join(", ")));
-        }
-    }
     Ok(Entry {
         limits: limits(&written.limits)?,
         name: written.name,
         source,
-        grants: written.grants,
+        grants: Grants::parse(&written.grants).map_err(|error| error.to_string())?,
         instances: written.instances,
         config: written
             .config

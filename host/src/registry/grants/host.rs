@@ -1,0 +1,105 @@
+//! The hosts of an atom: one name, all names below one, or any.
+//!
+//! Names alone. An address would be a promise about a machine that nobody reads, and the resolver's answer is judged at
+//! each call in any case; so a name that can never have a public address is refused here, and no other.
+
+use std::fmt;
+
+use super::atom::AtomRule;
+
+/// Names, and all below them, that never lead to a public address. A name of one label is another.
+const NEVER_PUBLIC: [&str; 5] = ["localhost", "local", "internal", "onion", "home.arpa"];
+
+/// Which hosts.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(super) enum Place {
+    /// `*`: any public host.
+    Any,
+    /// `*.example.com`: every name below this one, at any depth, and not the name itself.
+    Below(String),
+    /// `example.com`.
+    Name(String),
+}
+
+impl Place {
+    /// A host name, or `*.` and one.
+    pub(super) fn read(text: &str) -> Result<Self, AtomRule> {
+        let wildcard = || AtomRule::Wildcard { value: text.to_owned() };
+        match text.strip_prefix("*.") {
+            Some(above) if above.contains('*') || !above.contains('.') => Err(wildcard()),
+            Some(above) => name(above).map(Place::Below),
+            None if text.contains('*') => Err(wildcard()),
+            None => name(text).map(Place::Name),
+        }
+    }
+
+    /// As [`Place::read`], where `*` may stand for any public host.
+    pub(super) fn read_or_any(text: &str) -> Result<Self, AtomRule> {
+        match text {
+            "*" => Ok(Place::Any),
+            _ => Self::read(text),
+        }
+    }
+
+    /// The hosts that are in both. Two sets of names overlap only where one is within the other.
+    pub(super) fn meet<'p>(&'p self, other: &'p Place) -> Option<&'p Place> {
+        if self.contains(other) {
+            return Some(other);
+        }
+        other.contains(self).then_some(self)
+    }
+
+    fn contains(&self, other: &Place) -> bool {
+        match (self, other) {
+            (Place::Any, _) => true,
+            (Place::Below(above), Place::Name(name)) => is_below(name, above),
+            (Place::Below(above), Place::Below(name)) => name == above || is_below(name, above),
+            (Place::Name(one), Place::Name(two)) => one == two,
+            (Place::Below(_) | Place::Name(_), Place::Any) | (Place::Name(_), Place::Below(_)) => false,
+        }
+    }
+}
+
+fn is_below(name: &str, above: &str) -> bool {
+    name.strip_suffix(above).is_some_and(|labels| labels.ends_with('.'))
+}
+
+/// A host name as a resolver takes it: in lower case, international labels encoded.
+fn name(text: &str) -> Result<String, AtomRule> {
+    let broken = || AtomRule::Host { host: text.to_owned() };
+    let name = match url::Host::parse(text).map_err(|_| broken())? {
+        url::Host::Domain(name) => name,
+        url::Host::Ipv4(_) | url::Host::Ipv6(_) => return Err(AtomRule::Address { address: text.to_owned() }),
+    };
+    if name.len() > 253 || !name.split('.').all(is_label) {
+        return Err(broken());
+    }
+    match !name.contains('.') || NEVER_PUBLIC.iter().any(|never| name == *never || is_below(&name, never)) {
+        true => Err(AtomRule::NotPublic { host: text.to_owned() }),
+        false => Ok(name),
+    }
+}
+
+fn is_label(label: &str) -> bool {
+    (1..=63).contains(&label.len())
+        && label.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-')
+        && !label.starts_with('-')
+        && !label.ends_with('-')
+}
+
+/// A port in decimal, without a sign or a leading zero.
+pub(super) fn port(text: &str) -> Result<u16, AtomRule> {
+    let decimal = !text.starts_with('0') && text.bytes().all(|b| b.is_ascii_digit());
+    let port = text.parse().ok().filter(|_| decimal);
+    port.ok_or_else(|| AtomRule::Port { port: text.to_owned() })
+}
+
+impl fmt::Display for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Place::Any => f.write_str("*"),
+            Place::Below(above) => write!(f, "*.{above}"),
+            Place::Name(name) => f.write_str(name),
+        }
+    }
+}

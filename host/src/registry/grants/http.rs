@@ -1,0 +1,181 @@
+//! The atoms of `http`: which methods, and to which targets.
+//!
+//! A path that ends with a slash is a prefix and stands for all below it; any other is that one resource.
+
+use std::fmt;
+
+use super::atom::AtomRule;
+use super::host::{self, Place};
+
+/// The methods that can be granted, in the order in which an atom names them.
+pub(super) const METHODS: [&str; 7] = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"];
+
+/// `GET,POST https://example.com/api/`.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(super) struct Fetch {
+    target: Target,
+    methods: Methods,
+}
+
+/// A set that is never empty: bit n stands for `METHODS[n]`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+struct Methods(u8);
+
+/// Where to.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(super) enum Target {
+    /// `public`: any public destination on port 80 or 443.
+    Public,
+    /// These hosts, by this scheme, on this port, at this path or below it.
+    Origin { secure: bool, hosts: Place, port: u16, path: String },
+}
+
+impl Fetch {
+    pub(super) fn read(text: &str, form: impl Fn() -> AtomRule) -> Result<Self, AtomRule> {
+        let (methods, target) = text.split_once(' ').ok_or_else(&form)?;
+        if target.is_empty() || target.contains(' ') {
+            return Err(form());
+        }
+        let target = match target {
+            "public" => Target::Public,
+            _ => Target::read(target, form)?,
+        };
+        Ok(Self { methods: Methods::read(methods)?, target })
+    }
+
+    pub(super) fn target(&self) -> &Target {
+        &self.target
+    }
+
+    pub(super) fn meet(&self, other: &Fetch) -> Option<Fetch> {
+        let methods = Methods(self.methods.0 & other.methods.0);
+        let target = self.target.meet(&other.target)?;
+        (methods.0 != 0).then_some(Fetch { methods, target })
+    }
+
+    /// One for each method.
+    pub(super) fn parts(&self) -> impl Iterator<Item = Fetch> {
+        self.methods.bits().map(|(bit, _)| Fetch { methods: Methods(bit), target: self.target.clone() })
+    }
+}
+
+impl Methods {
+    fn read(text: &str) -> Result<Self, AtomRule> {
+        let mut methods = Methods(0);
+        for method in text.split(',') {
+            let known = METHODS.iter().position(|known| *known == method);
+            let bit = 1 << known.ok_or_else(|| AtomRule::Method { method: method.to_owned() })?;
+            if methods.0 & bit != 0 {
+                return Err(AtomRule::MethodTwice { method: method.to_owned() });
+            }
+            methods.0 |= bit;
+        }
+        Ok(methods)
+    }
+
+    fn bits(self) -> impl Iterator<Item = (u8, &'static str)> {
+        let all = METHODS.iter().enumerate().map(|(index, method)| (1 << index, *method));
+        all.filter(move |(bit, _)| self.0 & bit != 0)
+    }
+}
+
+impl Target {
+    fn read(text: &str, form: impl Fn() -> AtomRule) -> Result<Self, AtomRule> {
+        let (scheme, rest) = text.split_once("://").ok_or_else(form)?;
+        let secure = match scheme {
+            "https" => true,
+            "http" => false,
+            other => return Err(AtomRule::Scheme { scheme: other.to_owned() }),
+        };
+        let end = rest.find(['/', '?', '#']).unwrap_or(rest.len());
+        let (authority, path) = rest.split_at(end);
+        if authority.contains('@') {
+            return Err(AtomRule::Credentials);
+        }
+        if let Some(mark) = path.find(['?', '#']) {
+            return Err(if path[mark..].starts_with('?') { AtomRule::Query } else { AtomRule::Fragment });
+        }
+        let (host, port) = match authority.rsplit_once(':') {
+            // The colons of an address in brackets are its own.
+            Some((host, port)) if !port.ends_with(']') => (host, host::port(port)?),
+            _ => (authority, default_port(secure)),
+        };
+        // Without a path, the spelling that is told ends with a slash.
+        let path = if path.is_empty() { "/" } else { path };
+        match is_path(path) {
+            true => Ok(Target::Origin { secure, hosts: Place::read(host)?, port, path: path.to_owned() }),
+            false => Err(AtomRule::Path { path: path.to_owned() }),
+        }
+    }
+
+    /// The targets that are in both. Of two sets that overlap, each part of one is within the other's.
+    fn meet(&self, other: &Target) -> Option<Target> {
+        match (self, other) {
+            (Target::Public, Target::Public) => Some(Target::Public),
+            (Target::Public, origin @ Target::Origin { port, .. })
+            | (origin @ Target::Origin { port, .. }, Target::Public) => {
+                matches!(port, 80 | 443).then(|| origin.clone())
+            }
+            (
+                Target::Origin { secure, hosts, port, path },
+                Target::Origin { secure: other_secure, hosts: other_hosts, port: other_port, path: other_path },
+            ) => {
+                if (secure, port) != (other_secure, other_port) {
+                    return None;
+                }
+                let hosts = hosts.meet(other_hosts)?.clone();
+                let path = narrower(path, other_path)?.to_owned();
+                Some(Target::Origin { secure: *secure, hosts, port: *port, path })
+            }
+        }
+    }
+}
+
+fn default_port(secure: bool) -> u16 {
+    match secure {
+        true => 443,
+        false => 80,
+    }
+}
+
+/// Whichever of two paths is within the other.
+fn narrower<'p>(one: &'p str, two: &'p str) -> Option<&'p str> {
+    let within = |path: &str, prefix: &str| path == prefix || prefix.ends_with('/') && path.starts_with(prefix);
+    if within(two, one) {
+        return Some(two);
+    }
+    within(one, two).then_some(one)
+}
+
+/// Nothing that a server could read in two ways: no encoding, no empty segment but a last one, no `.` and no `..`.
+fn is_path(path: &str) -> bool {
+    let Some(segments) = path.strip_prefix('/') else { return false };
+    let plain = |b: u8| b.is_ascii_alphanumeric() || b"-._~@:+=".contains(&b);
+    let segments = segments.strip_suffix('/').unwrap_or(segments);
+    path == "/"
+        || segments
+            .split('/')
+            .all(|segment| !segment.is_empty() && !matches!(segment, "." | "..") && segment.bytes().all(plain))
+}
+
+impl fmt::Display for Fetch {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let methods: Vec<&str> = self.methods.bits().map(|(_, method)| method).collect();
+        write!(f, "{} {}", methods.join(","), self.target)
+    }
+}
+
+impl fmt::Display for Target {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Target::Public => f.write_str("public"),
+            Target::Origin { secure, hosts, port, path } => {
+                let scheme = if *secure { "https" } else { "http" };
+                match *port == default_port(*secure) {
+                    true => write!(f, "{scheme}://{hosts}{path}"),
+                    false => write!(f, "{scheme}://{hosts}:{port}{path}"),
+                }
+            }
+        }
+    }
+}
