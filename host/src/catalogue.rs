@@ -4,6 +4,7 @@
 //! the same set of revisions. No work that could be done here is left to a request.
 
 use std::collections::{BTreeMap, HashMap};
+use std::fmt;
 use std::sync::Arc;
 
 use http::Method;
@@ -13,15 +14,46 @@ use crate::operation::{Operation, RestFace, ToolFace};
 use crate::published::Published;
 use crate::registry::revision::Revision;
 
-/// Two plugins that cannot be served together.
+/// Two operations that cannot be served together, of two plugins or of one.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum CollisionError {
-    #[error("plugins `{first}` and `{second}` both serve {method} {path}")]
-    Route { first: String, second: String, method: Method, path: String },
-    #[error("plugin `{plugin}`: its path {path} collides with another path: {source}")]
-    Path { plugin: String, path: String, source: RouteTableError },
-    #[error("plugins `{first}` and `{second}` both have the tool `{tool}`")]
-    Tool { first: String, second: String, tool: String },
+    #[error("{pair} both serve {method} {path}")]
+    Route { pair: Pair, method: Method, path: String },
+    #[error("{pair} serve paths of which {path} {source}")]
+    Path { pair: Pair, path: String, source: RouteTableError },
+    #[error("{pair} both have the tool `{tool}`")]
+    Tool { pair: Pair, tool: String },
+}
+
+/// The two, as a message begins with them.
+#[derive(Debug)]
+pub(crate) enum Pair {
+    Plugins(String, String),
+    Operations { plugin: String, first: String, second: String },
+}
+
+impl Pair {
+    fn new(first: &Bound, second: &Bound) -> Self {
+        match first.revision.plugin == second.revision.plugin {
+            true => Self::Operations {
+                plugin: first.revision.plugin.to_string(),
+                first: first.operation.id.clone(),
+                second: second.operation.id.clone(),
+            },
+            false => Self::Plugins(first.revision.plugin.to_string(), second.revision.plugin.to_string()),
+        }
+    }
+}
+
+impl fmt::Display for Pair {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Plugins(first, second) => write!(f, "plugins `{first}` and `{second}`"),
+            Self::Operations { plugin, first, second } => {
+                write!(f, "plugin `{plugin}`: its operations `{first}` and `{second}`")
+            }
+        }
+    }
 }
 
 /// An operation together with the revision that runs it.
@@ -108,8 +140,7 @@ fn routes(bound: &[Bound]) -> Result<RouteTable, CollisionError> {
         let methods = paths.entry(rest.path.as_str()).or_default();
         if let Some((_, other)) = methods.iter().find(|(method, _)| *method == rest.method) {
             return Err(CollisionError::Route {
-                first: other.revision.plugin.to_string(),
-                second: one.revision.plugin.to_string(),
+                pair: Pair::new(other, one),
                 method: rest.method.clone(),
                 path: rest.path.clone(),
             });
@@ -118,8 +149,15 @@ fn routes(bound: &[Bound]) -> Result<RouteTable, CollisionError> {
     }
     let mut table = RouteTable::default();
     for (path, methods) in paths {
-        let plugin = methods[0].1.revision.plugin.to_string();
-        table.insert(path, methods).map_err(|source| CollisionError::Path { plugin, path: path.to_owned(), source })?;
+        let one = methods[0].1.clone();
+        table.insert(path, methods).map_err(|source| {
+            let at = |other: &&Bound| match (&source, other.rest()) {
+                (RouteTableError::Parameters { with }, Some(rest)) => rest.path == *with,
+                (RouteTableError::Parameters { .. } | RouteTableError::Form, _) => false,
+            };
+            let other = bound.iter().find(at).unwrap_or(&one);
+            CollisionError::Path { pair: Pair::new(other, &one), path: path.to_owned(), source }
+        })?;
     }
     Ok(table)
 }
@@ -129,11 +167,7 @@ fn tools(bound: &[Bound]) -> Result<HashMap<String, Bound>, CollisionError> {
     for one in bound {
         let Some(tool) = one.tool() else { continue };
         if let Some(other) = tools.insert(tool.name.clone(), one.clone()) {
-            return Err(CollisionError::Tool {
-                first: other.revision.plugin.to_string(),
-                second: one.revision.plugin.to_string(),
-                tool: tool.name.clone(),
-            });
+            return Err(CollisionError::Tool { pair: Pair::new(&other, one), tool: tool.name.clone() });
         }
     }
     Ok(tools)

@@ -3,6 +3,8 @@
 //! One `switchbay dev` meets them all, one after the other. Most are one built guest, into which its description is
 //! written (see `tests/programs/describes`).
 
+mod collisions;
+
 use std::collections::HashSet;
 use std::path::Path;
 
@@ -141,12 +143,17 @@ impl Floor {
 
     /// As `check`, for a description in which these members are other ones.
     async fn check_with(&mut self, changes: &[(&str, Value)], message: &str) {
+        self.check_set(changes, &format!("plugin `describes`: {message}")).await;
+    }
+
+    /// As `check_with`, where the message begins with more than one plugin.
+    async fn check_set(&mut self, changes: &[(&str, Value)], message: &str) {
         let mut description = good("describes");
         for (at, value) in changes {
             let (parent, member) = at.rsplit_once('/').expect("a pointer");
             description.pointer_mut(parent).expect("a parent")[member] = value.clone();
         }
-        self.check(&describing(&description.to_string()), &format!("plugin `describes`: {message}")).await;
+        self.check(&describing(&description.to_string()), message).await;
     }
 }
 

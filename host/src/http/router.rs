@@ -6,8 +6,12 @@ use crate::catalogue::Bound;
 
 /// A path that cannot stand beside another.
 #[derive(Debug, thiserror::Error)]
-#[error("{0}")]
-pub(crate) struct RouteTableError(String);
+pub(crate) enum RouteTableError {
+    #[error("differs from {with} in the names of its parameters alone")]
+    Parameters { with: String },
+    #[error("cannot be routed")]
+    Form,
+}
 
 /// The REST routes of one catalogue.
 #[derive(Default)]
@@ -27,7 +31,10 @@ pub(crate) enum Found<'t> {
 impl RouteTable {
     /// Adds a path with all its methods.
     pub(crate) fn insert(&mut self, path: &str, methods: Vec<(Method, Bound)>) -> Result<(), RouteTableError> {
-        self.paths.insert(path, methods).map_err(|error| RouteTableError(error.to_string()))
+        self.paths.insert(path, methods).map_err(|error| match error {
+            matchit::InsertError::Conflict { with } => RouteTableError::Parameters { with },
+            _ => RouteTableError::Form,
+        })
     }
 
     /// Finds what serves a request. HEAD is served wherever GET is.
