@@ -4,6 +4,7 @@
 //! written (see `tests/programs/describes`).
 
 mod collisions;
+mod schemas;
 
 use std::collections::HashSet;
 use std::path::Path;

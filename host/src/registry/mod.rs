@@ -13,6 +13,7 @@ pub(crate) mod grants;
 pub(crate) mod instance;
 pub(crate) mod loader;
 pub(crate) mod manifest;
+pub(crate) mod pattern;
 pub(crate) mod profile;
 pub(crate) mod revision;
 pub(crate) mod schema;

@@ -5,7 +5,12 @@
 
 use serde_json::{Map, Value, json};
 
+use super::pattern;
+
+/// How deep an argument may be nested.
 const DEPTH_MAX: usize = 4;
+/// How deep a result may be nested.
+const OUTPUT_DEPTH_MAX: usize = 32;
 
 /// A schema outside the profile: where, and which rule.
 #[derive(Debug, thiserror::Error, PartialEq)]
@@ -15,120 +20,200 @@ pub(crate) struct ProfileError {
     pub(crate) rule: String,
 }
 
-/// What an input schema may say of a property. `format` is not among them: clients know `date-time` at most.
-const INPUT_KEYWORDS: [&str; 15] = [
+/// What a schema of any type may say.
+const COMMON: [&str; 4] = ["type", "title", "description", "default"];
+
+/// What an input schema of one type may say beyond that; a type that is not here is refused.
+const INPUT_KEYWORDS: [(&str, &[&str]); 6] = [
+    ("object", &["properties", "required", "additionalProperties"]),
+    ("array", &["items", "minItems", "maxItems"]),
+    ("string", &["enum", "minLength", "maxLength", "pattern", "format"]),
+    ("integer", &["minimum", "maximum"]),
+    ("number", &["minimum", "maximum"]),
+    ("boolean", &[]),
+];
+
+/// What an output schema may say: no reference, and nothing that a walk over the schema does not reach.
+const OUTPUT_KEYWORDS: [&str; 26] = [
     "type",
-    "description",
     "title",
+    "description",
+    "default",
+    "examples",
     "enum",
+    "const",
+    "format",
     "minimum",
     "maximum",
+    "exclusiveMinimum",
+    "exclusiveMaximum",
+    "multipleOf",
     "minLength",
     "maxLength",
     "pattern",
     "items",
     "minItems",
     "maxItems",
-    "default",
+    "uniqueItems",
     "properties",
     "required",
+    "additionalProperties",
+    "minProperties",
+    "maxProperties",
+    "anyOf",
 ];
+
+/// Keywords that lead elsewhere.
+const REFERENCES: [&str; 2] = ["$ref", "$dynamicRef"];
 
 /// Checks an input schema: a closed object of plainly typed, documented properties.
 pub(crate) fn check_input(schema: &Value) -> Result<(), ProfileError> {
     let root = schema.as_object().ok_or_else(|| offence("", "must be an object schema"))?;
-    if root.get("type") != Some(&json!("object")) {
-        return Err(offence("", "must have the type `object`"));
+    match root.get("type") == Some(&json!("object")) {
+        true => check_typed(root, "", 0),
+        false => Err(offence("", "must have the type `object`")),
     }
-    if root.get("additionalProperties") != Some(&json!(false)) {
-        return Err(offence("", "must refuse unknown fields (`additionalProperties: false`)"));
-    }
-    check_object(root, "", 0)
 }
 
-fn check_object(schema: &Map<String, Value>, at: &str, depth: usize) -> Result<(), ProfileError> {
+/// Checks a schema of one type; `at` is its path and `depth` how many schemas it stands in.
+fn check_typed(schema: &Map<String, Value>, at: &str, depth: usize) -> Result<(), ProfileError> {
     if depth > DEPTH_MAX {
         return Err(offence(at, &format!("is nested deeper than {DEPTH_MAX} levels")));
     }
-    for keyword in schema.keys() {
-        let known = INPUT_KEYWORDS.contains(&keyword.as_str()) || keyword == "additionalProperties";
-        let date = keyword == "format" && schema.get("format") == Some(&json!("date-time"));
-        if !known && !date {
-            return Err(offence(at, &format!("uses `{keyword}`, which many clients cannot read")));
+    refuse_references(schema, at)?;
+    let kind = schema.get("type").and_then(Value::as_str).ok_or_else(|| offence(at, "must name exactly one type"))?;
+    let row = INPUT_KEYWORDS.iter().find(|(name, _)| *name == kind);
+    let (_, own) = row.ok_or_else(|| offence(at, &format!("has the type `{kind}`, which no argument can have")))?;
+    let unknown = |keyword: &&String| !COMMON.contains(&keyword.as_str()) && !own.contains(&keyword.as_str());
+    if let Some(keyword) = schema.keys().find(unknown) {
+        return Err(offence(at, &format!("uses `{keyword}`, which many clients cannot read on type `{kind}`")));
+    }
+    for (low, high) in [("minimum", "maximum"), ("minLength", "maxLength"), ("minItems", "maxItems")] {
+        check_bounds(schema, at, low, high)?;
+    }
+    match kind {
+        "object" => check_object(schema, at, depth),
+        "array" => check_array(schema, at, depth),
+        "string" => check_string(schema, at),
+        _ => Ok(()),
+    }
+}
+
+fn check_object(schema: &Map<String, Value>, at: &str, depth: usize) -> Result<(), ProfileError> {
+    if schema.get("additionalProperties") != Some(&json!(false)) {
+        return Err(offence(at, "must refuse unknown fields (`additionalProperties: false`)"));
+    }
+    let none = Map::new();
+    let properties = match schema.get("properties") {
+        None => &none,
+        Some(properties) => properties.as_object().ok_or_else(|| offence(at, "has `properties` that are no object"))?,
+    };
+    if let Some(required) = schema.get("required") {
+        let names = required.as_array().filter(|names| !names.is_empty() && is_unique(names));
+        let known = |name: &Value| name.as_str().is_some_and(|name| properties.contains_key(name));
+        if !names.is_some_and(|names| names.iter().all(known)) {
+            return Err(offence(at, "must list in `required` one or more of its properties, each once"));
         }
     }
-    let Some(properties) = schema.get("properties") else { return Ok(()) };
-    let properties = properties.as_object().ok_or_else(|| offence(at, "has `properties` that are no object"))?;
     for (name, property) in properties {
-        check_property(property, &format!("{at}/{name}"), depth + 1)?;
+        let at = format!("{at}/{name}");
+        let schema = property.as_object().ok_or_else(|| offence(&at, "must be an object schema"))?;
+        check_typed(schema, &at, depth + 1)?;
+        if schema.get("description").and_then(Value::as_str).is_none_or(str::is_empty) {
+            return Err(offence(&at, "must have a description"));
+        }
     }
     Ok(())
 }
 
-fn check_property(property: &Value, at: &str, depth: usize) -> Result<(), ProfileError> {
-    let schema = property.as_object().ok_or_else(|| offence(at, "must be an object schema"))?;
-    let Some(Value::String(kind)) = schema.get("type") else {
-        return Err(offence(at, "must name exactly one type"));
+fn check_array(schema: &Map<String, Value>, at: &str, depth: usize) -> Result<(), ProfileError> {
+    let Some(Value::Object(items)) = schema.get("items") else {
+        return Err(offence(at, "must have one object schema as its `items`"));
     };
-    if schema.get("description").and_then(Value::as_str).is_none_or(str::is_empty) {
-        return Err(offence(at, "must have a description"));
+    let at = format!("{at}/items");
+    match items.get("type") == Some(&json!("array")) {
+        true => Err(offence(&at, "has the type `array`, which no item can have")),
+        false => check_typed(items, &at, depth + 1),
     }
+}
+
+fn check_string(schema: &Map<String, Value>, at: &str) -> Result<(), ProfileError> {
     if let Some(allowed) = schema.get("enum") {
-        let strings = allowed.as_array().is_some_and(|all| !all.is_empty() && all.iter().all(Value::is_string));
-        if !strings {
-            return Err(offence(at, "may list only strings in `enum`"));
+        let values = allowed.as_array().filter(|values| !values.is_empty() && is_unique(values));
+        if !values.is_some_and(|values| values.iter().all(Value::is_string)) {
+            return Err(offence(at, "must list in `enum` one or more strings, each once"));
         }
     }
-    if let Some(pattern) = schema.get("pattern").and_then(Value::as_str)
-        && !(pattern.starts_with('^') && pattern.ends_with('$'))
+    if let Some(format) = schema.get("format")
+        && format != "date-time"
     {
-        return Err(offence(at, "must anchor its `pattern` with ^ and $"));
+        return Err(offence(at, &format!("has the format {format}; clients know `date-time` alone")));
     }
-    if kind == "array" {
-        let Some(Value::Object(items)) = schema.get("items") else {
-            return Err(offence(at, "must have one object schema as its `items`"));
-        };
-        if !items.get("type").is_some_and(Value::is_string) {
-            return Err(offence(&format!("{at}/items"), "must name exactly one type"));
+    check_pattern(schema, at, true)
+}
+
+fn check_pattern(schema: &Map<String, Value>, at: &str, anchored: bool) -> Result<(), ProfileError> {
+    let Some(pattern) = schema.get("pattern") else { return Ok(()) };
+    let pattern = pattern.as_str().ok_or_else(|| offence(at, "has a `pattern` that is no string"))?;
+    pattern::check(pattern, anchored).map_err(|error| offence(at, &format!("has the pattern `{pattern}`: {error}")))
+}
+
+/// Lengths and counts are whole numbers, the others any; the lower bound is not above the upper.
+fn check_bounds(schema: &Map<String, Value>, at: &str, low: &str, high: &str) -> Result<(), ProfileError> {
+    let bound = |keyword: &str| {
+        let Some(value) = schema.get(keyword) else { return Ok(None) };
+        let whole = keyword == "minimum" || keyword == "maximum" || value.is_u64();
+        let number = value.as_f64().filter(|_| whole);
+        number.map(Some).ok_or_else(|| offence(at, &format!("has the `{keyword}` {value}, which is no such number")))
+    };
+    match (bound(low)?, bound(high)?) {
+        (Some(least), Some(most)) if least > most => {
+            Err(offence(at, &format!("has a `{low}` above its `{high}`: no value fits")))
         }
-        check_object(items, &format!("{at}/items"), depth + 1)?;
+        _ => Ok(()),
     }
-    check_object(schema, at, depth)
+}
+
+fn is_unique(values: &[Value]) -> bool {
+    values.iter().enumerate().all(|(index, value)| !values[..index].contains(value))
+}
+
+fn refuse_references(schema: &Map<String, Value>, at: &str) -> Result<(), ProfileError> {
+    match schema.iter().find(|(keyword, _)| REFERENCES.contains(&keyword.as_str())) {
+        None => Ok(()),
+        Some((keyword, to)) => Err(offence(at, &format!("refers to {to} by `{keyword}`: references must be inlined"))),
+    }
 }
 
 /// Checks an output schema: an object that refers to nothing outside itself and has no boolean schemas in it.
 pub(crate) fn check_output(schema: &Value) -> Result<(), ProfileError> {
-    if schema.get("type") != Some(&json!("object")) {
-        return Err(offence("", "must have the type `object`"));
+    match schema.get("type") == Some(&json!("object")) {
+        true => check_part(schema, "", 0),
+        false => Err(offence("", "must have the type `object`")),
     }
-    refuse_references(schema, "", 0)
 }
 
-fn refuse_references(schema: &Value, at: &str, depth: usize) -> Result<(), ProfileError> {
-    if depth > 32 {
-        return Err(offence(at, "is nested deeper than 32 levels"));
+fn check_part(schema: &Value, at: &str, depth: usize) -> Result<(), ProfileError> {
+    if depth > OUTPUT_DEPTH_MAX {
+        return Err(offence(at, &format!("is nested deeper than {OUTPUT_DEPTH_MAX} levels")));
     }
-    let Value::Object(members) = schema else { return Ok(()) };
-    for keyword in ["$ref", "$dynamicRef", "$defs", "definitions", "$id", "$schema"] {
-        if members.contains_key(keyword) {
-            return Err(offence(at, &format!("uses `{keyword}`: references must be inlined")));
-        }
+    let members = schema.as_object().ok_or_else(|| offence(at, "must be an object schema"))?;
+    refuse_references(members, at)?;
+    if let Some(keyword) = members.keys().find(|keyword| !OUTPUT_KEYWORDS.contains(&keyword.as_str())) {
+        return Err(offence(at, &format!("uses `{keyword}`, which many clients cannot read")));
     }
+    check_pattern(members, at, false)?;
     for (name, property) in members.get("properties").and_then(Value::as_object).into_iter().flatten() {
-        if property.is_boolean() {
-            return Err(offence(&format!("{at}/{name}"), "must be an object schema"));
-        }
-        refuse_references(property, &format!("{at}/{name}"), depth + 1)?;
+        check_part(property, &format!("{at}/{name}"), depth + 1)?;
     }
-    for keyword in ["items", "additionalProperties", "not"] {
-        if let Some(inner) = members.get(keyword) {
-            refuse_references(inner, &format!("{at}/{keyword}"), depth + 1)?;
-        }
+    if let Some(items) = members.get("items") {
+        check_part(items, &format!("{at}/items"), depth + 1)?;
     }
-    for keyword in ["anyOf", "oneOf", "allOf"] {
-        for inner in members.get(keyword).and_then(Value::as_array).into_iter().flatten() {
-            refuse_references(inner, &format!("{at}/{keyword}"), depth + 1)?;
-        }
+    if let Some(others) = members.get("additionalProperties").filter(|others| !others.is_boolean()) {
+        check_part(others, &format!("{at}/additionalProperties"), depth + 1)?;
+    }
+    for (index, branch) in members.get("anyOf").and_then(Value::as_array).into_iter().flatten().enumerate() {
+        check_part(branch, &format!("{at}/anyOf/{index}"), depth + 1)?;
     }
     Ok(())
 }
