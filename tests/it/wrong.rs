@@ -4,6 +4,7 @@
 //! written (see `tests/programs/describes`).
 
 mod collisions;
+mod descriptions;
 mod schemas;
 
 use std::collections::HashSet;
@@ -231,12 +232,6 @@ async fn reads(floor: &mut Floor) {
     floor.check_with(&[("/name", json!("other"))], "its description says that it is `other`").await;
     floor.check_with(&[("/colour", json!("red"))], "its description is no JSON of the expected form: unknown field `colour`, expected one of `schema`, `name`, `version`, `summary`, `wants`, `operations` at line 1 column 737").await;
     floor.check_with(&[("/operations", json!([]))], "its description must have 1 to 64 operations, not 0").await;
-    floor
-        .check_with(
-            &[("/version", json!(""))],
-            "its description must have a version and a summary of at most 200 bytes",
-        )
-        .await;
 }
 
 async fn wants(floor: &mut Floor) {

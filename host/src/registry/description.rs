@@ -187,9 +187,7 @@ impl Description {
             let found = written.operations.len();
             return Err(DescriptionError::Rule(format!("must have 1 to {OPERATIONS_MAX} operations, not {found}")));
         }
-        if written.version.is_empty() || written.version.len() > 64 || written.summary.len() > 200 {
-            return Err(DescriptionError::Rule("must have a version and a summary of at most 200 bytes".to_owned()));
-        }
+        about(&written).map_err(DescriptionError::Rule)?;
         let mut operations: Vec<Operation> = Vec::with_capacity(written.operations.len());
         for row in written.operations {
             if operations.iter().any(|other| other.id == row.id) {
@@ -204,6 +202,17 @@ impl Description {
     /// All that the plugin asks for.
     pub(crate) fn wanted(&self) -> Grants {
         self.wants.iter().map(|want| want.atom.clone()).collect()
+    }
+}
+
+fn about(written: &Written) -> Result<(), String> {
+    let version = &written.version;
+    if !(1..=64).contains(&version.len()) || !version.bytes().all(|b| b.is_ascii_graphic()) {
+        return Err("must have a version of 1 to 64 printable ASCII characters without spaces".to_owned());
+    }
+    match written.summary.len() {
+        1..=200 => Ok(()),
+        bytes => Err(format!("must have a summary of 1 to 200 bytes, not {bytes}")),
     }
 }
 
@@ -233,6 +242,9 @@ fn operation(row: WrittenOperation) -> Result<Operation, DescriptionError> {
     };
     words(&row).map_err(&broken)?;
     let errors = row.errors.into_iter().map(declared_error).collect::<Result<Vec<_>, _>>().map_err(&broken)?;
+    if let Some(code) = twice(errors.iter().map(|error| &error.code)) {
+        return Err(broken(format!("declares `{code}` twice")));
+    }
     let deadline_ms = row.deadline_ms.unwrap_or(DEADLINE_MS_DEFAULT);
     if !(1..=DEADLINE_MS_MAX).contains(&deadline_ms) {
         return Err(broken(format!("has a deadline of {deadline_ms} ms; it must be from 1 to {DEADLINE_MS_MAX}")));
@@ -262,7 +274,8 @@ fn operation(row: WrittenOperation) -> Result<Operation, DescriptionError> {
             Some(rest_face(rest, input, bytes_max).map_err(&broken)?)
         }
     };
-    let examples = examples(row.examples, rest.as_ref().map(|face| &face.input)).map_err(&broken)?;
+    let faces = rest.as_ref().map(|face| &face.input).or(tool.as_ref().map(|face| &face.input));
+    let examples = examples(row.examples, faces).map_err(&broken)?;
     Ok(Operation {
         output: OutputSchema::compile(row.output).map_err(uncompiled("output"))?,
         deadline: Duration::from_millis(u64::from(deadline_ms)),
@@ -298,6 +311,15 @@ fn is_identifier(text: &str, length_max: usize) -> bool {
     text.len() <= length_max
         && text.starts_with(|first: char| first.is_ascii_lowercase())
         && text.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'_')
+}
+
+/// The first that stands twice.
+fn twice<T: PartialEq>(values: impl Iterator<Item = T> + Clone) -> Option<T> {
+    values
+        .clone()
+        .enumerate()
+        .find(|(index, value)| values.clone().take(*index).any(|other| other == *value))
+        .map(|(_, value)| value)
 }
 
 fn scope(access: &WrittenAccess) -> Result<Scope, String> {
@@ -351,6 +373,9 @@ fn rest_face(row: WrittenRest, input: FaceSchema, body_bytes_max: usize) -> Resu
     if !is_path(&row.path) {
         return Err(format!("has the path `{}`; write /api/v1/ and segments of a-z, 0-9, - or {{name}}", row.path));
     }
+    if let Some(name) = twice(path_parameters(&row.path)) {
+        return Err(format!("has {{{name}}} twice in its path"));
+    }
     for name in path_parameters(&row.path) {
         if input.type_of(name).is_none() {
             return Err(format!("has {{{name}}} in its path, which its input does not have"));
@@ -361,8 +386,15 @@ fn rest_face(row: WrittenRest, input: FaceSchema, body_bytes_max: usize) -> Resu
     }
     let mut outcomes = HashMap::new();
     for (outcome, status) in row.outcomes {
-        let status = StatusCode::from_u16(status).ok().filter(StatusCode::is_success);
-        let status = status.ok_or_else(|| format!("declares the outcome `{outcome}` without a 2xx status"))?;
+        if !is_identifier(&outcome, 40) {
+            return Err(format!("declares the outcome `{outcome}`; write 1 to 40 characters of a-z, 0-9 and _"));
+        }
+        // 204 and 205 have no body, and every answer has one.
+        let fits = |status: &StatusCode| status.is_success() && !matches!(status.as_u16(), 204 | 205);
+        let parsed = StatusCode::from_u16(status).ok().filter(fits);
+        let status = parsed.ok_or_else(|| {
+            format!("declares the outcome `{outcome}` with status {status}; it must be a 2xx that has a body")
+        })?;
         outcomes.insert(outcome, status);
     }
     let mut headers = Vec::with_capacity(row.headers.len());
@@ -401,7 +433,7 @@ fn is_path(path: &str) -> bool {
 }
 
 /// The names of a path's `{name}` segments.
-pub(crate) fn path_parameters(path: &str) -> impl Iterator<Item = &str> {
+pub(crate) fn path_parameters(path: &str) -> impl Iterator<Item = &str> + Clone {
     path.split('/').filter_map(|segment| segment.strip_prefix('{')?.strip_suffix('}'))
 }
 
