@@ -9,7 +9,7 @@ use serde_json::{Map, Value};
 use crate::catalogue::Bound;
 use crate::error::{COMMON, Code};
 use crate::operation::{Example, Operation, RestFace};
-use crate::registry::description::path_parameters;
+use crate::registry::faces::path_parameters;
 
 const IN_URL: &AsciiSet =
     &CONTROLS.add(b' ').add(b'"').add(b'#').add(b'%').add(b'&').add(b'\'').add(b'+').add(b'/').add(b'=').add(b'?');

@@ -8,7 +8,7 @@ use serde_json::{Map, Value, json};
 use crate::catalogue::Bound;
 use crate::error::{COMMON, Code};
 use crate::operation::{Operation, RestFace};
-use crate::registry::description::path_parameters;
+use crate::registry::faces::path_parameters;
 
 /// The document for these operations, as JSON text.
 pub(crate) fn document(bound: &[Bound], base_url: &str) -> String {

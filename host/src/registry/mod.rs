@@ -8,6 +8,7 @@ pub(crate) mod build;
 pub(crate) mod compiler;
 pub(crate) mod description;
 pub(crate) mod engine;
+pub(crate) mod faces;
 #[cfg_attr(not(test), expect(dead_code, reason = "approvals are judged and shown by the rest of it"))]
 pub(crate) mod grants;
 pub(crate) mod instance;
