@@ -10,7 +10,7 @@ use http::StatusCode;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
-use super::faces::{WrittenRest, WrittenTool, is_identifier, rest_face, tool_face, tool_input, twice};
+use super::faces::{WrittenRest, WrittenTool, is_identifier, misfit, rest_face, tool_face, tool_input, twice};
 use super::grants::{Atom, AtomError, Grants};
 use super::profile::{self, ProfileError};
 use super::schema::{FaceSchema, OutputSchema, SchemaError};
@@ -203,6 +203,10 @@ fn operation(row: WrittenOperation) -> Result<Operation, DescriptionError> {
     }
     profile::check_input(&row.input).map_err(outside("input"))?;
     profile::check_output(&row.output).map_err(outside("output"))?;
+    if let Some(offence) = misfit(&row.input, &defaults(&row.input)).map_err(&broken)? {
+        let field = offence.field.unwrap_or_default();
+        return Err(broken(format!("has a default for `{field}`, which {}", offence.rule)));
+    }
     let bytes_max = row.rest.as_ref().and_then(|rest| rest.body_bytes_max).unwrap_or(BODY_BYTES_DEFAULT);
     if !(1..=BODY_BYTES_MAX).contains(&bytes_max) {
         return Err(broken(format!("has `body_bytes_max` {bytes_max}; it must be from 1 to {BODY_BYTES_MAX}")));
@@ -240,6 +244,12 @@ fn operation(row: WrittenOperation) -> Result<Operation, DescriptionError> {
         examples,
         last_checked: Mutex::new(None),
     })
+}
+
+/// What the arguments are where a caller leaves them out, as the schema says.
+fn defaults(input: &Value) -> Map<String, Value> {
+    let properties = input["properties"].as_object().into_iter().flatten();
+    properties.filter_map(|(name, property)| Some((name.clone(), property.get("default")?.clone()))).collect()
 }
 
 fn words(row: &WrittenOperation) -> Result<(), String> {

@@ -8,7 +8,7 @@ use http::{HeaderName, HeaderValue, Method, StatusCode};
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
-use super::schema::FaceSchema;
+use super::schema::{FaceSchema, Offence};
 use crate::operation::{RestFace, Scope, ToolFace};
 
 /// Response headers that are the host's own; a plugin may declare none of them.
@@ -169,6 +169,14 @@ pub(super) fn tool_face(row: WrittenTool, input: FaceSchema, bytes_max: usize) -
     Ok(ToolFace { name: row.name, scope, annotations: row.annotations, input, fixed: row.fixed, bytes_max })
 }
 
+/// The first of some arguments that breaks the schema of its property; the others may be missing.
+pub(super) fn misfit(input: &Value, arguments: &Map<String, Value>) -> Result<Option<Offence>, String> {
+    let properties = input.get("properties").cloned().unwrap_or_else(|| json!({}));
+    let schema = json!({ "type": "object", "properties": properties });
+    let schema = FaceSchema::compile(schema).map_err(|error| error.to_string())?;
+    Ok(schema.check(&Value::Object(arguments.clone())).err())
+}
+
 /// The input schema of a tool face: the operation's, less what the face fixes and hides, and what it adds.
 pub(super) fn tool_input(input: &Value, tool: &WrittenTool) -> Result<Value, String> {
     let mut schema = input.clone();
@@ -186,6 +194,9 @@ pub(super) fn tool_input(input: &Value, tool: &WrittenTool) -> Result<Value, Str
     }
     if let Some(name) = tool.added.keys().find(|name| properties.contains_key(*name)) {
         return Err(format!("adds `{name}`, which its input has already"));
+    }
+    if let Some(offence) = misfit(input, &tool.fixed)? {
+        return Err(format!("fixes `{}`, which {}", offence.field.unwrap_or_default(), offence.rule));
     }
     let kept: Map<String, Value> = properties.into_iter().filter(|(name, _)| !taken(name)).collect();
     schema["properties"] = empty();

@@ -86,6 +86,8 @@ async fn tools(floor: &mut Floor) {
     floor.check_operation("/tool/annotations", json!({ "mood": true }), &mood).await;
     let fixed = "fixes or hides `shape`, which its input does not have";
     floor.check_operation("/tool/hidden", json!(["shape"]), fixed).await;
+    let long = "fixes `colour`, which must have at most 5 characters, not 6";
+    floor.check_operation("/tool/fixed", json!({ "colour": "purple" }), long).await;
     let added = "adds `colour`, which its input has already";
     floor.check_operation("/tool/added", json!({ "colour": {} }), added).await;
 }
@@ -102,6 +104,11 @@ async fn examples(floor: &mut Floor) {
     floor.check_with(&by_tool, kind).await;
 }
 
+async fn defaults(floor: &mut Floor) {
+    let kind = "has a default for `colour`, which must be a string, not 5";
+    floor.check_operation("/input/properties/colour/default", json!(5), kind).await;
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn a_description_that_breaks_a_rule_is_told_by_row_and_rule() {
     let mut floor = Floor::open().await;
@@ -112,4 +119,5 @@ async fn a_description_that_breaks_a_rule_is_told_by_row_and_rule() {
     errors(&mut floor).await;
     tools(&mut floor).await;
     examples(&mut floor).await;
+    defaults(&mut floor).await;
 }
