@@ -7,17 +7,19 @@ use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 
 use http::HeaderValue;
+use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 use url::Url;
 
 use crate::config::Config;
 use crate::http::connection::Places;
 use crate::metering::Windows;
+use crate::operator::events;
 use crate::operator::token::{self, Token};
 use crate::registry::compiler::Compiler;
 use crate::registry::engine::{EngineError, Runtime};
 use crate::registry::manifest::{Manifest, ManifestError};
-use crate::registry::{Registry, RegistryError};
+use crate::registry::{Parts, Registry, RegistryError};
 use crate::stores::{Store, StoreError};
 
 /// How often idle instances are looked at.
@@ -53,22 +55,23 @@ impl<E: Into<StartFault>> From<E> for StartError {
 pub struct App {
     pub(crate) config: Config,
     pub(crate) base_path: String,
-    pub(crate) manifest: Manifest,
     pub(crate) store: Arc<Store>,
     pub(crate) owner_secret: [u8; 32],
     pub(crate) operator_token: Token,
-    pub(crate) registry: Registry,
+    pub(crate) registry: Arc<Registry>,
     pub(crate) windows: Windows,
     pub(crate) mcp_origins: Origins,
     /// Of the public listener.
     pub(crate) public: Places,
+    /// A place for each stream of events.
+    pub(crate) event_streams: Arc<Semaphore>,
     pub(crate) started_at: SystemTime,
     /// Cancelled when the process stops.
     pub(crate) stop: CancellationToken,
 }
 
 impl App {
-    /// Loads every plugin. `base_url` is where clients reach the public listener; `program` is a `switchbay` of this build,
+    /// Serves what was committed, and brings in what is new. `base_url` is where clients reach the public listener; `program` is a `switchbay` of this build,
     /// which is started once for each component that must be compiled.
     ///
     /// # Errors
@@ -79,9 +82,18 @@ impl App {
         let token_path = config.data.join(token::FILE);
         let operator_token =
             Token::keep(&token_path).map_err(|source| StartFault::Token { path: token_path, source })?;
-        let runtime =
-            Arc::new(Runtime::start(&config.data, config.instances_max, Compiler::new(program, config.compile))?);
-        let registry = Registry::load(runtime, &manifest, config.instances_max, base_url).await?;
+        let runtime = Runtime::start(&config.data, config.instances_max, Compiler::new(program, config.compile))?;
+        let parts = Parts {
+            runtime,
+            store: Arc::clone(&store),
+            data: config.data.clone(),
+            manifest,
+            manifest_path: config.manifest.clone(),
+            instances_max: config.instances_max,
+            base_url: base_url.to_owned(),
+            safe_mode: config.safe_mode,
+        };
+        let registry = Registry::open(parts).await?;
         let base = Url::parse(base_url).ok();
         let path = base.as_ref().map_or("", |base| base.path()).trim_end_matches('/').to_owned();
         Ok(Self {
@@ -90,9 +102,9 @@ impl App {
             mcp_origins: Origins::new(base.as_ref(), config.mcp_origins.clone()),
             windows: Windows::default(),
             public: Places::new(config.in_flight_max),
+            event_streams: Arc::new(Semaphore::new(events::STREAMS_MAX)),
             started_at: SystemTime::now(),
             stop: CancellationToken::new(),
-            manifest,
             store,
             operator_token,
             registry,
@@ -106,7 +118,7 @@ impl App {
         loop {
             tokio::select! {
                 () = self.stop.cancelled() => return,
-                _ = ticks.tick() => self.registry.sweep(Instant::now()),
+                _ = ticks.tick() => self.registry.sweep(Instant::now()).await,
             }
         }
     }

@@ -108,7 +108,8 @@ impl Catalogue {
             .collect();
         let routes = routes(&bound)?;
         let tools = tools(&bound)?;
-        let published = Published::new(&bound, base_url);
+        let published: Vec<Bound> = bound.into_iter().filter(|one| one.revision.is_published()).collect();
+        let published = Published::new(&published, base_url);
         Ok(Self { base_url: base_url.to_owned(), revisions, routes, tools, published })
     }
 

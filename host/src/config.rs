@@ -86,6 +86,9 @@ pub struct Flags {
     /// The configuration file with limits [default: none, every limit has a default]
     #[arg(long, env = "SWITCHBAY_CONFIG", value_name = "FILE")]
     pub config: Option<PathBuf>,
+    /// Serve the last revisions that are known to be good, and take nothing new from the manifest
+    #[arg(long, env = "SWITCHBAY_SAFE_MODE")]
+    pub safe_mode: bool,
     /// Form of the log on standard error
     #[arg(long, env = "SWITCHBAY_LOG_FORMAT", value_name = "FORMAT", value_enum, default_value = "text")]
     pub log_format: LogFormat,
@@ -116,6 +119,8 @@ pub struct Config {
     pub data: PathBuf,
     /// The plugin manifest.
     pub manifest: PathBuf,
+    /// Whether to serve the last revisions that are known to be good.
+    pub safe_mode: bool,
     /// Requests under way at once on a listener, until their answers are sent; more are answered 503.
     pub in_flight_max: usize,
     /// Plugin instances that may live at once.
@@ -238,6 +243,7 @@ impl Config {
             base_url: flags.base_url.as_deref().map(base_url).transpose()?,
             data,
             manifest,
+            safe_mode: flags.safe_mode,
             in_flight_max: within("limits.in_flight", limits.in_flight, 1, 1_000_000)?,
             instances_max: within("limits.instances", limits.instances, 2, 100_000)?,
             mcp_origins: written.mcp.origins.iter().map(|text| origin(text)).collect::<Result<_, _>>()?,

@@ -22,6 +22,7 @@ pub(crate) enum Code {
     NotFound,
     MethodNotAllowed,
     RequestTimeout,
+    Conflict,
     PayloadTooLarge,
     UnsupportedMediaType,
     RateLimited,
@@ -31,7 +32,7 @@ pub(crate) enum Code {
 }
 
 /// The sentence for the published documents stands beside the code, so that they cannot drift apart.
-const TABLE: [(Code, &str, StatusCode, &str); 12] = [
+const TABLE: [(Code, &str, StatusCode, &str); 13] = [
     (
         Code::ValidationError,
         "VALIDATION_ERROR",
@@ -58,6 +59,7 @@ const TABLE: [(Code, &str, StatusCode, &str); 12] = [
         StatusCode::REQUEST_TIMEOUT,
         "The request's body did not arrive in time.",
     ),
+    (Code::Conflict, "CONFLICT", StatusCode::CONFLICT, "What is asked for does not fit what is so now."),
     (
         Code::PayloadTooLarge,
         "PAYLOAD_TOO_LARGE",

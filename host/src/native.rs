@@ -3,12 +3,10 @@
 //! It shows what a component costs by serving the same work, with the same description, from a function of this process.
 //! No manifest can name one, so no operator can run one by accident.
 
-use std::sync::Arc;
-
 use crate::app::{App, StartError};
-use crate::metrics::Calls;
 use crate::operation::{Answer, Success};
 use crate::registry::description::{Description, DescriptionError};
+use crate::registry::grants::Grants;
 use crate::registry::revision::{Revision, Runner};
 
 /// A description that cannot be served.
@@ -28,18 +26,11 @@ pub async fn insert(
     handler: impl Fn(&str, &str) -> String + Send + Sync + 'static,
 ) -> Result<(), NativeError> {
     let description = Description::read(description, name).map_err(DescriptionFault)?;
-    let revision = Revision {
-        plugin: name.into(),
-        version: description.version,
-        summary: description.summary,
-        digest: "native".into(),
-        operations: description.operations.into_iter().map(Arc::new).collect(),
-        runner: Runner::Native(Box::new(move |call| {
-            let data = handler(&call.operation, &call.input);
-            Answer::Success(Success { outcome: "ok".to_owned(), data, headers: Vec::new(), attachments: 0 })
-        })),
-        calls: Calls::default(),
-    };
+    let runner = Runner::Native(Box::new(move |call| {
+        let data = handler(&call.operation, &call.input);
+        Answer::Success(Success { outcome: "ok".to_owned(), data, headers: Vec::new(), attachments: 0 })
+    }));
+    let revision = Revision::new(name, 0, "native", description, Grants::default(), runner);
     app.registry.insert(revision).await.map_err(StartError::from)?;
     Ok(())
 }

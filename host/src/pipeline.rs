@@ -20,6 +20,7 @@ use crate::metrics::Answers;
 use crate::operation::{Answer, Call, DeclaredFailure, Face, Failure, Operation, Owner, Reply, Scope, Success};
 use crate::reading::{self, Unread};
 use crate::registry::instance::CallError;
+use crate::registry::revision::Off;
 use crate::registry::schema::FaceSchema;
 use crate::telemetry::{About, about_call, microseconds};
 
@@ -54,7 +55,7 @@ pub(crate) async fn execute(app: &App, request: Request<'_>) -> Answered {
         request_id,
         operation: &bound.operation.id,
         plugin: &bound.revision.plugin,
-        digest: &bound.revision.digest,
+        revision: bound.revision.number,
         owner: None,
         face,
     };
@@ -246,6 +247,15 @@ fn failed(operation: &Operation, error: &CallError) -> Refusal {
         }
         CallError::CpuSpent(_) => {
             declared(&operation.on_deadline, "The operation used up its processor time before it finished", None)
+        }
+        CallError::Stopped => {
+            declared(&operation.on_unavailable, "The operation was replaced while this call ran; try again", Some(1))
+        }
+        CallError::Off(Off::Disabled) => {
+            declared(&operation.on_unavailable, "The operation is switched off by the operator", Some(60))
+        }
+        CallError::Off(Off::Unloadable(_)) => {
+            declared(&operation.on_unavailable, "The operation cannot be served at the moment", Some(30))
         }
         CallError::MemorySpent { .. } => {
             let mut refusal = Refusal::internal("");

@@ -15,8 +15,6 @@ use tracing_subscriber::{EnvFilter, fmt};
 use crate::config::LogFormat;
 use crate::operation::{Face, Owner};
 
-/// Digits of a revision's digest that name it in the log.
-const REVISION_DIGITS: usize = 12;
 /// The host's own targets, and the one of the plugins' lines.
 const OWN: [&str; 2] = ["switchbay", "plugin"];
 
@@ -41,17 +39,11 @@ pub(crate) struct About<'a> {
     pub(crate) request_id: &'a str,
     pub(crate) operation: &'a str,
     pub(crate) plugin: &'a str,
-    /// The whole digest; [`About::revision`] is what is logged.
-    pub(crate) digest: &'a str,
+    /// The revision's number.
+    pub(crate) revision: u64,
     /// Absent until the credential is judged.
     pub(crate) owner: Option<&'a Owner>,
     pub(crate) face: Face,
-}
-
-impl About<'_> {
-    pub(crate) fn revision(&self) -> &str {
-        self.digest.get(..REVISION_DIGITS).unwrap_or(self.digest)
-    }
 }
 
 /// A duration as the log has it.
@@ -63,7 +55,7 @@ pub(crate) fn microseconds(time: Duration) -> u64 {
 macro_rules! about_call {
     ($level:ident, $target:expr, $about:ident, $($rest:tt)+) => {
         tracing::$level!(target: $target, request_id = $about.request_id, operation = $about.operation,
-            plugin = $about.plugin, revision = $about.revision(), owner = $about.owner.map($crate::operation::Owner::as_str),
+            plugin = $about.plugin, revision = $about.revision, owner = $about.owner.map($crate::operation::Owner::as_str),
             face = $about.face.name(), $($rest)+)
     };
 }

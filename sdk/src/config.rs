@@ -4,7 +4,8 @@
 
 use crate::bindings::wasi::config::store;
 
-/// The value of a setting, or `None` where the operator set none. TOML values that are no strings arrive as JSON text.
+/// The value of a setting, or `None` where the operator set none or does not grant `config` (any more). TOML values that are
+/// no strings arrive as JSON text.
 pub fn get(key: &str) -> Option<String> {
-    store::get(key).expect("the host's settings are in memory, so reading them does not fail")
+    store::get(key).ok().flatten()
 }

@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::Arc;
 
 use reqwest::Method;
 use serde_json::{Value, json};
@@ -154,7 +155,7 @@ async fn code_in_the_cache_that_is_not_this_engines_is_compiled_again() {
     let left = damaged[0].with_file_name("left-behind.partial");
     std::fs::write(&left, "half").expect("the file is written");
 
-    let second = Service::start(Options { data: Some(data), ..Options::default() }).await;
+    let second = Service::start(Options { data: Some(Arc::new(data)), ..Options::default() }).await;
     assert_eq!(second.post(SPIN, &json!({ "milliseconds": 0 })).await.status, 200);
     let again = |lines: &[Value]| {
         let told = "cached code is unusable; compiling again";

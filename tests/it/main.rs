@@ -13,6 +13,7 @@ mod discovery;
 mod drain;
 mod hostile;
 mod keys;
+mod life;
 mod malformed;
 mod mcp_auth;
 mod mcp_documents;

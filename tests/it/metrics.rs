@@ -44,11 +44,11 @@ async fn misbehave(service: &Service, how: &str) -> u16 {
     service.post(path, &body).await.status
 }
 
-/// The digest's start, by which the series name the revision of a plugin.
+/// The number of the revision that serves, as the series have it.
 pub(crate) async fn revision(data: &Path, plugin: &str) -> String {
     let plugins = ask(data, "/admin/v1/plugins").await.json()["data"]["plugins"].clone();
     let found = plugins.as_array().expect("plugins").iter().find(|one| one["name"] == plugin).expect("it is served");
-    found["digest"].as_str().expect("a digest")[..12].to_owned()
+    found["revision"].as_u64().expect("a number").to_string()
 }
 
 #[tokio::test]
@@ -217,9 +217,18 @@ async fn the_plugins_are_listed_with_what_they_may() {
     assert_eq!(names, ["bank-qr", "misbehave", "spin"]);
     let expected = json!({
         "name": "misbehave",
+        "state": "active",
+        "message": null,
         "version": "0.1.0",
         "summary": "Breaks the promises of a plugin",
+        "revision": 1,
+        "active": 1,
+        "candidate": null,
         "digest": null,
+        "approvals": [],
+        "rights": ["config", "logging"],
+        "disabled": null,
+        "config": ["greeting", "list"],
         "instances": "warm",
         "grants": ["config", "logging"],
         "limits": {
@@ -263,6 +272,7 @@ async fn the_settings_are_told_as_they_are_in_effect() {
         "base_url": "https://api.example.com/v",
         "data": service.data.path(),
         "manifest": workspace().join("tests/programs/plugin-manifest.toml"),
+        "safe_mode": false,
         "limits": {
             "connections": 4096,
             "in_flight": 77,

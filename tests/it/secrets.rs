@@ -38,6 +38,19 @@ const ROUTES: [&str; 13] = [
     "/admin/v1/nothing",
 ];
 
+const OPERATOR_ROUTES: [&str; 10] = [
+    "/admin/v1/keys",
+    "/admin/v1/plugins",
+    "/admin/v1/plugins/bank-qr/revisions",
+    "/admin/v1/plugins/bank-qr/revisions/1",
+    "/admin/v1/plugins/bank-qr/rollback",
+    "/admin/v1/plugins/bank-qr/revoke",
+    "/admin/v1/history",
+    "/admin/v1/events",
+    "/admin/v1/nothing",
+    "/healthz",
+];
+
 /// Whether guests quote their input as they panic.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Panics {
@@ -223,7 +236,7 @@ async fn mcp(service: &Service, secret: &str) {
 
 async fn operator(service: &Service, secret: &str) {
     let client = reqwest::Client::new();
-    for route in ["/admin/v1/keys", "/admin/v1/nothing", "/healthz"] {
+    for route in OPERATOR_ROUTES {
         for token in [secret, &service.operator_token()] {
             for method in [Method::GET, Method::POST, Method::DELETE] {
                 let url = format!("{}{route}/{secret}?{secret}={secret}", service.operator_url());

@@ -14,7 +14,7 @@ use reqwest::Method;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-use crate::support::{Dev, Service, build, workspace};
+use crate::support::{Dev, Service, build, built, describing, good, operation};
 
 const MANIFEST: &str = r#"
 [[plugin]]
@@ -35,20 +35,6 @@ grants = ["logging"]
 /// The largest component that is loaded, in bytes.
 const COMPONENT_BYTES_MAX: u64 = 64 << 20;
 
-fn built(component: &str) -> Vec<u8> {
-    let file = workspace().join(format!("target/components/wasm32-wasip2/plugin/{component}.wasm"));
-    std::fs::read(file).expect("the component is built")
-}
-
-/// The guest, describing itself by this text.
-fn describing(text: &str) -> Vec<u8> {
-    const PLACE: [u8; 16384] = [b'#'; 16384];
-    let mut component = built("describes");
-    let at = component.windows(PLACE.len()).position(|window| window == PLACE).expect("a place for the text");
-    component[at..at + text.len()].copy_from_slice(text.as_bytes());
-    component
-}
-
 /// A component in which each `name` is another of the same length.
 fn renamed(mut component: Vec<u8>, name: &str, other: &str) -> Vec<u8> {
     assert_eq!(name.len(), other.len());
@@ -58,40 +44,6 @@ fn renamed(mut component: Vec<u8>, name: &str, other: &str) -> Vec<u8> {
         component[at..at + other.len()].copy_from_slice(other.as_bytes());
     }
     component
-}
-
-/// A description that can be served.
-fn good(name: &str) -> Value {
-    json!({
-        "schema": 1,
-        "name": name,
-        "version": "0.1.0",
-        "summary": "Describes itself as a test wants",
-        "operations": [operation("first", name)],
-    })
-}
-
-fn operation(id: &str, word: &str) -> Value {
-    json!({
-        "id": id,
-        "title": "Serve",
-        "description": "Serves, whatever it is asked for.",
-        "input": {
-            "type": "object",
-            "properties": { "colour": { "type": "string", "description": "A colour.", "maxLength": 5 } },
-            "additionalProperties": false,
-        },
-        "output": { "type": "object", "properties": { "served": { "type": "boolean" } }, "required": ["served"] },
-        "rest": {
-            "method": "GET",
-            "path": format!("/api/v1/test/{word}"),
-            "access": { "scope": "test:describes" },
-            "outcomes": { "ok": 200 },
-        },
-        "tool": { "name": format!("serve_{word}"), "access": { "scope": "test:describes" } },
-        "errors": [{ "code": "TEAPOT", "status": 418, "when": "Coffee is asked for." }],
-        "examples": [{ "title": "Red", "input": { "colour": "red" } }],
-    })
 }
 
 /// The running server, and what it has been given so far.
@@ -198,7 +150,7 @@ async fn worlds(floor: &mut Floor) {
             "plugin `describes`: it imports `wasi:logging/logging@0.2.0-draft`, which this host does not have",
         )
         .await;
-    floor.check(&built("ungranted"), r#"plugin `describes`: it imports `wasi:logging/logging@0.1.0-draft`, which its entry in plugin-manifest.toml does not grant: add "logging" to its grants"#).await;
+    floor.check(&built("ungranted"), "plugin `describes`: its description says that it is `ungranted`").await;
     install(floor.folder.path(), "describes", &guest());
     install(floor.folder.path(), "ungranted", &built("ungranted"));
     floor.refused("plugin `ungranted`: it imports `wasi:logging/logging@0.1.0-draft` but does not ask for `logging` in its `wants`").await;

@@ -2,15 +2,26 @@
 //!
 //! Must not know where settings come from or how they are masked.
 
+use std::collections::BTreeMap;
+
 use super::State;
 use super::bindings::wasi::config::store::{Error, Host};
 
 impl Host for State {
     fn get(&mut self, key: String) -> wasmtime::Result<Result<Option<String>, Error>> {
-        Ok(Ok(self.lent.config.get(&key).cloned()))
+        Ok(self.settings().map(|settings| settings.get(&key).cloned()))
     }
 
     fn get_all(&mut self) -> wasmtime::Result<Result<Vec<(String, String)>, Error>> {
-        Ok(Ok(self.lent.config.iter().map(|(key, value)| (key.clone(), value.clone())).collect()))
+        Ok(self.settings().map(|settings| settings.clone().into_iter().collect()))
+    }
+}
+
+impl State {
+    fn settings(&self) -> Result<&BTreeMap<String, String>, Error> {
+        match self.may("config") {
+            true => Ok(&self.lent.config),
+            false => Err(Error::Upstream("not granted: config".to_owned())),
+        }
     }
 }

@@ -32,7 +32,7 @@ pub(crate) struct LogScope {
 
 struct LoggedCall {
     plugin: Arc<str>,
-    digest: Arc<str>,
+    revision: u64,
     rate: Arc<LineRate>,
     operation: String,
     request_id: String,
@@ -42,10 +42,10 @@ struct LoggedCall {
 
 impl LogScope {
     /// For one call of an operation.
-    pub(crate) fn call(plugin: &Arc<str>, digest: &Arc<str>, rate: &Arc<LineRate>, call: &Call) -> Self {
+    pub(crate) fn call(plugin: &Arc<str>, revision: u64, rate: &Arc<LineRate>, call: &Call) -> Self {
         let call = LoggedCall {
             plugin: Arc::clone(plugin),
-            digest: Arc::clone(digest),
+            revision,
             rate: Arc::clone(rate),
             operation: call.operation.clone(),
             request_id: call.request_id.clone(),
@@ -103,7 +103,7 @@ impl LoggedCall {
             request_id: &self.request_id,
             operation: &self.operation,
             plugin: &self.plugin,
-            digest: &self.digest,
+            revision: self.revision,
             owner: Some(&self.owner),
             face: self.face,
         }
@@ -131,7 +131,10 @@ impl Drop for LogScope {
 
 impl Host for State {
     fn log(&mut self, level: Level, context: String, message: String) -> wasmtime::Result<()> {
-        self.log.line(level, &context, &message);
+        // The interface has no error: what is not granted is not written, and counted.
+        if self.may("logging") {
+            self.log.line(level, &context, &message);
+        }
         Ok(())
     }
 }

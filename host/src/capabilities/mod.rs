@@ -1,15 +1,14 @@
 //! What a plugin can be lent, one file per WIT interface of the same name, and the base set that every guest may import.
 //!
 //! A capability is a row of [`ALL`]: the interface, the grant atom that lends it, and how it is linked. A new kind of access
-//! to the world is a new file and a new row. Nothing here decides who is granted what; `registry` does, from the manifest.
+//! to the world is a new file and a new row. Nothing here decides who is granted what: `registry` does,
+//! from the manifest and the approvals, and an instance carries what came of it.
 
 mod config;
 mod logging;
 mod state;
 
 use wasmtime::component::{HasSelf, Linker};
-
-use crate::registry::grants::Grants;
 
 pub(crate) use logging::{LogScope, tell_of_dropped};
 pub(crate) use state::{Lent, State};
@@ -28,7 +27,7 @@ pub(crate) mod bindings {
 pub(crate) struct Capability {
     /// The interface as a component imports it.
     pub(crate) interface: &'static str,
-    /// What grants it in the manifest: the word before the colon.
+    /// Its name in grant atoms.
     pub(crate) atom: &'static str,
     link: fn(&mut Linker<State>) -> wasmtime::Result<()>,
 }
@@ -59,24 +58,19 @@ const BASE: [&str; 7] = [
     "switchbay:plugin/types@",
 ];
 
-/// How an import stands to what is granted.
+/// How an import stands to what this host has.
 pub(crate) enum Standing {
     Base,
-    Granted(&'static Capability),
-    NotGranted(&'static Capability),
+    Lent(&'static Capability),
     Unknown,
 }
 
-/// Judges one import of a component against the granted atoms.
-pub(crate) fn standing(import: &str, grants: &Grants) -> Standing {
+/// Judges one import of a component.
+pub(crate) fn standing(import: &str) -> Standing {
     if BASE.iter().any(|prefix| import.starts_with(prefix)) {
         return Standing::Base;
     }
-    match ALL.iter().find(|capability| capability.interface == import) {
-        Some(capability) if grants.any_of(capability.atom) => Standing::Granted(capability),
-        Some(capability) => Standing::NotGranted(capability),
-        None => Standing::Unknown,
-    }
+    ALL.iter().find(|capability| capability.interface == import).map_or(Standing::Unknown, Standing::Lent)
 }
 
 /// Links the base set.

@@ -12,6 +12,7 @@ use wasmtime_wasi::{WasiCtx, WasiCtxView, WasiView};
 
 use super::LogScope;
 use crate::metrics::{Held, Vitals};
+use crate::registry::grants::Grants;
 
 /// Bytes of standard error that are kept, for the text of a panic.
 const STDERR_BYTES_MAX: usize = 4096;
@@ -25,6 +26,8 @@ const RANDOM_BYTES_MAX: u64 = 64 * 1024;
 pub(crate) struct Lent {
     /// The settings of `wasi:config/store`.
     pub(crate) config: BTreeMap<String, String>,
+    /// What the revision may do.
+    pub(crate) rights: Grants,
 }
 
 /// The store's data.
@@ -63,6 +66,15 @@ impl State {
     pub(crate) fn begin(&mut self, log: LogScope) {
         self.log = log;
         self.stderr_before = self.stderr.contents().len();
+    }
+
+    /// Whether the revision has any right to an interface, named as in atoms. A no is counted.
+    pub(super) fn may(&self, interface: &str) -> bool {
+        let may = self.lent.rights.any_of(interface);
+        if !may {
+            self.memory.vitals.denials.increment();
+        }
+        may
     }
 
     /// Whether the guest was denied memory since it was made.

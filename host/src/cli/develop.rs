@@ -15,9 +15,9 @@ use crate::auth::{self, Presented};
 use crate::config::Flags;
 use crate::operator::keys::{self, KeyRequest};
 use crate::operator::token::write_private;
-use crate::registry::build;
-use crate::registry::manifest::{Entry, Manifest};
+use crate::registry::manifest::Manifest;
 use crate::registry::watcher::Watcher;
+use crate::registry::{BroughtIn, Followed, build};
 use crate::stores::Store;
 
 /// Where the development key is kept between runs, so that a restart does not change it.
@@ -49,7 +49,7 @@ pub(super) async fn build(arguments: BuildArguments) -> Result<(), Failure> {
     let manifest = Manifest::read(&path)?;
     build::build(&manifest.entries).await?;
     for entry in &manifest.entries {
-        println!("{}  {}", entry.name, crate::registry::loader::component_path(&entry.source)?.display());
+        println!("{}  {}", entry.name, crate::registry::component_path(&entry.source)?.display());
     }
     Ok(())
 }
@@ -61,12 +61,16 @@ pub(super) async fn dev(arguments: Arguments) -> Result<(), Failure> {
     println!("Building {} …", names.join(", "));
     build::build(&manifest.entries).await?;
     // Watching begins before loading, so that an edit in between is not missed.
-    let watcher = Watcher::start(&manifest.entries)?;
+    let watcher = Watcher::start(&config.manifest, &manifest.entries)?;
     let key = development_key(&store.store, &config.data)?;
     if let Some(path) = &arguments.key_file {
-        write_private(path, &key).map_err(|error| format!("cannot write the key to {}: {error}", path.display()))?;
+        write_private(path, &key)
+            .map_err(|error| Failure::of(format!("cannot write the key to {}: {error}", path.display())))?;
     }
     let app = Arc::new(App::open(config, store, &base_url, &compile::program()?).await?);
+    if !app.config.safe_mode {
+        app.registry.follow("dev").await?.into_iter().for_each(tell);
+    }
     start::ready(&app, &listeners)?;
     greet(&app, &listeners.operator.local_addr()?.to_string(), &base_url, &key);
     let following = tokio::spawn(follow(Arc::clone(&app), watcher));
@@ -89,25 +93,37 @@ async fn follow(app: Arc<App>, mut watcher: Watcher) {
             () = app.stop.cancelled() => return,
             () = rebuild(&app) => {}
         }
+        // The manifest may name other folders now.
+        match watcher.renewed(app.registry.manifest_path(), &app.registry.manifest().entries) {
+            Ok(Some(renewed)) => watcher = renewed,
+            Ok(None) => {}
+            Err(error) => println!("New sources are not watched: {}", one_line(&error.to_string())),
+        }
     }
 }
 
 async fn rebuild(app: &App) {
-    if let Err(error) = build::build(&app.manifest.entries).await {
-        println!("Not reloaded: {error}. The running revisions serve on.");
-        return;
-    }
-    for entry in &app.manifest.entries {
-        reload(app, entry).await;
+    let built = async {
+        let manifest = Manifest::read(app.registry.manifest_path())?;
+        build::build(&manifest.entries).await?;
+        Ok::<_, Failure>(app.registry.follow("dev").await?)
+    };
+    match built.await {
+        Ok(followed) => followed.into_iter().for_each(tell),
+        Err(error) => println!("Not reloaded: {}. The running revisions serve on.", one_line(&error.message)),
     }
 }
 
-async fn reload(app: &App, entry: &Entry) {
-    let started = std::time::Instant::now();
-    match app.registry.reload(entry).await {
-        Ok(true) => println!("Reloaded {} in {} ms", entry.name, started.elapsed().as_millis()),
-        Ok(false) => {}
-        Err(error) => println!("Not reloaded: {}. The running revision serves on.", one_line(&error.to_string())),
+fn tell(followed: Followed) {
+    let Followed { plugin, outcome, took } = followed;
+    let kept = |error: &dyn std::fmt::Display| {
+        println!("Not reloaded: {}. The running revision serves on.", one_line(&error.to_string()));
+    };
+    match outcome {
+        Ok(BroughtIn::Nothing) => {}
+        Ok(BroughtIn::Live) => println!("Reloaded {plugin} in {} ms", took.as_millis()),
+        Ok(BroughtIn::Waits(why)) => kept(&why),
+        Err(error) => kept(&error),
     }
 }
 
@@ -128,7 +144,7 @@ fn development_key(store: &Store, data: &Path) -> Result<String, Failure> {
         expires_at: None,
     };
     let issued = keys::issue(store, &request, now)?;
-    let key = issued["key"].as_str().ok_or("a key was issued without its text")?.to_owned();
+    let key = issued["key"].as_str().ok_or_else(|| Failure::of("a key was issued without its text"))?.to_owned();
     write_private(&path, &key)?;
     Ok(key)
 }

@@ -11,8 +11,8 @@ use serde_json::{Value, json};
 use time::OffsetDateTime;
 use time::format_description::well_known::Rfc3339;
 
-use super::Failure;
-use crate::operator::client;
+use super::{Common, Failure};
+use crate::operator::client::{self, Payload};
 use crate::operator::keys::{self, KeyRequest};
 use crate::stores::{Store, StoreError};
 
@@ -24,16 +24,6 @@ pub(super) enum Command {
     List(Common),
     /// Revoke a key for ever
     Revoke(Revoke),
-}
-
-#[derive(Args)]
-pub(super) struct Common {
-    /// The data folder [default: .switchbay beside the plugin manifest]
-    #[arg(long, env = "SWITCHBAY_DATA", value_name = "DIR")]
-    data: Option<PathBuf>,
-    /// Print JSON
-    #[arg(long)]
-    json: bool,
 }
 
 #[derive(Args)]
@@ -92,7 +82,7 @@ async fn issue(arguments: Issue) -> Result<(), Failure> {
                 "perMinute": request.per_minute,
                 "expiresAt": request.expires_at,
             });
-            client::call(&data, Method::POST, "/admin/v1/keys", Some(&body)).await?
+            client::call(&data, Method::POST, "/admin/v1/keys", Payload::Json(&body)).await?
         }
     };
     match common.json {
@@ -108,7 +98,7 @@ async fn issue(arguments: Issue) -> Result<(), Failure> {
 async fn list(common: &Common) -> Result<(), Failure> {
     let listed = match place(common)? {
         Place::Store(store) => keys::list(&store)?,
-        Place::Server(data) => client::call(&data, Method::GET, "/admin/v1/keys", None).await?,
+        Place::Server(data) => client::call(&data, Method::GET, "/admin/v1/keys", Payload::Nothing).await?,
     };
     if common.json {
         println!("{listed:#}");
@@ -136,7 +126,7 @@ async fn revoke(arguments: &Revoke) -> Result<(), Failure> {
         Place::Store(store) => keys::revoke(&store, id, SystemTime::now())?,
         Place::Server(data) => {
             let path = format!("/admin/v1/keys/{}", utf8_percent_encode(id, NON_ALPHANUMERIC));
-            client::call(&data, Method::DELETE, &path, None).await?
+            client::call(&data, Method::DELETE, &path, Payload::Nothing).await?
         }
     };
     match arguments.common.json {
@@ -151,13 +141,7 @@ fn has_passed(expiry: &str) -> bool {
 }
 
 fn place(common: &Common) -> Result<Place, Failure> {
-    let data = match &common.data {
-        Some(data) => data.clone(),
-        None => {
-            let manifest = crate::config::find_manifest()?;
-            manifest.with_file_name(".switchbay")
-        }
-    };
+    let data = common.folder()?;
     match Store::open(&data) {
         Ok(store) => Ok(Place::Store(store)),
         Err(StoreError::InUse { .. }) => Ok(Place::Server(data)),

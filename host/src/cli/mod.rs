@@ -1,17 +1,24 @@
 //! The command line: arguments to a command, a command to one line on failure and an exit code.
 //!
-//! Exit codes: 0 done, 1 failed with one line that says what to do, 2 wrong arguments.
+//! Exit codes: 0 done, 1 failed with one line that says what to do, 2 wrong arguments, 3 something waits for the operator's
+//! approval, 4 there is no such plugin, revision or key, 5 it does not fit what is so now, 6 no server runs.
 
 mod compile;
 mod develop;
 mod key;
+mod plugin;
 mod start;
+mod table;
 
+use std::path::PathBuf;
 use std::process::ExitCode;
 
-use clap::{Parser, Subcommand};
+use clap::{Args, Parser, Subcommand};
 
 use crate::config::Flags;
+use crate::error::Code;
+use crate::operator::client::ClientError;
+use crate::operator::keys::KeyError;
 
 #[derive(Parser)]
 #[command(name = "switchbay", version, about = "Serves a developer API whose every feature is a WebAssembly component")]
@@ -34,6 +41,11 @@ enum Command {
     /// Issue, list and revoke API keys
     #[command(subcommand)]
     Key(key::Command),
+    /// Stage, compare, approve, activate, roll back and switch off plugins of a running server
+    #[command(subcommand)]
+    Plugin(plugin::Command),
+    /// Whether everything serves, and what waits for you
+    Status(Common),
     /// Compile the component on standard input; a server starts this, no person needs to
     #[command(hide = true)]
     CompileComponent(compile::Arguments),
@@ -47,6 +59,8 @@ pub fn run() -> ExitCode {
         Command::Serve { flags } => finish(start::serve(flags)),
         Command::Build(arguments) => finish(develop::build(arguments)),
         Command::Key(command) => finish(key::run(command)),
+        Command::Plugin(command) => finish(plugin::run(command)),
+        Command::Status(common) => finish(async move { plugin::status(&common).await }),
         // Without threads, whose stacks would count against its limit.
         Command::CompileComponent(arguments) => compile::compile_component(&arguments),
     }
@@ -59,12 +73,69 @@ fn finish(work: impl Future<Output = Result<(), Failure>>) -> ExitCode {
     };
     match runtime.block_on(work) {
         Ok(()) => ExitCode::SUCCESS,
-        Err(error) => failed(&error.to_string()),
+        Err(Failure { code, message }) => {
+            failed(&message);
+            ExitCode::from(code)
+        }
     }
 }
 
-/// Any command's failure, already in words.
-type Failure = Box<dyn std::error::Error + Send + Sync>;
+/// What the commands that work on a running installation share.
+#[derive(Args)]
+struct Common {
+    /// The data folder [default: .switchbay beside the plugin manifest]
+    #[arg(long, env = "SWITCHBAY_DATA", value_name = "DIR")]
+    data: Option<PathBuf>,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+impl Common {
+    fn folder(&self) -> Result<PathBuf, Failure> {
+        match &self.data {
+            Some(data) => Ok(data.clone()),
+            None => Ok(crate::config::find_manifest()?.with_file_name(".switchbay")),
+        }
+    }
+}
+
+/// Any command's failure, already in words, with its exit code.
+#[derive(Debug)]
+struct Failure {
+    code: u8,
+    message: String,
+}
+
+impl Failure {
+    fn of(message: impl Into<String>) -> Self {
+        Self { code: 1, message: message.into() }
+    }
+
+    fn waits(message: impl Into<String>) -> Self {
+        Self { code: 3, message: message.into() }
+    }
+
+    fn not_found(message: impl Into<String>) -> Self {
+        Self { code: 4, message: message.into() }
+    }
+}
+
+impl<E: std::error::Error + 'static> From<E> for Failure {
+    fn from(error: E) -> Self {
+        let source: &dyn std::error::Error = &error;
+        if matches!(source.downcast_ref(), Some(KeyError::Unknown(_))) {
+            return Self::not_found(error.to_string());
+        }
+        let code = match source.downcast_ref() {
+            Some(ClientError::Refused { code, .. }) if code == Code::NotFound.name() => 4,
+            Some(ClientError::Refused { code, .. }) if code == Code::Conflict.name() => 5,
+            Some(ClientError::File { .. } | ClientError::Unreachable { .. }) => 6,
+            _ => 1,
+        };
+        Self { code, message: error.to_string() }
+    }
+}
 
 #[expect(clippy::print_stderr, reason = "the one line that says why a command failed")]
 fn failed(message: &str) -> ExitCode {
@@ -75,9 +146,14 @@ fn failed(message: &str) -> ExitCode {
 /// What a library says may have several lines; what a guest says may forge one, or hold what a terminal obeys.
 fn one_line(message: &str) -> String {
     let lines: Vec<&str> = message.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
+    printable(&lines.join(" "))
+}
+
+/// A text whose control characters a terminal shows and does not obey.
+fn printable(text: &str) -> String {
     let escaped = |character: char| match character.is_control() {
         true => character.escape_default().to_string(),
         false => character.to_string(),
     };
-    lines.join(" ").chars().map(escaped).collect()
+    text.chars().map(escaped).collect()
 }

@@ -4,13 +4,14 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 
 use tokio::net::TcpListener;
-use tokio::signal::unix::{SignalKind, signal};
+use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use super::{Failure, compile};
 use crate::app::{App, OpenStore};
 use crate::config::{Config, Flags};
 use crate::operator::token;
 use crate::registry::manifest::Manifest;
+use crate::registry::{Followed, RegistryError};
 use crate::{Listeners, telemetry};
 
 /// What is open before the slow part begins.
@@ -27,12 +28,45 @@ pub(super) async fn serve(flags: Flags) -> Result<(), Failure> {
     let Opened { config, listeners, store, base_url, .. } = open(&flags).await?;
     let app = Arc::new(App::open(config, store, &base_url, &compile::program()?).await?);
     ready(&app, &listeners)?;
+    tokio::spawn(follow(Arc::clone(&app), signal(SignalKind::hangup())?));
     // Heard before anyone is told that this process serves.
     let stop = stop_signal()?;
     // Behind a proxy the base URL does not tell the address, and port 0 tells it to nobody.
     tracing::info!(base_url, listen = %listeners.api.local_addr()?, "serving");
     crate::serve(listeners, app, stop).await;
     Ok(())
+}
+
+/// Brings in what the manifest says anew: now, beside what was committed and serves already, and at every SIGHUP.
+async fn follow(app: Arc<App>, mut hangups: Signal) {
+    let mut is_due = !app.config.safe_mode;
+    loop {
+        if is_due {
+            log(app.registry.follow("manifest").await);
+        }
+        is_due = tokio::select! {
+            () = app.stop.cancelled() => return,
+            heard = hangups.recv() => heard.is_some(),
+        };
+        if !is_due {
+            return;
+        }
+    }
+}
+
+fn log(followed: Result<Vec<Followed>, RegistryError>) {
+    let outcomes = match followed {
+        Ok(all) => all,
+        Err(error) => {
+            tracing::error!(%error, "the manifest cannot be followed; what runs serves on");
+            return;
+        }
+    };
+    for Followed { plugin, outcome, .. } in outcomes {
+        if let Err(error) = outcome {
+            tracing::error!(plugin, %error, "a plugin was not brought in; what runs serves on");
+        }
+    }
 }
 
 /// Reads the settings and the manifest, binds both ports and takes the store.
@@ -60,9 +94,9 @@ pub(super) fn ready(app: &App, listeners: &Listeners) -> Result<(), Failure> {
 async fn bind(flag: &str, address: SocketAddr) -> Result<TcpListener, Failure> {
     TcpListener::bind(address).await.map_err(|error| match error.kind() {
         std::io::ErrorKind::AddrInUse => {
-            format!("the address {address} is in use: stop what has it, or choose another with {flag}").into()
+            Failure::of(format!("the address {address} is in use: stop what has it, or choose another with {flag}"))
         }
-        _ => format!("cannot listen on {address} ({flag}): {error}").into(),
+        _ => Failure::of(format!("cannot listen on {address} ({flag}): {error}")),
     })
 }
 

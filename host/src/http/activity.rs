@@ -11,14 +11,10 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
-use http::{Response, StatusCode};
-use http_body_util::Full;
 use hyper::body::{Body, Bytes, Frame, SizeHint};
 use tokio::sync::OwnedSemaphorePermit;
 use tokio::time::Instant;
 
-/// An answer is handed on in pieces of this size, so that its sending can be seen to go on or to be stuck.
-const PIECE_BYTES: usize = 16 * 1024;
 /// How often a time is looked at while it passes; it is exceeded by at most this part.
 const LOOKS: u32 = 4;
 
@@ -133,46 +129,5 @@ where
 
     fn size_hint(&self) -> SizeHint {
         self.body.size_hint()
-    }
-}
-
-/// A whole body, in pieces that share its bytes; it remembers the status that it was made for.
-pub(super) struct Pieces {
-    whole: Full<Bytes>,
-    rest: Bytes,
-    status: StatusCode,
-}
-
-impl Pieces {
-    pub(super) fn of(response: Response<Full<Bytes>>) -> Response<Self> {
-        let status = response.status();
-        response.map(|whole| Self { whole, rest: Bytes::new(), status })
-    }
-
-    pub(super) fn status(&self) -> StatusCode {
-        self.status
-    }
-}
-
-impl Body for Pieces {
-    type Data = Bytes;
-    type Error = std::convert::Infallible;
-
-    fn poll_frame(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, Self::Error>>> {
-        if self.rest.is_empty() {
-            let Some(Ok(frame)) = ready!(Pin::new(&mut self.whole).poll_frame(cx)) else { return Poll::Ready(None) };
-            self.rest = frame.into_data().unwrap_or_default();
-        }
-        let piece = self.rest.len().min(PIECE_BYTES);
-        Poll::Ready(Some(Ok(Frame::data(self.rest.split_to(piece)))))
-    }
-
-    fn is_end_stream(&self) -> bool {
-        self.rest.is_empty() && self.whole.is_end_stream()
-    }
-
-    fn size_hint(&self) -> SizeHint {
-        let whole = self.whole.size_hint().lower();
-        SizeHint::with_exact(whole + self.rest.len() as u64)
     }
 }

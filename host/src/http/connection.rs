@@ -8,8 +8,7 @@ use std::time::Duration;
 
 use http::header::{CONNECTION, TRANSFER_ENCODING, VARY};
 use http::{HeaderValue, Request, Response, StatusCode};
-use http_body_util::Full;
-use hyper::body::{Bytes, Incoming};
+use hyper::body::Incoming;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::server::conn::auto;
 use tokio::net::{TcpListener, TcpStream};
@@ -18,10 +17,11 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use tower::Service as _;
-use tower_http::compression::predicate::SizeAbove;
+use tower_http::compression::predicate::{NotForContentType, Predicate as _, SizeAbove};
 use tower_http::compression::{Compression, CompressionBody};
 
-use super::activity::{Activity, Pieces, Sending, UnderWay};
+use super::activity::{Activity, Sending, UnderWay};
+use super::content::{Content, Pieces};
 use super::guarded::Guarded;
 use crate::config::Transport;
 use crate::metrics::Gauge;
@@ -34,7 +34,7 @@ const STREAMS_MAX: u32 = 256;
 const PING_EVERY: Duration = Duration::from_secs(20);
 const PONG_WITHIN: Duration = Duration::from_secs(10);
 
-pub(crate) type Reply = Response<Full<Bytes>>;
+pub(crate) type Reply = Response<Content>;
 type Answer = Response<Sending<CompressionBody<Pieces>>>;
 
 /// Whether a request found a place among those in flight.
@@ -199,7 +199,9 @@ where
         let replied = (shared.service)(request, room);
         async move { Ok::<_, Infallible>(Pieces::of(replied.await)) }
     });
-    let answered = Compression::new(service).compress_when(SizeAbove::new(COMPRESSED_FROM_BYTES)).call(request);
+    // A stream of events would wait in the encoder.
+    let worthwhile = SizeAbove::new(COMPRESSED_FROM_BYTES).and(NotForContentType::SSE);
+    let answered = Compression::new(service).compress_when(worthwhile).call(request);
     async move {
         let mut response = answered.await?;
         // Where a client takes no encoding at all, the layer says 406 in place of an answer that was made already.

@@ -2,10 +2,10 @@
 
 use http::header::{ACCESS_CONTROL_ALLOW_ORIGIN, CACHE_CONTROL, CONTENT_TYPE, ETAG, VARY};
 use http::{HeaderMap, HeaderValue, Response, StatusCode};
-use http_body_util::Full;
 use serde_json::{Value, json};
 
 use super::connection::Reply;
+use super::content::Content;
 use super::{envelope, rest};
 use crate::app::App;
 use crate::catalogue::{Bound, Catalogue};
@@ -81,7 +81,7 @@ fn readiness(app: &App, catalogue: &Catalogue) -> Reply {
 fn document(document: &Document, headers: &HeaderMap, media_type: &'static str) -> Reply {
     let mut response = match rest::if_none_match(headers, &document.etag) {
         true => envelope::empty(StatusCode::NOT_MODIFIED),
-        false => Response::new(Full::new(document.bytes.clone())),
+        false => Response::new(Content::whole(document.bytes.clone())),
     };
     let headers = response.headers_mut();
     headers.insert(CONTENT_TYPE, HeaderValue::from_static(media_type));

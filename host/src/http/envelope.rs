@@ -6,10 +6,10 @@ use std::time::Duration;
 
 use http::header::{CACHE_CONTROL, CONTENT_TYPE, RETRY_AFTER, WWW_AUTHENTICATE};
 use http::{HeaderMap, HeaderName, HeaderValue, Response, StatusCode};
-use http_body_util::Full;
 use hyper::body::Bytes;
 
 use super::connection::Reply;
+use super::content::Content;
 use crate::error::Refusal;
 use crate::metering::Meters;
 
@@ -20,7 +20,7 @@ const JSON: HeaderValue = HeaderValue::from_static("application/json");
 
 /// A JSON response that no cache may keep.
 pub(crate) fn json(status: StatusCode, body: impl Into<Bytes>) -> Reply {
-    let mut response = Response::new(Full::new(body.into()));
+    let mut response = Response::new(Content::whole(body));
     *response.status_mut() = status;
     response.headers_mut().insert(CONTENT_TYPE, JSON);
     response.headers_mut().insert(CACHE_CONTROL, NO_STORE);
@@ -29,7 +29,7 @@ pub(crate) fn json(status: StatusCode, body: impl Into<Bytes>) -> Reply {
 
 /// A response without a body.
 pub(crate) fn empty(status: StatusCode) -> Reply {
-    let mut response = Response::new(Full::default());
+    let mut response = Response::new(Content::empty());
     *response.status_mut() = status;
     response.headers_mut().insert(CACHE_CONTROL, NO_STORE);
     response

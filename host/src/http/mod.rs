@@ -5,6 +5,7 @@
 
 mod activity;
 pub(crate) mod connection;
+pub(crate) mod content;
 pub(crate) mod discovery;
 pub(crate) mod envelope;
 mod guarded;

@@ -9,6 +9,7 @@ use http_body_util::{BodyExt, Limited};
 use hyper::body::{Body, Bytes, Incoming};
 
 use super::connection::Reply as Response;
+use super::content::Content;
 use super::envelope;
 use super::router::Found;
 use crate::app::App;
@@ -87,6 +88,24 @@ pub(crate) async fn read_body(
         Err(error) if error.is::<http_body_util::LengthLimitError>() => {
             Err(if is_json { too_large() } else { wrong_type() })
         }
+        Err(_) => Err(Refusal::new(Code::ValidationError, "The body ended before its announced length")),
+    }
+}
+
+/// Reads a body of any type within its limits of size and time.
+pub(crate) async fn read_bytes(
+    body: Incoming,
+    bytes_max: usize,
+    deadline: std::time::Duration,
+) -> Result<Bytes, Refusal> {
+    let read = tokio::time::timeout(deadline, Limited::new(body, bytes_max).collect()).await;
+    let Ok(read) = read else {
+        let message = format!("The body did not arrive within {} s", deadline.as_secs());
+        return Err(Refusal::new(Code::RequestTimeout, message));
+    };
+    match read {
+        Ok(collected) => Ok(collected.to_bytes()),
+        Err(error) if error.is::<http_body_util::LengthLimitError>() => Err(Refusal::too_large(bytes_max)),
         Err(_) => Err(Refusal::new(Code::ValidationError, "The body ended before its announced length")),
     }
 }
@@ -172,8 +191,8 @@ pub(crate) fn if_none_match(headers: &HeaderMap, etag: &HeaderValue) -> bool {
         .any(|list| list.trim() == "*" || list.split(',').any(|tag| opaque(tag) == etag))
 }
 
-fn http_body_length(response: &Response) -> u64 {
-    response.body().size_hint().exact().unwrap_or(0)
+fn http_body_length(response: &Response) -> usize {
+    response.body().bytes()
 }
 
 fn refused(refusal: &Refusal, request_id: &str) -> Printed {
@@ -194,7 +213,7 @@ impl Printed {
         if self.response.status() != StatusCode::NOT_MODIFIED {
             self.response.headers_mut().insert(CONTENT_LENGTH, HeaderValue::from(length));
         }
-        *self.response.body_mut() = http_body_util::Full::default();
+        *self.response.body_mut() = Content::empty();
         self
     }
 }

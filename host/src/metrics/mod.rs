@@ -29,13 +29,17 @@ pub(crate) enum Outcome {
     Busy,
     NoRoom,
     Paused,
+    /// Its revision was replaced and had drained for long enough.
+    Stopped,
+    /// The plugin is disabled, or could not be loaded.
+    Off,
     /// Nobody waited for its end: the client went away, or the request's own deadline passed.
     Abandoned,
 }
 
 impl Outcome {
     /// All of them in their order, which the test below checks.
-    const ALL: [Outcome; 12] = [
+    const ALL: [Outcome; 14] = [
         Outcome::Ok,
         Outcome::Failure,
         Outcome::Trap,
@@ -47,6 +51,8 @@ impl Outcome {
         Outcome::Busy,
         Outcome::NoRoom,
         Outcome::Paused,
+        Outcome::Stopped,
+        Outcome::Off,
         Outcome::Abandoned,
     ];
 
@@ -64,6 +70,8 @@ impl Outcome {
             Outcome::Busy => "busy",
             Outcome::NoRoom => "no_room",
             Outcome::Paused => "paused",
+            Outcome::Stopped => "stopped",
+            Outcome::Off => "off",
             Outcome::Abandoned => "abandoned",
         }
     }
@@ -118,6 +126,8 @@ pub(crate) struct Vitals {
     pub(crate) instances: Arc<Gauge>,
     /// The most linear memory that one of them ever had, in bytes.
     pub(crate) memory_bytes: Peak,
+    /// Calls of a capability that were denied because it is not granted.
+    pub(crate) denials: Counter,
 }
 
 /// What one operation answered, by face.

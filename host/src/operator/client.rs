@@ -1,6 +1,6 @@
 //! The command line's way to a running server: one request to the operator's API.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use http::header::{AUTHORIZATION, CONTENT_TYPE, HOST};
@@ -13,14 +13,17 @@ use serde_json::Value;
 use super::token::{ADDRESS_FILE, FILE};
 
 const ANSWER_BYTES_MAX: usize = 16 << 20;
-const DEADLINE: Duration = Duration::from_secs(30);
+/// The server's own, for a whole request, is shorter.
+const DEADLINE: Duration = Duration::from_secs(200);
 
 /// A request that did not succeed.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum ClientError {
-    #[error("a server uses this data folder, but its {file} cannot be read: {source}")]
-    File { file: &'static str, source: std::io::Error },
-    #[error("the server's operator API at {address} cannot be reached: {source}")]
+    #[error(
+        "no server has left its {file} in {folder} ({source}): start one with `switchbay serve`, or name its --data"
+    )]
+    File { file: &'static str, folder: PathBuf, source: std::io::Error },
+    #[error("no server answers at {address} ({source}): start one with `switchbay serve`")]
     Unreachable { address: String, source: std::io::Error },
     #[error("the operator API's answer failed: {0}")]
     Transport(String),
@@ -28,13 +31,24 @@ pub(crate) enum ClientError {
     Refused { code: String, message: String },
 }
 
+/// What a request carries.
+pub(crate) enum Payload<'p> {
+    Nothing,
+    Json(&'p Value),
+    Component(Vec<u8>),
+}
+
 /// Sends one request and gives back the `data` of its answer.
-pub(crate) async fn call(data: &Path, method: Method, path: &str, body: Option<&Value>) -> Result<Value, ClientError> {
+pub(crate) async fn call(data: &Path, method: Method, path: &str, payload: Payload<'_>) -> Result<Value, ClientError> {
     let read = |file: &'static str| {
-        std::fs::read_to_string(data.join(file)).map_err(|source| ClientError::File { file, source })
+        std::fs::read_to_string(data.join(file)).map_err(|source| ClientError::File {
+            file,
+            folder: data.to_owned(),
+            source,
+        })
     };
     let (token, address) = (read(FILE)?, read(ADDRESS_FILE)?);
-    tokio::time::timeout(DEADLINE, send(address.trim(), token.trim(), method, path, body))
+    tokio::time::timeout(DEADLINE, send(address.trim(), token.trim(), method, path, payload))
         .await
         .unwrap_or_else(|_| Err(ClientError::Transport(format!("no answer within {} s", DEADLINE.as_secs()))))
 }
@@ -44,7 +58,7 @@ async fn send(
     token: &str,
     method: Method,
     path: &str,
-    body: Option<&Value>,
+    payload: Payload<'_>,
 ) -> Result<Value, ClientError> {
     let stream = tokio::net::TcpStream::connect(address)
         .await
@@ -52,13 +66,18 @@ async fn send(
     let broken = |error: &dyn std::fmt::Display| ClientError::Transport(error.to_string());
     let (mut sender, connection) =
         hyper::client::conn::http1::handshake(TokioIo::new(stream)).await.map_err(|error| broken(&error))?;
+    let (media_type, body) = match payload {
+        Payload::Nothing => ("application/json", Bytes::new()),
+        Payload::Json(value) => ("application/json", Bytes::from(value.to_string())),
+        Payload::Component(bytes) => ("application/wasm", Bytes::from(bytes)),
+    };
     let request = Request::builder()
         .method(method)
         .uri(path)
         .header(HOST, address)
         .header(AUTHORIZATION, format!("Bearer {token}"))
-        .header(CONTENT_TYPE, "application/json")
-        .body(Full::new(Bytes::from(body.map(Value::to_string).unwrap_or_default())))
+        .header(CONTENT_TYPE, media_type)
+        .body(Full::new(body))
         .map_err(|error| broken(&error))?;
     let exchange = async {
         let response = sender.send_request(request).await.map_err(|error| broken(&error))?;

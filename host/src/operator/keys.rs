@@ -124,7 +124,8 @@ fn view(record: &KeyRecord) -> Value {
     })
 }
 
-fn timestamp(epoch_s: u64) -> String {
+/// RFC 3339, in UTC.
+pub(super) fn timestamp(epoch_s: u64) -> String {
     let at = i64::try_from(epoch_s).ok().and_then(|seconds| OffsetDateTime::from_unix_timestamp(seconds).ok());
     at.and_then(|at| at.format(&Rfc3339).ok()).unwrap_or_default()
 }

@@ -1,8 +1,9 @@
 //! `GET /metrics`: gathers what the process counts, in the text form that Prometheus reads.
 //!
-//! Walks what is served now, so the series of a revision that was swapped out are gone with it. Every series of what is
+//! Walks what is served and what drains, so the series of a revision go when its last call has ended. Every series of what is
 //! served is there from the start, at zero: a rate over one that appears later misses its first event.
 
+use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use crate::app::App;
@@ -11,17 +12,15 @@ use crate::metrics::Answers;
 use crate::metrics::exposition::{Exposition, Kind};
 use crate::registry::revision::Revision;
 
-/// Characters of a digest that name a revision.
-const REVISION_CHARACTERS: usize = 12;
-
 /// All metrics, as text.
 pub(crate) fn text(app: &App) -> String {
     let catalogue = app.registry.current();
+    let revisions = counted(app, &catalogue);
     let mut exposition = Exposition::default();
     process(&mut exposition, app);
     requests(&mut exposition, &catalogue);
-    calls(&mut exposition, &catalogue);
-    instances(&mut exposition, &catalogue);
+    calls(&mut exposition, &revisions);
+    instances(&mut exposition, &revisions);
     exposition.into_text()
 }
 
@@ -73,12 +72,12 @@ fn requests(to: &mut Exposition, catalogue: &Catalogue) {
     }
 }
 
-fn calls(to: &mut Exposition, catalogue: &Catalogue) {
+fn calls(to: &mut Exposition, revisions: &[Counted]) {
     to.family("switchbay_plugin_calls_total", Kind::Counter, "Ended calls of a plugin's revision, by how they ended.");
-    for revision in catalogue.revisions() {
-        let [plugin, digest] = names(revision);
-        for (outcome, count) in revision.calls.ended() {
-            to.sample(&[plugin, digest, ("outcome", outcome.label())], count);
+    for revision in revisions {
+        let [plugin, number] = revision.names();
+        for (outcome, count) in revision.revision.calls.ended() {
+            to.sample(&[plugin, number, ("outcome", outcome.label())], count);
         }
     }
     to.family(
@@ -86,13 +85,13 @@ fn calls(to: &mut Exposition, catalogue: &Catalogue) {
         Kind::Histogram,
         "Time of a plugin's calls, from the wait for a place to the end, however they ended.",
     );
-    for revision in catalogue.revisions() {
-        to.histogram(&names(revision), revision.calls.duration());
+    for revision in revisions {
+        to.histogram(&revision.names(), revision.revision.calls.duration());
     }
 }
 
-fn instances(to: &mut Exposition, catalogue: &Catalogue) {
-    let vitals = || catalogue.revisions().iter().filter_map(|revision| Some((names(revision), revision.vitals()?)));
+fn instances(to: &mut Exposition, revisions: &[Counted]) {
+    let vitals = || revisions.iter().filter_map(|revision| Some((revision.names(), revision.revision.vitals()?)));
     to.family("switchbay_plugin_instances", Kind::Gauge, "Instances of a plugin's revision, idle and running.");
     for (names, vitals) in vitals() {
         to.sample(&names, vitals.instances.get());
@@ -105,9 +104,39 @@ fn instances(to: &mut Exposition, catalogue: &Catalogue) {
     for (names, vitals) in vitals() {
         to.sample(&names, vitals.memory_bytes.get());
     }
+    to.family(
+        "switchbay_plugin_denials_total",
+        Kind::Counter,
+        "Calls of a capability that were denied because the revision is not granted it.",
+    );
+    for (names, vitals) in vitals() {
+        to.sample(&names, vitals.denials.get());
+    }
 }
 
-fn names(revision: &Revision) -> [(&'static str, &str); 2] {
-    let digest = revision.digest.get(..REVISION_CHARACTERS).unwrap_or(&revision.digest);
-    [("plugin", &revision.plugin), ("revision", digest)]
+/// A revision with its number as its series have it.
+struct Counted {
+    revision: Arc<Revision>,
+    number: String,
+}
+
+impl Counted {
+    fn names(&self) -> [(&'static str, &str); 2] {
+        [("plugin", &self.revision.plugin), ("revision", &self.number)]
+    }
+}
+
+/// What serves, and what drains: that counts on until its last call has ended.
+fn counted(app: &App, catalogue: &Catalogue) -> Vec<Counted> {
+    let mut all: Vec<Counted> = Vec::new();
+    for revision in catalogue.revisions().iter().cloned().chain(app.registry.draining()) {
+        // A revision that was put together anew, with other rights, has one series and not two.
+        let is_new =
+            !all.iter().any(|one| one.revision.plugin == revision.plugin && one.revision.number == revision.number);
+        if is_new {
+            let number = revision.number.to_string();
+            all.push(Counted { revision, number });
+        }
+    }
+    all
 }

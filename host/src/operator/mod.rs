@@ -1,33 +1,39 @@
 //! The operator's API, on its own listener behind its own token. Nothing here is reachable from the public listener or MCP.
 
 pub(crate) mod client;
+pub(crate) mod events;
 pub(crate) mod keys;
 mod metrics;
+mod openapi;
 mod overview;
+mod plugins;
+mod routes;
 pub(crate) mod token;
 
 use std::sync::Arc;
 use std::time::{Instant, SystemTime};
 
 use http::header::{ALLOW, CONTENT_TYPE, WWW_AUTHENTICATE};
-use http::{HeaderValue, Method, Request, StatusCode};
+use http::request::Parts;
+use http::{HeaderValue, Request, StatusCode};
 use hyper::body::Incoming;
 use serde_json::Value;
 use uuid::Uuid;
 
 use self::keys::KeyError;
+use self::plugins::Asked;
+use self::routes::{Answers, Endpoint, Found, Route};
 use crate::app::App;
 use crate::auth::Presented;
 use crate::error::{Code, Refusal};
 use crate::http::connection::{Reply, Room};
 use crate::http::{envelope, known, overloaded, rest};
 use crate::metrics::exposition;
+use crate::registry;
+use crate::stores::Store;
 
 const BODY_BYTES_MAX: usize = 16 * 1024;
-const KEYS: &str = "/admin/v1/keys";
-const PLUGINS: &str = "/admin/v1/plugins";
-const CONFIG: &str = "/admin/v1/config";
-const METRICS: &str = "/metrics";
+const COMPONENT_BYTES_MAX: usize = 64 << 20;
 
 /// Answers one request of the operator's listener.
 pub(crate) async fn handle(app: Arc<App>, request: Request<Incoming>, room: Room) -> Reply {
@@ -77,47 +83,102 @@ async fn route(app: &Arc<App>, request: Request<Incoming>) -> Result<Reply, Refu
             "Send the operator's token (the file operator-token in the data folder) as `Authorization: Bearer`";
         return Err(Refusal::new(Code::Unauthorized, message));
     }
-    let path = parts.uri.path();
-    if path == KEYS {
-        return match parts.method {
-            Method::GET => blocking(app, |store| Ok((StatusCode::OK, keys::list(store)?))).await,
-            Method::POST => {
-                let body = rest::read_body(&parts.headers, body, BODY_BYTES_MAX, app.config.transport.body).await?;
-                blocking(app, move |store| {
-                    Ok((StatusCode::CREATED, keys::issue(store, &keys::read(&body)?, SystemTime::now())?))
-                })
-                .await
-            }
-            _ => Err(not_allowed("GET, POST")),
-        };
-    }
-    if let Some(id) = path.strip_prefix(KEYS).and_then(|rest| rest.strip_prefix('/')) {
-        let id = percent_encoding::percent_decode_str(id).decode_utf8_lossy().into_owned();
-        return match parts.method {
-            Method::DELETE => {
-                blocking(app, move |store| Ok((StatusCode::OK, keys::revoke(store, &id, SystemTime::now())?))).await
-            }
-            _ => Err(not_allowed("DELETE")),
-        };
-    }
-    let read: fn(&App) -> Reply = match path {
-        PLUGINS => |app| success(StatusCode::OK, &overview::plugins(app)),
-        CONFIG => |app| success(StatusCode::OK, &overview::config(app)),
-        METRICS => metrics,
-        _ => {
-            let message =
-                format!("There is no such route; the operator's API has {KEYS}, {PLUGINS}, {CONFIG} and {METRICS}");
+    let (route, parameters) = match routes::find(&parts.method, parts.uri.path()) {
+        Found::Route(route, parameters) => (route, parameters),
+        Found::OtherMethods(allow) => return Err(rest::method_not_allowed().with("allow", allow)),
+        Found::Nothing => {
+            let message = "There is no such route; /admin/v1/openapi.json lists those of the operator's API";
             return Err(Refusal::new(Code::NotFound, message));
         }
     };
-    match parts.method {
-        Method::GET => Ok(read(app)),
-        _ => Err(not_allowed("GET")),
+    answer(app, route, &Asking { parts, parameters }, body).await
+}
+
+/// A request that a route was found for.
+struct Asking {
+    parts: Parts,
+    parameters: Vec<(&'static str, String)>,
+}
+
+impl Asking {
+    fn parameter(&self, name: &str) -> &str {
+        self.parameters.iter().find(|(known, _)| *known == name).map_or("", |(_, value)| value)
+    }
+
+    fn plugin(&self) -> &str {
+        self.parameter("plugin")
+    }
+
+    fn revision(&self) -> Result<u64, Refusal> {
+        self.parameter("revision")
+            .parse()
+            .map_err(|_| Refusal::new(Code::ValidationError, "`revision` must be a number").with("field", "revision"))
+    }
+
+    fn query(&self) -> Option<&str> {
+        self.parts.uri.query()
     }
 }
 
-fn success(status: StatusCode, data: &Value) -> Reply {
-    envelope::json(status, envelope::success(&data.to_string()))
+async fn answer(app: &Arc<App>, route: &Route, asking: &Asking, body: Incoming) -> Result<Reply, Refusal> {
+    let plugin = asking.plugin();
+    let read =
+        async |body| rest::read_body(&asking.parts.headers, body, BODY_BYTES_MAX, app.config.transport.body).await;
+    let data = match route.endpoint {
+        Endpoint::Metrics => return Ok(metrics(app)),
+        Endpoint::OpenApi => return Ok(envelope::json(StatusCode::OK, openapi::document().to_string())),
+        Endpoint::Events => return events::stream(app, &asking.parts.headers, asking.query()).await,
+        Endpoint::Keys => blocking(app, keys::list).await?,
+        Endpoint::IssueKey => {
+            let body = read(body).await?;
+            blocking(app, move |store| keys::issue(store, &keys::read(&body)?, SystemTime::now())).await?
+        }
+        Endpoint::RevokeKey => {
+            let id = asking.parameter("id").to_owned();
+            blocking(app, move |store| keys::revoke(store, &id, SystemTime::now())).await?
+        }
+        Endpoint::Config => overview::config(app),
+        Endpoint::Status => overview::status(app).await?,
+        Endpoint::History => events::history(app, asking.query()).await?,
+        Endpoint::Plugins => plugins::list(app).await?,
+        Endpoint::Plugin => plugins::show(app, plugin).await?,
+        Endpoint::Revisions => plugins::list_revisions(app, plugin).await?,
+        Endpoint::Revision => plugins::show_revision(app, plugin, asking.revision()?).await?,
+        Endpoint::Compare => plugins::compare(app, plugin, asking.revision()?, asking.query()).await?,
+        Endpoint::Stage if is_component(&asking.parts) => {
+            let asked = Asked::read_query(asking.query().unwrap_or_default())?;
+            let component = rest::read_bytes(body, COMPONENT_BYTES_MAX, app.config.transport.request).await?;
+            plugins::stage(app, plugin, asked, Some(component)).await?
+        }
+        Endpoint::Stage => plugins::stage(app, plugin, Asked::read(&read(body).await?)?, None).await?,
+        Endpoint::Follow => {
+            Asked::read(&read(body).await?)?;
+            plugins::follow(app).await?
+        }
+        act => {
+            let asked = Asked::read(&read(body).await?)?;
+            match act {
+                Endpoint::Approve => plugins::approve(app, plugin, asking.revision()?, asked).await?,
+                Endpoint::Reject => plugins::reject(app, plugin, asking.revision()?, asked).await?,
+                Endpoint::Activate => plugins::activate(app, plugin, asking.revision()?, asked).await?,
+                Endpoint::Rollback => plugins::rollback(app, plugin, asked).await?,
+                Endpoint::Disable => plugins::disable(app, plugin, asked).await?,
+                Endpoint::Enable => plugins::enable(app, plugin, asked).await?,
+                _ => plugins::revoke(app, plugin, asked).await?,
+            }
+        }
+    };
+    let status = match route.answers {
+        Answers::Created => StatusCode::CREATED,
+        Answers::Accepted => StatusCode::ACCEPTED,
+        Answers::Data | Answers::Plain(_) => StatusCode::OK,
+    };
+    Ok(envelope::json(status, envelope::success(&data.to_string())))
+}
+
+/// Whether the body is a component and not JSON about one.
+fn is_component(parts: &Parts) -> bool {
+    parts.headers.get(CONTENT_TYPE).is_some_and(|value| value == "application/wasm")
 }
 
 fn metrics(app: &App) -> Reply {
@@ -126,19 +187,10 @@ fn metrics(app: &App) -> Reply {
     response
 }
 
-fn not_allowed(methods: &str) -> Refusal {
-    rest::method_not_allowed().with("allow", methods)
-}
-
 async fn blocking(
     app: &Arc<App>,
-    work: impl FnOnce(&crate::stores::Store) -> Result<(StatusCode, Value), KeyError> + Send + 'static,
-) -> Result<Reply, Refusal> {
+    work: impl FnOnce(&Store) -> Result<Value, KeyError> + Send + 'static,
+) -> Result<Value, Refusal> {
     let store = Arc::clone(&app.store);
-    let done = tokio::task::spawn_blocking(move || work(&store)).await;
-    match done {
-        Ok(Ok((status, data))) => Ok(success(status, &data)),
-        Ok(Err(error)) => Err(error.refusal()),
-        Err(error) => Err(Refusal::internal(error.to_string())),
-    }
+    registry::blocking(move || work(&store)).await.map_err(KeyError::refusal)
 }

@@ -2,17 +2,45 @@
 
 use serde_json::{Value, json};
 
+use super::keys::timestamp;
+use super::plugins;
 use crate::app::App;
-use crate::operation::Operation;
-use crate::registry::manifest::{Entry, InstanceMode};
-use crate::registry::revision::Revision;
+use crate::auth::api_key::epoch_seconds;
+use crate::error::Refusal;
 
-/// The plugins that are served now, in the manifest's order.
-pub(crate) fn plugins(app: &App) -> Value {
-    let catalogue = app.registry.current();
-    let entry = |revision: &Revision| app.manifest.entries.iter().find(|entry| entry.name == *revision.plugin);
-    let plugins: Vec<Value> = catalogue.revisions().iter().map(|revision| plugin(revision, entry(revision))).collect();
-    json!({ "plugins": plugins })
+/// Whether everything serves, and what waits for an operator.
+pub(crate) async fn status(app: &App) -> Result<Value, Refusal> {
+    let plugins = plugins::list(app).await?;
+    let plugins = plugins["plugins"].as_array().cloned().unwrap_or_default();
+    let at_ease = ["active", "disabled", "staged", "awaiting-approval"];
+    let is_well = |plugin: &Value| at_ease.iter().any(|state| plugin["state"] == *state);
+    let waits = |plugin: &Value| !plugin["candidate"].is_null();
+    let draining = app.registry.draining();
+    let told = plugins.iter().map(|plugin| {
+        json!({
+            "name": plugin["name"],
+            "state": plugin["state"],
+            "version": plugin["version"],
+            "revision": plugin["revision"],
+            "candidate": plugin["candidate"],
+            "message": plugin["message"],
+        })
+    });
+    Ok(json!({
+        "version": env!("CARGO_PKG_VERSION"),
+        "startedAt": timestamp(epoch_seconds(app.started_at)),
+        "safeMode": app.registry.is_in_safe_mode(),
+        "storeHealthy": app.store.is_healthy(),
+        "connections": app.public.open(),
+        "requestsInFlight": app.public.in_flight(),
+        "well": plugins.iter().all(is_well) && app.store.is_healthy(),
+        "waiting": plugins.iter().filter(|plugin| waits(plugin)).count(),
+        "draining": draining
+            .iter()
+            .map(|revision| json!({ "plugin": &*revision.plugin, "revision": revision.number }))
+            .collect::<Vec<Value>>(),
+        "plugins": told.collect::<Vec<Value>>(),
+    }))
 }
 
 /// The settings in effect, under the names by which they are set. There is no secret among them.
@@ -24,6 +52,7 @@ pub(crate) fn config(app: &App) -> Value {
         "base_url": app.registry.current().base_url(),
         "data": config.data,
         "manifest": config.manifest,
+        "safe_mode": config.safe_mode,
         "limits": {
             "connections": transport.connections_max,
             "in_flight": config.in_flight_max,
@@ -42,42 +71,6 @@ pub(crate) fn config(app: &App) -> Value {
     })
 }
 
-fn plugin(revision: &Revision, entry: Option<&Entry>) -> Value {
-    json!({
-        "name": &*revision.plugin,
-        "version": revision.version,
-        "summary": revision.summary,
-        "digest": &*revision.digest,
-        "instances": entry.map(|entry| match entry.instances {
-            InstanceMode::Fresh => "fresh",
-            InstanceMode::Warm => "warm",
-        }),
-        "grants": entry.map(|entry| &entry.grants),
-        "limits": entry.map(|Entry { limits, .. }| json!({
-            "memoryBytes": limits.memory_bytes,
-            "cpuMs": milliseconds(limits.cpu),
-            "wallMs": milliseconds(limits.wall),
-            "concurrency": limits.concurrency,
-            "responseBytes": limits.response_bytes,
-        })),
-        "operations": revision.operations.iter().map(|one| operation(one)).collect::<Vec<Value>>(),
-    })
-}
-
-fn operation(operation: &Operation) -> Value {
-    let rest = operation
-        .rest
-        .as_ref()
-        .map(|face| json!({ "method": face.method.as_str(), "path": face.path, "scope": face.scope.as_str() }));
-    let tool = operation.tool.as_ref().map(|face| json!({ "name": face.name, "scope": face.scope.as_str() }));
-    json!({
-        "id": operation.id,
-        "deadlineMs": milliseconds(operation.deadline),
-        "rest": rest,
-        "tool": tool,
-    })
-}
-
-fn milliseconds(time: std::time::Duration) -> u64 {
+pub(super) fn milliseconds(time: std::time::Duration) -> u64 {
     u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
 }

@@ -17,8 +17,8 @@ use tokio::process::{Child, Command};
 use tokio::sync::Mutex;
 use wasmtime::{Engine, OutOfMemory};
 
+use super::components::COMPONENT_BYTES_MAX;
 use super::engine;
-use super::loader::COMPONENT_BYTES_MAX;
 use crate::config::Compile;
 
 /// The child's exit code for a component that cannot be compiled. Its reason is on standard error.

@@ -7,7 +7,7 @@ use std::sync::Mutex;
 use std::time::Duration;
 
 use http::StatusCode;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use super::faces::{WrittenRest, WrittenTool, is_identifier, misfit, rest_face, tool_face, tool_input, twice};
@@ -56,9 +56,9 @@ pub(crate) struct Description {
 }
 
 /// A wish for a right, with the reason that an operator reads.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Want {
     pub(crate) atom: Atom,
-    #[expect(dead_code, reason = "an approval shows it")]
     pub(crate) why: String,
 }
 

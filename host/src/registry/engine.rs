@@ -3,6 +3,7 @@
 //! One engine for all plugins: each reserves gigabytes of address space for its pool. Compiled code is loaded only from
 //! files that this program wrote itself, in a folder that only this user may enter; the process that serves never compiles.
 
+use std::collections::HashSet;
 use std::fs;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
@@ -33,6 +34,8 @@ const TABLE_BYTES_KEPT: usize = 64 << 10;
 
 /// Ends the name of a file that the compiler has not finished.
 const PARTIAL: &str = "partial";
+/// Ends the name of a file of compiled code.
+const CODE: &str = "cwasm";
 
 /// A component that could not be compiled or taken from the cache.
 #[derive(Debug, thiserror::Error)]
@@ -78,21 +81,43 @@ impl Runtime {
         &self.engine
     }
 
-    /// The compiled form of a component, from the cache where it is there.
-    pub(crate) async fn component(&self, bytes: &[u8], digest: &str) -> Result<Component, EngineError> {
-        let path = self.cache.join(format!("{digest}.cwasm"));
-        if path.exists() {
-            match self.load(&path).await {
-                Ok(component) => return Ok(component),
-                Err(error) => {
-                    tracing::warn!(path = %path.display(), %error, "cached code is unusable; compiling again");
-                }
-            }
+    /// The compiled form of a component, where it is in the cache.
+    pub(crate) async fn cached(&self, digest: &str) -> Option<Component> {
+        let path = self.compiled(digest);
+        if !path.exists() {
+            return None;
         }
+        let loaded = self.load(&path).await;
+        if let Err(error) = &loaded {
+            tracing::warn!(path = %path.display(), %error, "cached code is unusable; compiling again");
+        }
+        loaded.ok()
+    }
+
+    /// Compiles a component into the cache.
+    pub(crate) async fn compile(&self, bytes: &[u8], digest: &str) -> Result<Component, EngineError> {
+        let path = self.compiled(digest);
         let partial = Partial(self.cache.join(format!("{}.{PARTIAL}", Uuid::now_v7())));
         self.compiler.compile(bytes, &partial.0).await?;
         fs::rename(&partial.0, &path).map_err(|source| EngineError::Cache { path: path.clone(), source })?;
         self.load(&path).await
+    }
+
+    /// Removes compiled code that no record names.
+    pub(crate) fn keep_only(&self, digests: &HashSet<String>) -> std::io::Result<()> {
+        for entry in fs::read_dir(&self.cache)? {
+            let path = entry?.path();
+            let stem = path.file_stem().and_then(|stem| stem.to_str());
+            let is_code = path.extension().is_some_and(|extension| extension == CODE);
+            if is_code && !stem.is_some_and(|stem| digests.contains(stem)) {
+                fs::remove_file(path)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn compiled(&self, digest: &str) -> PathBuf {
+        self.cache.join(format!("{digest}.{CODE}"))
     }
 
     /// Maps and links compiled code, which takes a while for a large one.

@@ -15,6 +15,7 @@ use wasmtime_wasi::I32Exit;
 
 use super::breaker::Breaker;
 use super::manifest::{InstanceMode, Limits};
+use super::revision::Off;
 use crate::capabilities::bindings::switchbay::plugin::types as wire;
 use crate::capabilities::bindings::{FeaturePlugin, FeaturePluginPre};
 use crate::capabilities::{self, Lent, LogScope, State};
@@ -48,6 +49,10 @@ pub(crate) enum CallError {
     Exited(i32),
     #[error("the plugin answered {bytes} bytes where {bytes_max} are allowed")]
     TooLarge { bytes: usize, bytes_max: usize },
+    #[error("the call was ended with its revision, which another one has replaced")]
+    Stopped,
+    #[error("the plugin is off: {}", match .0 { Off::Disabled => "the operator disabled it", Off::Unloadable(why) => why })]
+    Off(Off),
 }
 
 /// The instances of one revision.
@@ -56,7 +61,7 @@ pub(crate) struct Instances {
     pre: FeaturePluginPre<State>,
     lent: Arc<Lent>,
     plugin: Arc<str>,
-    revision: Arc<str>,
+    revision: u64,
     limits: Limits,
     mode: InstanceMode,
     permits: Arc<Semaphore>,
@@ -73,7 +78,7 @@ pub(crate) struct Parts {
     pub(crate) pre: FeaturePluginPre<State>,
     pub(crate) lent: Arc<Lent>,
     pub(crate) plugin: Arc<str>,
-    pub(crate) revision: Arc<str>,
+    pub(crate) revision: u64,
     pub(crate) limits: Limits,
     pub(crate) mode: InstanceMode,
     /// Shared by all revisions of the plugin, so that a swap does not double what it may use.
@@ -152,7 +157,7 @@ impl Instances {
     }
 
     async fn run(&self, call: Call) -> Result<Answer, CallError> {
-        let log = LogScope::call(&self.plugin, &self.revision, &self.line_rate, &call);
+        let log = LogScope::call(&self.plugin, self.revision, &self.line_rate, &call);
         let mut warm = match self.take_idle() {
             Some(mut warm) => {
                 warm.store.data_mut().begin(log);

@@ -1,54 +1,44 @@
-//! From a manifest entry to a revision that can be called: read, digest, compile, check imports, link, describe.
+//! From a component to a revision that can be called, one step at a time: compile, check imports, link, describe, put
+//! together.
 //!
-//! Anything that fails leaves no trace but its error; what runs is not touched. Must not know of routes in use: whether
-//! two plugins collide is the catalogue's to say.
+//! Anything that fails leaves no trace but its error; what runs is not touched. Must not know of routes in use (whether two
+//! plugins collide is the catalogue's to say), nor who granted what.
 
-use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use sha2::{Digest, Sha256};
 use tokio::sync::Semaphore;
 use wasmtime::component::{Component, Linker};
 
+use super::blocking;
 use super::breaker::Breaker;
+use super::components::{ComponentError, Components};
 use super::description::{Description, DescriptionError};
 use super::engine::{EngineError, Runtime};
+use super::grants::Grants;
 use super::instance::{CallError, Instances, Parts};
-use super::manifest::{Entry, Source};
-use super::revision::{Revision, Runner};
+use super::lifecycle::Record;
+use super::manifest::Limits;
+use super::revision::{Off, Revision, Runner};
 use crate::capabilities::bindings::FeaturePluginPre;
 use crate::capabilities::{self, Lent, Standing, State};
 use crate::metering::LineRate;
-use crate::metrics::Calls;
 
-/// The largest component file, in bytes.
-pub(super) const COMPONENT_BYTES_MAX: u64 = 64 << 20;
 /// The most imports that a component may have.
 const IMPORTS_MAX: usize = 256;
 
 /// A component that cannot become a revision. The plugin's name stands before each message.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum LoadError {
-    #[error("its component {path} is missing: build it with `switchbay build`")]
-    Missing { path: PathBuf },
-    #[error("its component {path} cannot be read: {source}")]
-    Read { path: PathBuf, source: std::io::Error },
-    #[error("its component {path} has {bytes} bytes; at most {COMPONENT_BYTES_MAX} are loaded")]
-    TooLarge { path: PathBuf, bytes: u64 },
-    #[error("its crate folder {path} has no Cargo.toml")]
-    NoCrate { path: PathBuf },
+    #[error(transparent)]
+    Component(#[from] ComponentError),
     #[error(transparent)]
     Engine(#[from] EngineError),
-    #[error(
-        "it imports `{import}`, which its entry in plugin-manifest.toml does not grant: add \"{atom}\" to its grants"
-    )]
-    NotGranted { import: String, atom: &'static str },
     #[error("it imports `{import}`, which this host does not have")]
     UnknownImport { import: String },
     #[error("it has more than {IMPORTS_MAX} imports")]
     TooManyImports,
-    #[error("it imports `{import}` but does not ask for `{atom}` in its `wants`")]
-    NotWanted { import: String, atom: &'static str },
+    #[error("it imports `{import}` but does not ask for `{interface}` in its `wants`")]
+    NotWanted { import: String, interface: &'static str },
     #[error("it does not fit the world `switchbay:plugin/feature-plugin`: {0}")]
     World(String),
     #[error("reading its description failed: {0}")]
@@ -61,81 +51,43 @@ pub(crate) enum LoadError {
 
 /// What all revisions of one plugin share.
 pub(crate) struct Slots {
+    pub(crate) concurrency: usize,
     pub(crate) permits: Arc<Semaphore>,
     pub(crate) breaker: Arc<Breaker>,
     pub(crate) line_rate: Arc<LineRate>,
 }
 
-/// Loads the component that a manifest entry names, from where `switchbay build` put it.
-pub(crate) async fn load(runtime: &Arc<Runtime>, entry: &Entry, slots: &Slots) -> Result<Revision, LoadError> {
-    let path = component_path(&entry.source)?;
-    let bytes = read(&path).await?;
-    let digest: Arc<str> = hex(&Sha256::digest(&bytes)).into();
-    let component = runtime.component(&bytes, &digest).await?;
-    let plugin: Arc<str> = entry.name.as_str().into();
-    let (pre, lent) = link(runtime, &component, entry)?;
-
-    let describe = || Instances::describe(runtime.engine(), &pre, &entry.limits);
-    let text = describe().await.map_err(LoadError::Describe)?;
-    if describe().await.map_err(LoadError::Describe)? != text {
-        return Err(LoadError::Unstable);
-    }
-    let description = Description::read(&text, &entry.name)?;
-    let wanted = description.wanted();
-    for (import, atom) in &lent {
-        if !wanted.any_of(atom) {
-            return Err(LoadError::NotWanted { import: import.clone(), atom });
-        }
-    }
-    let instances = Instances::new(Parts {
-        engine: runtime.engine().clone(),
-        pre,
-        lent: Arc::new(Lent { config: entry.config.clone() }),
-        plugin: Arc::clone(&plugin),
-        revision: Arc::clone(&digest),
-        limits: entry.limits.clone(),
-        mode: entry.instances,
-        permits: Arc::clone(&slots.permits),
-        breaker: Arc::clone(&slots.breaker),
-        line_rate: Arc::clone(&slots.line_rate),
-    });
-    Ok(Revision {
-        plugin,
-        version: description.version,
-        summary: description.summary,
-        digest,
-        operations: description.operations.into_iter().map(Arc::new).collect(),
-        runner: Runner::Component(Box::new(instances)),
-        calls: Calls::default(),
-    })
-}
-
-/// Where the component of a source stands once it is built.
-pub(crate) fn component_path(source: &Source) -> Result<PathBuf, LoadError> {
-    match source {
-        Source::File(path) => Ok(path.clone()),
-        Source::Crate(folder) => {
-            super::build::artifact(folder).ok_or_else(|| LoadError::NoCrate { path: folder.clone() })
+impl Slots {
+    pub(crate) fn new(concurrency: usize) -> Self {
+        Self {
+            concurrency,
+            permits: Arc::new(Semaphore::new(concurrency)),
+            breaker: Arc::default(),
+            line_rate: Arc::default(),
         }
     }
 }
 
-async fn read(path: &Path) -> Result<Vec<u8>, LoadError> {
-    let failed = |source: std::io::Error| match source.kind() {
-        std::io::ErrorKind::NotFound => LoadError::Missing { path: path.to_owned() },
-        _ => LoadError::Read { path: path.to_owned(), source },
-    };
-    let bytes = tokio::fs::metadata(path).await.map_err(failed)?.len();
-    if bytes > COMPONENT_BYTES_MAX {
-        return Err(LoadError::TooLarge { path: path.to_owned(), bytes });
-    }
-    tokio::fs::read(path).await.map_err(failed)
+/// A component whose imports are all known, ready to be instantiated.
+pub(crate) struct Linked {
+    pre: FeaturePluginPre<State>,
+    /// The imports that an operator must grant, each with the interface's name in atoms.
+    lent: Vec<(String, &'static str)>,
 }
 
-type Linked = (FeaturePluginPre<State>, Vec<(String, &'static str)>);
+/// The compiled form of a kept component, from the cache where it is there.
+pub(crate) async fn compile(runtime: &Runtime, components: &Components, digest: &str) -> Result<Component, LoadError> {
+    if let Some(component) = runtime.cached(digest).await {
+        return Ok(component);
+    }
+    let (components, named) = (components.clone(), digest.to_owned());
+    let bytes = blocking(move || components.read(&named)).await?;
+    Ok(runtime.compile(&bytes, digest).await?)
+}
 
-/// Links the base set and what is granted, and nothing else. Gives back the granted imports with their atoms.
-fn link(runtime: &Runtime, component: &Component, entry: &Entry) -> Result<Linked, LoadError> {
+/// Links the base set and every capability that the component imports. What a revision may do with it is decided at each
+/// call, by the rights that it was put together with: an approval is taken back without loading anything.
+pub(crate) fn link(runtime: &Runtime, component: &Component) -> Result<Linked, LoadError> {
     let engine = runtime.engine();
     let world = |error: wasmtime::Error| LoadError::World(format!("{error:#}"));
     let mut linker: Linker<State> = Linker::new(engine);
@@ -146,26 +98,89 @@ fn link(runtime: &Runtime, component: &Component, entry: &Entry) -> Result<Linke
     }
     let mut lent = Vec::new();
     for (import, _) in kind.imports(engine) {
-        match capabilities::standing(import, &entry.grants) {
+        match capabilities::standing(import) {
             Standing::Base => {}
-            Standing::Granted(capability) => {
+            Standing::Lent(capability) => {
                 capability.link(&mut linker).map_err(world)?;
                 lent.push((import.to_owned(), capability.atom));
-            }
-            Standing::NotGranted(capability) => {
-                return Err(LoadError::NotGranted { import: import.to_owned(), atom: capability.atom });
             }
             Standing::Unknown => return Err(LoadError::UnknownImport { import: import.to_owned() }),
         }
     }
     let pre = linker.instantiate_pre(component).and_then(FeaturePluginPre::new).map_err(world)?;
-    Ok((pre, lent))
+    Ok(Linked { pre, lent })
 }
 
-fn hex(bytes: &[u8]) -> String {
-    use std::fmt::Write as _;
-    bytes.iter().fold(String::with_capacity(bytes.len() * 2), |mut text, byte| {
-        write!(text, "{byte:02x}").expect("writing to a String does not fail");
-        text
+/// Reads what a component says of itself, twice, in instances to which every capability is denied.
+pub(crate) async fn describe(
+    runtime: &Runtime,
+    linked: &Linked,
+    limits: &Limits,
+    plugin: &str,
+) -> Result<(String, Description), LoadError> {
+    let read = || Instances::describe(runtime.engine(), &linked.pre, limits);
+    let text = read().await.map_err(LoadError::Describe)?;
+    if read().await.map_err(LoadError::Describe)? != text {
+        return Err(LoadError::Unstable);
+    }
+    let description = Description::read(&text, plugin)?;
+    for (import, interface) in &linked.lent {
+        if !description.wanted().any_of(interface) {
+            return Err(LoadError::NotWanted { import: import.clone(), interface });
+        }
+    }
+    Ok((text, description))
+}
+
+/// What a revision is put together from.
+pub(crate) struct Whole {
+    pub(crate) plugin: String,
+    pub(crate) record: Record,
+    /// What it said of itself when it was staged.
+    pub(crate) description: String,
+    pub(crate) rights: Grants,
+}
+
+/// A revision that can be called. Linking and reading schemas takes a while, so it is done on a thread that may.
+pub(crate) async fn load(
+    runtime: &Arc<Runtime>,
+    components: &Components,
+    whole: Whole,
+    slots: Arc<Slots>,
+) -> Result<Revision, LoadError> {
+    let component = compile(runtime, components, &whole.record.digest).await?;
+    let runtime = Arc::clone(runtime);
+    blocking(move || assemble(&runtime, &component, whole, &slots)).await
+}
+
+fn assemble(runtime: &Runtime, component: &Component, whole: Whole, slots: &Slots) -> Result<Revision, LoadError> {
+    let Whole { plugin, record, description, rights } = whole;
+    let linked = link(runtime, component)?;
+    let settings = record.settings;
+    let lent = Lent { config: settings.config, rights: rights.clone() };
+    let instances = Instances::new(Parts {
+        engine: runtime.engine().clone(),
+        pre: linked.pre,
+        lent: Arc::new(lent),
+        plugin: plugin.as_str().into(),
+        revision: record.number,
+        limits: settings.limits,
+        mode: settings.instances,
+        permits: Arc::clone(&slots.permits),
+        breaker: Arc::clone(&slots.breaker),
+        line_rate: Arc::clone(&slots.line_rate),
+    });
+    let description = Description::read(&description, &plugin)?;
+    let runner = Runner::Component(Box::new(instances));
+    Ok(Revision::new(&plugin, record.number, &record.digest, description, rights, runner))
+}
+
+/// A revision that is known and not run: its routes answer that it is off.
+pub(crate) async fn off(whole: Whole, off: Off) -> Result<Revision, LoadError> {
+    blocking(move || {
+        let Whole { plugin, record, description, rights } = whole;
+        let description = Description::read(&description, &plugin)?;
+        Ok(Revision::new(&plugin, record.number, &record.digest, description, rights, Runner::Off(off)))
     })
+    .await
 }

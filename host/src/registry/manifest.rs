@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
 use super::grants::Grants;
 use crate::config::Malformed;
@@ -35,9 +35,15 @@ pub(crate) struct Entry {
     pub(crate) name: String,
     pub(crate) source: Source,
     pub(crate) grants: Grants,
+    pub(crate) settings: Settings,
+}
+
+/// How a plugin is run.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Settings {
     pub(crate) instances: InstanceMode,
     pub(crate) limits: Limits,
-    /// Settings, strings as they are and other values as JSON text.
+    /// What the plugin is told: strings as they are and other values as JSON text.
     pub(crate) config: BTreeMap<String, String>,
 }
 
@@ -51,7 +57,7 @@ pub(crate) enum Source {
 }
 
 /// How long an instance lives.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum InstanceMode {
     /// A new one for each call: nothing is left over from one caller to the next.
@@ -62,7 +68,7 @@ pub(crate) enum InstanceMode {
 }
 
 /// What a plugin may use.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Limits {
     /// Linear memory of one instance, in bytes.
     pub(crate) memory_bytes: usize,
@@ -141,18 +147,14 @@ fn meant(written: WrittenEntry, folder: &Path) -> Result<Entry, String> {
         true => Source::File(source),
         false => Source::Crate(source),
     };
-    Ok(Entry {
-        limits: limits(&written.limits)?,
-        name: written.name,
-        source,
-        grants: Grants::parse(&written.grants).map_err(|error| error.to_string())?,
+    let config = written.config.into_iter().map(|(key, value)| Ok((key, setting(value)?)));
+    let settings = Settings {
         instances: written.instances,
-        config: written
-            .config
-            .into_iter()
-            .map(|(key, value)| Ok((key, setting(value)?)))
-            .collect::<Result<_, String>>()?,
-    })
+        limits: limits(&written.limits)?,
+        config: config.collect::<Result<_, String>>()?,
+    };
+    let grants = Grants::parse(&written.grants).map_err(|error| error.to_string())?;
+    Ok(Entry { name: written.name, source, grants, settings })
 }
 
 fn is_plugin_name(name: &str) -> bool {

@@ -1,45 +1,77 @@
-//! The plugins: what the operator wants, what is loaded, and the one snapshot of it that calls are served from.
+//! The plugins: what the operator wants, what became of it, and the one snapshot that calls are served from.
 //!
-//! Writers (a start, a reload) take turns; readers never wait: they take the current [`Catalogue`] and keep it. Must not
-//! know what a transport is.
+//! Writers take turns; readers never wait: they take the current [`Catalogue`] and keep it. Every change is written to the
+//! store before it is served, so that a process which is killed at any moment comes back with the last one that was
+//! written. Must not know what a transport is.
 
 pub(crate) mod breaker;
 pub(crate) mod build;
+mod changes;
+mod compare;
 pub(crate) mod compiler;
+pub(crate) mod components;
 pub(crate) mod description;
+mod drain;
 pub(crate) mod engine;
 pub(crate) mod faces;
-#[cfg_attr(not(test), expect(dead_code, reason = "approvals are judged and shown by the rest of it"))]
+mod follow;
 pub(crate) mod grants;
 pub(crate) mod instance;
+pub(crate) mod lifecycle;
 pub(crate) mod loader;
 pub(crate) mod manifest;
 pub(crate) mod pattern;
 pub(crate) mod profile;
 pub(crate) mod revision;
 pub(crate) mod schema;
+mod stage;
 pub(crate) mod watcher;
 
-use std::collections::HashMap;
-use std::sync::{Arc, PoisonError, RwLock};
-use std::time::Instant;
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Instant, SystemTime};
 
 use arc_swap::ArcSwap;
-use tokio::sync::{Mutex, Semaphore};
+use tokio::sync::{Mutex as AsyncMutex, MutexGuard, broadcast};
+use tokio_util::sync::CancellationToken;
 
+pub(crate) use self::changes::Act;
+use self::components::Components;
+use self::drain::Drains;
 use self::engine::Runtime;
-use self::loader::{LoadError, Slots};
-use self::manifest::{Entry, Manifest};
-use self::revision::Revision;
+pub(crate) use self::follow::{BroughtIn, Followed};
+use self::lifecycle::{Life, LifeError, Mark, Record, State};
+use self::loader::{LoadError, Slots, Whole};
+use self::manifest::{Manifest, ManifestError};
+use self::revision::{Off, Revision};
+pub(crate) use self::stage::{From, Order, component_path};
+use crate::auth::api_key::epoch_seconds;
 use crate::catalogue::{Catalogue, CollisionError};
+use crate::stores::{KeptEvent, Store, StoreError};
 
-/// A set of plugins that cannot be served.
+/// Events that a slow listener may lag behind before it must read the history.
+const EVENTS_WAITING_MAX: usize = 256;
+
+/// A change that was not made. What runs serves on.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum RegistryError {
+    #[error("there is no plugin `{name}` in plugin-manifest.toml")]
+    NoPlugin { name: String },
     #[error("plugin `{plugin}`: {source}")]
     Load { plugin: String, source: Box<LoadError> },
     #[error(transparent)]
     Collision(#[from] CollisionError),
+    #[error(transparent)]
+    Life(#[from] LifeError),
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    #[error(transparent)]
+    Manifest(#[from] ManifestError),
+    #[error("plugin `{plugin}`: revision {number} was rejected while it was prepared")]
+    Rejected { plugin: String, number: u64 },
+    #[error("plugin `{plugin}`: what the component {digest} says of itself is not in the store")]
+    NoDescription { plugin: String, digest: String },
     #[error(
         "the plugins may run {wanted} calls at once by their manifest entries; the instance pool has {room}, half of \
              which is kept for revisions that are draining: raise `limits.instances` or lower `limits.concurrency`"
@@ -47,40 +79,101 @@ pub(crate) enum RegistryError {
     Pool { wanted: usize, room: u32 },
 }
 
+/// Runs work that blocks on a thread that may.
+pub(crate) async fn blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> T {
+    match tokio::task::spawn_blocking(work).await {
+        Ok(done) => done,
+        Err(error) => std::panic::resume_unwind(error.into_panic()),
+    }
+}
+
+/// The records of all plugins, held by whoever changes one.
+type Turn<'r> = MutexGuard<'r, BTreeMap<String, Life>>;
+
+/// What a registry is opened with.
+pub(crate) struct Parts {
+    pub(crate) runtime: Runtime,
+    pub(crate) store: Arc<Store>,
+    pub(crate) data: PathBuf,
+    pub(crate) manifest: Manifest,
+    pub(crate) manifest_path: PathBuf,
+    pub(crate) instances_max: u32,
+    pub(crate) base_url: String,
+    /// Serve the last revisions that are known to be good, and take nothing new from the manifest.
+    pub(crate) safe_mode: bool,
+}
+
 /// All plugins of this process.
 pub(crate) struct Registry {
     runtime: Arc<Runtime>,
+    store: Arc<Store>,
+    components: Components,
+    manifest_path: PathBuf,
+    instances_max: u32,
+    safe_mode: bool,
+    manifest: ArcSwap<Manifest>,
     current: ArcSwap<Catalogue>,
-    /// Held while revisions change, so that two changes cannot lose one another.
-    writer: Mutex<()>,
+    lives: AsyncMutex<BTreeMap<String, Life>>,
     /// What the revisions of each plugin share. Never held over an await.
-    slots: RwLock<HashMap<String, Arc<Slots>>>,
+    slots: Mutex<HashMap<String, Arc<Slots>>>,
+    drains: Drains,
+    /// Ends the preparing of a revision that is rejected meanwhile. Never held over an await.
+    under_way: Mutex<HashMap<(String, u64), CancellationToken>>,
+    events: broadcast::Sender<Arc<KeptEvent>>,
 }
 
 impl Registry {
-    /// Loads every entry; the first that fails is the error.
-    pub(crate) async fn load(
-        runtime: Arc<Runtime>,
-        manifest: &Manifest,
-        instances_max: u32,
-        base_url: &str,
-    ) -> Result<Self, RegistryError> {
-        let wanted: usize = manifest.entries.iter().map(|entry| entry.limits.concurrency).sum();
-        if wanted > usize::try_from(instances_max / 2).unwrap_or(usize::MAX) {
-            return Err(RegistryError::Pool { wanted, room: instances_max });
+    /// Serves what was committed before, and brings in from the manifest what was never here. A plugin that cannot be
+    /// loaded is off on its own routes. The first failure is the error where nothing at all can be served.
+    pub(crate) async fn open(parts: Parts) -> Result<Arc<Self>, RegistryError> {
+        let Parts { runtime, store, data, manifest, manifest_path, instances_max, base_url, safe_mode } = parts;
+        pool(&manifest, instances_max)?;
+        let components = Components::open(&data)
+            .map_err(|source| RegistryError::Load { plugin: "all".to_owned(), source: Box::new(source.into()) })?;
+        let records: Vec<Life> = store.plugins()?;
+        let lives = records.into_iter().map(|life| (life.plugin().to_owned(), life)).collect();
+        let registry = Arc::new(Self {
+            runtime: Arc::new(runtime),
+            store,
+            components,
+            manifest_path,
+            instances_max,
+            safe_mode,
+            manifest: ArcSwap::from_pointee(manifest),
+            current: ArcSwap::from_pointee(Catalogue::empty(&base_url)),
+            lives: AsyncMutex::new(lives),
+            slots: Mutex::default(),
+            drains: Drains::default(),
+            under_way: Mutex::default(),
+            events: broadcast::channel(EVENTS_WAITING_MAX).0,
+        });
+        registry.come_back().await?;
+        if !safe_mode {
+            registry.bring_in().await?;
+            // Last, so that compiled code is used which came here before its record did.
+            registry.tidy(&registry.lives.lock().await).await;
         }
-        let registry = Self {
-            runtime,
-            current: ArcSwap::from_pointee(Catalogue::empty(base_url)),
-            writer: Mutex::new(()),
-            slots: RwLock::default(),
-        };
-        let mut revisions = Vec::with_capacity(manifest.entries.len());
-        for entry in &manifest.entries {
-            revisions.push(Arc::new(registry.load_one(entry).await?));
-        }
-        registry.current.store(Arc::new(Catalogue::new(revisions, base_url)?));
+        tokio::spawn(Arc::clone(&registry).keep_compiled());
         Ok(registry)
+    }
+
+    /// Compiles what is kept for a rollback and has no code of this engine, as after an upgrade of the host: a rollback must
+    /// not wait for a compiler.
+    async fn keep_compiled(self: Arc<Self>) {
+        let kept: Vec<(String, u64, String)> = {
+            let lives = self.lives.lock().await;
+            let ready = |record: &&Record| record.state.is_ready() || record.state.is_candidate();
+            let of = |life: &Life| {
+                let named = |record: &Record| (life.plugin().to_owned(), record.number, record.digest.clone());
+                life.revisions().iter().filter(ready).map(named).collect::<Vec<_>>()
+            };
+            lives.values().flat_map(of).collect()
+        };
+        for (plugin, revision, digest) in kept {
+            if let Err(error) = loader::compile(&self.runtime, &self.components, &digest).await {
+                tracing::warn!(plugin, revision, %error, "a kept revision cannot be compiled");
+            }
+        }
     }
 
     /// What is served now. A call keeps what it took.
@@ -88,56 +181,245 @@ impl Registry {
         self.current.load_full()
     }
 
-    /// Loads the entry's component anew and swaps it in. Gives back whether it was another one. On any error the running
-    /// revision serves on.
-    pub(crate) async fn reload(&self, entry: &Entry) -> Result<bool, RegistryError> {
-        let _turn = self.writer.lock().await;
-        let revision = self.load_one(entry).await?;
-        self.swap(revision)
+    /// The manifest as it was last read.
+    pub(crate) fn manifest(&self) -> Arc<Manifest> {
+        self.manifest.load_full()
     }
 
-    /// Adds a revision that is not from a manifest, or swaps it in.
-    pub(crate) async fn insert(&self, revision: Revision) -> Result<bool, RegistryError> {
-        let _turn = self.writer.lock().await;
-        self.swap(revision)
+    pub(crate) fn manifest_path(&self) -> &Path {
+        &self.manifest_path
     }
 
-    /// Drops idle instances that have grown old.
-    pub(crate) fn sweep(&self, now: Instant) {
-        for revision in self.current().revisions() {
+    pub(crate) fn is_in_safe_mode(&self) -> bool {
+        self.safe_mode
+    }
+
+    /// The record of a plugin of the manifest; `None` for one that nothing was ever staged for.
+    pub(crate) async fn life(&self, plugin: &str) -> Result<Option<Life>, RegistryError> {
+        self.entry(plugin)?;
+        Ok(self.lives.lock().await.get(plugin).cloned())
+    }
+
+    /// Revisions that were replaced and whose last calls still run.
+    pub(crate) fn draining(&self) -> Vec<Arc<Revision>> {
+        self.drains.all()
+    }
+
+    /// Hears of every event from now on.
+    pub(crate) fn listen(&self) -> broadcast::Receiver<Arc<KeptEvent>> {
+        self.events.subscribe()
+    }
+
+    /// Drops idle instances that have grown old, and notes which revisions have answered a call well.
+    pub(crate) async fn sweep(&self, now: Instant) {
+        let current = self.current();
+        for revision in current.revisions().iter().chain(&self.draining()) {
             revision.sweep(now);
         }
+        let proven: Vec<&Arc<Revision>> =
+            current.revisions().iter().filter(|revision| revision.has_answered()).collect();
+        if proven.is_empty() {
+            return;
+        }
+        let mut turn = self.lives.lock().await;
+        for revision in proven {
+            let Some(life) = turn.get(&*revision.plugin) else { continue };
+            let mut next = life.clone();
+            if next.prove(revision.number)
+                && let Err(error) = self.commit(&mut turn, next).await
+            {
+                tracing::error!(plugin = &*revision.plugin, %error, "cannot note that a revision is good");
+            }
+        }
     }
 
-    fn swap(&self, revision: Revision) -> Result<bool, RegistryError> {
+    /// Serves the committed revisions of the manifest's plugins.
+    async fn come_back(self: &Arc<Self>) -> Result<(), RegistryError> {
+        let mut turn = self.lives.lock().await;
+        let mark = mark("host", "the process started");
+        for entry in &self.manifest().entries {
+            let Some(life) = turn.get(&entry.name) else { continue };
+            let mut next = life.clone();
+            next.recover(&mark);
+            next.edit(&entry.grants, manifest_mark("the manifest grants something else"));
+            let served = if self.safe_mode { next.last_known_good() } else { next.active() };
+            if let Some(record) = served {
+                match self.build_or_off(&next, record).await {
+                    Ok(revision) => self.put(revision).await,
+                    Err(error) => tracing::error!(plugin = entry.name, %error, "a plugin cannot be served"),
+                }
+            }
+            self.commit(&mut turn, next).await?;
+        }
+        Ok(())
+    }
+
+    /// Adds a revision to what is served, or leaves it out where it collides with what is there already.
+    async fn put(&self, revision: Revision) {
+        let plugin = Arc::clone(&revision.plugin);
+        match self.with(Arc::new(revision)).await {
+            Ok(catalogue) => self.current.store(Arc::new(catalogue)),
+            Err(error) => tracing::error!(plugin = &*plugin, %error, "a plugin cannot be served"),
+        }
+    }
+
+    /// What would be served with this revision in the place of its plugin's other one. Printing the documents takes a while,
+    /// so it is done on a thread that may.
+    async fn with(&self, revision: Arc<Revision>) -> Result<Catalogue, CollisionError> {
         let current = self.current();
-        if current.revisions().iter().any(|r| r.plugin == revision.plugin && r.digest == revision.digest) {
-            return Ok(false);
-        }
-        let mut revisions = current.revisions().to_vec();
-        let revision = Arc::new(revision);
-        match revisions.iter_mut().find(|r| r.plugin == revision.plugin) {
-            Some(place) => *place = revision,
-            None => revisions.push(revision),
-        }
-        self.current.store(Arc::new(Catalogue::new(revisions, current.base_url())?));
-        Ok(true)
+        blocking(move || {
+            let mut revisions = current.revisions().to_vec();
+            match revisions.iter_mut().find(|r| r.plugin == revision.plugin) {
+                Some(place) => *place = revision,
+                None => revisions.push(revision),
+            }
+            Catalogue::new(revisions, current.base_url())
+        })
+        .await
     }
 
-    async fn load_one(&self, entry: &Entry) -> Result<Revision, RegistryError> {
-        let slots = self.slots(entry);
-        loader::load(&self.runtime, entry, &slots)
-            .await
-            .map_err(|source| RegistryError::Load { plugin: entry.name.clone(), source: Box::new(source) })
+    /// Serves a revision that no store knows.
+    pub(crate) async fn insert(&self, revision: Revision) -> Result<(), RegistryError> {
+        self.current.store(Arc::new(self.with(Arc::new(revision)).await?));
+        Ok(())
     }
 
-    fn slots(&self, entry: &Entry) -> Arc<Slots> {
-        let mut slots = self.slots.write().unwrap_or_else(PoisonError::into_inner);
-        let made = || Slots {
-            permits: Arc::new(Semaphore::new(entry.limits.concurrency)),
-            breaker: Arc::default(),
-            line_rate: Arc::default(),
+    /// Puts a recorded revision together as its plugin stands: with its rights, or off where the operator says so.
+    async fn build(&self, life: &Life, record: &Record) -> Result<Revision, RegistryError> {
+        let plugin = life.plugin();
+        let failed = |source| RegistryError::Load { plugin: plugin.to_owned(), source: Box::new(source) };
+        let whole = self.whole(life, record).await?;
+        if life.disabled().is_some() {
+            return loader::off(whole, Off::Disabled).await.map_err(failed);
+        }
+        let slots = self.slots(plugin, record.settings.limits.concurrency);
+        loader::load(&self.runtime, &self.components, whole, slots).await.map_err(failed)
+    }
+
+    /// As [`Registry::build`]; what cannot be loaded is off, with the reason.
+    async fn build_or_off(&self, life: &Life, record: &Record) -> Result<Revision, RegistryError> {
+        let error = match self.build(life, record).await {
+            Ok(revision) => return Ok(revision),
+            Err(error) => error,
         };
-        Arc::clone(slots.entry(entry.name.clone()).or_insert_with(|| Arc::new(made())))
+        let (plugin, revision) = (life.plugin(), record.number);
+        tracing::error!(plugin, revision, %error, "a revision cannot be loaded; its routes answer that it is off");
+        let whole = self.whole(life, record).await?;
+        let off = loader::off(whole, Off::Unloadable(error.to_string())).await;
+        off.map_err(|source| RegistryError::Load { plugin: plugin.to_owned(), source: Box::new(source) })
     }
+
+    async fn whole(&self, life: &Life, record: &Record) -> Result<Whole, RegistryError> {
+        let plugin = life.plugin().to_owned();
+        let description = self.description(&plugin, &record.digest).await?;
+        Ok(Whole { plugin, record: record.clone(), description, rights: life.rights(record) })
+    }
+
+    /// What a component said of itself when it was staged.
+    async fn description(&self, plugin: &str, digest: &str) -> Result<String, RegistryError> {
+        let (store, named) = (Arc::clone(&self.store), digest.to_owned());
+        let found = blocking(move || store.description(&named)).await?;
+        found.ok_or_else(|| RegistryError::NoDescription { plugin: plugin.to_owned(), digest: digest.to_owned() })
+    }
+
+    /// Writes a changed record with what happened to it, and tells whoever listens.
+    async fn commit(&self, turn: &mut Turn<'_>, mut next: Life) -> Result<(), RegistryError> {
+        let (store, events) = (Arc::clone(&self.store), next.take_events());
+        let (next, kept) = blocking(move || {
+            let kept = store.put_plugin(next.plugin(), &next, &events);
+            (next, kept)
+        })
+        .await;
+        for event in kept? {
+            let told = |name: &str| event.event[name].as_str().unwrap_or_default().to_owned();
+            let (plugin, happened, by, why) = (told("plugin"), told("event"), told("by"), told("why"));
+            let revision = event.event["revision"].as_u64();
+            match State::STEPS.iter().any(|step| step.name() == happened) {
+                true => tracing::debug!(plugin, revision, event = happened, "a revision is being prepared"),
+                false => tracing::info!(plugin, revision, event = happened, by, why, "a plugin changed"),
+            }
+            // Nobody may be listening.
+            self.events.send(Arc::new(event)).ok();
+        }
+        turn.insert(next.plugin().to_owned(), next);
+        Ok(())
+    }
+
+    /// Writes a changed record and serves its revision. The one that it replaces drains.
+    async fn flip(
+        self: &Arc<Self>,
+        turn: &mut Turn<'_>,
+        mut next: Life,
+        revision: Revision,
+    ) -> Result<(), RegistryError> {
+        let plugin = Arc::clone(&revision.plugin);
+        let catalogue = self.with(Arc::new(revision)).await?;
+        let current = self.current();
+        let replaced = current.revisions().iter().find(|revision| revision.plugin == plugin).cloned();
+        if let Some(replaced) = replaced.as_ref().filter(|replaced| replaced.has_answered()) {
+            next.prove(replaced.number);
+        }
+        self.commit(turn, next).await?;
+        self.current.store(Arc::new(catalogue));
+        // The copy that was looked at would keep the replaced revision alive.
+        drop(current);
+        if let Some(replaced) = replaced {
+            self.drain(replaced);
+        }
+        Ok(())
+    }
+
+    fn entry(&self, plugin: &str) -> Result<manifest::Entry, RegistryError> {
+        let manifest = self.manifest();
+        let found = manifest.entries.iter().find(|entry| entry.name == plugin);
+        found.cloned().ok_or_else(|| RegistryError::NoPlugin { name: plugin.to_owned() })
+    }
+
+    fn slots(&self, plugin: &str, concurrency: usize) -> Arc<Slots> {
+        let mut slots = self.slots.lock().unwrap_or_else(PoisonError::into_inner);
+        let kept = slots.get(plugin).filter(|kept| kept.concurrency == concurrency).cloned();
+        kept.unwrap_or_else(|| {
+            let made = Arc::new(Slots::new(concurrency));
+            slots.insert(plugin.to_owned(), Arc::clone(&made));
+            made
+        })
+    }
+
+    /// Removes files and descriptions that no record names.
+    async fn tidy(&self, turn: &Turn<'_>) {
+        let digests: HashSet<String> = turn
+            .values()
+            .flat_map(|life| life.revisions())
+            .filter(|record| record.state != State::Rejected)
+            .map(|record| record.digest.clone())
+            .collect();
+        let (store, components, runtime) =
+            (Arc::clone(&self.store), self.components.clone(), Arc::clone(&self.runtime));
+        let tidied = blocking(move || {
+            components.keep_only(&digests).map_err(|error| error.to_string())?;
+            runtime.keep_only(&digests).map_err(|error| error.to_string())?;
+            store.keep_descriptions(|digest| digests.contains(digest)).map_err(|error| error.to_string())
+        })
+        .await;
+        if let Err(error) = tidied {
+            tracing::warn!(error, "components that nobody needs are left");
+        }
+    }
+}
+
+fn pool(manifest: &Manifest, instances_max: u32) -> Result<(), RegistryError> {
+    let wanted: usize = manifest.entries.iter().map(|entry| entry.settings.limits.concurrency).sum();
+    match wanted > usize::try_from(instances_max / 2).unwrap_or(usize::MAX) {
+        true => Err(RegistryError::Pool { wanted, room: instances_max }),
+        false => Ok(()),
+    }
+}
+
+/// A mark of this moment.
+pub(crate) fn mark(by: &str, why: &str) -> Mark {
+    Mark { at: epoch_seconds(SystemTime::now()), by: by.to_owned(), why: why.to_owned() }
+}
+
+fn manifest_mark(why: &str) -> Mark {
+    mark("manifest", why)
 }

@@ -3,8 +3,12 @@
 //! A call takes the snapshot once and finishes on it, whatever is swapped meanwhile.
 
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
+use tokio_util::sync::CancellationToken;
+
+use super::description::Description;
+use super::grants::Grants;
 use super::instance::{CallError, Instances};
 use crate::metrics::{Calls, Outcome, Vitals};
 use crate::operation::{Answer, Call, Operation};
@@ -13,15 +17,23 @@ use crate::operation::{Answer, Call, Operation};
 pub(crate) struct Revision {
     /// The plugin's name in the manifest.
     pub(crate) plugin: Arc<str>,
+    /// Its number within the plugin; 0 for one that no store knows.
+    pub(crate) number: u64,
     /// What the plugin says its version is.
     pub(crate) version: String,
     pub(crate) summary: String,
-    /// SHA-256 of the component, in hexadecimal: the revision's name.
+    /// SHA-256 of the component, in hexadecimal.
     pub(crate) digest: Arc<str>,
+    /// What it may do: wanted and granted.
+    pub(crate) rights: Grants,
     pub(crate) operations: Vec<Arc<Operation>>,
     pub(crate) runner: Runner,
     /// What its calls came to, for the operator.
     pub(crate) calls: Calls,
+    /// Cancelled when its calls are to end whether they are done or not.
+    stop: CancellationToken,
+    /// Cancelled when nobody holds it any more.
+    gone: CancellationToken,
 }
 
 /// What runs a revision's calls.
@@ -29,28 +41,92 @@ pub(crate) enum Runner {
     Component(Box<Instances>),
     /// The benchmarks' yardstick: a function of this process on the same road. No manifest can name one.
     Native(Box<NativeHandler>),
+    /// Nothing: the operations are known and cannot be called.
+    Off(Off),
+}
+
+/// Why a revision is known and not run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Off {
+    /// By the operator. It is not in the published documents either.
+    Disabled,
+    /// It could not be loaded, for this reason.
+    Unloadable(String),
 }
 
 /// Answers a call in the host's own process.
 pub(crate) type NativeHandler = dyn Fn(Call) -> Answer + Send + Sync;
 
 impl Revision {
+    pub(crate) fn new(
+        plugin: &str,
+        number: u64,
+        digest: &str,
+        description: Description,
+        rights: Grants,
+        runner: Runner,
+    ) -> Self {
+        Self {
+            plugin: plugin.into(),
+            number,
+            version: description.version,
+            summary: description.summary,
+            digest: digest.into(),
+            rights,
+            operations: description.operations.into_iter().map(Arc::new).collect(),
+            runner,
+            calls: Calls::default(),
+            stop: CancellationToken::new(),
+            gone: CancellationToken::new(),
+        }
+    }
+
     /// Runs one call. Only the pipeline calls this.
     pub(crate) async fn invoke(&self, call: Call) -> Result<Answer, CallError> {
         let running = self.calls.begin(Instant::now());
         let ended = match &self.runner {
-            Runner::Component(instances) => instances.invoke(call).await,
+            Runner::Component(instances) => tokio::select! {
+                biased;
+                () = self.stop.cancelled() => Err(CallError::Stopped),
+                ended = instances.invoke(call) => ended,
+            },
             Runner::Native(handler) => Ok(handler(call)),
+            Runner::Off(off) => Err(CallError::Off(off.clone())),
         };
         running.end(outcome(&ended));
         ended
     }
 
-    /// What its instances use; a native one has none.
+    /// Whether it has answered a call well.
+    pub(crate) fn has_answered(&self) -> bool {
+        self.calls.ended().any(|(outcome, count)| outcome == Outcome::Ok && count > 0)
+    }
+
+    /// Whether the published documents name its operations.
+    pub(crate) fn is_published(&self) -> bool {
+        !matches!(self.runner, Runner::Off(Off::Disabled))
+    }
+
+    /// The longest that one of its calls may take.
+    pub(crate) fn longest_call(&self) -> Duration {
+        self.operations.iter().map(|operation| operation.deadline).max().unwrap_or_default()
+    }
+
+    /// Ends all its calls, and every later one.
+    pub(crate) fn stop(&self) {
+        self.stop.cancel();
+    }
+
+    /// Cancelled when nobody holds the revision any more.
+    pub(crate) fn gone(&self) -> CancellationToken {
+        self.gone.clone()
+    }
+
+    /// What its instances use; one that is not a component has none.
     pub(crate) fn vitals(&self) -> Option<&Vitals> {
         match &self.runner {
             Runner::Component(instances) => Some(instances.vitals()),
-            Runner::Native(_) => None,
+            Runner::Native(_) | Runner::Off(_) => None,
         }
     }
 
@@ -59,6 +135,12 @@ impl Revision {
         if let Runner::Component(instances) = &self.runner {
             instances.sweep(now);
         }
+    }
+}
+
+impl Drop for Revision {
+    fn drop(&mut self) {
+        self.gone.cancel();
     }
 }
 
@@ -76,5 +158,7 @@ fn outcome(ended: &Result<Answer, CallError>) -> Outcome {
         Err(CallError::Trapped { .. }) => Outcome::Trap,
         Err(CallError::Exited(_)) => Outcome::Exit,
         Err(CallError::TooLarge { .. }) => Outcome::TooLarge,
+        Err(CallError::Stopped) => Outcome::Stopped,
+        Err(CallError::Off(_)) => Outcome::Off,
     }
 }

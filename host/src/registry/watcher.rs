@@ -4,7 +4,7 @@
 //! are one more. Knows no build.
 
 use std::collections::BTreeSet;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use notify::{RecommendedWatcher, RecursiveMode, Watcher as _};
@@ -21,18 +21,24 @@ const BURST: Duration = Duration::from_secs(2);
 /// A running watch; it ends when this is dropped.
 pub(crate) struct Watcher {
     _watcher: RecommendedWatcher,
+    folders: BTreeSet<PathBuf>,
     changes: mpsc::Receiver<()>,
 }
 
 impl Watcher {
-    /// Watches the folders that the entries are built from.
-    pub(crate) fn start(entries: &[Entry]) -> notify::Result<Self> {
-        let folders: BTreeSet<PathBuf> = entries.iter().flat_map(build::watched).collect();
+    /// Watches the folders that the entries are built from, and the manifest.
+    pub(crate) fn start(manifest: &Path, entries: &[Entry]) -> notify::Result<Self> {
+        let folders = folders(entries);
+        let manifest = manifest.to_owned();
+        let named = manifest.clone();
         let (sender, changes) = mpsc::channel(1);
         let mut watcher = notify::recommended_watcher(move |event: notify::Result<notify::Event>| {
             // Reading a source is an event too, and building reads them all: counted, each build would cause the next.
             let relevant = match &event {
-                Ok(event) => !event.kind.is_access() && event.paths.iter().any(|path| is_source(path)),
+                Ok(event) => {
+                    let is_relevant = |path: &PathBuf| is_source(path) || path.file_name() == named.file_name();
+                    !event.kind.is_access() && event.paths.iter().any(is_relevant)
+                }
                 Err(_) => true,
             };
             // A full channel means that a change is waiting already.
@@ -43,7 +49,20 @@ impl Watcher {
         for folder in folders.iter().filter(|folder| folder.is_dir()) {
             watcher.watch(folder, RecursiveMode::Recursive)?;
         }
-        Ok(Self { _watcher: watcher, changes })
+        // An editor saves by a rename, which a watch of the file itself would lose sight of.
+        if let Some(folder) = manifest.parent().filter(|folder| !folders.contains(*folder)) {
+            let folder = if folder.as_os_str().is_empty() { Path::new(".") } else { folder };
+            watcher.watch(folder, RecursiveMode::NonRecursive)?;
+        }
+        Ok(Self { _watcher: watcher, folders, changes })
+    }
+
+    /// Another watch, where these entries are built from other folders than this one watches.
+    pub(crate) fn renewed(&self, manifest: &Path, entries: &[Entry]) -> notify::Result<Option<Self>> {
+        match folders(entries) == self.folders {
+            true => Ok(None),
+            false => Self::start(manifest, entries).map(Some),
+        }
     }
 
     /// Waits for the next change; `None` when watching has ended.
@@ -54,6 +73,10 @@ impl Watcher {
         tokio::time::timeout(BURST, quiet).await.ok();
         Some(())
     }
+}
+
+fn folders(entries: &[Entry]) -> BTreeSet<PathBuf> {
+    entries.iter().flat_map(build::watched).collect()
 }
 
 /// Editors' own files and build output do not count.

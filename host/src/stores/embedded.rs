@@ -36,7 +36,7 @@ pub(crate) enum StoreError {
 }
 
 impl StoreError {
-    fn engine(error: impl Into<redb::Error>) -> Self {
+    pub(super) fn engine(error: impl Into<redb::Error>) -> Self {
         Self::Engine(Box::new(error.into()))
     }
 }
@@ -75,6 +75,7 @@ impl Store {
             transaction.open_table(INSTANCE).map_err(StoreError::engine)?;
             Ok(())
         })?;
+        store.open_plugins()?;
         Ok(store)
     }
 
@@ -157,7 +158,14 @@ impl Store {
         revoked
     }
 
-    fn write<T>(&self, change: impl FnOnce(&redb::WriteTransaction) -> Result<T, StoreError>) -> Result<T, StoreError> {
+    pub(super) fn database(&self) -> &Database {
+        &self.database
+    }
+
+    pub(super) fn write<T>(
+        &self,
+        change: impl FnOnce(&redb::WriteTransaction) -> Result<T, StoreError>,
+    ) -> Result<T, StoreError> {
         let transaction = self.database.begin_write().map_err(StoreError::engine)?;
         let value = change(&transaction)?;
         transaction.commit().map_err(StoreError::engine)?;

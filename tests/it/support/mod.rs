@@ -2,6 +2,7 @@
 
 mod answer;
 mod dev;
+mod guest;
 mod minute;
 mod post;
 mod program;
@@ -10,6 +11,7 @@ mod wire;
 
 pub(crate) use answer::Answer;
 pub(crate) use dev::Dev;
+pub(crate) use guest::{built, describing, good, operation};
 pub(crate) use minute::in_one_minute;
 pub(crate) use post::{META_CAPABILITIES, META_VERSION, MODERN, Post, failure, outcome, request};
 pub(crate) use program::ensure;

@@ -34,7 +34,7 @@ pub(crate) struct Options {
     /// More arguments of `switchbay serve`.
     pub(crate) arguments: Vec<String>,
     /// The data folder; the default is a new one.
-    pub(crate) data: Option<TempDir>,
+    pub(crate) data: Option<Arc<TempDir>>,
 }
 
 /// A server process; it ends when this is dropped or when the test process dies.
@@ -42,7 +42,7 @@ pub(crate) struct Service {
     pub(crate) base_url: String,
     /// The URL of the bound address, which a base URL of its own does not tell.
     at: String,
-    pub(crate) data: TempDir,
+    pub(crate) data: Arc<TempDir>,
     client: Client,
     key: String,
     child: Child,
@@ -109,7 +109,7 @@ impl Service {
 
     fn launch(mut options: Options, compiled: Option<&Path>) -> Self {
         build();
-        let data = options.data.take().unwrap_or_else(|| TempDir::new().expect("a temporary folder"));
+        let data = options.data.take().unwrap_or_else(|| Arc::new(TempDir::new().expect("a temporary folder")));
         if let Some(compiled) = compiled {
             let copied = Command::new("cp").arg("-r").arg(compiled).arg(data.path()).status().expect("cp runs");
             assert!(copied.success());
@@ -213,6 +213,31 @@ impl Service {
         format!("http://{}", std::fs::read_to_string(path).expect("the address's file").trim())
     }
 
+    /// A request to the operator's API with the operator's token.
+    pub(crate) async fn admin(&self, method: Method, path: &str, body: Option<&Value>) -> Answer {
+        let request = self.client.request(method, format!("{}{path}", self.operator_url()));
+        let request = request.bearer_auth(self.operator_token());
+        Self::send(match body {
+            Some(body) => request.json(body),
+            None => request,
+        })
+        .await
+    }
+
+    /// The `data` of a 200 of the operator's API.
+    pub(crate) async fn told(&self, path: &str) -> Value {
+        let answer = self.admin(Method::GET, path, None).await;
+        assert_eq!(answer.status, 200, "{path}: {answer:?}");
+        answer.json()["data"].clone()
+    }
+
+    /// Ends the server as a power cut would, and waits until it is gone.
+    pub(crate) fn kill(&self) {
+        let sent = Command::new("kill").args(["-KILL", &self.pid().to_string()]).status();
+        assert!(sent.expect("kill runs").success());
+        self.wait_for_end();
+    }
+
     /// The lines that the server wrote, once they fulfil a condition; lines arrive a little after the answers that they are
     /// about.
     pub(crate) fn log_until(&self, fulfilled: impl Fn(&[Value]) -> bool) -> Vec<Value> {
@@ -234,6 +259,10 @@ impl Service {
     pub(crate) fn stop(&self) -> Vec<String> {
         let sent = Command::new("kill").args(["-TERM", &self.pid().to_string()]).status();
         assert!(sent.expect("kill runs").success());
+        self.wait_for_end()
+    }
+
+    fn wait_for_end(&self) -> Vec<String> {
         let mut lines = self.log.lines.lock().expect("no writer panicked");
         while !self.log.ended.load(Ordering::Acquire) {
             let (more, waited) = self.log.written.wait_timeout(lines, START).expect("no writer panicked");

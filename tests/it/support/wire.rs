@@ -110,28 +110,33 @@ impl Wire {
 /// A POST that the server has begun to read and whose body is held back.
 pub(crate) struct Held {
     wire: Wire,
+    body: String,
 }
 
 impl Held {
-    const BODY: &str = r#"{"bank":"970418","accountNumber":"31410001234567"}"#;
-
-    /// Opens one: it counts as in flight, because the server has asked for its body.
+    /// Opens one for a QR code.
     pub(crate) async fn open(service: &Service) -> Self {
+        let body = r#"{"bank":"970418","accountNumber":"31410001234567"}"#;
+        Self::open_on(service, "/api/v1/tools/bank-qr", body).await
+    }
+
+    /// Opens one: it counts as in flight and has its route, because the server has asked for its body.
+    pub(crate) async fn open_on(service: &Service, path: &str, body: &str) -> Self {
         let mut wire = Wire::connect(&service.base_url).await;
         let head = format!(
-            "POST /api/v1/tools/bank-qr HTTP/1.1\r\nhost: test\r\nauthorization: Bearer {}\r\n\
+            "POST {path} HTTP/1.1\r\nhost: test\r\nauthorization: Bearer {}\r\n\
              content-type: application/json\r\ncontent-length: {}\r\nexpect: 100-continue\r\n\r\n",
             service.key(),
-            Self::BODY.len()
+            body.len()
         );
         wire.send(head).await;
         assert_eq!(wire.until("\r\n\r\n").await, "HTTP/1.1 100 Continue\r\n\r\n");
-        Self { wire }
+        Self { wire, body: body.to_owned() }
     }
 
     /// Sends the body and reads the answer.
     pub(crate) async fn finish(mut self) -> Answer {
-        self.wire.send(Self::BODY).await;
+        self.wire.send(&self.body).await;
         self.wire.answer().await
     }
 

@@ -2,7 +2,8 @@
 
 use serde_json::{Value, json};
 
-use super::{Floor, describing, good, operation};
+use super::Floor;
+use crate::support::{describing, good, operation};
 
 /// The description of `describes` with these operations.
 fn with(operations: Value) -> Vec<u8> {

@@ -14,7 +14,8 @@ pub(crate) struct Difference {
     kept: Grants,
     widened: Vec<Resized>,
     narrowed: Vec<Resized>,
-    widens: bool,
+    /// Whether something is allowed after it that was not before. An added atom that another covers allows nothing new.
+    pub(super) widens: bool,
 }
 
 /// One atom before and after.
@@ -54,11 +55,6 @@ impl Difference {
     pub(crate) fn is_empty(&self) -> bool {
         let Self { added, removed, kept: _, widened, narrowed, widens: _ } = self;
         added.0.is_empty() && removed.0.is_empty() && widened.is_empty() && narrowed.is_empty()
-    }
-
-    /// Whether something is allowed after it that was not before. An added atom that another covers allows nothing new.
-    pub(crate) fn widens(&self) -> bool {
-        self.widens
     }
 }
 

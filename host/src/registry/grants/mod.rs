@@ -4,7 +4,7 @@
 //! is `atom`'s, and a new interface is one row there.
 
 mod atom;
-pub(crate) mod difference;
+mod difference;
 mod host;
 mod http;
 #[cfg(test)]
@@ -15,6 +15,7 @@ use std::collections::BTreeSet;
 use serde::{Deserialize, Serialize, Serializer};
 
 pub(crate) use atom::{Atom, AtomError};
+pub(crate) use difference::Difference;
 
 use atom::AtomRule;
 
@@ -66,6 +67,11 @@ impl Grants {
     /// The wanted atoms that are not granted in full.
     pub(crate) fn uncovered(&self, wanted: &Grants) -> Grants {
         wanted.iter().filter(|atom| !self.covers(atom)).cloned().collect()
+    }
+
+    /// Whether nothing is granted or wanted.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.0.is_empty()
     }
 
     /// In canonical order.

@@ -285,14 +285,14 @@ fn a_difference_is_told_line_by_line() {
         "widens": true,
     });
     assert_eq!(serde_json::to_value(&difference).expect("JSON"), expected);
-    assert!(difference.widens() && !difference.is_empty());
+    assert!(difference.widens && !difference.is_empty());
 
     // What another atom covers is added, and allows nothing new; other methods are neither wider nor narrower.
     let public = grants(&["http:GET,POST public"]);
     let listed = grants(&["http:GET,POST public", "http:GET https://x.org/"]);
     let difference = Difference::between(&public, &listed);
     assert_eq!(difference.to_string(), "+ http:GET https://x.org/\n");
-    assert!(!difference.widens() && !difference.is_empty());
+    assert!(!difference.widens && !difference.is_empty());
     let difference = Difference::between(&grants(&["http:GET public"]), &grants(&["http:PUT public"]));
     assert_eq!(difference.to_string(), "- http:GET public\n+ http:PUT public\n");
 }
@@ -372,10 +372,10 @@ proptest! {
     #[test]
     fn a_difference_accounts_for_every_atom(before in sets(), after in sets()) {
         prop_assert!(Difference::between(&before, &before).is_empty());
-        prop_assert!(!Difference::between(&before, &before).widens());
+        prop_assert!(!Difference::between(&before, &before).widens);
         let difference = Difference::between(&before, &after);
         prop_assert_eq!(difference.is_empty(), before == after);
-        prop_assert_eq!(difference.widens(), before.uncovered(&after).iter().count() > 0);
+        prop_assert_eq!(difference.widens, before.uncovered(&after).iter().count() > 0);
         let told = serde_json::to_value(&difference).expect("JSON");
         let count = |member: &str| told[member].as_array().map_or(0, Vec::len);
         let resized = count("widened") + count("narrowed");

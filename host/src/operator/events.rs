@@ -1,0 +1,142 @@
+//! `GET /admin/v1/events`: what happens to the plugins, as it happens (Server-Sent Events, WHATWG HTML 9.2).
+//!
+//! An event has its number as `id`, so that a listener which comes back with `Last-Event-ID` misses nothing that is still in
+//! the history. A stream ends before the time of a request does; listeners come back by themselves.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::header::{CACHE_CONTROL, CONTENT_TYPE};
+use http::{HeaderMap, HeaderValue, Response};
+use serde_json::{Value, json};
+use tokio::sync::broadcast::error::RecvError;
+use tokio::sync::{OwnedSemaphorePermit, mpsc};
+
+use super::plugins::refusal;
+use crate::app::App;
+use crate::error::{Code, Refusal};
+use crate::http::connection::Reply;
+use crate::http::content::Content;
+use crate::registry::blocking;
+use crate::stores::KeptEvent;
+
+/// Streams at once.
+pub(crate) const STREAMS_MAX: usize = 32;
+/// Events that wait for a slow listener. One that falls further behind is cut, and comes back.
+const WAITING_MAX: usize = 64;
+/// A silent stream says that it is alive.
+const ALIVE_EVERY: Duration = Duration::from_secs(10);
+const LAST_EVENT_ID: &str = "last-event-id";
+
+/// The kept events after `after`, of one plugin where it is named.
+pub(super) async fn history(app: &App, query: Option<&str>) -> Result<Value, Refusal> {
+    let Asked { plugin, after } = Asked::read(query)?;
+    let events = kept(app, plugin, after.unwrap_or(0)).await?;
+    Ok(json!({ "events": events.iter().map(told).collect::<Vec<Value>>() }))
+}
+
+/// The stream: what the listener missed, then what happens.
+pub(super) async fn stream(app: &Arc<App>, headers: &HeaderMap, query: Option<&str>) -> Result<Reply, Refusal> {
+    let Asked { plugin, after } = Asked::read(query)?;
+    let last = headers.get(LAST_EVENT_ID).and_then(|value| value.to_str().ok()).and_then(|text| text.parse().ok());
+    let place = Arc::clone(&app.event_streams).try_acquire_owned().map_err(|_| {
+        Refusal::new(Code::ServiceUnavailable, format!("{STREAMS_MAX} streams of events are open, which is the most"))
+            .retry_after(5)
+    })?;
+    // Heard from before the history is read, so that nothing falls between.
+    let live = app.registry.listen();
+    let missed = match last.or(after) {
+        Some(after) => kept(app, plugin.clone(), after).await?,
+        None => Vec::new(),
+    };
+    let (sender, stream) = mpsc::channel(WAITING_MAX.max(missed.len() + 1));
+    let sent = missed.last().map_or(0, |event| event.id);
+    for event in missed {
+        // There is room for all of them.
+        sender.try_send(line(&event)).ok();
+    }
+    // A stream that has said nothing yet has not begun for some listeners.
+    sender.try_send(Bytes::from_static(b": listening\n\n")).ok();
+    let ends = app.config.transport.request.mul_f32(0.9);
+    tokio::spawn(send(Arc::clone(app), sender, live, plugin, sent, ends, place));
+    let mut response = Response::new(Content::Stream(stream));
+    response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("text/event-stream"));
+    response.headers_mut().insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    Ok(response)
+}
+
+async fn send(
+    app: Arc<App>,
+    sender: mpsc::Sender<Bytes>,
+    mut live: tokio::sync::broadcast::Receiver<Arc<KeptEvent>>,
+    plugin: Option<String>,
+    sent: u64,
+    ends: Duration,
+    _place: OwnedSemaphorePermit,
+) {
+    let mut end = std::pin::pin!(tokio::time::sleep(ends));
+    let mut alive = tokio::time::interval(ALIVE_EVERY);
+    loop {
+        let text = tokio::select! {
+            () = app.stop.cancelled() => return,
+            () = end.as_mut() => return,
+            () = sender.closed() => return,
+            _ = alive.tick() => Bytes::from_static(b":\n\n"),
+            event = live.recv() => match event {
+                Ok(event) if event.id <= sent || !is_of(&event, plugin.as_deref()) => continue,
+                Ok(event) => line(&event),
+                Err(RecvError::Lagged(_) | RecvError::Closed) => return,
+            },
+        };
+        if sender.try_send(text).is_err() {
+            return;
+        }
+    }
+}
+
+async fn kept(app: &App, plugin: Option<String>, after: u64) -> Result<Vec<KeptEvent>, Refusal> {
+    let store = Arc::clone(&app.store);
+    let events = blocking(move || store.plugin_events(plugin.as_deref(), after)).await;
+    events.map_err(|error| refusal(&error.into()))
+}
+
+fn is_of(event: &KeptEvent, plugin: Option<&str>) -> bool {
+    plugin.is_none_or(|plugin| event.event["plugin"] == plugin)
+}
+
+fn line(event: &KeptEvent) -> Bytes {
+    let told = told(event);
+    Bytes::from(format!("id: {}\nevent: {}\ndata: {told}\n\n", event.id, told["event"].as_str().unwrap_or("change")))
+}
+
+fn told(event: &KeptEvent) -> Value {
+    let mut told = json!({ "id": event.id });
+    if let (Some(members), Some(event)) = (told.as_object_mut(), event.event.as_object()) {
+        members.extend(event.clone());
+    }
+    told["at"] = json!(super::keys::timestamp(told["at"].as_u64().unwrap_or(0)));
+    told
+}
+
+struct Asked {
+    plugin: Option<String>,
+    after: Option<u64>,
+}
+
+impl Asked {
+    fn read(query: Option<&str>) -> Result<Self, Refusal> {
+        let mut asked = Self { plugin: None, after: None };
+        for (name, value) in form_urlencoded::parse(query.unwrap_or_default().as_bytes()) {
+            match (&*name, value.parse()) {
+                ("plugin", _) => asked.plugin = Some(value.into_owned()),
+                ("after", Ok(after)) => asked.after = Some(after),
+                _ => {
+                    let message = format!("`{name}` must be `plugin`, or `after` with the number of an event");
+                    return Err(Refusal::new(Code::ValidationError, message).with("field", &*name));
+                }
+            }
+        }
+        Ok(asked)
+    }
+}

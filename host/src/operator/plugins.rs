@@ -1,0 +1,359 @@
+//! Plugins as the operator handles them: listed, staged, compared, approved, activated, rolled back, switched off and on.
+//!
+//! Reads what is asked, asks the registry, and prints what came of it. Decides nothing.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use super::keys::timestamp;
+use super::overview::milliseconds;
+use crate::app::App;
+use crate::error::{Code, Refusal};
+use crate::operation::Operation;
+use crate::registry::grants::{Atom, AtomError, Grants};
+use crate::registry::lifecycle::{Life, LifeError, Mark, Record, State};
+use crate::registry::manifest::{Entry, Settings};
+use crate::registry::revision::{Off, Revision, Runner};
+use crate::registry::{Act, BroughtIn, Followed, From, Order, RegistryError, mark};
+
+/// Characters of a reason, and of a name.
+const WHY_CHARACTERS_MAX: usize = 500;
+const BY_CHARACTERS_MAX: usize = 100;
+/// The actor where a request names nobody.
+const OPERATOR: &str = "operator";
+
+/// What the body of every act may say.
+#[derive(Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub(super) struct Asked {
+    by: Option<String>,
+    why: Option<String>,
+    /// Of `stage`: a file that the server can read; the source of the manifest's entry where it is absent.
+    path: Option<PathBuf>,
+    /// Of `stage`: the component's SHA-256, in hexadecimal.
+    digest: Option<String>,
+    /// Of `stage` and `approve`: serve it as soon as everything that it wants is granted.
+    activate: bool,
+    /// Of `approve`: the atoms that the operator was shown. Nothing else is granted.
+    grants: Option<Vec<String>>,
+    /// Of `rollback`: the revision.
+    to: Option<u64>,
+    /// Of `revoke`.
+    atom: Option<String>,
+}
+
+impl Asked {
+    /// From a body. None at all asks for nothing in particular.
+    pub(super) fn read(body: &[u8]) -> Result<Self, Refusal> {
+        if body.is_empty() {
+            return Ok(Self::default());
+        }
+        serde_json::from_slice(body).map_err(|error| {
+            Refusal::new(Code::ValidationError, format!("The body is not what this route takes: {error}"))
+        })
+    }
+
+    /// From the query, where the body is a component.
+    pub(super) fn read_query(query: &str) -> Result<Self, Refusal> {
+        let mut asked = Self::default();
+        for (name, value) in form_urlencoded::parse(query.as_bytes()) {
+            match &*name {
+                "by" => asked.by = Some(value.into_owned()),
+                "why" => asked.why = Some(value.into_owned()),
+                "digest" => asked.digest = Some(value.into_owned()),
+                "activate" if value == "true" => asked.activate = true,
+                "activate" if value == "false" => asked.activate = false,
+                _ => return Err(invalid(&name, "is no parameter of this route, or has no value that it may have")),
+            }
+        }
+        Ok(asked)
+    }
+
+    fn mark(&self) -> Result<Mark, Refusal> {
+        let words = |name, value: Option<&String>, most, default: &str| {
+            let text = value.map_or(default, String::as_str);
+            match text.chars().count() <= most && !text.chars().any(char::is_control) {
+                true => Ok(text.to_owned()),
+                false => Err(invalid(name, &format!("must have at most {most} printable characters"))),
+            }
+        };
+        let by = words("by", self.by.as_ref(), BY_CHARACTERS_MAX, OPERATOR)?;
+        Ok(mark(if by.is_empty() { OPERATOR } else { &by }, &words("why", self.why.as_ref(), WHY_CHARACTERS_MAX, "")?))
+    }
+}
+
+fn invalid(field: &str, rule: &str) -> Refusal {
+    Refusal::new(Code::ValidationError, format!("`{field}` {rule}")).with("field", field)
+}
+
+fn no_atom(field: &str, error: &AtomError) -> Refusal {
+    Refusal::new(Code::ValidationError, error.to_string()).with("field", field)
+}
+
+/// All plugins of the manifest, in its order.
+pub(super) async fn list(app: &App) -> Result<Value, Refusal> {
+    let mut plugins = Vec::new();
+    for entry in &app.registry.manifest().entries {
+        plugins.push(plugin(app, entry).await?);
+    }
+    Ok(json!({ "plugins": plugins }))
+}
+
+/// One plugin with its revisions.
+pub(super) async fn show(app: &App, name: &str) -> Result<Value, Refusal> {
+    let life = app.registry.life(name).await.map_err(|error| refusal(&error))?;
+    let manifest = app.registry.manifest();
+    let entry = manifest.entries.iter().find(|entry| entry.name == name);
+    let entry = entry.ok_or_else(|| refusal(&RegistryError::NoPlugin { name: name.to_owned() }))?;
+    let mut told = plugin(app, entry).await?;
+    told["revisions"] = json!(revisions(life.as_ref()));
+    Ok(told)
+}
+
+/// A plugin's revisions, newest first.
+pub(super) async fn list_revisions(app: &App, name: &str) -> Result<Value, Refusal> {
+    let life = app.registry.life(name).await.map_err(|error| refusal(&error))?;
+    Ok(json!({ "revisions": revisions(life.as_ref()) }))
+}
+
+pub(super) async fn show_revision(app: &App, name: &str, number: u64) -> Result<Value, Refusal> {
+    let life = app.registry.life(name).await.map_err(|error| refusal(&error))?;
+    let life = life.unwrap_or_else(|| Life::new(name));
+    let record = life.revision(number).map_err(|error| refusal(&error.into()))?;
+    Ok(revision(&life, record))
+}
+
+pub(super) async fn compare(app: &App, name: &str, number: u64, query: Option<&str>) -> Result<Value, Refusal> {
+    let mut against = None;
+    for (name, value) in form_urlencoded::parse(query.unwrap_or_default().as_bytes()) {
+        against = match (&*name, value.parse()) {
+            ("against", Ok(number)) => Some(number),
+            _ => return Err(invalid(&name, "must be `against` with the number of a revision")),
+        };
+    }
+    let compared = app.registry.compare(name, number, against).await.map_err(|error| refusal(&error))?;
+    let mut told = serde_json::to_value(&compared).map_err(|error| Refusal::internal(error.to_string()))?;
+    told["text"] = json!(compared.to_string());
+    Ok(told)
+}
+
+/// Stages a component, and prepares it behind the answer.
+pub(super) async fn stage(app: &Arc<App>, name: &str, asked: Asked, upload: Option<Bytes>) -> Result<Value, Refusal> {
+    let mark = asked.mark()?;
+    let from = match (upload, asked.path) {
+        (Some(bytes), _) => From::Upload(bytes),
+        (None, Some(path)) if path.is_absolute() => From::File(path),
+        (None, Some(_)) => return Err(invalid("path", "must be absolute: the server has a current folder of its own")),
+        (None, None) => From::Manifest,
+    };
+    let order = Order { from, digest: asked.digest, goes_live: asked.activate, mark };
+    let number = app.registry.stage(name, order).await.map_err(|error| refusal(&error))?;
+    let (registry, plugin) = (Arc::clone(&app.registry), name.to_owned());
+    tokio::spawn(async move {
+        // The revision's record tells what came of it.
+        if let Err(error) = registry.prepare(&plugin, number).await {
+            tracing::warn!(plugin, revision = number, %error, "a staged revision was rejected");
+        }
+    });
+    show_revision(app, name, number).await
+}
+
+pub(super) async fn approve(app: &App, name: &str, number: u64, asked: Asked) -> Result<Value, Refusal> {
+    let looked_at = asked.grants.as_ref().map(Grants::parse).transpose().map_err(|error| no_atom("grants", &error))?;
+    let act = Act::Approve { number, looked_at, goes_live: asked.activate };
+    done(app, name, act, &asked, number).await
+}
+
+pub(super) async fn reject(app: &App, name: &str, number: u64, asked: Asked) -> Result<Value, Refusal> {
+    done(app, name, Act::Reject { number }, &asked, number).await
+}
+
+pub(super) async fn activate(app: &App, name: &str, number: u64, asked: Asked) -> Result<Value, Refusal> {
+    done(app, name, Act::Activate { number }, &asked, number).await
+}
+
+pub(super) async fn rollback(app: &App, name: &str, asked: Asked) -> Result<Value, Refusal> {
+    act(app, name, Act::Rollback { to: asked.to }, &asked).await
+}
+
+pub(super) async fn disable(app: &App, name: &str, asked: Asked) -> Result<Value, Refusal> {
+    act(app, name, Act::Disable, &asked).await
+}
+
+pub(super) async fn enable(app: &App, name: &str, asked: Asked) -> Result<Value, Refusal> {
+    act(app, name, Act::Enable, &asked).await
+}
+
+pub(super) async fn revoke(app: &App, name: &str, asked: Asked) -> Result<Value, Refusal> {
+    let text = asked.atom.as_deref().ok_or_else(|| invalid("atom", "is missing"))?;
+    let atom = Atom::parse(text).map_err(|error| no_atom("atom", &error))?;
+    act(app, name, Act::Revoke { atom }, &asked).await
+}
+
+/// Reads the manifest again.
+pub(super) async fn follow(app: &App) -> Result<Value, Refusal> {
+    let followed = app.registry.follow("manifest").await.map_err(|error| refusal(&error))?;
+    let told = followed.into_iter().map(|Followed { plugin, outcome, took }| {
+        let (outcome, message) = match outcome {
+            Ok(BroughtIn::Nothing) => ("unchanged", None),
+            Ok(BroughtIn::Live) => ("live", None),
+            Ok(BroughtIn::Waits(why)) => ("awaiting-approval", Some(why.to_string())),
+            Err(error) => ("failed", Some(error.to_string())),
+        };
+        json!({ "plugin": plugin, "outcome": outcome, "message": message, "tookMs": milliseconds(took) })
+    });
+    Ok(json!({ "plugins": told.collect::<Vec<Value>>() }))
+}
+
+async fn done(app: &App, name: &str, done: Act, asked: &Asked, number: u64) -> Result<Value, Refusal> {
+    let life = app.registry.act(name, done, asked.mark()?).await.map_err(|error| refusal(&error))?;
+    let record = life.revision(number).map_err(|error| refusal(&error.into()))?;
+    Ok(revision(&life, record))
+}
+
+async fn act(app: &App, name: &str, act: Act, asked: &Asked) -> Result<Value, Refusal> {
+    app.registry.act(name, act, asked.mark()?).await.map_err(|error| refusal(&error))?;
+    show(app, name).await
+}
+
+async fn plugin(app: &App, entry: &Entry) -> Result<Value, Refusal> {
+    let life = app.registry.life(&entry.name).await.map_err(|error| refusal(&error))?;
+    let catalogue = app.registry.current();
+    let serving = catalogue.revisions().iter().find(|revision| *revision.plugin == entry.name);
+    let candidate = life.as_ref().and_then(Life::candidate);
+    let approvals = life.iter().flat_map(Life::approvals);
+    let mut told = json!({
+        "name": entry.name,
+        "state": state(life.as_ref(), serving.map(|revision| &**revision)),
+        "message": serving.and_then(|revision| match &revision.runner {
+            Runner::Off(Off::Unloadable(why)) => Some(why.as_str()),
+            _ => None,
+        }),
+        "version": serving.map(|revision| &revision.version),
+        "summary": serving.map(|revision| &revision.summary),
+        "revision": serving.map(|revision| revision.number),
+        "active": life.as_ref().and_then(Life::active).map(|record| record.number),
+        "candidate": candidate.map(|record| json!({ "revision": record.number, "state": record.state })),
+        "digest": serving.map(|revision| &*revision.digest),
+        "grants": entry.grants,
+        "approvals": approvals.map(|(atom, mark)| approval(atom, mark)).collect::<Vec<Value>>(),
+        "rights": serving.map(|revision| &revision.rights),
+        "disabled": life.as_ref().and_then(Life::disabled).map(marked),
+    });
+    let operations = serving.map(|revision| revision.operations.iter().map(|one| operation(one)).collect::<Vec<_>>());
+    told["operations"] = json!(operations.unwrap_or_default());
+    merge(&mut told, &settings(&entry.settings));
+    Ok(told)
+}
+
+/// One word for where a plugin stands.
+fn state(life: Option<&Life>, serving: Option<&Revision>) -> &'static str {
+    match serving.map(|revision| &revision.runner) {
+        Some(Runner::Off(Off::Disabled)) => "disabled",
+        Some(Runner::Off(Off::Unloadable(_))) => "unloadable",
+        Some(_) => "active",
+        None if life.is_some_and(|life| life.disabled().is_some()) => "disabled",
+        None => life.and_then(Life::candidate).map_or("not-served", |candidate| candidate.state.name()),
+    }
+}
+
+fn revisions(life: Option<&Life>) -> Vec<Value> {
+    let Some(life) = life else { return Vec::new() };
+    life.revisions().iter().rev().map(|record| revision(life, record)).collect()
+}
+
+fn revision(life: &Life, record: &Record) -> Value {
+    let (granted, staged) = (life.granted(), marked(&record.staged));
+    let wants = record
+        .wants
+        .iter()
+        .map(|want| json!({ "atom": want.atom, "why": want.why, "granted": granted.covers(&want.atom) }));
+    let mut told = json!({
+        "plugin": life.plugin(),
+        "revision": record.number,
+        "state": record.state,
+        "underWay": record.state.is_under_way(),
+        "version": record.version,
+        "summary": record.summary,
+        "digest": record.digest,
+        "bytes": record.bytes,
+        "source": record.source,
+        "activate": record.goes_live,
+        "proven": record.proven,
+        "wants": wants.collect::<Vec<Value>>(),
+        "missing": life.missing(record),
+        "staged": staged,
+        "changed": marked(&record.changed),
+    });
+    if record.state == State::Active {
+        told["rights"] = json!(life.rights(record));
+    }
+    merge(&mut told, &settings(&record.settings));
+    told
+}
+
+/// The settings that are no secret: of what a plugin is told, the names alone.
+fn settings(settings: &Settings) -> Value {
+    let limits = &settings.limits;
+    json!({
+        "instances": settings.instances,
+        "limits": {
+            "memoryBytes": limits.memory_bytes,
+            "cpuMs": milliseconds(limits.cpu),
+            "wallMs": milliseconds(limits.wall),
+            "concurrency": limits.concurrency,
+            "responseBytes": limits.response_bytes,
+        },
+        "config": settings.config.keys().collect::<Vec<_>>(),
+    })
+}
+
+fn merge(into: &mut Value, more: &Value) {
+    if let (Some(into), Some(more)) = (into.as_object_mut(), more.as_object()) {
+        into.extend(more.clone());
+    }
+}
+
+fn approval(atom: &Atom, mark: &Mark) -> Value {
+    let mut told = marked(mark);
+    told["atom"] = json!(atom);
+    told
+}
+
+fn marked(mark: &Mark) -> Value {
+    json!({ "at": timestamp(mark.at), "by": mark.by, "why": mark.why })
+}
+
+fn operation(operation: &Operation) -> Value {
+    let rest = operation
+        .rest
+        .as_ref()
+        .map(|face| json!({ "method": face.method.as_str(), "path": face.path, "scope": face.scope.as_str() }));
+    let tool = operation.tool.as_ref().map(|face| json!({ "name": face.name, "scope": face.scope.as_str() }));
+    json!({ "id": operation.id, "deadlineMs": milliseconds(operation.deadline), "rest": rest, "tool": tool })
+}
+
+/// What an operator is told of a change that was not made.
+pub(super) fn refusal(error: &RegistryError) -> Refusal {
+    let code = match error {
+        RegistryError::NoPlugin { .. } | RegistryError::Life(LifeError::Unknown { .. }) => Code::NotFound,
+        RegistryError::Manifest(_) | RegistryError::Load { .. } => Code::ValidationError,
+        RegistryError::Life(_)
+        | RegistryError::Collision(_)
+        | RegistryError::Rejected { .. }
+        | RegistryError::Pool { .. } => Code::Conflict,
+        RegistryError::Store(_) | RegistryError::NoDescription { .. } => Code::ServiceUnavailable,
+    };
+    let refusal = Refusal::new(code, error.to_string());
+    match error {
+        RegistryError::Life(LifeError::NotGranted { missing, .. } | LifeError::Changed { missing, .. }) => {
+            refusal.with("missing", json!(missing))
+        }
+        RegistryError::Store(_) | RegistryError::NoDescription { .. } => refusal.retry_after(1),
+        _ => refusal,
+    }
+}

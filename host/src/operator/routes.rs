@@ -1,0 +1,208 @@
+//! Every route of the operator's API, in one table: requests are led by it and its OpenAPI document is printed from it.
+
+use std::sync::LazyLock;
+
+use http::Method;
+
+/// What answers a route.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Endpoint {
+    Activate,
+    Approve,
+    Compare,
+    Config,
+    Disable,
+    Enable,
+    Events,
+    Follow,
+    History,
+    IssueKey,
+    Keys,
+    Metrics,
+    OpenApi,
+    Plugin,
+    Plugins,
+    Reject,
+    Revision,
+    Revisions,
+    Revoke,
+    RevokeKey,
+    Rollback,
+    Stage,
+    Status,
+}
+
+/// What a route's body may be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Body {
+    None,
+    Key,
+    /// A component, or JSON that says where one is.
+    Component,
+    /// JSON with these members, beside `by` and `why`.
+    Act(&'static [(&'static str, &'static str)]),
+}
+
+/// What a route answers with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Answers {
+    /// 200 and an envelope.
+    Data,
+    /// 201 and an envelope.
+    Created,
+    /// 202 and an envelope: what was asked for goes on.
+    Accepted,
+    /// This media type, without an envelope.
+    Plain(&'static str),
+}
+
+/// One route.
+pub(super) struct Route {
+    pub(super) method: &'static str,
+    pub(super) path: &'static str,
+    pub(super) endpoint: Endpoint,
+    pub(super) summary: &'static str,
+    /// Names with what they mean.
+    pub(super) query: &'static [(&'static str, &'static str)],
+    pub(super) body: Body,
+    pub(super) answers: Answers,
+}
+
+const AGAINST: (&str, &str) = ("against", "The revision to compare with; the active one where it is absent.");
+const AFTER: (&str, &str) = ("after", "Only events with a higher number.");
+const OF_PLUGIN: (&str, &str) = ("plugin", "Only events of this plugin.");
+const ACTIVATE: (&str, &str) = ("activate", "Serve it as soon as everything that it wants is granted.");
+
+const fn get(path: &'static str, endpoint: Endpoint, summary: &'static str) -> Route {
+    let (query, body) = (&[] as &[(&str, &str)], Body::None);
+    Route { method: "GET", path, endpoint, summary, query, body, answers: Answers::Data }
+}
+
+const fn act(
+    path: &'static str,
+    endpoint: Endpoint,
+    summary: &'static str,
+    members: &'static [(&'static str, &'static str)],
+) -> Route {
+    Route { method: "POST", body: Body::Act(members), ..get(path, endpoint, summary) }
+}
+
+/// All of them.
+pub(super) static ROUTES: [Route; 23] = [
+    get("/admin/v1/status", Endpoint::Status, "Whether everything serves, and what waits for an operator"),
+    get("/admin/v1/plugins", Endpoint::Plugins, "The plugins of the manifest, and where each stands"),
+    get("/admin/v1/plugins/{plugin}", Endpoint::Plugin, "One plugin with its revisions"),
+    get("/admin/v1/plugins/{plugin}/revisions", Endpoint::Revisions, "A plugin's revisions, newest first"),
+    Route {
+        method: "POST",
+        query: &[
+            ("by", "Who stages an uploaded component."),
+            ("why", "Why."),
+            ("digest", "Its SHA-256, in hexadecimal."),
+            ACTIVATE,
+        ],
+        body: Body::Component,
+        answers: Answers::Accepted,
+        ..get(
+            "/admin/v1/plugins/{plugin}/revisions",
+            Endpoint::Stage,
+            "Stage a component as a new revision; its record tells how far it is",
+        )
+    },
+    get("/admin/v1/plugins/{plugin}/revisions/{revision}", Endpoint::Revision, "One revision"),
+    Route {
+        query: &[AGAINST],
+        ..get(
+            "/admin/v1/plugins/{plugin}/revisions/{revision}/difference",
+            Endpoint::Compare,
+            "What a revision would be allowed that another is not, and what clients would see change",
+        )
+    },
+    act(
+        "/admin/v1/plugins/{plugin}/revisions/{revision}/approve",
+        Endpoint::Approve,
+        "Grant what a revision wants beyond what is granted",
+        &[("grants", "The atoms that were looked at; nothing else is granted."), ACTIVATE],
+    ),
+    act(
+        "/admin/v1/plugins/{plugin}/revisions/{revision}/reject",
+        Endpoint::Reject,
+        "Reject a revision that has never served, also while it is prepared",
+        &[],
+    ),
+    act(
+        "/admin/v1/plugins/{plugin}/revisions/{revision}/activate",
+        Endpoint::Activate,
+        "Serve a staged or kept revision",
+        &[],
+    ),
+    act(
+        "/admin/v1/plugins/{plugin}/rollback",
+        Endpoint::Rollback,
+        "Serve a revision that served before",
+        &[("to", "Its number; the one before the active one where it is absent.")],
+    ),
+    act("/admin/v1/plugins/{plugin}/disable", Endpoint::Disable, "Switch a plugin off: its routes answer 503", &[]),
+    act("/admin/v1/plugins/{plugin}/enable", Endpoint::Enable, "Switch a plugin on again", &[]),
+    act(
+        "/admin/v1/plugins/{plugin}/revoke",
+        Endpoint::Revoke,
+        "Take an approval back; what runs loses the right at once",
+        &[("atom", "The approved atom.")],
+    ),
+    act("/admin/v1/manifest/follow", Endpoint::Follow, "Read the manifest again and bring in what it says anew", &[]),
+    Route {
+        query: &[OF_PLUGIN, AFTER],
+        ..get("/admin/v1/history", Endpoint::History, "What happened to the plugins, oldest first")
+    },
+    Route {
+        query: &[OF_PLUGIN, AFTER],
+        answers: Answers::Plain("text/event-stream"),
+        ..get("/admin/v1/events", Endpoint::Events, "What happens to the plugins, as it happens")
+    },
+    get("/admin/v1/keys", Endpoint::Keys, "The API keys, without their secrets"),
+    Route {
+        method: "POST",
+        body: Body::Key,
+        answers: Answers::Created,
+        ..get("/admin/v1/keys", Endpoint::IssueKey, "Issue an API key; only this answer shows it")
+    },
+    Route { method: "DELETE", ..get("/admin/v1/keys/{id}", Endpoint::RevokeKey, "Revoke an API key for ever") },
+    get("/admin/v1/config", Endpoint::Config, "The settings in effect, secrets masked"),
+    get("/admin/v1/openapi.json", Endpoint::OpenApi, "This document"),
+    Route {
+        answers: Answers::Plain("text/plain"),
+        ..get("/metrics", Endpoint::Metrics, "What the process counts, as Prometheus reads it")
+    },
+];
+
+/// What a method and a path lead to.
+pub(super) enum Found {
+    Route(&'static Route, Vec<(&'static str, String)>),
+    /// The value of `Allow`.
+    OtherMethods(String),
+    Nothing,
+}
+
+/// Finds the route of a request; its parameters are decoded.
+pub(super) fn find(method: &Method, path: &str) -> Found {
+    static PATHS: LazyLock<matchit::Router<&'static str>> = LazyLock::new(|| {
+        let mut paths = matchit::Router::new();
+        for route in &ROUTES {
+            // A path with several methods is there already.
+            paths.insert(route.path, route.path).ok();
+        }
+        paths
+    });
+    let Ok(matched) = PATHS.at(path) else { return Found::Nothing };
+    let of_path = || ROUTES.iter().filter(|route| route.path == *matched.value);
+    let Some(route) = of_path().find(|route| route.method == method.as_str()) else {
+        let mut methods: Vec<&str> = of_path().map(|route| route.method).collect();
+        methods.sort_unstable();
+        return Found::OtherMethods(methods.join(", "));
+    };
+    let decoded = |value: &str| percent_encoding::percent_decode_str(value).decode_utf8_lossy().into_owned();
+    let names = route.path.split('/').filter_map(|part| part.strip_prefix('{')?.strip_suffix('}'));
+    let parameters = names.filter_map(|name| Some((name, decoded(matched.params.get(name)?))));
+    Found::Route(route, parameters.collect())
+}

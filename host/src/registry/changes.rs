@@ -1,0 +1,98 @@
+//! What an operator does to a plugin: one change of its record each, written before it is served.
+
+use std::sync::Arc;
+
+use super::grants::{Atom, Grants};
+use super::lifecycle::{Life, Mark, State};
+use super::{Registry, RegistryError, Turn};
+
+/// One act of an operator on one plugin.
+#[derive(Debug)]
+pub(crate) enum Act {
+    /// Grant what a revision wants beyond what is granted, and nothing that was not looked at. One that was staged to go
+    /// live does.
+    Approve {
+        number: u64,
+        looked_at: Option<Grants>,
+        goes_live: bool,
+    },
+    Reject {
+        number: u64,
+    },
+    Activate {
+        number: u64,
+    },
+    /// To a revision that served before; to the one before what serves where none is named.
+    Rollback {
+        to: Option<u64>,
+    },
+    Disable,
+    Enable,
+    /// Take an approval back.
+    Revoke {
+        atom: Atom,
+    },
+}
+
+impl Registry {
+    /// Does it, and gives back the record as it is then. On an error nothing has changed.
+    pub(crate) async fn act(self: &Arc<Self>, plugin: &str, act: Act, mark: Mark) -> Result<Life, RegistryError> {
+        let mut turn = self.lives.lock().await;
+        let mut next = self.life_in(&turn, plugin)?;
+        match act {
+            Act::Approve { number, looked_at, goes_live } => {
+                next.approve(number, looked_at.as_ref(), mark.clone())?;
+                let record = next.revision(number)?;
+                match record.state == State::Staged && (goes_live || record.goes_live) {
+                    true => self.go_live(&mut turn, next, number, mark).await?,
+                    false => self.refresh(&mut turn, next).await?,
+                }
+            }
+            Act::Reject { number } => {
+                next.reject(number, mark)?;
+                self.commit(&mut turn, next).await?;
+                self.cancel(plugin, number);
+            }
+            Act::Activate { number } => self.go_live(&mut turn, next, number, mark).await?,
+            Act::Rollback { to } => {
+                let number = next.before(to)?;
+                self.go_live(&mut turn, next, number, mark).await?;
+            }
+            Act::Disable => {
+                next.disable(mark)?;
+                self.rebuild(&mut turn, next).await?;
+            }
+            Act::Enable => {
+                next.enable(mark)?;
+                self.rebuild(&mut turn, next).await?;
+            }
+            Act::Revoke { atom } => {
+                next.revoke(&atom, mark)?;
+                self.refresh(&mut turn, next).await?;
+            }
+        }
+        self.life_in(&turn, plugin)
+    }
+
+    /// Writes a record in which grants have changed, and gives what serves the rights that it has now.
+    pub(super) async fn refresh(self: &Arc<Self>, turn: &mut Turn<'_>, next: Life) -> Result<(), RegistryError> {
+        let current = self.current();
+        let serving = current.revisions().iter().find(|revision| *revision.plugin == *next.plugin());
+        let rights = next.active().map(|active| (active.number, next.rights(active)));
+        let changed = serving
+            .zip(rights)
+            .is_some_and(|(serving, (number, rights))| serving.number == number && serving.rights != rights);
+        drop(current);
+        match changed {
+            true => self.rebuild(turn, next).await,
+            false => self.commit(turn, next).await,
+        }
+    }
+
+    /// Writes a record and serves its active revision anew, as the record now says.
+    async fn rebuild(self: &Arc<Self>, turn: &mut Turn<'_>, next: Life) -> Result<(), RegistryError> {
+        let Some(active) = next.active().cloned() else { return self.commit(turn, next).await };
+        let revision = self.build(&next, &active).await?;
+        self.flip(turn, next, revision).await
+    }
+}

@@ -1,0 +1,89 @@
+//! Revisions that were replaced and whose calls go on: seen until the last one ends, and stopped when that takes too long.
+//!
+//! A call that took its snapshot before the swap may begin after it, while its body still arrives; so a revision has its
+//! longest call and [`LATE`] more.
+
+use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::time::Duration;
+
+use super::revision::Revision;
+use super::{Registry, mark};
+
+/// For the body of a request to arrive.
+const LATE: Duration = Duration::from_secs(30);
+/// Revisions of one plugin that drain at once. One more stops the oldest.
+const DRAINING_MAX: usize = 16;
+
+/// All that drain now.
+#[derive(Default)]
+pub(super) struct Drains {
+    /// Oldest first. Never held over an await.
+    revisions: Mutex<Vec<Weak<Revision>>>,
+}
+
+impl Drains {
+    pub(super) fn all(&self) -> Vec<Arc<Revision>> {
+        let mut revisions = self.revisions.lock().unwrap_or_else(PoisonError::into_inner);
+        revisions.retain(|revision| revision.strong_count() > 0);
+        revisions.iter().filter_map(Weak::upgrade).collect()
+    }
+
+    fn add(&self, revision: &Arc<Revision>) {
+        let of_plugin: Vec<Arc<Revision>> =
+            self.all().into_iter().filter(|other| other.plugin == revision.plugin).collect();
+        if let Some(oldest) = of_plugin.first().filter(|_| of_plugin.len() >= DRAINING_MAX) {
+            tracing::warn!(
+                plugin = &*oldest.plugin,
+                revision = oldest.number,
+                "too many revisions drain; the oldest is stopped"
+            );
+            oldest.stop();
+        }
+        let mut revisions = self.revisions.lock().unwrap_or_else(PoisonError::into_inner);
+        revisions.push(Arc::downgrade(revision));
+    }
+}
+
+impl Registry {
+    /// Sees a replaced revision to its end.
+    pub(super) fn drain(self: &Arc<Self>, replaced: Arc<Revision>) {
+        self.drains.add(&replaced);
+        let (registry, gone) = (Arc::clone(self), replaced.gone());
+        let time = replaced.longest_call() + LATE;
+        let (plugin, number) = (Arc::clone(&replaced.plugin), replaced.number);
+        let replaced = {
+            let weak = Arc::downgrade(&replaced);
+            drop(replaced);
+            weak
+        };
+        tokio::spawn(async move {
+            if tokio::time::timeout(time, gone.cancelled()).await.is_err() {
+                if let Some(replaced) = replaced.upgrade() {
+                    tracing::warn!(plugin = &*plugin, revision = number, "a draining revision is stopped");
+                    replaced.stop();
+                }
+                gone.cancelled().await;
+            }
+            registry.drained(&plugin, number).await;
+        });
+    }
+
+    async fn drained(&self, plugin: &str, number: u64) {
+        let mut turn = self.lives.lock().await;
+        // The revision may have served again in between and be draining once more.
+        if self.drains.all().iter().any(|other| *other.plugin == *plugin && other.number == number) {
+            return;
+        }
+        let Some(life) = turn.get(plugin) else { return };
+        let mut next = life.clone();
+        if !next.drained(number, mark("host", "its last call has ended")) {
+            return;
+        }
+        let forgot = next.revisions().len() < life.revisions().len();
+        if let Err(error) = self.commit(&mut turn, next).await {
+            tracing::error!(plugin, revision = number, %error, "cannot note that a revision has drained");
+        } else if forgot {
+            self.tidy(&turn).await;
+        }
+    }
+}

@@ -1,0 +1,159 @@
+//! Following the manifest: what it says is a stage by the actor `manifest` (`dev` while a person edits), like any other.
+//!
+//! What was brought in once is not brought in again, so that a rollback outlives a restart; an entry that names another
+//! component or other settings is. Grants that an entry adds or takes away count at once.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use super::components::{digest_of, fetch};
+use super::lifecycle::{Seen, State};
+use super::manifest::{Entry, Manifest};
+use super::stage::component_path;
+use super::{From, LifeError, LoadError, Order, Registry, RegistryError, blocking, manifest_mark, mark, pool};
+
+/// What became of one entry.
+pub(crate) struct Followed {
+    pub(crate) plugin: String,
+    pub(crate) outcome: Result<BroughtIn, RegistryError>,
+    pub(crate) took: Duration,
+}
+
+/// What an entry brought in.
+pub(crate) enum BroughtIn {
+    /// Nothing that was not there.
+    Nothing,
+    /// A revision that serves.
+    Live,
+    /// A revision that waits, for this reason.
+    Waits(LifeError),
+}
+
+impl Registry {
+    /// Reads the manifest again and brings in what it says anew.
+    pub(crate) async fn follow(self: &Arc<Self>, by: &str) -> Result<Vec<Followed>, RegistryError> {
+        let path = self.manifest_path.clone();
+        let manifest = blocking(move || Manifest::read(&path)).await?;
+        pool(&manifest, self.instances_max)?;
+        {
+            let _turn = self.lives.lock().await;
+            self.manifest.store(Arc::new(manifest));
+            self.drop_unnamed()?;
+        }
+        Ok(self.bring_in_all(by).await)
+    }
+
+    /// At a start: what is already served is left to [`Registry::follow`], the rest is brought in now. The first failure is
+    /// the error where nothing can be served and nothing waits for an operator.
+    pub(super) async fn bring_in(self: &Arc<Self>) -> Result<(), RegistryError> {
+        let mut failures = Vec::new();
+        let manifest = self.manifest();
+        for entry in &manifest.entries {
+            let known = self.lives.lock().await.get(&entry.name).is_some_and(|life| life.active().is_some());
+            if known {
+                continue;
+            }
+            if let Err(error) = self.bring_in_one(entry, "manifest").await {
+                failures.push((entry.name.as_str(), error));
+            }
+        }
+        let waits = self.lives.lock().await.values().any(|life| life.candidate().is_some());
+        if self.current().revisions().is_empty() && !waits && !failures.is_empty() {
+            return Err(failures.swap_remove(0).1);
+        }
+        for (plugin, error) in failures {
+            tracing::error!(plugin, %error, "a plugin cannot be served");
+        }
+        Ok(())
+    }
+
+    async fn bring_in_all(self: &Arc<Self>, by: &str) -> Vec<Followed> {
+        let mut all = Vec::new();
+        for entry in &self.manifest().entries {
+            let started = Instant::now();
+            let outcome = self.bring_in_one(entry, by).await;
+            all.push(Followed { plugin: entry.name.clone(), outcome, took: started.elapsed() });
+        }
+        all
+    }
+
+    async fn bring_in_one(self: &Arc<Self>, entry: &Entry, by: &str) -> Result<BroughtIn, RegistryError> {
+        let plugin = entry.name.as_str();
+        if self.grants_changed(entry).await? {
+            return Ok(BroughtIn::Live);
+        }
+        if !self.is_new(entry).await? {
+            return Ok(BroughtIn::Nothing);
+        }
+        let why = if by == "manifest" { "the manifest names it" } else { "its source changed" };
+        let order = Order { from: From::Manifest, digest: None, goes_live: true, mark: mark(by, why) };
+        let number = self.stage(plugin, order).await?;
+        let state = self.prepare(plugin, number).await?;
+        if state != State::AwaitingApproval {
+            return Ok(BroughtIn::Live);
+        }
+        let life = self.life_of(plugin).await?;
+        let missing = life.missing(life.revision(number)?);
+        let why = LifeError::NotGranted { plugin: plugin.to_owned(), number, missing };
+        tracing::warn!(plugin, revision = number, %why, "a revision waits for approval");
+        Ok(BroughtIn::Waits(why))
+    }
+
+    /// Takes over what the entry grants. Gives back whether a waiting revision went live by it.
+    async fn grants_changed(self: &Arc<Self>, entry: &Entry) -> Result<bool, RegistryError> {
+        let mut turn = self.lives.lock().await;
+        let mut next = self.life_in(&turn, &entry.name)?;
+        let mark = manifest_mark("the manifest grants something else");
+        if !next.edit(&entry.grants, mark.clone()) {
+            return Ok(false);
+        }
+        let candidate = next.candidate().filter(|candidate| candidate.state == State::Staged && candidate.goes_live);
+        match candidate.map(|candidate| candidate.number) {
+            Some(number) => {
+                self.go_live(&mut turn, next, number, mark).await?;
+                Ok(true)
+            }
+            None => {
+                self.refresh(&mut turn, next).await?;
+                Ok(false)
+            }
+        }
+    }
+
+    /// Whether the entry's component or settings are not what it last brought in.
+    async fn is_new(&self, entry: &Entry) -> Result<bool, RegistryError> {
+        let failed =
+            |source| RegistryError::Load { plugin: entry.name.clone(), source: Box::new(LoadError::Component(source)) };
+        let path = component_path(&entry.source).map_err(failed)?;
+        let digest = blocking(move || fetch(&path).map(|bytes| digest_of(&bytes))).await.map_err(failed)?;
+        let now = Seen { digest, settings: entry.settings.clone() };
+        let turn = self.lives.lock().await;
+        let Some(life) = turn.get(&entry.name) else { return Ok(true) };
+        let stands = life.active().is_some() || life.candidate().is_some();
+        Ok(!stands || life.seen() != Some(&now))
+    }
+
+    /// Serves no plugin that the manifest no longer names. Its record stays, in case it is named again.
+    fn drop_unnamed(self: &Arc<Self>) -> Result<(), RegistryError> {
+        let (manifest, current) = (self.manifest(), self.current());
+        let (kept, gone): (Vec<_>, Vec<_>) = current
+            .revisions()
+            .iter()
+            .cloned()
+            .partition(|revision| manifest.entries.iter().any(|entry| entry.name == *revision.plugin));
+        if gone.is_empty() {
+            return Ok(());
+        }
+        self.current.store(Arc::new(crate::catalogue::Catalogue::new(kept, current.base_url())?));
+        drop(current);
+        for revision in gone {
+            tracing::info!(
+                plugin = &*revision.plugin,
+                revision = revision.number,
+                "the manifest no longer names a plugin"
+            );
+            self.drain(revision);
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,392 @@
+//! The life of one plugin's revisions: a state machine without a clock, a file, a lock or a guest.
+//!
+//! ```text
+//! fetched → verified → compiled → linked → described → compared → staged ──────────→ active → draining → retained
+//!     └────────┴──────────┴─────────┴─────────┴──────────┴──→ rejected  ↖ awaiting-approval ↗        ↖──────┘ (roll back)
+//! ```
+//!
+//! A share of calls for a candidate (a canary) will stand between `staged` and `active`. A [`Life`] is one record of the
+//! store: the flip, the approvals that it needs and what it replaces are one write. Every method either changes the record
+//! and notes why, or refuses and leaves it to be thrown away: callers work on a copy. Must not know how a component is
+//! compiled, or what an atom lends.
+
+mod record;
+#[cfg(test)]
+mod tests;
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+pub(crate) use record::{Described, Event, Fetched, LifeError, Mark, Record, Seen, State};
+
+use super::grants::{Atom, Grants};
+
+/// Revisions that stay ready for a rollback, beside the active one and those that drain.
+pub(crate) const RETAINED_MAX: usize = 3;
+/// Rejected revisions whose record is kept for the operator to read.
+const REJECTED_MAX: usize = 10;
+
+/// All that is kept of one plugin.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct Life {
+    plugin: String,
+    last_number: u64,
+    last_turn: u64,
+    revisions: Vec<Record>,
+    /// Atoms that an operator approved beyond the manifest, each with who, when and why.
+    approvals: BTreeMap<Atom, Mark>,
+    /// What the manifest grants, as it was last read.
+    manifest_grants: Grants,
+    seen: Option<Seen>,
+    disabled: Option<Mark>,
+    #[serde(skip)]
+    events: Vec<Event>,
+}
+
+impl Life {
+    pub(crate) fn new(plugin: &str) -> Self {
+        Self {
+            plugin: plugin.to_owned(),
+            last_number: 0,
+            last_turn: 0,
+            revisions: Vec::new(),
+            approvals: BTreeMap::new(),
+            manifest_grants: Grants::default(),
+            seen: None,
+            disabled: None,
+            events: Vec::new(),
+        }
+    }
+
+    pub(crate) fn plugin(&self) -> &str {
+        &self.plugin
+    }
+
+    /// Oldest first.
+    pub(crate) fn revisions(&self) -> &[Record] {
+        &self.revisions
+    }
+
+    pub(crate) fn approvals(&self) -> &BTreeMap<Atom, Mark> {
+        &self.approvals
+    }
+
+    pub(crate) fn seen(&self) -> Option<&Seen> {
+        self.seen.as_ref()
+    }
+
+    pub(crate) fn disabled(&self) -> Option<&Mark> {
+        self.disabled.as_ref()
+    }
+
+    pub(crate) fn active(&self) -> Option<&Record> {
+        self.revisions.iter().find(|record| record.state == State::Active)
+    }
+
+    /// The staged or waiting revision; there is at most one.
+    pub(crate) fn candidate(&self) -> Option<&Record> {
+        self.revisions.iter().find(|record| record.state.is_candidate())
+    }
+
+    pub(crate) fn revision(&self, number: u64) -> Result<&Record, LifeError> {
+        let found = self.revisions.iter().find(|record| record.number == number);
+        found.ok_or_else(|| LifeError::Unknown { plugin: self.plugin.clone(), number })
+    }
+
+    /// What manifest and approvals grant together.
+    pub(crate) fn granted(&self) -> Grants {
+        self.manifest_grants.iter().chain(self.approvals.keys()).cloned().collect()
+    }
+
+    /// What a revision may do: what it wants and is granted.
+    pub(crate) fn rights(&self, record: &Record) -> Grants {
+        self.granted().effective(&record.wanted())
+    }
+
+    /// What a revision wants and is not granted.
+    pub(crate) fn missing(&self, record: &Record) -> Grants {
+        self.granted().uncovered(&record.wanted())
+    }
+
+    /// The revision to start from when nothing newer is trusted: the latest to serve that has answered a call well.
+    pub(crate) fn last_known_good(&self) -> Option<&Record> {
+        let served = |record: &&Record| record.state == State::Active || record.state.is_ready();
+        let proven = self.revisions.iter().filter(served).filter(|record| record.proven);
+        proven.max_by_key(|record| record.turn).or_else(|| self.active())
+    }
+
+    /// What happened since this was last asked, to be written with the record.
+    pub(crate) fn take_events(&mut self) -> Vec<Event> {
+        std::mem::take(&mut self.events)
+    }
+
+    /// Takes in a fetched component as a new revision.
+    pub(crate) fn begin(&mut self, fetched: Fetched, mark: Mark) -> Result<u64, LifeError> {
+        if let Some(record) = self.revisions.iter().find(|record| record.state.is_under_way()) {
+            let (number, state) = (record.number, record.state);
+            return Err(LifeError::UnderWay { plugin: self.plugin.clone(), number, state });
+        }
+        self.last_number += 1;
+        let number = self.last_number;
+        let Fetched { digest, bytes, source, settings, goes_live } = fetched;
+        self.revisions.push(Record {
+            number,
+            state: State::Fetched,
+            digest,
+            bytes,
+            source,
+            settings,
+            goes_live,
+            version: String::new(),
+            summary: String::new(),
+            wants: Vec::new(),
+            staged: mark.clone(),
+            changed: mark.clone(),
+            turn: 0,
+            proven: false,
+        });
+        self.note(Some(number), State::Fetched.name(), mark);
+        Ok(number)
+    }
+
+    /// Remembers what the manifest's entry brought in, so that a restart does not bring it in again.
+    pub(crate) fn see(&mut self, seen: Seen) {
+        self.seen = Some(seen);
+    }
+
+    /// Takes a revision that is under way one step further, up to `compared`.
+    pub(crate) fn advance(&mut self, number: u64, to: State, mark: Mark) -> Result<(), LifeError> {
+        let state = self.revision(number)?.state;
+        if state.next() != Some(to) || to == State::Staged {
+            return Err(self.refused_in(number, state, "that step does not follow"));
+        }
+        self.set(number, to, mark);
+        Ok(())
+    }
+
+    /// Notes what a component says of itself.
+    pub(crate) fn describe(&mut self, number: u64, described: Described, mark: Mark) -> Result<(), LifeError> {
+        self.advance(number, State::Described, mark)?;
+        let Described { version, summary, wants } = described;
+        if let Some(record) = self.record(number) {
+            (record.version, record.summary, record.wants) = (version, summary, wants);
+        }
+        Ok(())
+    }
+
+    /// Ends a revision's way in: staged where all that it wants is granted, waiting for approval otherwise. An older
+    /// candidate is superseded.
+    pub(crate) fn stage(&mut self, number: u64, mark: Mark) -> Result<State, LifeError> {
+        let record = self.revision(number)?;
+        if record.state != State::Compared {
+            return Err(self.refused_in(number, record.state, "it was not compared"));
+        }
+        let to = if self.missing(record).is_empty() { State::Staged } else { State::AwaitingApproval };
+        let older: Vec<u64> = self.revisions.iter().filter(|r| r.state.is_candidate()).map(|r| r.number).collect();
+        for superseded in older {
+            let why = format!("superseded by revision {number}");
+            self.set(superseded, State::Rejected, Mark { why, ..mark.clone() });
+        }
+        self.set(number, to, mark);
+        self.trim();
+        Ok(to)
+    }
+
+    /// Rejects a revision that does not serve and never did. Rejecting it again changes nothing.
+    pub(crate) fn reject(&mut self, number: u64, mark: Mark) -> Result<(), LifeError> {
+        let state = self.revision(number)?.state;
+        if state == State::Rejected {
+            return Ok(());
+        }
+        if !state.is_under_way() && !state.is_candidate() {
+            return Err(self.refused_in(number, state, "only what has never served is rejected; roll back instead"));
+        }
+        self.set(number, State::Rejected, mark);
+        self.trim();
+        Ok(())
+    }
+
+    /// Grants what a waiting or kept revision wants beyond what is granted. Where `looked_at` says what the operator was
+    /// shown, nothing else is granted.
+    pub(crate) fn approve(&mut self, number: u64, looked_at: Option<&Grants>, mark: Mark) -> Result<(), LifeError> {
+        let record = self.revision(number)?;
+        let (state, missing) = (record.state, self.missing(record));
+        if state.is_under_way() {
+            return Err(LifeError::UnderWay { plugin: self.plugin.clone(), number, state });
+        }
+        if state == State::Rejected {
+            return Err(self.refused_in(number, state, "stage it again"));
+        }
+        let unseen = looked_at.map(|seen| seen.uncovered(&missing)).unwrap_or_default();
+        if !unseen.is_empty() {
+            return Err(LifeError::Changed { plugin: self.plugin.clone(), number, missing: unseen });
+        }
+        for atom in missing.iter() {
+            self.approvals.insert(atom.clone(), mark.clone());
+        }
+        self.note_of(Some(number), "approved", missing, mark.clone());
+        self.settle_candidate(&mark);
+        Ok(())
+    }
+
+    /// Takes an approval back. What runs loses the right at once; what is staged and needs it waits again.
+    pub(crate) fn revoke(&mut self, atom: &Atom, mark: Mark) -> Result<(), LifeError> {
+        if self.approvals.remove(atom).is_none() {
+            return Err(LifeError::NotApproved { plugin: self.plugin.clone(), atom: atom.clone() });
+        }
+        self.note_of(None, "revoked", [atom.clone()].into_iter().collect(), mark.clone());
+        self.settle_candidate(&mark);
+        Ok(())
+    }
+
+    /// Takes over what the manifest grants now. Gives back whether that is something else.
+    pub(crate) fn edit(&mut self, grants: &Grants, mark: Mark) -> bool {
+        if self.manifest_grants == *grants {
+            return false;
+        }
+        self.manifest_grants = grants.clone();
+        self.note_of(None, "granted", grants.clone(), mark.clone());
+        self.settle_candidate(&mark);
+        true
+    }
+
+    /// Makes a staged or kept revision the one that serves. What served before drains.
+    pub(crate) fn activate(&mut self, number: u64, mark: Mark) -> Result<(), LifeError> {
+        let record = self.revision(number)?;
+        let (state, missing) = (record.state, self.missing(record));
+        match state {
+            State::Active => return Err(self.refused_in(number, state, "it serves already")),
+            State::Rejected => return Err(self.refused_in(number, state, "stage it again")),
+            state if state.is_under_way() => {
+                return Err(LifeError::UnderWay { plugin: self.plugin.clone(), number, state });
+            }
+            _ => {}
+        }
+        if !missing.is_empty() {
+            return Err(LifeError::NotGranted { plugin: self.plugin.clone(), number, missing });
+        }
+        if let Some(active) = self.active().map(|active| active.number) {
+            let why = format!("revision {number} serves");
+            self.set(active, State::Draining, Mark { why, ..mark.clone() });
+        }
+        self.last_turn += 1;
+        let turn = self.last_turn;
+        if let Some(record) = self.record(number) {
+            record.turn = turn;
+        }
+        self.set(number, State::Active, mark);
+        Ok(())
+    }
+
+    /// The revision that a rollback goes to: the named one, or the newest kept one that is older than what serves, so that
+    /// rolling back again goes back further.
+    pub(crate) fn before(&self, to: Option<u64>) -> Result<u64, LifeError> {
+        let plugin = || self.plugin.clone();
+        let active = self.active().ok_or_else(|| LifeError::NoActive { plugin: plugin() })?.number;
+        if let Some(number) = to {
+            let state = self.revision(number)?.state;
+            return match state.is_ready() {
+                true => Ok(number),
+                false => Err(self.refused_in(number, state, "only what served before is rolled back to")),
+            };
+        }
+        let kept = self.revisions.iter().filter(|record| record.state.is_ready() && record.number < active);
+        let latest = kept.map(|record| record.number).max();
+        latest.ok_or_else(|| LifeError::NothingBefore { plugin: plugin(), active })
+    }
+
+    /// Notes that the last call of a draining revision has ended. One that serves again is left alone. Gives back whether
+    /// anything changed.
+    pub(crate) fn drained(&mut self, number: u64, mark: Mark) -> bool {
+        let drains = self.revision(number).is_ok_and(|record| record.state == State::Draining);
+        if drains {
+            self.set(number, State::Retained, mark);
+            self.trim();
+        }
+        drains
+    }
+
+    /// Notes that a revision has answered a call well. Gives back whether that is news.
+    pub(crate) fn prove(&mut self, number: u64) -> bool {
+        self.record(number).is_some_and(|record| !std::mem::replace(&mut record.proven, true))
+    }
+
+    pub(crate) fn disable(&mut self, mark: Mark) -> Result<(), LifeError> {
+        if self.disabled.is_some() {
+            return Err(LifeError::Already { plugin: self.plugin.clone(), disabled: true });
+        }
+        self.disabled = Some(mark.clone());
+        self.note(None, "disabled", mark);
+        Ok(())
+    }
+
+    pub(crate) fn enable(&mut self, mark: Mark) -> Result<(), LifeError> {
+        if self.disabled.take().is_none() {
+            return Err(LifeError::Already { plugin: self.plugin.clone(), disabled: false });
+        }
+        self.note(None, "enabled", mark);
+        Ok(())
+    }
+
+    /// After a restart: what was half way in is discarded, and nothing drains any more.
+    pub(crate) fn recover(&mut self, mark: &Mark) {
+        let numbers: Vec<(u64, State)> = self.revisions.iter().map(|record| (record.number, record.state)).collect();
+        for (number, state) in numbers {
+            if state.is_under_way() {
+                let why = format!("the process ended while the revision was {}", state.name());
+                self.set(number, State::Rejected, Mark { why, ..mark.clone() });
+            } else if state == State::Draining {
+                self.set(number, State::Retained, mark.clone());
+            }
+        }
+        self.trim();
+    }
+
+    /// A candidate waits exactly as long as something that it wants is not granted.
+    fn settle_candidate(&mut self, mark: &Mark) {
+        let Some(candidate) = self.candidate() else { return };
+        let (number, state) = (candidate.number, candidate.state);
+        let to = if self.missing(candidate).is_empty() { State::Staged } else { State::AwaitingApproval };
+        if to != state {
+            self.set(number, to, mark.clone());
+        }
+    }
+
+    fn record(&mut self, number: u64) -> Option<&mut Record> {
+        self.revisions.iter_mut().find(|record| record.number == number)
+    }
+
+    fn set(&mut self, number: u64, to: State, mark: Mark) {
+        if let Some(record) = self.record(number) {
+            record.state = to;
+            record.changed = mark.clone();
+        }
+        self.note(Some(number), to.name(), mark);
+    }
+
+    fn note(&mut self, revision: Option<u64>, event: &'static str, mark: Mark) {
+        self.note_of(revision, event, Grants::default(), mark);
+    }
+
+    fn note_of(&mut self, revision: Option<u64>, event: &'static str, atoms: Grants, mark: Mark) {
+        self.events.push(Event { plugin: self.plugin.clone(), revision, event, atoms, mark });
+    }
+
+    fn refused_in(&self, number: u64, state: State, rule: &'static str) -> LifeError {
+        LifeError::State { plugin: self.plugin.clone(), number, state, rule }
+    }
+
+    /// Forgets retained revisions beyond the last few that served, and rejected ones beyond the last few.
+    fn trim(&mut self) {
+        for (state, most) in [(State::Retained, RETAINED_MAX), (State::Rejected, REJECTED_MAX)] {
+            let mut rank: Vec<(u64, u64)> =
+                self.revisions.iter().filter(|r| r.state == state).map(|r| (r.turn, r.number)).collect();
+            rank.sort_unstable();
+            let gone = rank.len().saturating_sub(most);
+            for (_, number) in &rank[..gone] {
+                self.revisions.retain(|record| record.number != *number);
+            }
+        }
+    }
+}

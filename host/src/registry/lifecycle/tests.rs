@@ -1,0 +1,263 @@
+//! The promise that the record exists for, over random lives: rights never widen without an approval or an edit of the
+//! manifest; and what every life keeps to.
+
+use std::collections::BTreeMap;
+
+use proptest::prelude::*;
+use proptest::sample::{Index, subsequence};
+
+use super::*;
+use crate::registry::description::Want;
+use crate::registry::manifest::{InstanceMode, Limits, Settings};
+
+/// Atoms that are within one another, overlap, or have nothing to do with each other.
+const ATOMS: [&str; 9] = [
+    "config",
+    "logging",
+    "cache:16MiB",
+    "cache:64MiB",
+    "http:GET https://a.example.com/",
+    "http:GET https://a.example.com/v1/",
+    "http:GET,POST https://a.example.com/v1/",
+    "http:GET public",
+    "line-query:*:43",
+];
+
+#[derive(Clone, Debug)]
+enum Step {
+    Upgrade { wants: Vec<&'static str>, goes_live: bool },
+    Fail { wants: Vec<&'static str> },
+    Approve { of: Index, looked_at: Option<Vec<&'static str>> },
+    Reject { of: Index },
+    Activate { of: Index },
+    Rollback { to: Option<Index> },
+    Edit { grants: Vec<&'static str> },
+    Revoke { atom: Index },
+    Drained { of: Index },
+    Disable,
+    Enable,
+    Restart,
+}
+
+fn step() -> impl Strategy<Value = Step> {
+    // Two sizes of one thing in one list are refused when it is read, long before a life.
+    let atoms = || {
+        subsequence(ATOMS.to_vec(), 0..=6)
+            .prop_filter("two sizes", |atoms| atoms.iter().filter(|atom| atom.starts_with("cache:")).count() < 2)
+    };
+    prop_oneof![
+        5 => (atoms(), any::<bool>()).prop_map(|(wants, goes_live)| Step::Upgrade { wants, goes_live }),
+        1 => atoms().prop_map(|wants| Step::Fail { wants }),
+        3 => (any::<Index>(), proptest::option::of(atoms())).prop_map(|(of, looked_at)| Step::Approve { of, looked_at }),
+        1 => any::<Index>().prop_map(|of| Step::Reject { of }),
+        3 => any::<Index>().prop_map(|of| Step::Activate { of }),
+        3 => proptest::option::of(any::<Index>()).prop_map(|to| Step::Rollback { to }),
+        2 => atoms().prop_map(|grants| Step::Edit { grants }),
+        2 => any::<Index>().prop_map(|atom| Step::Revoke { atom }),
+        2 => any::<Index>().prop_map(|of| Step::Drained { of }),
+        1 => Just(Step::Disable),
+        1 => Just(Step::Enable),
+        1 => Just(Step::Restart),
+    ]
+}
+
+fn mark() -> Mark {
+    Mark { at: 1, by: "test".to_owned(), why: String::new() }
+}
+
+fn grants(atoms: &[&str]) -> Grants {
+    Grants::parse(atoms).expect("atoms")
+}
+
+fn settings() -> Settings {
+    let limits = Limits {
+        memory_bytes: 1 << 20,
+        cpu: std::time::Duration::from_secs(1),
+        wall: std::time::Duration::from_secs(1),
+        concurrency: 1,
+        response_bytes: 1024,
+    };
+    Settings { instances: InstanceMode::Fresh, limits, config: BTreeMap::new() }
+}
+
+fn begin(life: &mut Life) -> Result<u64, LifeError> {
+    let fetched = Fetched {
+        digest: "digest".to_owned(),
+        bytes: 1,
+        source: "upload".to_owned(),
+        settings: settings(),
+        goes_live: false,
+    };
+    life.begin(fetched, mark())
+}
+
+fn describe(life: &mut Life, number: u64, wants: &[&str]) -> Result<(), LifeError> {
+    for state in [State::Verified, State::Compiled, State::Linked] {
+        life.advance(number, state, mark())?;
+    }
+    let why = "it is needed".to_owned();
+    let wants = grants(wants).iter().map(|atom| Want { atom: atom.clone(), why: why.clone() }).collect();
+    life.describe(number, Described { version: "1".to_owned(), summary: String::new(), wants }, mark())
+}
+
+fn any_of(life: &Life, index: Index) -> u64 {
+    match life.revisions() {
+        [] => 1,
+        revisions => index.get(revisions).number,
+    }
+}
+
+/// Takes a step on a copy, as the registry does: a refused step leaves the record as it was.
+fn take(life: &Life, step: &Step) -> Result<Life, LifeError> {
+    let mut next = life.clone();
+    match step {
+        Step::Upgrade { wants, goes_live } => {
+            let number = begin(&mut next)?;
+            describe(&mut next, number, wants)?;
+            next.advance(number, State::Compared, mark())?;
+            if next.stage(number, mark())? == State::Staged && *goes_live {
+                next.activate(number, mark())?;
+            }
+        }
+        Step::Fail { wants } => {
+            let number = begin(&mut next)?;
+            describe(&mut next, number, wants)?;
+            next.reject(number, mark())?;
+        }
+        Step::Approve { of, looked_at } => {
+            let looked_at = looked_at.as_deref().map(grants);
+            next.approve(any_of(life, *of), looked_at.as_ref(), mark())?;
+        }
+        Step::Reject { of } => next.reject(any_of(life, *of), mark())?,
+        Step::Activate { of } => next.activate(any_of(life, *of), mark())?,
+        Step::Rollback { to } => {
+            let number = next.before(to.map(|index| any_of(life, index)))?;
+            next.activate(number, mark())?;
+        }
+        Step::Edit { grants: edited } => {
+            next.edit(&grants(edited), mark());
+        }
+        Step::Revoke { atom } => {
+            next.revoke(&grants(&[*atom.get(&ATOMS[..])]).iter().next().expect("one").clone(), mark())?;
+        }
+        Step::Drained { of } => {
+            next.drained(any_of(life, *of), mark());
+        }
+        Step::Disable => next.disable(mark())?,
+        Step::Enable => next.enable(mark())?,
+        Step::Restart => {
+            let stored = serde_json::to_vec(&next).expect("JSON");
+            next = serde_json::from_slice(&stored).expect("the record that was written");
+            next.recover(&mark());
+        }
+    }
+    Ok(next)
+}
+
+fn rights(life: &Life) -> Grants {
+    life.active().map(|active| life.rights(active)).unwrap_or_default()
+}
+
+fn check_shape(life: &Life) {
+    let count = |states: &[State]| life.revisions().iter().filter(|record| states.contains(&record.state)).count();
+    assert!(count(&[State::Active]) <= 1, "two revisions serve");
+    assert!(count(&[State::Staged, State::AwaitingApproval]) <= 1, "two candidates");
+    assert!(count(&[State::Retained]) <= RETAINED_MAX && count(&[State::Rejected]) <= REJECTED_MAX);
+    if let Some(candidate) = life.candidate() {
+        assert_eq!(
+            life.missing(candidate).is_empty(),
+            candidate.state == State::Staged,
+            "a candidate waits for nothing"
+        );
+    }
+    let mut numbers: Vec<u64> = life.revisions().iter().map(|record| record.number).collect();
+    let all = numbers.len();
+    numbers.dedup();
+    assert_eq!(numbers.len(), all, "a number is used twice");
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 512, ..ProptestConfig::default() })]
+
+    #[test]
+    fn rights_widen_by_an_approval_or_an_edit_alone(steps in proptest::collection::vec(step(), 1..60)) {
+        let mut life = Life::new("probe");
+        // Kept apart from the record: what an operator has granted by either way, and not taken back.
+        let (mut edited, mut approved) = (Grants::default(), Vec::<Grants>::new());
+        for step in steps {
+            let before = life.clone();
+            let Ok(next) = take(&life, &step) else { continue };
+            life = next;
+            check_shape(&life);
+            match &step {
+                Step::Edit { grants: now } => edited = grants(now),
+                Step::Approve { of, looked_at } => {
+                    let wanted = before.missing(before.revision(any_of(&before, *of)).expect("it was approved"));
+                    if let Some(looked_at) = looked_at {
+                        prop_assert!(grants(looked_at).uncovered(&wanted).is_empty(), "more was granted than looked at");
+                    }
+                    approved.push(wanted);
+                }
+                Step::Revoke { atom } => {
+                    let gone = grants(&[*atom.get(&ATOMS[..])]);
+                    approved = approved.into_iter().map(|set| set.iter().filter(|atom| !gone.iter().any(|g| g == *atom)).cloned().collect()).collect();
+                }
+                _ => {
+                    let known = before.granted();
+                    prop_assert!(known.uncovered(&life.granted()).is_empty(), "{step:?} granted something");
+                }
+            }
+            let allowed: Grants = edited.iter().chain(approved.iter().flat_map(Grants::iter)).cloned().collect();
+            let beyond = allowed.uncovered(&rights(&life));
+            prop_assert!(beyond.is_empty(), "{step:?} gave {beyond:?}");
+            let serves = |life: &Life| life.active().map(|active| active.number);
+            if serves(&life) != serves(&before) {
+                let active = life.active().expect("something serves");
+                prop_assert!(life.missing(active).is_empty(), "{step:?} made serve what is not granted");
+            }
+        }
+    }
+}
+
+#[test]
+fn a_second_rollback_goes_back_further() {
+    let mut life = Life::new("probe");
+    for _ in 0..5 {
+        life = take(&life, &Step::Upgrade { wants: Vec::new(), goes_live: true }).expect("it goes live");
+    }
+    let mut seen = Vec::new();
+    while let Ok(next) = take(&life, &Step::Rollback { to: None }) {
+        life = next;
+        seen.push(life.active().expect("active").number);
+    }
+    assert_eq!(seen, [4, 3, 2, 1], "they all drain, and none is forgotten while it does");
+    let refused = life.before(None).expect_err("nothing is older");
+    assert_eq!(
+        refused.to_string(),
+        "plugin `probe` has no revision to roll back to: none that served before revision 1 is kept"
+    );
+}
+
+#[test]
+fn three_that_served_last_are_kept() {
+    let mut life = Life::new("probe");
+    for number in 1..=6 {
+        life = take(&life, &Step::Upgrade { wants: Vec::new(), goes_live: true }).expect("it goes live");
+        life.drained(number - 1, mark());
+    }
+    let kept: Vec<(u64, State)> = life.revisions().iter().map(|record| (record.number, record.state)).collect();
+    assert_eq!(kept, [(3, State::Retained), (4, State::Retained), (5, State::Retained), (6, State::Active)]);
+}
+
+#[test]
+fn what_was_half_way_is_discarded_by_a_restart() {
+    let mut life = Life::new("probe");
+    life = take(&life, &Step::Upgrade { wants: Vec::new(), goes_live: true }).expect("it goes live");
+    let number = begin(&mut life).expect("it begins");
+    assert!(matches!(begin(&mut life.clone()), Err(LifeError::UnderWay { number: 2, .. })));
+    life = take(&life, &Step::Restart).expect("it restarts");
+    let record = life.revision(number).expect("its record is kept");
+    assert_eq!(record.state, State::Rejected);
+    assert_eq!(record.changed.why, "the process ended while the revision was fetched");
+    assert_eq!(life.active().map(|active| active.number), Some(1));
+}

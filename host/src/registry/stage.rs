@@ -1,0 +1,210 @@
+//! A revision's way in: fetched, verified, compiled, linked, described, compared, and then staged or waiting for approval.
+//!
+//! Each step is written before the next begins, so that an operator sees where a long one stands. Whatever fails rejects the
+//! revision with its reason and touches nothing that runs.
+
+use std::path::PathBuf;
+use std::sync::{Arc, PoisonError};
+
+use bytes::Bytes;
+use tokio_util::sync::CancellationToken;
+
+use super::components::{ComponentError, digest_of, fetch};
+use super::lifecycle::{Described, Fetched, Life, Mark, Seen, State};
+use super::loader::{self, LoadError, Whole};
+use super::manifest::Source;
+use super::revision::Off;
+use super::{Registry, RegistryError, blocking, mark};
+
+/// Where a component is fetched from.
+pub(crate) enum From {
+    /// The source of the plugin's manifest entry.
+    Manifest,
+    /// A file that this host can read.
+    File(PathBuf),
+    Upload(Bytes),
+}
+
+/// What is to be staged, and what then.
+pub(crate) struct Order {
+    pub(crate) from: From,
+    /// The digest that the component must have, in hexadecimal.
+    pub(crate) digest: Option<String>,
+    /// Go live as soon as everything that it wants is granted.
+    pub(crate) goes_live: bool,
+    pub(crate) mark: Mark,
+}
+
+impl Registry {
+    /// Fetches a component and makes it a revision, with the settings of its plugin's manifest entry. Gives back its number;
+    /// [`Registry::prepare`] takes it further.
+    pub(crate) async fn stage(&self, plugin: &str, order: Order) -> Result<u64, RegistryError> {
+        let entry = self.entry(plugin)?;
+        let Order { from, digest: expected, goes_live, mark } = order;
+        let failed = |source: ComponentError| RegistryError::Load {
+            plugin: plugin.to_owned(),
+            source: Box::new(LoadError::Component(source)),
+        };
+        let (path, source) = match &from {
+            From::Manifest => {
+                let path = component_path(&entry.source).map_err(failed)?;
+                let told = path.display().to_string();
+                (Some(path), told)
+            }
+            From::File(path) => (Some(path.clone()), path.display().to_string()),
+            From::Upload(_) => (None, "upload".to_owned()),
+        };
+        let is_manifest = matches!(from, From::Manifest);
+        let bytes = match (from, path) {
+            (From::Upload(bytes), _) => bytes,
+            (_, path) => {
+                let path = path.unwrap_or_default();
+                Bytes::from(blocking(move || fetch(&path)).await.map_err(failed)?)
+            }
+        };
+        let digested = bytes.clone();
+        let digest = blocking(move || digest_of(&digested)).await;
+        if let Some(expected) = expected.filter(|expected| *expected != digest) {
+            return Err(failed(ComponentError::OtherDigest { expected, found: digest }));
+        }
+
+        let mut turn = self.lives.lock().await;
+        let mut next = turn.get(plugin).cloned().unwrap_or_else(|| Life::new(plugin));
+        next.edit(&entry.grants, super::manifest_mark("the manifest grants something else"));
+        let settings = entry.settings.clone();
+        if is_manifest {
+            next.see(Seen { digest: digest.clone(), settings: settings.clone() });
+        }
+        let size = u64::try_from(bytes.len()).unwrap_or(u64::MAX);
+        let fetched = Fetched { digest: digest.clone(), bytes: size, source, settings, goes_live };
+        let number = next.begin(fetched, mark)?;
+        // Kept and recorded in one turn: what no record names is removed in another.
+        let components = self.components.clone();
+        blocking(move || components.keep(&digest, &bytes)).await.map_err(failed)?;
+        self.commit(&mut turn, next).await?;
+        Ok(number)
+    }
+
+    /// Takes a fetched revision as far as it goes: live, staged or waiting for approval.
+    pub(crate) async fn prepare(self: &Arc<Self>, plugin: &str, number: u64) -> Result<State, RegistryError> {
+        let key = (plugin.to_owned(), number);
+        let cancelled = CancellationToken::new();
+        self.under_way.lock().unwrap_or_else(PoisonError::into_inner).insert(key.clone(), cancelled.clone());
+        let prepared = tokio::select! {
+            () = cancelled.cancelled() => Err(RegistryError::Rejected { plugin: plugin.to_owned(), number }),
+            prepared = self.steps(plugin, number) => prepared,
+        };
+        self.under_way.lock().unwrap_or_else(PoisonError::into_inner).remove(&key);
+        if let Err(error) = &prepared {
+            self.refuse(plugin, number, error).await;
+        }
+        prepared
+    }
+
+    /// Ends the preparing of a revision that was rejected.
+    pub(super) fn cancel(&self, plugin: &str, number: u64) {
+        let under_way = self.under_way.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(cancelled) = under_way.get(&(plugin.to_owned(), number)) {
+            cancelled.cancel();
+        }
+    }
+
+    async fn steps(self: &Arc<Self>, plugin: &str, number: u64) -> Result<State, RegistryError> {
+        let failed = |source: LoadError| RegistryError::Load { plugin: plugin.to_owned(), source: Box::new(source) };
+        let record = self.life_of(plugin).await?.revision(number)?.clone();
+        let (components, digest) = (self.components.clone(), record.digest.clone());
+        blocking(move || components.read(&digest)).await.map_err(|error| failed(error.into()))?;
+        self.advance(plugin, number, State::Verified).await?;
+        let component = loader::compile(&self.runtime, &self.components, &record.digest).await.map_err(failed)?;
+        self.advance(plugin, number, State::Compiled).await?;
+        let linked = loader::link(&self.runtime, &component).map_err(failed)?;
+        self.advance(plugin, number, State::Linked).await?;
+        let described = loader::describe(&self.runtime, &linked, &record.settings.limits, plugin).await;
+        let (text, description) = described.map_err(failed)?;
+        let told = Described {
+            version: description.version.clone(),
+            summary: description.summary.clone(),
+            wants: description.wants,
+        };
+        let (store, digest, kept) = (Arc::clone(&self.store), record.digest.clone(), text.clone());
+        blocking(move || store.put_description(&digest, &kept)).await?;
+        self.change(plugin, |life| life.describe(number, told, step(State::Described))).await?;
+
+        let mut turn = self.lives.lock().await;
+        let mut next = self.life_in(&turn, plugin)?;
+        let record = next.revision(number)?.clone();
+        let (plugin_name, rights) = (plugin.to_owned(), next.rights(&record));
+        let whole = Whole { plugin: plugin_name, record: record.clone(), description: text, rights };
+        let known = loader::off(whole, Off::Disabled).await.map_err(failed)?;
+        self.with(Arc::new(known)).await?;
+        next.advance(number, State::Compared, step(State::Compared))?;
+        let staged = next.stage(number, record.staged.clone())?;
+        if staged == State::AwaitingApproval || !record.goes_live {
+            self.commit(&mut turn, next).await?;
+            return Ok(staged);
+        }
+        self.go_live(&mut turn, next, number, record.staged).await?;
+        Ok(State::Active)
+    }
+
+    /// Activates a revision in a changed record and serves it.
+    pub(super) async fn go_live(
+        self: &Arc<Self>,
+        turn: &mut super::Turn<'_>,
+        mut next: Life,
+        number: u64,
+        mark: Mark,
+    ) -> Result<(), RegistryError> {
+        next.activate(number, mark)?;
+        let record = next.revision(number)?.clone();
+        let revision = self.build(&next, &record).await?;
+        self.flip(turn, next, revision).await
+    }
+
+    async fn advance(&self, plugin: &str, number: u64, to: State) -> Result<(), RegistryError> {
+        self.change(plugin, |life| life.advance(number, to, step(to))).await
+    }
+
+    /// Changes a record and writes it.
+    pub(super) async fn change(
+        &self,
+        plugin: &str,
+        change: impl FnOnce(&mut Life) -> Result<(), super::LifeError>,
+    ) -> Result<(), RegistryError> {
+        let mut turn = self.lives.lock().await;
+        let mut next = self.life_in(&turn, plugin)?;
+        change(&mut next)?;
+        self.commit(&mut turn, next).await
+    }
+
+    pub(super) async fn life_of(&self, plugin: &str) -> Result<Life, RegistryError> {
+        self.life_in(&self.lives.lock().await, plugin)
+    }
+
+    pub(super) fn life_in(&self, turn: &super::Turn<'_>, plugin: &str) -> Result<Life, RegistryError> {
+        self.entry(plugin)?;
+        Ok(turn.get(plugin).cloned().unwrap_or_else(|| Life::new(plugin)))
+    }
+
+    /// Rejects a revision that could not be prepared, with the reason.
+    async fn refuse(&self, plugin: &str, number: u64, error: &RegistryError) {
+        let why = error.to_string();
+        if let Err(error) = self.change(plugin, |life| life.reject(number, mark("host", &why))).await {
+            tracing::error!(plugin, revision = number, %error, "cannot note that a revision was refused");
+        }
+    }
+}
+
+fn step(to: State) -> Mark {
+    mark("host", to.name())
+}
+
+/// Where the component of a source stands once it is built.
+pub(crate) fn component_path(source: &Source) -> Result<PathBuf, ComponentError> {
+    match source {
+        Source::File(path) => Ok(path.clone()),
+        Source::Crate(folder) => {
+            super::build::artifact(folder).ok_or_else(|| ComponentError::NoCrate { path: folder.clone() })
+        }
+    }
+}

@@ -1,0 +1,136 @@
+//! What is kept of each plugin: one record, the history of what happened to it, and the descriptions of its components.
+//!
+//! A record and the events that belong to it are one transaction, so that the history never tells of something that is not
+//! so. Must not know what a record means: it is JSON that the registry reads and writes.
+
+use redb::{ReadableDatabase, ReadableTable, TableDefinition};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+
+use super::embedded::{Store, StoreError};
+
+/// Plugin → its record.
+const PLUGINS: TableDefinition<'_, &str, &[u8]> = TableDefinition::new("plugins");
+/// Plugin and number of the event → the event.
+const EVENTS: TableDefinition<'_, (&str, u64), &[u8]> = TableDefinition::new("plugin-events");
+/// Digest of a component, in hexadecimal → what it says of itself.
+const DESCRIPTIONS: TableDefinition<'_, &str, &str> = TableDefinition::new("plugin-descriptions");
+/// The number of the last event of all.
+const LAST_EVENT: TableDefinition<'_, (), u64> = TableDefinition::new("last-event");
+
+/// Events kept of one plugin.
+const EVENTS_MAX: u64 = 1000;
+
+/// An event as it is kept: its number counts over all plugins and never goes back.
+#[derive(Clone, Debug)]
+pub(crate) struct KeptEvent {
+    pub(crate) id: u64,
+    pub(crate) event: Value,
+}
+
+impl Store {
+    /// Makes the tables, so that a reader finds them.
+    pub(super) fn open_plugins(&self) -> Result<(), StoreError> {
+        self.write(|transaction| {
+            transaction.open_table(PLUGINS).map_err(StoreError::engine)?;
+            transaction.open_table(EVENTS).map_err(StoreError::engine)?;
+            transaction.open_table(DESCRIPTIONS).map_err(StoreError::engine)?;
+            transaction.open_table(LAST_EVENT).map_err(StoreError::engine)?;
+            Ok(())
+        })
+    }
+
+    /// The record of every plugin, in the order of their names.
+    pub(crate) fn plugins<T: DeserializeOwned>(&self) -> Result<Vec<T>, StoreError> {
+        let transaction = self.database().begin_read().map_err(StoreError::engine)?;
+        let table = transaction.open_table(PLUGINS).map_err(StoreError::engine)?;
+        let mut records = Vec::new();
+        for entry in table.iter().map_err(StoreError::engine)? {
+            let (_, value) = entry.map_err(StoreError::engine)?;
+            records.push(serde_json::from_slice(value.value()).map_err(StoreError::Record)?);
+        }
+        Ok(records)
+    }
+
+    /// Writes a plugin's record and the events that made it so, all or nothing. Gives back the events with their numbers.
+    pub(crate) fn put_plugin<T: Serialize, E: Serialize>(
+        &self,
+        plugin: &str,
+        record: &T,
+        events: &[E],
+    ) -> Result<Vec<KeptEvent>, StoreError> {
+        let record = serde_json::to_vec(record).map_err(StoreError::Record)?;
+        let events: Vec<Value> =
+            events.iter().map(serde_json::to_value).collect::<Result<_, _>>().map_err(StoreError::Record)?;
+        self.write(|transaction| {
+            let mut plugins = transaction.open_table(PLUGINS).map_err(StoreError::engine)?;
+            plugins.insert(plugin, record.as_slice()).map_err(StoreError::engine)?;
+            let mut last = transaction.open_table(LAST_EVENT).map_err(StoreError::engine)?;
+            let mut id = last.get(()).map_err(StoreError::engine)?.map_or(0, |value| value.value());
+            let mut table = transaction.open_table(EVENTS).map_err(StoreError::engine)?;
+            let mut kept = Vec::with_capacity(events.len());
+            for event in events {
+                id += 1;
+                let bytes = serde_json::to_vec(&event).map_err(StoreError::Record)?;
+                table.insert((plugin, id), bytes.as_slice()).map_err(StoreError::engine)?;
+                kept.push(KeptEvent { id, event });
+            }
+            last.insert((), id).map_err(StoreError::engine)?;
+            let all = table.range((plugin, 0)..=(plugin, u64::MAX)).map_err(StoreError::engine)?;
+            let mut ids = Vec::new();
+            for entry in all {
+                ids.push(entry.map_err(StoreError::engine)?.0.value().1);
+            }
+            let gone = ids.len().saturating_sub(usize::try_from(EVENTS_MAX).unwrap_or(usize::MAX));
+            for id in &ids[..gone] {
+                table.remove((plugin, *id)).map_err(StoreError::engine)?;
+            }
+            Ok(kept)
+        })
+    }
+
+    /// Kept events after a number, oldest first; of one plugin where it is named.
+    pub(crate) fn plugin_events(&self, plugin: Option<&str>, after: u64) -> Result<Vec<KeptEvent>, StoreError> {
+        let transaction = self.database().begin_read().map_err(StoreError::engine)?;
+        let table = transaction.open_table(EVENTS).map_err(StoreError::engine)?;
+        let entries = match plugin {
+            Some(plugin) => table.range((plugin, after.saturating_add(1))..=(plugin, u64::MAX)),
+            None => table.range::<(&str, u64)>(..),
+        };
+        let mut kept = Vec::new();
+        for entry in entries.map_err(StoreError::engine)? {
+            let (key, value) = entry.map_err(StoreError::engine)?;
+            let (_, id) = key.value();
+            if id > after {
+                kept.push(KeptEvent { id, event: serde_json::from_slice(value.value()).map_err(StoreError::Record)? });
+            }
+        }
+        kept.sort_unstable_by_key(|event| event.id);
+        Ok(kept)
+    }
+
+    /// What the component with this digest says of itself.
+    pub(crate) fn description(&self, digest: &str) -> Result<Option<String>, StoreError> {
+        let transaction = self.database().begin_read().map_err(StoreError::engine)?;
+        let table = transaction.open_table(DESCRIPTIONS).map_err(StoreError::engine)?;
+        Ok(table.get(digest).map_err(StoreError::engine)?.map(|value| value.value().to_owned()))
+    }
+
+    /// Keeps what a component says of itself; keeping it again changes nothing.
+    pub(crate) fn put_description(&self, digest: &str, text: &str) -> Result<(), StoreError> {
+        self.write(|transaction| {
+            let mut table = transaction.open_table(DESCRIPTIONS).map_err(StoreError::engine)?;
+            table.insert(digest, text).map_err(StoreError::engine)?;
+            Ok(())
+        })
+    }
+
+    /// Forgets the descriptions of components that no record names.
+    pub(crate) fn keep_descriptions(&self, named: impl Fn(&str) -> bool) -> Result<(), StoreError> {
+        self.write(|transaction| {
+            let mut table = transaction.open_table(DESCRIPTIONS).map_err(StoreError::engine)?;
+            table.retain(|digest, _| named(digest)).map_err(StoreError::engine)
+        })
+    }
+}
