@@ -5,10 +5,10 @@
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-/// What each line takes of the time: 50 lines a second.
-const INTERVAL: Duration = Duration::from_millis(20);
-/// Lines that may come at once after a silence.
-const BURST: u32 = 256;
+use super::bucket::Bucket;
+
+/// 50 lines a second, and so many at once after a silence.
+const LINES: Bucket = Bucket::new(256, Duration::from_millis(20));
 /// How often dropped lines are told of, at most.
 const REPORT_EVERY: Duration = Duration::from_secs(1);
 
@@ -19,25 +19,27 @@ pub(crate) struct LineRate {
     state: Mutex<State>,
 }
 
-#[derive(Default)]
 struct State {
-    /// When the bucket will be full again; in the past, it is full.
-    full_at: Option<Instant>,
+    bucket: Bucket,
     dropped: u64,
     reported_at: Option<Instant>,
+}
+
+impl Default for State {
+    fn default() -> Self {
+        Self { bucket: LINES, dropped: 0, reported_at: None }
+    }
 }
 
 impl LineRate {
     /// Whether one more line may be written. If not, `lines` are counted as dropped.
     pub(crate) fn admit(&self, lines: u64, now: Instant) -> bool {
         let mut state = self.lock();
-        let full_at = state.full_at.map_or(now, |at| at.max(now));
-        if full_at - now > INTERVAL * (BURST - 1) {
+        let admitted = state.bucket.take(now);
+        if !admitted {
             state.dropped = state.dropped.saturating_add(lines);
-            return false;
         }
-        state.full_at = Some(full_at + INTERVAL);
-        true
+        admitted
     }
 
     /// How many lines were dropped since the last report, where there is something to tell and it is time.

@@ -1,6 +1,7 @@
 //! How often a caller may call, and a plugin write to the log. Knows callers by their owner and limits alone; must not know
 //! operations or headers.
 
+pub(crate) mod bucket;
 pub(crate) mod line_rate;
 pub(crate) mod window;
 
