@@ -11,11 +11,14 @@ use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 use url::Url;
 
+use crate::auth::oauth::OAuth;
 use crate::config::Config;
+use crate::egress::FetchError;
 use crate::http::connection::Places;
 use crate::metering::Windows;
 use crate::operator::events;
 use crate::operator::token::{self, Token};
+use crate::published::Site;
 use crate::registry::compiler::Compiler;
 use crate::registry::engine::{EngineError, Runtime};
 use crate::registry::manifest::{Manifest, ManifestError};
@@ -41,6 +44,8 @@ pub(crate) enum StartFault {
     Engine(#[from] EngineError),
     #[error(transparent)]
     Registry(#[from] RegistryError),
+    #[error("cannot ask the identity provider: {0}")]
+    OAuth(#[from] FetchError),
     #[error("cannot keep the operator's token in {path}: {source}")]
     Token { path: PathBuf, source: std::io::Error },
 }
@@ -60,6 +65,8 @@ pub struct App {
     pub(crate) operator_token: Token,
     pub(crate) registry: Arc<Registry>,
     pub(crate) windows: Windows,
+    /// Where an identity provider is configured.
+    pub(crate) oauth: Option<OAuth>,
     pub(crate) mcp_origins: Origins,
     /// Of the public listener.
     pub(crate) public: Places,
@@ -83,6 +90,11 @@ impl App {
         let operator_token =
             Token::keep(&token_path).map_err(|source| StartFault::Token { path: token_path, source })?;
         let runtime = Runtime::start(&config.data, config.instances_max, Compiler::new(program, config.compile))?;
+        let oauth = config.oauth.as_ref().map(|settings| OAuth::new(settings, base_url)).transpose()?;
+        let site = Site {
+            base_url: base_url.to_owned(),
+            issuer: config.oauth.as_ref().map(|settings| settings.issuer.clone()),
+        };
         let parts = Parts {
             runtime,
             store: Arc::clone(&store),
@@ -90,7 +102,7 @@ impl App {
             manifest,
             manifest_path: config.manifest.clone(),
             instances_max: config.instances_max,
-            base_url: base_url.to_owned(),
+            site,
             safe_mode: config.safe_mode,
         };
         let registry = Registry::open(parts).await?;
@@ -101,6 +113,7 @@ impl App {
             base_path: path,
             mcp_origins: Origins::new(base.as_ref(), config.mcp_origins.clone()),
             windows: Windows::default(),
+            oauth,
             public: Places::new(config.in_flight_max),
             event_streams: Arc::new(Semaphore::new(events::STREAMS_MAX)),
             started_at: SystemTime::now(),

@@ -11,7 +11,7 @@ use http::Method;
 
 use crate::http::router::{RouteTable, RouteTableError};
 use crate::operation::{Operation, RestFace, ToolFace};
-use crate::published::Published;
+use crate::published::{Published, Site};
 use crate::registry::revision::Revision;
 
 /// Two operations that cannot be served together, of two plugins or of one.
@@ -75,7 +75,7 @@ impl Bound {
 
 /// The immutable snapshot.
 pub(crate) struct Catalogue {
-    base_url: String,
+    site: Site,
     revisions: Vec<Arc<Revision>>,
     routes: RouteTable,
     tools: HashMap<String, Bound>,
@@ -84,18 +84,18 @@ pub(crate) struct Catalogue {
 
 impl Catalogue {
     /// A catalogue without plugins.
-    pub(crate) fn empty(base_url: &str) -> Self {
+    pub(crate) fn empty(site: &Site) -> Self {
         Self {
-            base_url: base_url.to_owned(),
+            site: site.clone(),
             revisions: Vec::new(),
             routes: RouteTable::default(),
             tools: HashMap::new(),
-            published: Published::new(&[], base_url),
+            published: Published::new(&[], site),
         }
     }
 
     /// Puts revisions together, or says which two collide.
-    pub(crate) fn new(revisions: Vec<Arc<Revision>>, base_url: &str) -> Result<Self, CollisionError> {
+    pub(crate) fn new(revisions: Vec<Arc<Revision>>, site: &Site) -> Result<Self, CollisionError> {
         let bound: Vec<Bound> = revisions
             .iter()
             .flat_map(|revision| {
@@ -109,12 +109,12 @@ impl Catalogue {
         let routes = routes(&bound)?;
         let tools = tools(&bound)?;
         let published: Vec<Bound> = bound.into_iter().filter(|one| one.revision.is_published()).collect();
-        let published = Published::new(&published, base_url);
-        Ok(Self { base_url: base_url.to_owned(), revisions, routes, tools, published })
+        let published = Published::new(&published, site);
+        Ok(Self { site: site.clone(), revisions, routes, tools, published })
     }
 
-    pub(crate) fn base_url(&self) -> &str {
-        &self.base_url
+    pub(crate) fn site(&self) -> &Site {
+        &self.site
     }
 
     pub(crate) fn revisions(&self) -> &[Arc<Revision>] {

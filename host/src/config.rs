@@ -127,10 +127,29 @@ pub struct Config {
     pub instances_max: u32,
     /// Origins beside our own that browsers may call `/mcp` from.
     pub mcp_origins: Vec<String>,
+    /// The identity provider whose access tokens are taken, if any.
+    pub oauth: Option<OAuthSettings>,
     /// Limits of connections.
     pub transport: Transport,
     /// Limits of compiling a component.
     pub compile: Compile,
+}
+
+/// The identity provider, and what its tokens may do here.
+#[derive(Clone, Debug)]
+pub struct OAuthSettings {
+    /// As it was written: it must equal the `iss` of every token, to the byte.
+    pub issuer: String,
+    /// The same as a URL.
+    pub issuer_url: url::Url,
+    /// Audiences of tokens beside our own.
+    pub audiences: Vec<String>,
+    /// Calls a minute of each client and subject.
+    pub per_minute: u32,
+    /// For fetching the issuer's keys.
+    pub fetch: Duration,
+    /// After which keys are fetched again, when a token comes.
+    pub renew: Duration,
 }
 
 /// Limits of the process that compiles one component.
@@ -169,6 +188,7 @@ pub struct Transport {
 struct Written {
     limits: WrittenLimits,
     mcp: WrittenMcp,
+    oauth: Option<WrittenOAuth>,
 }
 
 /// Each field with its default.
@@ -215,6 +235,32 @@ struct WrittenMcp {
     origins: Vec<String>,
 }
 
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct WrittenOAuth {
+    issuer: String,
+    #[serde(default)]
+    audiences: Vec<String>,
+    #[serde(default = "oauth_per_minute")]
+    per_minute: u32,
+    #[serde(default = "oauth_fetch_ms")]
+    fetch_ms: u64,
+    #[serde(default = "oauth_renew_ms")]
+    renew_ms: u64,
+}
+
+fn oauth_per_minute() -> u32 {
+    60
+}
+
+fn oauth_fetch_ms() -> u64 {
+    5000
+}
+
+fn oauth_renew_ms() -> u64 {
+    600_000
+}
+
 impl Config {
     /// Reads the file that the flags name, and checks everything.
     ///
@@ -247,6 +293,7 @@ impl Config {
             in_flight_max: within("limits.in_flight", limits.in_flight, 1, 1_000_000)?,
             instances_max: within("limits.instances", limits.instances, 2, 100_000)?,
             mcp_origins: written.mcp.origins.iter().map(|text| origin(text)).collect::<Result<_, _>>()?,
+            oauth: written.oauth.map(oauth).transpose()?,
             transport: Transport {
                 connections_max: within("limits.connections", limits.connections, 1, 1_000_000)?,
                 header: time("limits.header_ms", limits.header_ms)?,
@@ -291,6 +338,37 @@ fn base_url(text: &str) -> Result<String, ConfigError> {
         return Err(refused());
     }
     Ok(url.as_str().trim_end_matches('/').to_owned())
+}
+
+fn oauth(written: WrittenOAuth) -> Result<OAuthSettings, ConfigError> {
+    let WrittenOAuth { issuer, audiences, per_minute, fetch_ms, renew_ms } = written;
+    Ok(OAuthSettings {
+        issuer_url: issuer_url(&issuer)?,
+        issuer,
+        audiences,
+        per_minute: within("oauth.per_minute", per_minute, 1, 1_000_000)?,
+        fetch: time("oauth.fetch_ms", fetch_ms)?,
+        renew: time("oauth.renew_ms", renew_ms)?,
+    })
+}
+
+/// What may be an issuer (RFC 8414, 2); without TLS only where nobody else can answer.
+fn issuer_url(text: &str) -> Result<url::Url, ConfigError> {
+    let is_loopback = |url: &url::Url| match url.host() {
+        Some(url::Host::Ipv4(address)) => address.is_loopback(),
+        Some(url::Host::Ipv6(address)) => address.is_loopback(),
+        Some(url::Host::Domain(name)) => name == "localhost",
+        None => false,
+    };
+    let is_safe = |url: &url::Url| url.scheme() == "https" || (url.scheme() == "http" && is_loopback(url));
+    let is_plain = |url: &url::Url| {
+        url.username().is_empty() && url.password().is_none() && url.query().is_none() && url.fragment().is_none()
+    };
+    url::Url::parse(text).ok().filter(|url| is_safe(url) && is_plain(url)).ok_or_else(|| ConfigError::Value {
+        name: "oauth.issuer",
+        value: text.to_owned(),
+        rule: "an https URL without credentials, query and fragment, or the like in http on loopback".to_owned(),
+    })
 }
 
 fn origin(text: &str) -> Result<String, ConfigError> {

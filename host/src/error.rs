@@ -141,7 +141,10 @@ impl Code {
 #[derive(Clone, Debug)]
 pub(crate) struct Challenge {
     pub(crate) scope: Scope,
-    pub(crate) presented: bool,
+    /// Absent where no credential was presented.
+    pub(crate) error: Option<&'static str>,
+    /// Where the client learns which identity provider to ask.
+    pub(crate) resource_metadata: Option<String>,
 }
 
 /// A call that was refused or failed, as the client will read it.

@@ -7,6 +7,7 @@
 //! - `http`, `mcp`: the transports. They parse and print.
 //! - `pipeline`, `reading`: the one road to a plugin, and how it reads arguments.
 //! - `auth`, `metering`: who may call, and how often.
+//! - `egress`: what leaves the process, and where it may go.
 //! - `metrics`: what is counted for the operator.
 //! - `registry`, `catalogue`, `published`: plugins loaded, put together and documented.
 //! - `capabilities`: what a plugin may be lent, one file per WIT interface of the same name.
@@ -14,7 +15,7 @@
 //! - `operator`, `cli`: the operator's listener and command line.
 //!
 //! Invariants, checked by `tests/it/tidy.rs`: no plugin is named here; hyper stays in `http`, `mcp` and `operator`, wasmtime in
-//! `registry` and `capabilities`; `pipeline` alone invokes a plugin; status numbers stand in `error`, `http` and `mcp`
+//! `registry` and `capabilities`, reqwest in `egress`; `pipeline` alone invokes a plugin; status numbers stand in `error`, `http` and `mcp`
 //! alone.
 
 mod app;
@@ -22,6 +23,7 @@ mod auth;
 mod capabilities;
 mod catalogue;
 mod config;
+mod egress;
 mod error;
 mod http;
 mod mcp;
@@ -46,7 +48,7 @@ use tokio::net::TcpListener;
 use crate::http::connection::Places;
 
 pub use app::{App, OpenStore, StartError};
-pub use config::{Compile, Config, ConfigError, Flags, LogFormat, Transport};
+pub use config::{Compile, Config, ConfigError, Flags, LogFormat, OAuthSettings, Transport};
 
 /// The two bound sockets.
 pub struct Listeners {
@@ -73,6 +75,16 @@ pub async fn serve(listeners: Listeners, app: Arc<App>, shutdown: impl Future<Ou
             }),
             Arc::clone(&app).keep_house(),
         );
+    };
+    // Keys may be wanted until the last request is answered.
+    let serving = async {
+        match &app.oauth {
+            Some(oauth) => tokio::select! {
+                () = serving => {}
+                never = oauth.keep_keys() => match never {},
+            },
+            None => serving.await,
+        }
     };
     let mut serving = std::pin::pin!(serving);
     tokio::select! {

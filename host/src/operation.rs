@@ -127,6 +127,13 @@ impl Face {
     }
 }
 
+/// What a caller is identified by.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum CallerKind {
+    ApiKey,
+    OAuth,
+}
+
 /// The caller's name within one plugin: 32 hexadecimal digits, which tell nothing of the key.
 #[derive(Clone, Copy)]
 pub(crate) struct Owner([u8; 32]);
@@ -151,6 +158,7 @@ pub(crate) struct Call {
     pub(crate) request_id: String,
     pub(crate) operation: String,
     pub(crate) owner: Owner,
+    pub(crate) caller: CallerKind,
     /// For the log; a plugin does not learn it.
     pub(crate) face: Face,
     pub(crate) deadline: Duration,

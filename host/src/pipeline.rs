@@ -12,9 +12,10 @@ use serde_json::{Map, Value};
 use sha2::{Digest, Sha256};
 
 use crate::app::App;
-use crate::auth::{self, Caller, Presented};
+use crate::auth::oauth::OAuth;
+use crate::auth::{self, AuthError, Caller, Presented};
 use crate::catalogue::Bound;
-use crate::error::{Challenge, Refusal};
+use crate::error::Refusal;
 use crate::metering::Meters;
 use crate::metrics::Answers;
 use crate::operation::{Answer, Call, DeclaredFailure, Face, Failure, Operation, Owner, Reply, Scope, Success};
@@ -73,8 +74,8 @@ pub(crate) async fn execute(app: &App, request: Request<'_>) -> Answered {
 }
 
 /// The first two steps alone, for a transport that must know of a refused credential before it runs anything.
-pub(crate) fn judge(app: &App, bound: &Bound, face: Face, credential: &Presented) -> Result<(), Refusal> {
-    identify(app, face_of(bound, face).0, credential, SystemTime::now()).map(|_| ())
+pub(crate) async fn judge(app: &App, bound: &Bound, face: Face, credential: &Presented) -> Result<(), Refusal> {
+    identify(app, face, face_of(bound, face).0, credential, SystemTime::now()).await.map(|_| ())
 }
 
 /// Counts what a transport answers for an operation without running it.
@@ -95,7 +96,7 @@ async fn road(app: &App, request: Request<'_>, passed: &mut Passed) -> Result<Re
     let now = SystemTime::now();
     let (scope, schema) = face_of(bound, face);
 
-    let caller = identify(app, scope, &credential, now)?;
+    let caller = identify(app, face, scope, &credential, now).await?;
     let owner = *passed.owner.insert(owner(app, &caller, &bound.revision.plugin));
     app.windows.admit(&caller, now, &mut passed.meters)?;
     let input = reading::read(unread, schema)?;
@@ -104,6 +105,7 @@ async fn road(app: &App, request: Request<'_>, passed: &mut Passed) -> Result<Re
         request_id: request_id.to_owned(),
         operation: bound.operation.id.clone(),
         owner,
+        caller: caller.kind(),
         face,
         deadline: bound.operation.deadline,
         input: Value::Object(input).to_string(),
@@ -118,12 +120,18 @@ async fn road(app: &App, request: Request<'_>, passed: &mut Passed) -> Result<Re
     }
 }
 
-fn identify(app: &App, scope: &Scope, credential: &Presented, now: SystemTime) -> Result<Caller, Refusal> {
-    let challenged = |error: auth::AuthError| {
-        error.refusal(Challenge { scope: scope.clone(), presented: credential.is_presented() })
-    };
-    let caller = auth::identify(&app.store, credential, now).map_err(challenged)?;
-    caller.authorize(scope).map_err(challenged)?;
+async fn identify(
+    app: &App,
+    face: Face,
+    scope: &Scope,
+    credential: &Presented,
+    now: SystemTime,
+) -> Result<Caller, Refusal> {
+    let oauth = app.oauth.as_ref();
+    let metadata = oauth.filter(|_| face == Face::Tool).map(OAuth::metadata_url);
+    let refused = |error: AuthError| error.refusal(face, scope, metadata);
+    let caller = auth::identify(&app.store, oauth, credential, face, now).await.map_err(refused)?;
+    caller.authorize(scope).map_err(refused)?;
     Ok(caller)
 }
 

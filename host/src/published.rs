@@ -27,6 +27,15 @@ impl Document {
     }
 }
 
+/// What the documents say of this installation.
+#[derive(Clone)]
+pub(crate) struct Site {
+    /// Without a trailing slash.
+    pub(crate) base_url: String,
+    /// The identity provider whose access tokens are taken.
+    pub(crate) issuer: Option<String>,
+}
+
 /// All documents of one catalogue.
 pub(crate) struct Published {
     pub(crate) openapi: Document,
@@ -40,12 +49,13 @@ pub(crate) struct Published {
 }
 
 impl Published {
-    pub(crate) fn new(bound: &[Bound], base_url: &str) -> Self {
+    pub(crate) fn new(bound: &[Bound], site: &Site) -> Self {
+        let base_url = &site.base_url;
         Self {
             openapi: Document::new(openapi::document(bound, base_url), "application/json"),
             guide: Document::new(guide::document(bound, base_url), "text/markdown"),
             card: Document::new(discovery::server_card(base_url), "application/json"),
-            resource_metadata: Document::new(discovery::resource_metadata(bound, base_url), "application/json"),
+            resource_metadata: Document::new(discovery::resource_metadata(bound, site), "application/json"),
             tools: mcp::tools::list(bound).into(),
         }
     }

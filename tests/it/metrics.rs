@@ -260,7 +260,9 @@ async fn the_plugins_are_listed_with_what_they_may() {
 #[tokio::test]
 async fn the_settings_are_told_as_they_are_in_effect() {
     let service = Service::start(Options {
-        config: "[limits]\nin_flight = 77\nidle_ms = 12345\n[mcp]\norigins = [\"https://app.example.com\"]".to_owned(),
+        config: "[limits]\nin_flight = 77\nidle_ms = 12345\n[mcp]\norigins = [\"https://app.example.com\"]\n\
+                 [oauth]\nissuer = \"https://id.example.com/\"\naudiences = [\"https://api.example.com\"]"
+            .to_owned(),
         arguments: vec!["--base-url".to_owned(), "https://api.example.com/v/".to_owned()],
         ..Options::default()
     })
@@ -288,6 +290,13 @@ async fn the_settings_are_told_as_they_are_in_effect() {
             "compile_wall_ms": 300_000,
         },
         "mcp": { "origins": ["https://app.example.com"] },
+        "oauth": {
+            "issuer": "https://id.example.com/",
+            "audiences": ["https://api.example.com"],
+            "per_minute": 60,
+            "fetch_ms": 5000,
+            "renew_ms": 600_000,
+        },
     });
     assert_eq!(settings, expected);
 }

@@ -134,7 +134,7 @@ async fn a_setting_that_cannot_be_used_is_told_by_rule_and_value() {
     for (text, expected) in [
         (
             "[limit]\n",
-            "the configuration file [folder]/config.toml is malformed: line 1, column 2: unknown field `limit`, expected `limits` or `mcp`",
+            "the configuration file [folder]/config.toml is malformed: line 1, column 2: unknown field `limit`, expected one of `limits`, `mcp`, `oauth`",
         ),
         ("[limits]\nin_flight = 0\n", "`limits.in_flight` is 0; it must be from 1 to 1000000"),
         ("[limits]\nidle_ms = 9\n", "`limits.idle_ms` is 9; it must be from 10 to 3600000"),
@@ -142,9 +142,23 @@ async fn a_setting_that_cannot_be_used_is_told_by_rule_and_value() {
             "[mcp]\norigins = [\"https://a.example/\"]\n",
             "`mcp.origins` is https://a.example/; it must be scheme, host and port alone, such as https://app.example.com",
         ),
+        (
+            "[oauth]\naudiences = []\n",
+            "the configuration file [folder]/config.toml is malformed: line 1, column 1: missing field `issuer`",
+        ),
+        (
+            "[oauth]\nissuer = \"https://id.example\"\nper_minute = 0\n",
+            "`oauth.per_minute` is 0; it must be from 1 to 1000000",
+        ),
     ] {
         std::fs::write(&file, text).expect("the configuration is written");
         assert_eq!(serve(&["--config", &path]).await, expected);
+    }
+    let rule = "an https URL without credentials, query and fragment, or the like in http on loopback";
+    for issuer in ["http://id.example", "https://id.example?a", "https://id.example/#a", "https://a:b@id.example", "id"]
+    {
+        std::fs::write(&file, format!("[oauth]\nissuer = \"{issuer}\"\n")).expect("the configuration is written");
+        assert_eq!(serve(&["--config", &path]).await, format!("`oauth.issuer` is {issuer}; it must be {rule}"));
     }
     let base = "`base-url` is ftp://example.com; it must be an http or https URL without query and fragment";
     assert_eq!(serve(&["--base-url", "ftp://example.com"]).await, base);

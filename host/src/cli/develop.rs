@@ -10,8 +10,8 @@ use clap::Args;
 use super::start::{self, Opened};
 use super::{Failure, compile, one_line};
 use crate::app::App;
-use crate::auth::api_key::{ALL_SCOPES, ApiKey};
-use crate::auth::{self, Presented};
+use crate::auth;
+use crate::auth::api_key::ALL_SCOPES;
 use crate::config::Flags;
 use crate::operator::keys::{self, KeyRequest};
 use crate::operator::token::write_private;
@@ -133,7 +133,7 @@ fn development_key(store: &Store, data: &Path) -> Result<String, Failure> {
     let now = SystemTime::now();
     if let Ok(text) = std::fs::read_to_string(&path) {
         let text = text.trim().to_owned();
-        if ApiKey::parse(&text).is_some() && auth::identify(store, &Presented::One(text.clone()), now).is_ok() {
+        if auth::by_key(store, &text, now).is_ok() {
             return Ok(text);
         }
     }

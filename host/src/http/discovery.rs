@@ -10,7 +10,7 @@ use super::{envelope, rest};
 use crate::app::App;
 use crate::catalogue::{Bound, Catalogue};
 use crate::mcp::protocol::{self, VERSIONS};
-use crate::published::Document;
+use crate::published::{Document, Site};
 
 const CARD_TYPE: &str = "application/mcp-server-card+json";
 
@@ -96,7 +96,7 @@ fn document(document: &Document, headers: &HeaderMap, media_type: &'static str) 
 pub(crate) fn server_card(base_url: &str) -> String {
     let header = json!({
         "name": "Authorization",
-        "description": "Bearer and an API key with the scopes of the tools to be called",
+        "description": "Bearer and an API key or an OAuth access token with the scopes of the tools to be called",
         "isSecret": true,
         "isRequired": false,
     });
@@ -122,7 +122,8 @@ pub(crate) fn server_card(base_url: &str) -> String {
 }
 
 /// The OAuth protected-resource metadata. Without an identity provider it names no authorization server.
-pub(crate) fn resource_metadata(bound: &[Bound], base_url: &str) -> String {
+pub(crate) fn resource_metadata(bound: &[Bound], site: &Site) -> String {
+    let Site { base_url, issuer } = site;
     let mut scopes: Vec<&str> = bound
         .iter()
         .flat_map(|one| one.rest().map(|face| &face.scope).into_iter().chain(one.tool().map(|face| &face.scope)))
@@ -130,12 +131,15 @@ pub(crate) fn resource_metadata(bound: &[Bound], base_url: &str) -> String {
         .collect();
     scopes.sort_unstable();
     scopes.dedup();
-    let metadata = json!({
+    let mut metadata = json!({
         "resource": format!("{base_url}/mcp"),
         "scopes_supported": scopes,
         "bearer_methods_supported": ["header"],
         "resource_name": "Switchbay",
         "resource_documentation": format!("{base_url}/developer-guide"),
     });
+    if let Some(issuer) = issuer {
+        metadata["authorization_servers"] = json!([issuer]);
+    }
     metadata.to_string()
 }

@@ -10,7 +10,7 @@ use hyper::body::Bytes;
 
 use super::connection::Reply;
 use super::content::Content;
-use crate::error::Refusal;
+use crate::error::{Challenge, Refusal};
 use crate::metering::Meters;
 
 const X_REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
@@ -47,19 +47,16 @@ pub(crate) fn success(data: &str) -> String {
 /// The value of `WWW-Authenticate` for a refused credential (RFC 6750, 3): the scope that the operation needs, and an error
 /// only where a credential was sent.
 pub(crate) fn challenge(refusal: &Refusal) -> Option<String> {
-    let challenge = refusal.challenge.as_ref()?;
-    let scope = &challenge.scope;
-    match refusal.status {
-        StatusCode::UNAUTHORIZED if challenge.presented => {
-            Some(format!(r#"Bearer error="invalid_token", error_description="{}", scope="{scope}""#, refusal.message))
-        }
-        StatusCode::UNAUTHORIZED => Some(format!(r#"Bearer scope="{scope}""#)),
-        StatusCode::FORBIDDEN => {
-            let description = &refusal.message;
-            Some(format!(r#"Bearer error="insufficient_scope", error_description="{description}", scope="{scope}""#))
-        }
-        _ => None,
+    let Challenge { scope, error, resource_metadata } = refusal.challenge.as_ref()?;
+    let mut text = "Bearer ".to_owned();
+    if let Some(error) = error {
+        text.push_str(&format!(r#"error="{error}", error_description="{}", "#, refusal.message));
     }
+    text.push_str(&format!(r#"scope="{scope}""#));
+    if let Some(url) = resource_metadata {
+        text.push_str(&format!(r#", resource_metadata="{url}""#));
+    }
+    Some(text)
 }
 
 /// A refusal as a REST response.

@@ -44,6 +44,8 @@ fn write_conventions(text: &mut String) -> std::fmt::Result {
         "## Authentication\n\n\
          Send an API key as `Authorization: Bearer KEY` or in the header `x-service-api-key`. A key carries scopes; each \
          operation names the one that it needs. Never put a key into a URL. The examples read it from `SWITCHBAY_KEY`.\n\n\
+         Where `/.well-known/oauth-protected-resource` names an authorization server, an access token of its (RFC 9068) is \
+         sent as `Authorization: Bearer TOKEN`; its limits are those of its client and subject together.\n\n\
          ## Answers\n\n\
          A success is `{ \"success\": true, \"data\": … }`, a failure `{ \"success\": false, \"error\": { \"code\", \
          \"message\" }, \"data\": { \"requestId\", … } }`. Branch on `error.code`; the message is for people. `data.field` \

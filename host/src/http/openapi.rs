@@ -30,7 +30,7 @@ pub(crate) fn document(bound: &[Bound], base_url: &str) -> String {
         "components": {
             "securitySchemes": {
                 "apiKey": { "type": "apiKey", "in": "header", "name": "x-service-api-key" },
-                "bearer": { "type": "http", "scheme": "bearer", "description": "An API key as a bearer token." },
+                "bearer": { "type": "http", "scheme": "bearer", "description": "An API key or an OAuth access token." },
             },
             "schemas": { "Error": error_schema() },
             "headers": headers(),

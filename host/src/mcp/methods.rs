@@ -18,8 +18,8 @@ use crate::reading::{Malformed, strict_json};
 const BATCH_MAX: usize = 16;
 /// How long a client may keep a list or a document: short, because plugins are swapped while it looks.
 const TTL_MS: u32 = 60_000;
-const INSTRUCTIONS: &str = "Developer API tools. Each tool needs an API key with the scope in its _meta. Read the resource \
-    service://developer-guide for examples and error codes. Branch on error.code, and wait data.retryAfter seconds before \
+const INSTRUCTIONS: &str = "Developer API tools. Each tool needs an API key or an access token with the scope in its _meta. Read the \
+    resource service://developer-guide for examples and error codes. Branch on error.code, and wait data.retryAfter seconds before \
     a retry.";
 
 /// One POST, as its methods see it.
@@ -105,7 +105,7 @@ async fn batch(post: &Post<'_>, messages: Vec<Value>, gathered: &mut Gathered) -
     for message in &messages {
         if let Ok(Message::Request { method, params, .. }) = message
             && method == "tools/call"
-            && let Err(refusal) = tools::judge(post, params)
+            && let Err(refusal) = tools::judge(post, params).await
         {
             return challenge(&refusal, None, post.request_id);
         }

@@ -5,6 +5,7 @@ pub(crate) mod bucket;
 pub(crate) mod line_rate;
 pub(crate) mod window;
 
+pub(crate) use bucket::Bucket;
 pub(crate) use line_rate::LineRate;
 pub(crate) use window::Windows;
 

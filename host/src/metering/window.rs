@@ -40,7 +40,7 @@ impl Windows {
             return Ok(());
         }
         let wait = standing.reset_epoch_s.saturating_sub(now_s);
-        let message = format!("The key's {limit} calls a minute are used up");
+        let message = format!("The caller's {limit} calls a minute are used up");
         let mut refusal = Refusal::new(Code::RateLimited, message).retry_after(wait);
         refusal.reset_at =
             i64::try_from(standing.reset_epoch_s).ok().and_then(|s| OffsetDateTime::from_unix_timestamp(s).ok());

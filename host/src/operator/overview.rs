@@ -49,7 +49,7 @@ pub(crate) fn config(app: &App) -> Value {
     json!({
         "listen": config.listen,
         "operator_listen": config.operator_listen,
-        "base_url": app.registry.current().base_url(),
+        "base_url": app.registry.current().site().base_url,
         "data": config.data,
         "manifest": config.manifest,
         "safe_mode": config.safe_mode,
@@ -68,6 +68,13 @@ pub(crate) fn config(app: &App) -> Value {
             "compile_wall_ms": milliseconds(config.compile.wall),
         },
         "mcp": { "origins": config.mcp_origins },
+        "oauth": config.oauth.as_ref().map(|oauth| json!({
+            "issuer": oauth.issuer,
+            "audiences": oauth.audiences,
+            "per_minute": oauth.per_minute,
+            "fetch_ms": milliseconds(oauth.fetch),
+            "renew_ms": milliseconds(oauth.renew),
+        })),
     })
 }
 

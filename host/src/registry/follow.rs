@@ -144,7 +144,7 @@ impl Registry {
         if gone.is_empty() {
             return Ok(());
         }
-        self.current.store(Arc::new(crate::catalogue::Catalogue::new(kept, current.base_url())?));
+        self.current.store(Arc::new(crate::catalogue::Catalogue::new(kept, current.site())?));
         drop(current);
         for revision in gone {
             tracing::info!(

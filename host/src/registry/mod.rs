@@ -48,6 +48,7 @@ use self::revision::{Off, Revision};
 pub(crate) use self::stage::{From, Order, component_path};
 use crate::auth::api_key::epoch_seconds;
 use crate::catalogue::{Catalogue, CollisionError};
+use crate::published::Site;
 use crate::stores::{KeptEvent, Store, StoreError};
 
 /// Events that a slow listener may lag behind before it must read the history.
@@ -98,7 +99,7 @@ pub(crate) struct Parts {
     pub(crate) manifest: Manifest,
     pub(crate) manifest_path: PathBuf,
     pub(crate) instances_max: u32,
-    pub(crate) base_url: String,
+    pub(crate) site: Site,
     /// Serve the last revisions that are known to be good, and take nothing new from the manifest.
     pub(crate) safe_mode: bool,
 }
@@ -126,7 +127,7 @@ impl Registry {
     /// Serves what was committed before, and brings in from the manifest what was never here. A plugin that cannot be
     /// loaded is off on its own routes. The first failure is the error where nothing at all can be served.
     pub(crate) async fn open(parts: Parts) -> Result<Arc<Self>, RegistryError> {
-        let Parts { runtime, store, data, manifest, manifest_path, instances_max, base_url, safe_mode } = parts;
+        let Parts { runtime, store, data, manifest, manifest_path, instances_max, site, safe_mode } = parts;
         pool(&manifest, instances_max)?;
         let components = Components::open(&data)
             .map_err(|source| RegistryError::Load { plugin: "all".to_owned(), source: Box::new(source.into()) })?;
@@ -140,7 +141,7 @@ impl Registry {
             instances_max,
             safe_mode,
             manifest: ArcSwap::from_pointee(manifest),
-            current: ArcSwap::from_pointee(Catalogue::empty(&base_url)),
+            current: ArcSwap::from_pointee(Catalogue::empty(&site)),
             lives: AsyncMutex::new(lives),
             slots: Mutex::default(),
             drains: Drains::default(),
@@ -273,7 +274,7 @@ impl Registry {
                 Some(place) => *place = revision,
                 None => revisions.push(revision),
             }
-            Catalogue::new(revisions, current.base_url())
+            Catalogue::new(revisions, current.site())
         })
         .await
     }

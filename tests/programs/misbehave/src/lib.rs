@@ -46,6 +46,7 @@ enum How {
     ReadConfig,
     OpenFile,
     Connect,
+    TellCaller,
 }
 
 #[derive(Serialize, JsonSchema)]
@@ -85,7 +86,7 @@ fn plugin() -> Plugin {
 
 switchbay_sdk::export!(plugin);
 
-async fn misbehave(_call: Call, input: Input) -> Result<Reply<Output>, Failure> {
+async fn misbehave(call: Call, input: Input) -> Result<Reply<Output>, Failure> {
     let calls = CALLS.fetch_add(1, Ordering::Relaxed) + 1;
     let output = |result: &str| Output { calls, result: result.to_owned() };
     match input.how {
@@ -129,6 +130,7 @@ async fn misbehave(_call: Call, input: Input) -> Result<Reply<Output>, Failure> 
             let refused = std::net::TcpStream::connect("127.0.0.1:7071").is_err();
             Ok(Reply::ok(output(&format!("{refused:?}"))))
         }
+        How::TellCaller => Ok(Reply::ok(output(&format!("{:?} {}", call.caller.kind, call.caller.owner)))),
     }
 }
 

@@ -1,0 +1,127 @@
+//! The operator's own traffic: documents that a setting names, such as the keys of its identity provider.
+//!
+//! It is exempt from the rules for what plugins reach, so it goes to the origin that the operator wrote and to https origins
+//! that documents from there name, and nowhere else: a redirect is an answer like any other that is not the document. Knows
+//! nothing of what it fetches.
+
+use std::time::{Duration, Instant};
+
+use bytes::{Bytes, BytesMut};
+use reqwest::redirect::Policy;
+use reqwest::{Client, header};
+use url::{Origin, Url};
+
+use crate::telemetry::microseconds;
+
+/// A connection that is not there by then will not be.
+const CONNECT: Duration = Duration::from_secs(3);
+
+/// Fetches documents for one purpose.
+pub(crate) struct OperatorsOwn {
+    client: Client,
+    purpose: &'static str,
+    origin: Origin,
+}
+
+/// Why a document was not fetched. No message holds a query string.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum FetchError {
+    #[error("the destination is neither the configured origin nor https")]
+    Destination,
+    #[error("the document did not arrive within {0:?}")]
+    Deadline(Duration),
+    #[error("the exchange failed: {}", innermost(.0))]
+    Exchange(#[source] reqwest::Error),
+    #[error("the answer has the status {0}")]
+    Status(u16),
+    #[error("the document is larger than {bytes_max} bytes")]
+    TooLarge { bytes_max: usize },
+}
+
+impl OperatorsOwn {
+    /// For the origin of a URL that the operator wrote. The purpose is what the audit lines name.
+    ///
+    /// # Errors
+    /// The system's trusted roots cannot be read.
+    pub(crate) fn new(purpose: &'static str, configured: &Url) -> Result<Self, FetchError> {
+        // Each refusal by name: another crate's features may switch any of these on for everyone.
+        let client = Client::builder()
+            .user_agent(concat!("switchbay/", env!("CARGO_PKG_VERSION")))
+            .redirect(Policy::none())
+            .retry(reqwest::retry::never())
+            .referer(false)
+            .no_proxy()
+            .no_gzip()
+            .no_brotli()
+            .no_zstd()
+            .no_deflate()
+            .http1_only()
+            .connect_timeout(CONNECT)
+            // Fetches are minutes apart, and a kept connection would be one that the other side has closed.
+            .pool_max_idle_per_host(0)
+            .build()
+            .map_err(FetchError::Exchange)?;
+        Ok(Self { client, purpose, origin: configured.origin() })
+    }
+
+    /// Whether a document may be fetched from there.
+    pub(crate) fn allows(&self, url: &Url) -> bool {
+        let plain = url.username().is_empty() && url.password().is_none() && url.has_host();
+        plain && (url.origin() == self.origin || url.scheme() == "https")
+    }
+
+    /// Fetches one JSON document, and writes one audit line of it.
+    pub(crate) async fn fetch(&self, url: &Url, bytes_max: usize, deadline: Duration) -> Result<Bytes, FetchError> {
+        let started = Instant::now();
+        let fetched = match self.allows(url) {
+            true => match tokio::time::timeout(deadline, self.exchange(url, bytes_max)).await {
+                Ok(fetched) => fetched,
+                Err(_) => Err(FetchError::Deadline(deadline)),
+            },
+            false => Err(FetchError::Destination),
+        };
+        let elapsed_us = microseconds(started.elapsed());
+        let (purpose, origin, path) = (self.purpose, url.origin().ascii_serialization(), url.path());
+        match &fetched {
+            Ok(body) => {
+                let bytes = body.len();
+                tracing::info!(purpose, origin, path, bytes, elapsed_us, "a document was fetched");
+            }
+            Err(error) => {
+                tracing::info!(purpose, origin, path, cause = %error, elapsed_us, "a document was not fetched");
+            }
+        }
+        fetched
+    }
+
+    async fn exchange(&self, url: &Url, bytes_max: usize) -> Result<Bytes, FetchError> {
+        let failed = |error: reqwest::Error| FetchError::Exchange(error.without_url());
+        let too_large = FetchError::TooLarge { bytes_max };
+        let request = self.client.get(url.clone()).header(header::ACCEPT, "application/json");
+        let mut response = request.send().await.map_err(failed)?;
+        if !response.status().is_success() {
+            return Err(FetchError::Status(response.status().as_u16()));
+        }
+        let announced = response.content_length().unwrap_or(0);
+        if usize::try_from(announced).map_or(true, |announced| announced > bytes_max) {
+            return Err(too_large);
+        }
+        let mut body = BytesMut::new();
+        while let Some(chunk) = response.chunk().await.map_err(failed)? {
+            if body.len() + chunk.len() > bytes_max {
+                return Err(too_large);
+            }
+            body.extend_from_slice(&chunk);
+        }
+        Ok(body.freeze())
+    }
+}
+
+/// The last cause: what stands around it only says that sending failed.
+fn innermost(error: &reqwest::Error) -> String {
+    let mut last: &dyn std::error::Error = error;
+    while let Some(source) = last.source() {
+        last = source;
+    }
+    last.to_string()
+}
