@@ -2,7 +2,9 @@
 
 use std::time::{Duration, Instant};
 
+use futures::StreamExt as _;
 use futures::future::join_all;
+use futures::stream::FuturesUnordered;
 use reqwest::Method;
 use serde_json::{Value, json};
 
@@ -160,6 +162,22 @@ async fn while_the_issuer_is_down_known_keys_serve() {
         lines.iter().any(|line| line["message"] == "the issuer's keys were not fetched" && line["serving"] == true)
     });
     assert!(told.iter().all(|line| line["level"] != "ERROR"), "{told:?}");
+}
+
+/// Of 300 tokens by unknown keys 256 wait for the issuer, and the server has a few places more than that.
+#[tokio::test]
+async fn a_silent_issuer_and_made_up_tokens_do_not_take_every_place() {
+    let [rsa, _] = Signer::shared();
+    let issuer = Issuer::start(&[rsa]).await;
+    issuer.set(METADATA, Document::Silence);
+    let service = serve(&issuer, "fetch_ms = 600000\n[limits]\nin_flight = 280").await;
+    let token = rsa.token(&issuer.claims(&service.base_url));
+    let mut calls: FuturesUnordered<_> = (0..300).map(|_| get(&service, &token)).collect();
+    for _ in 0..44 {
+        let answer = calls.next().await.expect("an answer");
+        assert_eq!(answer.refusal(), (503, "SERVICE_UNAVAILABLE".to_owned()));
+    }
+    assert_eq!(service.get(BANKS).await.status, 200);
 }
 
 /// Where the documents are bad, nobody is let in, and the issuer is asked again once they are good.

@@ -1,7 +1,7 @@
 //! Who calls, and whether it may.
 //!
-//! Reads credentials from headers, finds whose they are, and compares scopes. Must not know what an operation does or what
-//! a refusal looks like on either face.
+//! Reads credentials from headers, finds whose they are, and compares scopes. Must not know what an operation does or how
+//! a refusal is printed on either face.
 
 pub(crate) mod api_key;
 pub(crate) mod oauth;

@@ -16,7 +16,7 @@ use std::time::{Duration, Instant, SystemTime};
 
 use arc_swap::ArcSwapOption;
 use sha2::{Digest, Sha256};
-use tokio::sync::{Notify, watch};
+use tokio::sync::{Notify, Semaphore, watch};
 
 use self::gate::{Gate, Passage};
 use self::issuer::Issuer;
@@ -35,6 +35,8 @@ const USABLE_FOR: Duration = Duration::from_secs(24 * 3600);
 const VERIFIED_MAX: usize = 10_000;
 /// How much longer than a fetch its waiters wait.
 const MARGIN: Duration = Duration::from_secs(1);
+/// Requests that wait for a fetch. More are sent away, so that a slow issuer and made-up tokens do not take every place.
+const WAITING_MAX: usize = 256;
 
 /// Why a token identifies nobody.
 #[derive(Debug, thiserror::Error)]
@@ -61,6 +63,7 @@ pub(crate) struct OAuth {
     /// Guards what its own file says; never held over an await.
     gate: Mutex<Gate>,
     wanted: Notify,
+    waiting: Semaphore,
     /// Counts the fetches that have ended. Changed while the gate is held.
     ended: watch::Sender<u64>,
 }
@@ -91,6 +94,7 @@ impl OAuth {
             current: ArcSwapOption::empty(),
             gate: Mutex::new(Gate::new()),
             wanted: Notify::new(),
+            waiting: Semaphore::new(WAITING_MAX),
             ended: watch::Sender::new(0),
         })
     }
@@ -149,6 +153,9 @@ impl OAuth {
             if let Some(known) = knowing() {
                 return Ok(known);
             }
+            let Ok(_place) = self.waiting.try_acquire() else {
+                return Err(OAuthError::Keys { retry_after: self.issuer.deadline() });
+            };
             let (passage, mut ended) = {
                 let mut gate = self.gate();
                 (gate.ask(Some(kid), Instant::now()), self.ended.subscribe())
