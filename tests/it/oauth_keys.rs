@@ -29,6 +29,7 @@ async fn status(service: &Service, token: &str) -> u16 {
 /// Checks that keys are not to be had, which is no fault of the credential.
 async fn check_unavailable(service: &Service, token: &str, what: &str) {
     let answer = get(service, token).await;
+    assert_eq!(answer.status, 503, "{what}");
     assert_eq!(answer.refusal(), (503, "SERVICE_UNAVAILABLE".to_owned()), "{what}");
     assert!(answer.header("retry-after").parse::<u64>().is_ok_and(|seconds| (1..=60).contains(&seconds)), "{what}");
     assert!(answer.headers.get("www-authenticate").is_none(), "{what}: {answer:?}");
@@ -215,8 +216,14 @@ async fn bad_metadata_is_no_issuers() {
         issuer.set(METADATA, metadata_of(&format!("{}/", issuer.url), &keys(issuer)));
     })
     .await;
+    let elsewhere = Issuer::start(&[&Signer::shared()[0]]).await;
     check_documents("keys over http elsewhere", |issuer| {
-        issuer.set(METADATA, metadata_of(&issuer.url, "http://127.0.0.1:9/keys"));
+        issuer.set(METADATA, metadata_of(&issuer.url, &keys(&elsewhere)));
+    })
+    .await;
+    assert_eq!(elsewhere.heads(), Vec::<String>::new(), "nobody but the issuer is asked without TLS");
+    check_documents("keys behind a password", |issuer| {
+        issuer.set(METADATA, metadata_of(&issuer.url, &keys(issuer).replace("http://", "http://a:b@")));
     })
     .await;
     check_documents("keys in a file", |issuer| issuer.set(METADATA, metadata_of(&issuer.url, "file:///keys"))).await;
