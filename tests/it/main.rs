@@ -24,6 +24,7 @@ mod mcp_transport;
 mod metrics;
 mod oauth;
 mod oauth_keys;
+mod oauth_tls;
 mod oauth_tokens;
 mod parity;
 mod reading;

@@ -114,19 +114,24 @@ impl Issuer {
         format!("[oauth]\nissuer = \"{}\"\n{lines}\n", self.url)
     }
 
-    /// What a good token for the tools of a service says.
+    /// What a good token of its for the tools of a service says.
     pub(crate) fn claims(&self, base_url: &str) -> Value {
-        json!({
-            "iss": self.url,
-            "aud": format!("{base_url}/mcp"),
-            "sub": "subject-1",
-            "client_id": "client-1",
-            "scope": "bank-qr:banks bank-qr:generate test:misbehave",
-            "iat": now_s(),
-            "exp": now_s() + 300,
-            "jti": Uuid::now_v7().to_string(),
-        })
+        claims(&self.url, base_url)
     }
+}
+
+/// What a good token of an issuer's says.
+pub(crate) fn claims(issuer: &str, base_url: &str) -> Value {
+    json!({
+        "iss": issuer,
+        "aud": format!("{base_url}/mcp"),
+        "sub": "subject-1",
+        "client_id": "client-1",
+        "scope": "bank-qr:banks bank-qr:generate test:misbehave",
+        "iat": now_s(),
+        "exp": now_s() + 300,
+        "jti": Uuid::now_v7().to_string(),
+    })
 }
 
 async fn answer(mut stream: TcpStream, told: Arc<Told>) {

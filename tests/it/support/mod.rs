@@ -13,7 +13,7 @@ mod wire;
 pub(crate) use answer::Answer;
 pub(crate) use dev::Dev;
 pub(crate) use guest::{built, describing, good, operation};
-pub(crate) use issuer::{Document, Issuer, KEYS, METADATA, Signer, encode, now_s};
+pub(crate) use issuer::{Document, Issuer, KEYS, METADATA, Signer, claims, encode, now_s};
 pub(crate) use minute::in_one_minute;
 pub(crate) use post::{META_CAPABILITIES, META_VERSION, MODERN, Post, failure, outcome, request};
 pub(crate) use program::ensure;

@@ -33,6 +33,8 @@ pub(crate) struct Options {
     pub(crate) log_format: Option<&'static str>,
     /// More arguments of `switchbay serve`.
     pub(crate) arguments: Vec<String>,
+    /// More variables of its environment.
+    pub(crate) environment: Vec<(&'static str, String)>,
     /// The data folder; the default is a new one.
     pub(crate) data: Option<Arc<TempDir>>,
 }
@@ -131,6 +133,7 @@ impl Service {
             .arg("--manifest")
             .arg(&manifest)
             .args(&options.arguments)
+            .envs(options.environment.iter().map(|(name, value)| (name, value)))
             .stdin(Stdio::piped())
             .stderr(Stdio::piped())
             .spawn()
