@@ -85,7 +85,7 @@ impl App {
         let base = Url::parse(base_url).ok();
         let path = base.as_ref().map_or("", |base| base.path()).trim_end_matches('/').to_owned();
         Ok(Self {
-            owner_secret: store.owner_secret()?,
+            owner_secret: store.owner_secret(),
             base_path: path,
             mcp_origins: Origins::new(base.as_ref(), config.mcp_origins.clone()),
             windows: Windows::default(),

@@ -84,7 +84,7 @@ async fn issue(arguments: Issue) -> Result<(), Failure> {
     let scopes = if all_scopes { vec!["*".to_owned()] } else { scopes };
     let request = KeyRequest { label, scopes, per_minute, expires_at: expires };
     let issued = match place(&common)? {
-        Place::Store(store) => keys::issue(&store, &request, SystemTime::now())?,
+        Place::Store(store) => keys::issue(&store, &request, SystemTime::now()).await?,
         Place::Server(data) => {
             let body = json!({
                 "label": request.label,
@@ -133,7 +133,7 @@ async fn list(common: &Common) -> Result<(), Failure> {
 async fn revoke(arguments: &Revoke) -> Result<(), Failure> {
     let id = &arguments.id;
     let revoked = match place(&arguments.common)? {
-        Place::Store(store) => keys::revoke(&store, id, SystemTime::now())?,
+        Place::Store(store) => keys::revoke(&store, id, SystemTime::now()).await?,
         Place::Server(data) => {
             let path = format!("/admin/v1/keys/{}", utf8_percent_encode(id, NON_ALPHANUMERIC));
             client::call(&data, Method::DELETE, &path, None).await?

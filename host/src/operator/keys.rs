@@ -51,7 +51,7 @@ pub(crate) fn read(body: &[u8]) -> Result<KeyRequest, KeyError> {
 }
 
 /// Makes a key. The answer is the only place that shows it.
-pub(crate) fn issue(store: &Store, request: &KeyRequest, now: SystemTime) -> Result<Value, KeyError> {
+pub(crate) async fn issue(store: &Store, request: &KeyRequest, now: SystemTime) -> Result<Value, KeyError> {
     let expires_at = check(request, now)?;
     let key = ApiKey::generate();
     let record = KeyRecord {
@@ -65,7 +65,7 @@ pub(crate) fn issue(store: &Store, request: &KeyRequest, now: SystemTime) -> Res
         expires_at,
         revoked_at: None,
     };
-    store.put_key(&key.digest(), &record)?;
+    store.put_key(key.digest(), &record).await?;
     let mut view = view(&record);
     view["key"] = json!(key.reveal());
     Ok(view)
@@ -78,8 +78,8 @@ pub(crate) fn list(store: &Store) -> Result<Value, KeyError> {
 }
 
 /// Revokes a key for ever. Revoking it again changes nothing.
-pub(crate) fn revoke(store: &Store, id: &str, now: SystemTime) -> Result<Value, KeyError> {
-    let revoked = store.revoke_key(id, epoch_seconds(now))?;
+pub(crate) async fn revoke(store: &Store, id: &str, now: SystemTime) -> Result<Value, KeyError> {
+    let revoked = store.revoke_key(id, epoch_seconds(now)).await?;
     revoked.as_ref().map(view).ok_or_else(|| KeyError::Unknown(id.to_owned()))
 }
 

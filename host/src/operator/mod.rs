@@ -80,13 +80,11 @@ async fn route(app: &Arc<App>, request: Request<Incoming>) -> Result<Reply, Refu
     let path = parts.uri.path();
     if path == KEYS {
         return match parts.method {
-            Method::GET => blocking(app, |store| Ok((StatusCode::OK, keys::list(store)?))).await,
+            Method::GET => answered(StatusCode::OK, blocking(app, keys::list).await?),
             Method::POST => {
                 let body = rest::read_body(&parts.headers, body, BODY_BYTES_MAX, app.config.transport.body).await?;
-                blocking(app, move |store| {
-                    Ok((StatusCode::CREATED, keys::issue(store, &keys::read(&body)?, SystemTime::now())?))
-                })
-                .await
+                let request = keys::read(&body).map_err(KeyError::refusal)?;
+                answered(StatusCode::CREATED, keys::issue(&app.store, &request, SystemTime::now()).await)
             }
             _ => Err(not_allowed("GET, POST")),
         };
@@ -94,9 +92,7 @@ async fn route(app: &Arc<App>, request: Request<Incoming>) -> Result<Reply, Refu
     if let Some(id) = path.strip_prefix(KEYS).and_then(|rest| rest.strip_prefix('/')) {
         let id = percent_encoding::percent_decode_str(id).decode_utf8_lossy().into_owned();
         return match parts.method {
-            Method::DELETE => {
-                blocking(app, move |store| Ok((StatusCode::OK, keys::revoke(store, &id, SystemTime::now())?))).await
-            }
+            Method::DELETE => answered(StatusCode::OK, keys::revoke(&app.store, &id, SystemTime::now()).await),
             _ => Err(not_allowed("DELETE")),
         };
     }
@@ -130,15 +126,15 @@ fn not_allowed(methods: &str) -> Refusal {
     rest::method_not_allowed().with("allow", methods)
 }
 
-async fn blocking(
-    app: &Arc<App>,
-    work: impl FnOnce(&crate::stores::Store) -> Result<(StatusCode, Value), KeyError> + Send + 'static,
-) -> Result<Reply, Refusal> {
+fn answered(status: StatusCode, done: Result<Value, KeyError>) -> Result<Reply, Refusal> {
+    done.map(|data| success(status, &data)).map_err(KeyError::refusal)
+}
+
+/// Reads much of the store, away from the threads that serve.
+async fn blocking<T: Send + 'static>(
+    app: &App,
+    read: impl FnOnce(&crate::stores::Store) -> T + Send + 'static,
+) -> Result<T, Refusal> {
     let store = Arc::clone(&app.store);
-    let done = tokio::task::spawn_blocking(move || work(&store)).await;
-    match done {
-        Ok(Ok((status, data))) => Ok(success(status, &data)),
-        Ok(Err(error)) => Err(error.refusal()),
-        Err(error) => Err(Refusal::internal(error.to_string())),
-    }
+    tokio::task::spawn_blocking(move || read(&store)).await.map_err(|error| Refusal::internal(error.to_string()))
 }

@@ -1,9 +1,11 @@
 //! What outlives the process: keys and the instance's own secret.
 //!
-//! One engine today, embedded. Records name their owner first and every write is idempotent by id, so that a shared engine
-//! can follow. Must not know what a record means.
+//! One engine today, embedded. Records name their owner first, no write touches two owners, and every write is idempotent
+//! by id, so that a shared engine can follow. Time is passed in. Must not know what a record means.
 
+mod cache;
 mod embedded;
-mod key_cache;
+mod keys;
+mod writer;
 
 pub(crate) use embedded::{Store, StoreError};
