@@ -43,7 +43,7 @@ const TABLE: [(Code, &str, StatusCode, &str); 12] = [
         Code::Forbidden,
         "FORBIDDEN",
         StatusCode::FORBIDDEN,
-        "The credential is revoked, expired or lacks the operation's scope.",
+        "The credential is revoked, expired, of a denied plan, or lacks the operation's scope.",
     ),
     (Code::NotFound, "NOT_FOUND", StatusCode::NOT_FOUND, "There is no such route."),
     (

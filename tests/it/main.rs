@@ -4,6 +4,7 @@
 
 mod support;
 
+mod accounts;
 mod bank_qr;
 mod compile;
 mod compression;

@@ -3,6 +3,7 @@
 //! Reads credentials from headers, finds whose they are, and compares scopes. Must not know what an operation does or what
 //! a refusal looks like on either face.
 
+pub(crate) mod account;
 pub(crate) mod api_key;
 
 use std::sync::Arc;
@@ -78,11 +79,14 @@ pub(crate) enum AuthError {
     Expired,
     #[error("the credential does not carry the scope {0}")]
     Scope(Scope),
+    #[error("the plan of the credential's account does not allow calls")]
+    Plan,
     #[error("the store of credentials failed")]
     Store(#[source] StoreError),
 }
 
-/// Finds whose credential it is (spec, "Authentication" 4: unknown is 401; revoked or expired is 403).
+/// Finds whose credential it is (spec, "Authentication" 4: unknown is 401; revoked, expired or of a
+/// denied plan is 403).
 pub(crate) fn identify(store: &Store, presented: &Presented, now: SystemTime) -> Result<Caller, AuthError> {
     let credential = match presented {
         Presented::Nothing => return Err(AuthError::Missing),
@@ -97,6 +101,10 @@ pub(crate) fn identify(store: &Store, presented: &Presented, now: SystemTime) ->
     }
     if record.has_expired(now) {
         return Err(AuthError::Expired);
+    }
+    if let Some(id) = &record.account {
+        let account = store.account(id).map_err(AuthError::Store)?;
+        account.filter(|account| account.entitlement(now).is_some()).ok_or(AuthError::Plan)?;
     }
     Ok(Caller { key: record })
 }
@@ -126,7 +134,7 @@ impl AuthError {
     pub(crate) fn refusal(self, challenge: Challenge) -> Refusal {
         let code = match &self {
             AuthError::Missing | AuthError::Invalid => Code::Unauthorized,
-            AuthError::Revoked | AuthError::Expired | AuthError::Scope(_) => Code::Forbidden,
+            AuthError::Revoked | AuthError::Expired | AuthError::Scope(_) | AuthError::Plan => Code::Forbidden,
             AuthError::Store(source) => {
                 let mut refusal = Refusal::new(Code::ServiceUnavailable, "Credentials cannot be checked at the moment");
                 refusal.cause = Some(source.to_string());

@@ -125,7 +125,7 @@ async fn development_key(store: &Store, data: &Path) -> Result<String, Failure> 
         label: "development".to_owned(),
         scopes: vec![ALL_SCOPES.to_owned()],
         per_minute: Some(KEY_PER_MINUTE),
-        expires_at: None,
+        ..KeyRequest::default()
     };
     let issued = keys::issue(store, &request, now).await?;
     let key = issued["key"].as_str().ok_or("a key was issued without its text")?.to_owned();

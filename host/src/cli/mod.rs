@@ -2,9 +2,11 @@
 //!
 //! Exit codes: 0 done, 1 failed with one line that says what to do, 2 wrong arguments.
 
+mod account;
 mod compile;
 mod develop;
 mod key;
+mod place;
 mod start;
 
 use std::process::ExitCode;
@@ -31,9 +33,12 @@ enum Command {
     },
     /// Build the components of all plugins whose source is a crate folder
     Build(develop::BuildArguments),
-    /// Issue, list and revoke API keys
+    /// Issue, list, rotate and revoke API keys
     #[command(subcommand)]
     Key(key::Command),
+    /// Open accounts for self-service keys and say what they may spend
+    #[command(subcommand)]
+    Account(account::Command),
     /// Compile the component on standard input; a server starts this, no person needs to
     #[command(hide = true)]
     CompileComponent(compile::Arguments),
@@ -47,6 +52,7 @@ pub fn run() -> ExitCode {
         Command::Serve { flags } => finish(start::serve(flags)),
         Command::Build(arguments) => finish(develop::build(arguments)),
         Command::Key(command) => finish(key::run(command)),
+        Command::Account(command) => finish(account::run(command)),
         // Without threads, whose stacks would count against its limit.
         Command::CompileComponent(arguments) => compile::compile_component(&arguments),
     }

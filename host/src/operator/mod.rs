@@ -1,9 +1,11 @@
 //! The operator's API, on its own listener behind its own token. Nothing here is reachable from the public listener or MCP.
 
+pub(crate) mod accounts;
 pub(crate) mod client;
 pub(crate) mod keys;
 mod metrics;
 mod overview;
+pub(crate) mod request;
 pub(crate) mod token;
 
 use std::sync::Arc;
@@ -15,7 +17,8 @@ use hyper::body::Incoming;
 use serde_json::Value;
 use uuid::Uuid;
 
-use self::keys::KeyError;
+use self::accounts::Asked;
+use self::request::RequestError;
 use crate::app::App;
 use crate::auth::Presented;
 use crate::error::{Code, Refusal};
@@ -83,14 +86,30 @@ async fn route(app: &Arc<App>, request: Request<Incoming>) -> Result<Reply, Refu
             Method::GET => answered(StatusCode::OK, blocking(app, keys::list).await?),
             Method::POST => {
                 let body = rest::read_body(&parts.headers, body, BODY_BYTES_MAX, app.config.transport.body).await?;
-                let request = keys::read(&body).map_err(KeyError::refusal)?;
+                let request = request::read(&body).map_err(RequestError::refusal)?;
                 answered(StatusCode::CREATED, keys::issue(&app.store, &request, SystemTime::now()).await)
             }
             _ => Err(not_allowed("GET, POST")),
         };
     }
+    if let Some(rest) = below(path, accounts::PATH) {
+        let asked = accounts::asked(&parts.method, rest);
+        if let Asked::OtherMethods(methods) = asked {
+            return Err(not_allowed(methods));
+        }
+        let body = rest::read_body(&parts.headers, body, BODY_BYTES_MAX, app.config.transport.body).await?;
+        let done = accounts::answer(&app.store, asked, &body, SystemTime::now()).await.ok_or_else(no_route)?;
+        return done.map(|(status, data)| success(status, &data)).map_err(RequestError::refusal);
+    }
     if let Some(id) = path.strip_prefix(KEYS).and_then(|rest| rest.strip_prefix('/')) {
+        let (id, rotates) = id.strip_suffix("/rotate").map_or((id, false), |id| (id, true));
         let id = percent_encoding::percent_decode_str(id).decode_utf8_lossy().into_owned();
+        if rotates {
+            return match parts.method {
+                Method::POST => answered(StatusCode::CREATED, keys::rotate(&app.store, &id, SystemTime::now()).await),
+                _ => Err(not_allowed("POST")),
+            };
+        }
         return match parts.method {
             Method::DELETE => answered(StatusCode::OK, keys::revoke(&app.store, &id, SystemTime::now()).await),
             _ => Err(not_allowed("DELETE")),
@@ -100,16 +119,24 @@ async fn route(app: &Arc<App>, request: Request<Incoming>) -> Result<Reply, Refu
         PLUGINS => |app| success(StatusCode::OK, &overview::plugins(app)),
         CONFIG => |app| success(StatusCode::OK, &overview::config(app)),
         METRICS => metrics,
-        _ => {
-            let message =
-                format!("There is no such route; the operator's API has {KEYS}, {PLUGINS}, {CONFIG} and {METRICS}");
-            return Err(Refusal::new(Code::NotFound, message));
-        }
+        _ => return Err(no_route()),
     };
     match parts.method {
         Method::GET => Ok(read(app)),
         _ => Err(not_allowed("GET")),
     }
+}
+
+fn no_route() -> Refusal {
+    let accounts = accounts::PATH;
+    let message =
+        format!("There is no such route; the operator's API has {KEYS}, {accounts}, {PLUGINS}, {CONFIG} and {METRICS}");
+    Refusal::new(Code::NotFound, message)
+}
+
+/// What stands in a path after a prefix that ends at a segment.
+fn below<'p>(path: &'p str, prefix: &str) -> Option<&'p str> {
+    path.strip_prefix(prefix).filter(|rest| rest.is_empty() || rest.starts_with('/'))
 }
 
 fn success(status: StatusCode, data: &Value) -> Reply {
@@ -126,8 +153,8 @@ fn not_allowed(methods: &str) -> Refusal {
     rest::method_not_allowed().with("allow", methods)
 }
 
-fn answered(status: StatusCode, done: Result<Value, KeyError>) -> Result<Reply, Refusal> {
-    done.map(|data| success(status, &data)).map_err(KeyError::refusal)
+fn answered(status: StatusCode, done: Result<Value, RequestError>) -> Result<Reply, Refusal> {
+    done.map(|data| success(status, &data)).map_err(RequestError::refusal)
 }
 
 /// Reads much of the store, away from the threads that serve.

@@ -15,8 +15,9 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use super::cache::RecordCache;
-use super::keys;
 use super::writer::Writer;
+use super::{accounts, keys};
+use crate::auth::account::Account;
 use crate::auth::api_key::KeyRecord;
 
 /// The instance's own values.
@@ -60,6 +61,7 @@ pub(crate) struct Store {
     database: Arc<Database>,
     owner_secret: [u8; 32],
     pub(super) key_cache: Arc<RecordCache<[u8; 32], KeyRecord>>,
+    pub(super) account_cache: Arc<RecordCache<String, Account>>,
 }
 
 impl Store {
@@ -82,11 +84,12 @@ impl Store {
         })?;
         let transaction = database.begin_write().map_err(StoreError::engine)?;
         keys::create_tables(&transaction)?;
+        accounts::create_tables(&transaction)?;
         let owner_secret = keep_owner_secret(&transaction)?;
         transaction.commit().map_err(StoreError::engine)?;
         let database = Arc::new(database);
         let writer = Writer::start(Arc::clone(&database)).map_err(unusable)?;
-        Ok(Self { writer, database, owner_secret, key_cache: Arc::default() })
+        Ok(Self { writer, database, owner_secret, key_cache: Arc::default(), account_cache: Arc::default() })
     }
 
     /// The secret that a caller's name within a plugin is made with; random, made once.

@@ -32,6 +32,17 @@ impl Store {
         })
     }
 
+    /// The record of the key with this id.
+    pub(crate) fn key_of_id(&self, id: &str) -> Result<Option<KeyRecord>, StoreError> {
+        let digest =
+            self.read(KEY_IDS, |table| Ok(table.get(id).map_err(StoreError::engine)?.map(|value| *value.value())))?;
+        let Some(digest) = digest else { return Ok(None) };
+        self.read(KEYS, |table| {
+            let stored = table.get(&digest).map_err(StoreError::engine)?;
+            stored.map(|value| embedded::decode(value.value())).transpose()
+        })
+    }
+
     /// All keys, oldest first.
     pub(crate) fn keys(&self) -> Result<Vec<KeyRecord>, StoreError> {
         self.read(KEYS, |table| {

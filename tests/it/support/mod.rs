@@ -3,6 +3,7 @@
 mod answer;
 mod dev;
 mod minute;
+mod operator;
 mod post;
 mod program;
 mod service;
@@ -11,6 +12,7 @@ mod wire;
 pub(crate) use answer::Answer;
 pub(crate) use dev::Dev;
 pub(crate) use minute::in_one_minute;
+pub(crate) use operator::{command, operator};
 pub(crate) use post::{META_CAPABILITIES, META_VERSION, MODERN, Post, failure, outcome, request};
 pub(crate) use program::ensure;
 pub(crate) use service::{Options, Service, binary, build, issue, workspace};

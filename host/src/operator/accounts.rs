@@ -1,0 +1,176 @@
+//! Accounts as the operator handles them: opened, listed, entitled to calls and not any more. The same functions serve the
+//! operator's API and, while no server runs, the command line.
+
+use std::time::SystemTime;
+
+use http::{Method, StatusCode};
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+use uuid::Uuid;
+
+use super::request::{self, RequestError, timestamp};
+use crate::auth::account::{Account, Entitlement};
+use crate::auth::api_key::epoch_seconds;
+use crate::stores::Store;
+
+/// Below it, an account's id, and below that `entitlement`.
+pub(crate) const PATH: &str = "/admin/v1/accounts";
+
+/// The account that the operator asks for.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub(crate) struct AccountRequest {
+    pub(crate) label: String,
+    /// Calls a second of all its keys; absent is no limit.
+    #[serde(default)]
+    pub(crate) per_second: Option<u32>,
+    /// Calls at once of all its keys; absent is the configured default.
+    #[serde(default)]
+    pub(crate) concurrency: Option<u32>,
+    /// Absent denies every call until there is one.
+    #[serde(default)]
+    pub(crate) entitlement: Option<EntitlementRequest>,
+}
+
+/// The entitlement that the operator asks for.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub(crate) struct EntitlementRequest {
+    pub(crate) plan: String,
+    pub(crate) credits_per_month: u64,
+    /// RFC 3339; absent is until it is withdrawn.
+    #[serde(default)]
+    pub(crate) expires_at: Option<String>,
+}
+
+/// What a request's method and the rest of its path ask for.
+pub(super) enum Asked {
+    List,
+    Open,
+    Show(String),
+    Entitle(String),
+    Withdraw(String),
+    /// The methods that the path takes.
+    OtherMethods(&'static str),
+    Nothing,
+}
+
+/// Reads what stands after [`PATH`].
+pub(super) fn asked(method: &Method, rest: &str) -> Asked {
+    let decoded = |id: &str| percent_encoding::percent_decode_str(id).decode_utf8_lossy().into_owned();
+    let mut segments = rest.split('/').skip(1);
+    match (segments.next(), segments.next(), segments.next()) {
+        (None, ..) => match *method {
+            Method::GET => Asked::List,
+            Method::POST => Asked::Open,
+            _ => Asked::OtherMethods("GET, POST"),
+        },
+        (Some(id), None, _) => match *method {
+            Method::GET => Asked::Show(decoded(id)),
+            _ => Asked::OtherMethods("GET"),
+        },
+        (Some(id), Some("entitlement"), None) => match *method {
+            Method::PUT => Asked::Entitle(decoded(id)),
+            Method::DELETE => Asked::Withdraw(decoded(id)),
+            _ => Asked::OtherMethods("DELETE, PUT"),
+        },
+        (Some(_), Some(_), _) => Asked::Nothing,
+    }
+}
+
+/// Does what was asked; `body` is read where it takes one. `None` where nothing is there to ask.
+pub(super) async fn answer(
+    store: &Store,
+    asked: Asked,
+    body: &[u8],
+    now: SystemTime,
+) -> Option<Result<(StatusCode, Value), RequestError>> {
+    let done = |data: Result<Value, RequestError>| data.map(|data| (StatusCode::OK, data));
+    let answered = match asked {
+        Asked::List => done(list(store)),
+        Asked::Open => open_read(store, body, now).await.map(|data| (StatusCode::CREATED, data)),
+        Asked::Show(id) => done(show(store, &id)),
+        Asked::Entitle(id) => done(entitle_read(store, &id, body, now).await),
+        Asked::Withdraw(id) => done(entitle(store, &id, None, now).await),
+        Asked::OtherMethods(_) | Asked::Nothing => return None,
+    };
+    Some(answered)
+}
+
+async fn open_read(store: &Store, body: &[u8], now: SystemTime) -> Result<Value, RequestError> {
+    open(store, &request::read(body)?, now).await
+}
+
+async fn entitle_read(store: &Store, id: &str, body: &[u8], now: SystemTime) -> Result<Value, RequestError> {
+    entitle(store, id, Some(&request::read(body)?), now).await
+}
+
+/// Opens an account.
+pub(crate) async fn open(store: &Store, request: &AccountRequest, now: SystemTime) -> Result<Value, RequestError> {
+    request::label("label", &request.label)?;
+    request::limit("perSecond", request.per_second)?;
+    request::limit("concurrency", request.concurrency)?;
+    let account = Account {
+        id: Uuid::now_v7().to_string(),
+        label: request.label.clone(),
+        per_second: request.per_second,
+        concurrency: request.concurrency,
+        entitlement: request.entitlement.as_ref().map(|one| entitlement(one, now)).transpose()?,
+        created_at: epoch_seconds(now),
+    };
+    store.put_account(&account).await?;
+    Ok(view(&account))
+}
+
+/// All accounts, oldest first.
+pub(crate) fn list(store: &Store) -> Result<Value, RequestError> {
+    let accounts: Vec<Value> = store.accounts()?.iter().map(view).collect();
+    Ok(json!({ "accounts": accounts }))
+}
+
+/// One account.
+pub(crate) fn show(store: &Store, id: &str) -> Result<Value, RequestError> {
+    store.account(id)?.map(|account| view(&account)).ok_or_else(|| unknown(id))
+}
+
+/// Gives an account an entitlement in the place of the one it had, or takes it away: then its keys are refused.
+pub(crate) async fn entitle(
+    store: &Store,
+    id: &str,
+    request: Option<&EntitlementRequest>,
+    now: SystemTime,
+) -> Result<Value, RequestError> {
+    let entitlement = request.map(|request| entitlement(request, now)).transpose()?;
+    store.entitle(id, entitlement).await?.as_ref().map(view).ok_or_else(|| unknown(id))
+}
+
+fn unknown(id: &str) -> RequestError {
+    RequestError::Unknown { what: "account", id: id.to_owned() }
+}
+
+fn entitlement(request: &EntitlementRequest, now: SystemTime) -> Result<Entitlement, RequestError> {
+    request::label("plan", &request.plan)?;
+    Ok(Entitlement {
+        plan: request.plan.clone(),
+        credits_per_month: request.credits_per_month,
+        expires_at: request::expiry(request.expires_at.as_deref(), now)?,
+    })
+}
+
+fn view(account: &Account) -> Value {
+    let entitlement = account.entitlement.as_ref().map(|entitlement| {
+        json!({
+            "plan": entitlement.plan,
+            "creditsPerMonth": entitlement.credits_per_month,
+            "expiresAt": entitlement.expires_at.map(timestamp),
+        })
+    });
+    json!({
+        "id": account.id,
+        "label": account.label,
+        "perSecond": account.per_second,
+        "concurrency": account.concurrency,
+        "entitlement": entitlement,
+        "createdAt": timestamp(account.created_at),
+    })
+}
