@@ -9,6 +9,7 @@ use std::sync::Mutex;
 use std::time::Duration;
 
 use http::{HeaderName, HeaderValue, Method, StatusCode};
+use serde::Deserialize;
 use serde_json::{Map, Value};
 
 use crate::metrics::Requests;
@@ -25,6 +26,8 @@ pub(crate) struct Operation {
     pub(crate) tool: Option<ToolFace>,
     /// The declared error codes.
     pub(crate) errors: Vec<DeclaredError>,
+    /// How often it may be called.
+    pub(crate) terms: Terms,
     pub(crate) deadline: Duration,
     pub(crate) on_deadline: DeclaredFailure,
     pub(crate) on_unavailable: DeclaredFailure,
@@ -34,6 +37,29 @@ pub(crate) struct Operation {
     /// The digest of the last reply that passed its check, for operations whose replies repeat (those with an ETag): a
     /// reply with the same digest is not parsed again. Guards one small value; never held over an await.
     pub(crate) last_checked: Mutex<Option<[u8; 32]>>,
+}
+
+/// What a call of an operation takes of its caller's limits, on both faces.
+#[derive(Clone, Debug)]
+pub(crate) struct Terms {
+    /// Calls a minute of each owner, beside the key's own limits.
+    pub(crate) per_minute: Option<u32>,
+    /// Which of the caller's limits a call counts toward.
+    pub(crate) consumes: Vec<Consumed>,
+}
+
+/// A limit of the caller's.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum Consumed {
+    /// The windows of its key and account.
+    Window,
+}
+
+impl Terms {
+    pub(crate) fn consumes(&self, limit: Consumed) -> bool {
+        self.consumes.contains(&limit)
+    }
 }
 
 /// An error that an operation declares.

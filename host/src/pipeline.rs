@@ -15,7 +15,7 @@ use crate::app::App;
 use crate::auth::{self, Caller, Presented};
 use crate::catalogue::Bound;
 use crate::error::{Challenge, Refusal};
-use crate::metering::Meters;
+use crate::metering::{self, Meters};
 use crate::metrics::Answers;
 use crate::operation::{Answer, Call, DeclaredFailure, Face, Failure, Operation, Owner, Reply, Scope, Success};
 use crate::reading::{self, Unread};
@@ -96,7 +96,7 @@ async fn road(app: &App, request: Request<'_>, passed: &mut Passed) -> Result<Re
 
     let caller = identify(app, scope, &credential, now)?;
     let owner = *passed.owner.insert(owner(app, &caller, &bound.revision.plugin));
-    app.windows.admit(&caller, now, &mut passed.meters)?;
+    metering::admit(&app.windows, &caller, &bound.revision.plugin, &bound.operation, now, &mut passed.meters)?;
     let input = reading::read(unread, schema)?;
 
     let call = Call {

@@ -31,4 +31,5 @@ mod tidy;
 mod transport;
 mod transport_deadlines;
 mod transport_h2;
+mod windows;
 mod wrong;

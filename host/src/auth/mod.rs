@@ -12,6 +12,7 @@ use std::time::SystemTime;
 use http::HeaderMap;
 use http::header::AUTHORIZATION;
 
+use self::account::Account;
 use self::api_key::{ApiKey, KeyRecord};
 use crate::error::{Challenge, Code, Refusal};
 use crate::operation::Scope;
@@ -64,6 +65,15 @@ fn bearer(value: &str) -> Option<&str> {
 #[derive(Debug)]
 pub(crate) struct Caller {
     key: Arc<KeyRecord>,
+    /// Who pays, for a self-service key.
+    account: Option<Arc<Account>>,
+}
+
+/// What a credential allows; `None` is no limit.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Limits {
+    pub(crate) per_second: Option<u32>,
+    pub(crate) per_minute: Option<u32>,
 }
 
 /// Why a caller is turned away.
@@ -102,11 +112,14 @@ pub(crate) fn identify(store: &Store, presented: &Presented, now: SystemTime) ->
     if record.has_expired(now) {
         return Err(AuthError::Expired);
     }
-    if let Some(id) = &record.account {
-        let account = store.account(id).map_err(AuthError::Store)?;
-        account.filter(|account| account.entitlement(now).is_some()).ok_or(AuthError::Plan)?;
-    }
-    Ok(Caller { key: record })
+    let account = match &record.account {
+        None => None,
+        Some(id) => {
+            let account = store.account(id).map_err(AuthError::Store)?;
+            Some(account.filter(|account| account.entitlement(now).is_some()).ok_or(AuthError::Plan)?)
+        }
+    };
+    Ok(Caller { key: record, account })
 }
 
 impl Caller {
@@ -123,9 +136,14 @@ impl Caller {
         &self.key.id
     }
 
-    /// Calls a minute that the key allows; `None` is no limit.
-    pub(crate) fn per_minute(&self) -> Option<u32> {
-        self.key.per_minute
+    /// The account of a self-service key.
+    pub(crate) fn account(&self) -> Option<&Arc<Account>> {
+        self.account.as_ref()
+    }
+
+    /// What the key itself allows.
+    pub(crate) fn limits(&self) -> Limits {
+        Limits { per_second: self.key.per_second, per_minute: self.key.per_minute }
     }
 }
 

@@ -1,16 +1,17 @@
-//! How often a caller may call, and a plugin write to the log. Knows callers by their owner and limits alone; must not know
-//! operations or headers.
+//! How often a caller may call, and a plugin write to the log. Must not know headers or what an operation does.
 
+mod admission;
 pub(crate) mod line_rate;
 pub(crate) mod window;
 
+pub(crate) use admission::admit;
 pub(crate) use line_rate::LineRate;
 pub(crate) use window::Windows;
 
 /// Where a call stands with its limits, for the response's headers.
 #[derive(Debug, Default)]
 pub(crate) struct Meters {
-    /// The key's window, where the key has a limit.
+    /// The window that refused or that has the least left, where the call has any.
     pub(crate) window: Option<WindowStanding>,
 }
 

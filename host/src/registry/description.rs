@@ -13,9 +13,10 @@ use serde_json::{Map, Value, json};
 
 use super::profile::{self, ProfileError};
 use super::schema::{FaceSchema, OutputSchema, SchemaError};
+use super::terms;
 use crate::error::Code;
 use crate::metrics::Requests;
-use crate::operation::{DeclaredError, DeclaredFailure, Example, Operation, RestFace, Scope, ToolFace};
+use crate::operation::{Consumed, DeclaredError, DeclaredFailure, Example, Operation, RestFace, Scope, ToolFace};
 
 const BODY_BYTES_DEFAULT: usize = 16 * 1024;
 const BODY_BYTES_MAX: usize = 1 << 20;
@@ -101,6 +102,8 @@ struct WrittenOperation {
     deadline_ms: Option<u32>,
     on_deadline: Option<WrittenFailure>,
     on_unavailable: Option<WrittenFailure>,
+    window_per_minute: Option<u32>,
+    consumes: Option<Vec<Consumed>>,
 }
 
 #[derive(Deserialize)]
@@ -238,7 +241,9 @@ fn operation(row: WrittenOperation) -> Result<Operation, DescriptionError> {
         }
     };
     let examples = examples(row.examples, rest.as_ref().map(|face| &face.input)).map_err(&broken)?;
+    let terms = terms::Written { window_per_minute: row.window_per_minute, consumes: row.consumes };
     Ok(Operation {
+        terms: terms::terms(terms).map_err(&broken)?,
         output: OutputSchema::compile(row.output).map_err(uncompiled("output"))?,
         deadline: Duration::from_millis(u64::from(deadline_ms)),
         on_deadline: own_failure(row.on_deadline, Code::UpstreamTimeout, &errors).map_err(&broken)?,

@@ -14,6 +14,7 @@ pub(crate) mod manifest;
 pub(crate) mod profile;
 pub(crate) mod revision;
 pub(crate) mod schema;
+mod terms;
 pub(crate) mod watcher;
 
 use std::collections::HashMap;

@@ -2,6 +2,7 @@
 
 mod answer;
 mod dev;
+mod metered;
 mod minute;
 mod operator;
 mod post;
@@ -11,7 +12,8 @@ mod wire;
 
 pub(crate) use answer::Answer;
 pub(crate) use dev::Dev;
-pub(crate) use minute::in_one_minute;
+pub(crate) use metered::Metered;
+pub(crate) use minute::{in_one_minute, in_one_second};
 pub(crate) use operator::{command, operator};
 pub(crate) use post::{META_CAPABILITIES, META_VERSION, MODERN, Post, failure, outcome, request};
 pub(crate) use program::ensure;
