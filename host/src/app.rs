@@ -10,9 +10,11 @@ use http::HeaderValue;
 use tokio_util::sync::CancellationToken;
 use url::Url;
 
+use crate::auth::api_key::epoch_seconds;
 use crate::config::Config;
 use crate::http::connection::Places;
-use crate::metering::Windows;
+use crate::metering::month::Month;
+use crate::metering::{Usage, Windows};
 use crate::operator::token::{self, Token};
 use crate::registry::compiler::Compiler;
 use crate::registry::engine::{EngineError, Runtime};
@@ -22,6 +24,10 @@ use crate::stores::{Store, StoreError};
 
 /// How often idle instances are looked at.
 const SWEEP: Duration = Duration::from_secs(5);
+/// How often counts of calls are written: what a crash may lose of them.
+const WRITE_USAGE: Duration = Duration::from_secs(1);
+/// Counts in one write.
+const USAGE_ROWS_MAX: usize = 1000;
 
 /// A process that cannot start: one line that names what and why.
 #[derive(Debug, thiserror::Error)]
@@ -59,6 +65,7 @@ pub struct App {
     pub(crate) operator_token: Token,
     pub(crate) registry: Registry,
     pub(crate) windows: Windows,
+    pub(crate) usage: Usage,
     pub(crate) mcp_origins: Origins,
     /// Of the public listener.
     pub(crate) public: Places,
@@ -89,6 +96,7 @@ impl App {
             base_path: path,
             mcp_origins: Origins::new(base.as_ref(), config.mcp_origins.clone()),
             windows: Windows::default(),
+            usage: Usage::default(),
             public: Places::new(config.in_flight_max),
             started_at: SystemTime::now(),
             stop: CancellationToken::new(),
@@ -102,11 +110,24 @@ impl App {
 
     /// Sweeps until the process stops.
     pub(crate) async fn keep_house(self: Arc<Self>) {
-        let mut ticks = tokio::time::interval(SWEEP);
+        let mut sweeps = tokio::time::interval(SWEEP);
+        let mut writes = tokio::time::interval(WRITE_USAGE);
         loop {
             tokio::select! {
                 () = self.stop.cancelled() => return,
-                _ = ticks.tick() => self.registry.sweep(Instant::now()),
+                _ = sweeps.tick() => self.registry.sweep(Instant::now()),
+                _ = writes.tick() => self.write_usage().await,
+            }
+        }
+    }
+
+    /// Writes the counts of calls that the store does not have; also the last thing that a process does.
+    pub(crate) async fn write_usage(&self) {
+        let rows = self.usage.unwritten(Month::of(epoch_seconds(SystemTime::now())));
+        for rows in rows.chunks(USAGE_ROWS_MAX) {
+            if let Err(error) = self.store.put_usage(rows.to_vec()).await {
+                tracing::error!(%error, rows = rows.len(), "counts of calls cannot be written; they are tried again");
+                self.usage.not_written(rows);
             }
         }
     }

@@ -25,13 +25,14 @@ pub(crate) enum Code {
     PayloadTooLarge,
     UnsupportedMediaType,
     RateLimited,
+    MonthlyQuotaExceeded,
     InternalError,
     ServiceUnavailable,
     UpstreamTimeout,
 }
 
 /// The sentence for the published documents stands beside the code, so that they cannot drift apart.
-const TABLE: [(Code, &str, StatusCode, &str); 12] = [
+const TABLE: [(Code, &str, StatusCode, &str); 13] = [
     (
         Code::ValidationError,
         "VALIDATION_ERROR",
@@ -77,6 +78,12 @@ const TABLE: [(Code, &str, StatusCode, &str); 12] = [
         "A rate limit is reached; try again after `data.retryAfter` seconds.",
     ),
     (
+        Code::MonthlyQuotaExceeded,
+        "MONTHLY_QUOTA_EXCEEDED",
+        StatusCode::TOO_MANY_REQUESTS,
+        "The key's calls of this calendar month (UTC) are used up.",
+    ),
+    (
         Code::InternalError,
         "INTERNAL_ERROR",
         StatusCode::INTERNAL_SERVER_ERROR,
@@ -97,12 +104,13 @@ const TABLE: [(Code, &str, StatusCode, &str); 12] = [
 ];
 
 /// What every scoped operation may answer beside its declared codes, for the published documents.
-pub(crate) const COMMON: [Code; 8] = [
+pub(crate) const COMMON: [Code; 9] = [
     Code::ValidationError,
     Code::Unauthorized,
     Code::Forbidden,
     Code::PayloadTooLarge,
     Code::RateLimited,
+    Code::MonthlyQuotaExceeded,
     Code::InternalError,
     Code::ServiceUnavailable,
     Code::UpstreamTimeout,

@@ -76,10 +76,12 @@ pub async fn serve(listeners: Listeners, app: Arc<App>, shutdown: impl Future<Ou
     };
     let mut serving = std::pin::pin!(serving);
     tokio::select! {
-        () = serving.as_mut() => return,
-        () = shutdown => {}
+        () = serving.as_mut() => {}
+        () = shutdown => {
+            tracing::info!("stopping: no new connections, running requests end");
+            stop.cancel();
+            serving.await;
+        }
     }
-    tracing::info!("stopping: no new connections, running requests end");
-    stop.cancel();
-    serving.await;
+    app.write_usage().await;
 }

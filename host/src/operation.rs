@@ -54,6 +54,8 @@ pub(crate) struct Terms {
 pub(crate) enum Consumed {
     /// The windows of its key and account.
     Window,
+    /// The month of its key.
+    Month,
 }
 
 impl Terms {

@@ -96,8 +96,10 @@ async fn road(app: &App, request: Request<'_>, passed: &mut Passed) -> Result<Re
 
     let caller = identify(app, scope, &credential, now)?;
     let owner = *passed.owner.insert(owner(app, &caller, &bound.revision.plugin));
+    metering::stand(&app.usage, &app.store, &caller, now, &mut passed.meters)?;
     metering::admit(&app.windows, &caller, &bound.revision.plugin, &bound.operation, now, &mut passed.meters)?;
     let input = reading::read(unread, schema)?;
+    metering::count(&app.usage, &caller, &bound.revision.plugin, &bound.operation, now, &mut passed.meters)?;
 
     let call = Call {
         request_id: request_id.to_owned(),

@@ -204,12 +204,15 @@ fn example(title: &str, input: &str) -> Value {
 pub enum Limit {
     /// The windows of its key and account.
     Window,
+    /// The month of its key.
+    Month,
 }
 
 impl Limit {
     fn name(&self) -> &'static str {
         match self {
             Limit::Window => "window",
+            Limit::Month => "month",
         }
     }
 }

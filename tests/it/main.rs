@@ -23,6 +23,7 @@ mod mcp_tools;
 mod mcp_transport;
 mod metrics;
 mod parity;
+mod quota;
 mod reading;
 mod rest;
 mod secrets;

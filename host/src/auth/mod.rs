@@ -74,6 +74,8 @@ pub(crate) struct Caller {
 pub(crate) struct Limits {
     pub(crate) per_second: Option<u32>,
     pub(crate) per_minute: Option<u32>,
+    /// A calendar month in UTC.
+    pub(crate) per_month: Option<u64>,
 }
 
 /// Why a caller is turned away.
@@ -143,7 +145,7 @@ impl Caller {
 
     /// What the key itself allows.
     pub(crate) fn limits(&self) -> Limits {
-        Limits { per_second: self.key.per_second, per_minute: self.key.per_minute }
+        Limits { per_second: self.key.per_second, per_minute: self.key.per_minute, per_month: self.key.per_month }
     }
 }
 

@@ -161,6 +161,9 @@ fn response_headers(face: &RestFace) -> Value {
         "X-ApiKey-RateLimit-Remaining",
         "X-ApiKey-RateLimit-Reset",
         "X-ApiKey-RateLimit-Window",
+        "X-ApiKey-Monthly-Limit",
+        "X-ApiKey-Monthly-Remaining",
+        "X-ApiKey-Monthly-Reset",
     ];
     if face.etag {
         names.push("ETag");
@@ -183,6 +186,9 @@ fn headers() -> Value {
         "X-ApiKey-RateLimit-Remaining": header("Calls that are left in this window.", "integer"),
         "X-ApiKey-RateLimit-Reset": header("When the window ends, in Unix seconds.", "integer"),
         "X-ApiKey-RateLimit-Window": header("How long a window is, in seconds.", "integer"),
+        "X-ApiKey-Monthly-Limit": header("Calls that the key may make in a calendar month (UTC).", "integer"),
+        "X-ApiKey-Monthly-Remaining": header("Calls that are left in this month.", "integer"),
+        "X-ApiKey-Monthly-Reset": header("When the month ends, in Unix seconds.", "integer"),
     })
 }
 

@@ -2,10 +2,13 @@
 
 mod admission;
 pub(crate) mod line_rate;
+pub(crate) mod month;
+pub(crate) mod quota;
 pub(crate) mod window;
 
-pub(crate) use admission::admit;
+pub(crate) use admission::{admit, count, stand};
 pub(crate) use line_rate::LineRate;
+pub(crate) use quota::{MonthStanding, Usage};
 pub(crate) use window::Windows;
 
 /// Where a call stands with its limits, for the response's headers.
@@ -13,6 +16,8 @@ pub(crate) use window::Windows;
 pub(crate) struct Meters {
     /// The window that refused or that has the least left, where the call has any.
     pub(crate) window: Option<WindowStanding>,
+    /// The month, where the caller has a monthly limit.
+    pub(crate) month: Option<MonthStanding>,
 }
 
 /// One window after a call was counted in it or refused by it.

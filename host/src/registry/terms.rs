@@ -16,5 +16,8 @@ pub(super) fn terms(written: Written) -> Result<Terms, String> {
     if let Some(limit) = window_per_minute.filter(|limit| !(1..=PER_MINUTE_MAX).contains(limit)) {
         return Err(format!("has `window_per_minute` {limit}; it must be from 1 to {PER_MINUTE_MAX}"));
     }
-    Ok(Terms { per_minute: window_per_minute, consumes: consumes.unwrap_or_else(|| vec![Consumed::Window]) })
+    Ok(Terms {
+        per_minute: window_per_minute,
+        consumes: consumes.unwrap_or_else(|| vec![Consumed::Window, Consumed::Month]),
+    })
 }

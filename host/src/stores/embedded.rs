@@ -16,7 +16,7 @@ use serde::de::DeserializeOwned;
 
 use super::cache::RecordCache;
 use super::writer::Writer;
-use super::{accounts, keys};
+use super::{accounts, keys, usage};
 use crate::auth::account::Account;
 use crate::auth::api_key::KeyRecord;
 
@@ -85,6 +85,7 @@ impl Store {
         let transaction = database.begin_write().map_err(StoreError::engine)?;
         keys::create_tables(&transaction)?;
         accounts::create_tables(&transaction)?;
+        usage::create_tables(&transaction)?;
         let owner_secret = keep_owner_secret(&transaction)?;
         transaction.commit().map_err(StoreError::engine)?;
         let database = Arc::new(database);
@@ -110,6 +111,14 @@ impl Store {
     ) -> Result<T, StoreError> {
         let transaction = self.database.begin_read().map_err(StoreError::engine)?;
         read(&transaction.open_table(table).map_err(StoreError::engine)?)
+    }
+
+    /// Makes a change that is durable when this returns, even where the caller went away.
+    pub(super) async fn write<T: Send + 'static>(
+        &self,
+        change: impl FnMut(&WriteTransaction) -> Result<T, StoreError> + Send + 'static,
+    ) -> Result<T, StoreError> {
+        self.writer.write(change, || {}).await
     }
 
     /// Makes a change to a table that a cache stands before. The cache forgets once the change is durable and before the

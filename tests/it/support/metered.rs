@@ -26,6 +26,12 @@ impl Metered {
         Self { service }
     }
 
+    /// Asks the service to stop, waits for its end, and gives back its data folder.
+    pub(crate) fn stop(self) -> TempDir {
+        self.service.stop();
+        self.service.into_data()
+    }
+
     /// Opens an account; gives back its id.
     pub(crate) async fn account(&self, mut request: Value) -> String {
         request["label"] = json!("test");

@@ -243,6 +243,12 @@ impl Service {
         lines.clone()
     }
 
+    /// The data folder of a server that has ended.
+    pub(crate) fn into_data(mut self) -> TempDir {
+        let empty = TempDir::new().expect("a temporary folder");
+        std::mem::replace(&mut self.data, empty)
+    }
+
     /// The server's own process id (the shell's child).
     pub(crate) fn pid(&self) -> u32 {
         let children = format!("/proc/{0}/task/{0}/children", self.child.id());
