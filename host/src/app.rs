@@ -8,13 +8,14 @@ use std::time::{Duration, Instant, SystemTime};
 
 use http::HeaderValue;
 use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
 use url::Url;
 
 use crate::auth::api_key::epoch_seconds;
 use crate::config::Config;
 use crate::http::connection::Places;
 use crate::metering::month::Month;
-use crate::metering::{Usage, Windows};
+use crate::metering::{Reservations, Usage, Windows};
 use crate::operator::token::{self, Token};
 use crate::registry::compiler::Compiler;
 use crate::registry::engine::{EngineError, Runtime};
@@ -66,6 +67,9 @@ pub struct App {
     pub(crate) registry: Registry,
     pub(crate) windows: Windows,
     pub(crate) usage: Usage,
+    pub(crate) reservations: Arc<Reservations>,
+    /// Calls that are paid for: they run to their end whether their clients wait or not.
+    pub(crate) calls: TaskTracker,
     pub(crate) mcp_origins: Origins,
     /// Of the public listener.
     pub(crate) public: Places,
@@ -89,6 +93,10 @@ impl App {
         let runtime =
             Arc::new(Runtime::start(&config.data, config.instances_max, Compiler::new(program, config.compile))?);
         let registry = Registry::load(runtime, &manifest, config.instances_max, base_url).await?;
+        let expired = store.expire_all(epoch_seconds(SystemTime::now())).await?;
+        if expired > 0 {
+            tracing::warn!(expired, "an earlier process left reservations of credits; they are given back");
+        }
         let base = Url::parse(base_url).ok();
         let path = base.as_ref().map_or("", |base| base.path()).trim_end_matches('/').to_owned();
         Ok(Self {
@@ -97,6 +105,8 @@ impl App {
             mcp_origins: Origins::new(base.as_ref(), config.mcp_origins.clone()),
             windows: Windows::default(),
             usage: Usage::default(),
+            reservations: Reservations::new(Arc::clone(&store)),
+            calls: TaskTracker::new(),
             public: Places::new(config.in_flight_max),
             started_at: SystemTime::now(),
             stop: CancellationToken::new(),
@@ -115,14 +125,40 @@ impl App {
         loop {
             tokio::select! {
                 () = self.stop.cancelled() => return,
-                _ = sweeps.tick() => self.registry.sweep(Instant::now()),
-                _ = writes.tick() => self.write_usage().await,
+                _ = sweeps.tick() => {
+                    self.registry.sweep(Instant::now());
+                    if let Err(error) = self.store.forget_burnt(epoch_seconds(SystemTime::now())).await {
+                        tracing::error!(%error, "identifiers of operations cannot be forgotten");
+                    }
+                }
+                _ = writes.tick() => {
+                    self.tend_reservations().await;
+                    self.write_usage().await;
+                }
+                () = self.reservations.given_up() => self.tend_reservations().await,
             }
         }
     }
 
-    /// Writes the counts of calls that the store does not have; also the last thing that a process does.
-    pub(crate) async fn write_usage(&self) {
+    /// The last thing that a process does: waits for paid calls, gives back what is left, and writes the counts.
+    pub(crate) async fn finish(&self) {
+        self.calls.close();
+        if tokio::time::timeout(self.config.transport.drain, self.calls.wait()).await.is_err() {
+            tracing::warn!(calls = self.calls.len(), "paid calls did not end in time; their credits are given back");
+        }
+        self.tend_reservations().await;
+        self.write_usage().await;
+    }
+
+    async fn tend_reservations(&self) {
+        let tended = self.reservations.tend(Instant::now(), epoch_seconds(SystemTime::now())).await;
+        if let Err(error) = tended {
+            tracing::error!(%error, "reservations of credits cannot be resolved; they are tried again");
+        }
+    }
+
+    /// Writes the counts of calls that the store does not have.
+    async fn write_usage(&self) {
         let rows = self.usage.unwritten(Month::of(epoch_seconds(SystemTime::now())));
         for rows in rows.chunks(USAGE_ROWS_MAX) {
             if let Err(error) = self.store.put_usage(rows.to_vec()).await {

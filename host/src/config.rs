@@ -3,6 +3,7 @@
 //! Flags say where things are; the file says how much of everything. All of it is read and checked before a port is bound,
 //! unknown keys are errors, and no other file reads the environment.
 
+use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -126,6 +127,24 @@ pub struct Config {
     pub transport: Transport,
     /// Limits of compiling a component.
     pub compile: Compile,
+    /// What self-service keys pay.
+    pub credits: Credits,
+}
+
+/// What self-service keys pay.
+#[derive(Clone, Debug)]
+pub struct Credits {
+    /// Calls at once of an account that has no number of its own.
+    pub concurrency: u32,
+    /// Credits of a call by plugin and operation, in the place of what the plugin's description says.
+    pub costs: BTreeMap<String, BTreeMap<String, u32>>,
+}
+
+impl Credits {
+    /// The configured price of an operation.
+    pub(crate) fn cost(&self, plugin: &str, operation: &str) -> Option<u32> {
+        self.costs.get(plugin)?.get(operation).copied()
+    }
 }
 
 /// Limits of the process that compiles one component.
@@ -164,6 +183,7 @@ pub struct Transport {
 struct Written {
     limits: WrittenLimits,
     mcp: WrittenMcp,
+    credits: WrittenCredits,
 }
 
 /// Each field with its default.
@@ -208,6 +228,20 @@ impl Default for WrittenLimits {
 struct WrittenMcp {
     /// Origins such as `https://app.example.com`.
     origins: Vec<String>,
+}
+
+/// Each field with its default.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields, default)]
+struct WrittenCredits {
+    concurrency: u32,
+    costs: BTreeMap<String, BTreeMap<String, u32>>,
+}
+
+impl Default for WrittenCredits {
+    fn default() -> Self {
+        Self { concurrency: 5, costs: BTreeMap::new() }
+    }
 }
 
 impl Config {
@@ -255,6 +289,10 @@ impl Config {
                 cpu_seconds: within("limits.compile_cpu_seconds", limits.compile_cpu_seconds, 1, 3600)?,
                 wall: time("limits.compile_wall_ms", limits.compile_wall_ms)?,
             },
+            credits: Credits {
+                concurrency: within("credits.concurrency", written.credits.concurrency, 1, 100_000)?,
+                costs: costs(written.credits.costs)?,
+            },
         })
     }
 }
@@ -269,6 +307,15 @@ fn within<T: PartialOrd + std::fmt::Display + Copy>(
         true => Ok(value),
         false => Err(ConfigError::Value { name, value: value.to_string(), rule: format!("from {min} to {max}") }),
     }
+}
+
+fn costs(
+    written: BTreeMap<String, BTreeMap<String, u32>>,
+) -> Result<BTreeMap<String, BTreeMap<String, u32>>, ConfigError> {
+    for cost in written.values().flat_map(BTreeMap::values) {
+        within("credits.costs", *cost, 0, 1_000_000)?;
+    }
+    Ok(written)
 }
 
 fn time(name: &'static str, milliseconds: u64) -> Result<Duration, ConfigError> {

@@ -6,7 +6,7 @@
 //! - `operation`, `error`: the values that travel the road, and the one table from code to status.
 //! - `http`, `mcp`: the transports. They parse and print.
 //! - `pipeline`, `reading`: the one road to a plugin, and how it reads arguments.
-//! - `auth`, `metering`: who may call, and how often.
+//! - `auth`, `metering`: who may call, how often and at what price.
 //! - `metrics`: what is counted for the operator.
 //! - `registry`, `catalogue`, `published`: plugins loaded, put together and documented.
 //! - `capabilities`: what a plugin may be lent, one file per WIT interface of the same name.
@@ -83,5 +83,5 @@ pub async fn serve(listeners: Listeners, app: Arc<App>, shutdown: impl Future<Ou
             serving.await;
         }
     }
-    app.write_usage().await;
+    app.finish().await;
 }

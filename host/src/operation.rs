@@ -26,7 +26,7 @@ pub(crate) struct Operation {
     pub(crate) tool: Option<ToolFace>,
     /// The declared error codes.
     pub(crate) errors: Vec<DeclaredError>,
-    /// How often it may be called.
+    /// How often it may be called and at what price.
     pub(crate) terms: Terms,
     pub(crate) deadline: Duration,
     pub(crate) on_deadline: DeclaredFailure,
@@ -46,6 +46,9 @@ pub(crate) struct Terms {
     pub(crate) per_minute: Option<u32>,
     /// Which of the caller's limits a call counts toward.
     pub(crate) consumes: Vec<Consumed>,
+    /// Credits, where the configuration has no other price.
+    pub(crate) cost: u32,
+    pub(crate) idempotency: Idempotency,
 }
 
 /// A limit of the caller's.
@@ -56,6 +59,18 @@ pub(crate) enum Consumed {
     Window,
     /// The month of its key.
     Month,
+    /// The credits of its account.
+    Credits,
+}
+
+/// What names one execution of an operation, so that it is not done twice.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum Idempotency {
+    /// The header `Idempotency-Key`.
+    Key,
+    /// A `requestId` of its input, which its plugin looks at; the header is ignored.
+    RequestId,
 }
 
 impl Terms {

@@ -139,6 +139,19 @@ impl Operation {
         self.term("window_per_minute", json!(calls))
     }
 
+    /// What a successful call costs the account of a self-service key, in credits; the default is 1. The operator may set
+    /// another price.
+    #[must_use]
+    pub fn cost(self, credits: u32) -> Self {
+        self.term("cost", json!(credits))
+    }
+
+    /// Says that its input has a `requestId` of its own, so that the header `Idempotency-Key` is ignored.
+    #[must_use]
+    pub fn named_by_request_id(self) -> Self {
+        self.term("idempotency", json!("request-id"))
+    }
+
     /// Which of the caller's limits a call counts toward. Without it, all of them.
     #[must_use]
     pub fn consumes(self, limits: &[Limit]) -> Self {
@@ -206,6 +219,8 @@ pub enum Limit {
     Window,
     /// The month of its key.
     Month,
+    /// The credits of its account.
+    Credits,
 }
 
 impl Limit {
@@ -213,6 +228,7 @@ impl Limit {
         match self {
             Limit::Window => "window",
             Limit::Month => "month",
+            Limit::Credits => "credits",
         }
     }
 }

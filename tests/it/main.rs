@@ -9,6 +9,7 @@ mod bank_qr;
 mod compile;
 mod compression;
 mod credentials;
+mod credits;
 mod dev;
 mod discovery;
 mod drain;

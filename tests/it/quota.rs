@@ -7,7 +7,7 @@ use time::{Date, OffsetDateTime};
 use crate::support::{Answer, Metered, failure, outcome};
 
 /// When the current month (UTC) ends, in Unix seconds.
-fn month_end() -> u64 {
+pub(crate) fn month_end() -> u64 {
     let now = OffsetDateTime::now_utc();
     let (year, month) = match now.month() {
         time::Month::December => (now.year() + 1, time::Month::January),

@@ -14,7 +14,8 @@ fn standing(answer: &Answer) -> (u16, [u64; 4]) {
 /// A key of a new account with these seconds.
 async fn key(metered: &Metered, of_account: Option<u32>, of_key: Option<u32>) -> (String, String) {
     let entitlement = json!({ "plan": "paid", "creditsPerMonth": 1_000_000 });
-    let account = metered.account(json!({ "perSecond": of_account, "entitlement": entitlement })).await;
+    let account = json!({ "perSecond": of_account, "concurrency": 100, "entitlement": entitlement });
+    let account = metered.account(account).await;
     let key = metered.key(json!({ "account": account, "perSecond": of_key })).await;
     (account, key)
 }

@@ -93,6 +93,13 @@ impl ApiKey {
         (checksum(body) == check).then(|| Self(text.to_owned()))
     }
 
+    pub(crate) fn kind(&self) -> KeyKind {
+        match self.0.starts_with(SELF_SERVICE_PREFIX) {
+            true => KeyKind::SelfService,
+            false => KeyKind::Administrator,
+        }
+    }
+
     pub(crate) fn digest(&self) -> [u8; 32] {
         Sha256::digest(self.0.as_bytes()).into()
     }

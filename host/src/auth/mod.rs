@@ -13,7 +13,7 @@ use http::HeaderMap;
 use http::header::AUTHORIZATION;
 
 use self::account::Account;
-use self::api_key::{ApiKey, KeyRecord};
+use self::api_key::{ApiKey, KeyKind, KeyRecord};
 use crate::error::{Challenge, Code, Refusal};
 use crate::operation::Scope;
 use crate::stores::{Store, StoreError};
@@ -49,6 +49,14 @@ impl Presented {
             }
         }
         found.map_or(Self::Nothing, Self::One)
+    }
+
+    /// Whether it has the form of a self-service key; nobody was asked yet whether it is one.
+    pub(crate) fn is_self_service(&self) -> bool {
+        match self {
+            Self::One(text) => ApiKey::parse(text).is_some_and(|key| key.kind() == KeyKind::SelfService),
+            Self::Nothing | Self::Unusable => false,
+        }
     }
 
     pub(crate) fn is_presented(&self) -> bool {
@@ -141,6 +149,12 @@ impl Caller {
     /// The account of a self-service key.
     pub(crate) fn account(&self) -> Option<&Arc<Account>> {
         self.account.as_ref()
+    }
+
+    /// The credits of its account; none without one.
+    pub(crate) fn credits_per_month(&self, now: SystemTime) -> u64 {
+        let entitlement = self.account.as_ref().and_then(|account| account.entitlement(now));
+        entitlement.map_or(0, |entitlement| entitlement.credits_per_month)
     }
 
     /// What the key itself allows.

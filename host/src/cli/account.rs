@@ -76,7 +76,7 @@ pub(super) async fn run(command: Command) -> Result<(), Failure> {
         Command::List(common) => return list(&common).await,
         Command::Show(Named { common, id }) => {
             let shown = match common.place()? {
-                Place::Store(store) => accounts::show(&store, &id)?,
+                Place::Store(store) => accounts::show(&store, &id, SystemTime::now())?,
                 Place::Server(data) => client::call(&data, Method::GET, &path(accounts::PATH, &id, ""), None).await?,
             };
             (common, shown)
@@ -94,6 +94,10 @@ pub(super) async fn run(command: Command) -> Result<(), Failure> {
     match common.json {
         true => println!("{account:#}"),
         false => line(&account),
+    }
+    if let (false, Some(credits)) = (common.json, account.get("credits")) {
+        let (spent, reserved) = (number(credits, "spent"), number(credits, "reserved"));
+        println!("{}: {spent} credits spent, {reserved} reserved", text(credits, "month"));
     }
     Ok(())
 }

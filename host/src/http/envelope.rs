@@ -93,6 +93,11 @@ pub(crate) fn meters(headers: &mut HeaderMap, meters: &Meters) {
         put("x-apikey-monthly-remaining", month.remaining);
         put("x-apikey-monthly-reset", month.reset_epoch_s);
     }
+    if let Some(credits) = &meters.credits {
+        put("x-apikey-credit-cost", credits.cost);
+        put("x-apikey-credit-limit", credits.limit);
+        put("x-apikey-credit-reset", credits.reset_epoch_s);
+    }
 }
 
 /// What every response carries: the request's id, where its time went, and that its type is not to be guessed.

@@ -7,7 +7,8 @@ use serde_json::{Map, Value, json};
 
 use crate::catalogue::Bound;
 use crate::error::{COMMON, Code};
-use crate::operation::{Operation, RestFace};
+use crate::operation::{Idempotency, Operation, RestFace};
+use crate::reading;
 use crate::registry::description::path_parameters;
 
 /// The document for these operations, as JSON text.
@@ -34,6 +35,7 @@ pub(crate) fn document(bound: &[Bound], base_url: &str) -> String {
             },
             "schemas": { "Error": error_schema() },
             "headers": headers(),
+            "parameters": { "Idempotency-Key": idempotency_key() },
         },
     });
     document.to_string()
@@ -49,7 +51,10 @@ fn operation(bound: &Bound, face: &RestFace) -> Value {
         "security": [{ "apiKey": [face.scope.as_str()] }, { "bearer": [face.scope.as_str()] }],
         "responses": responses(operation, face),
     });
-    let parameters = parameters(face);
+    let mut parameters = parameters(face);
+    if operation.terms.idempotency == Idempotency::Key {
+        parameters.push(json!({ "$ref": "#/components/parameters/Idempotency-Key" }));
+    }
     if !parameters.is_empty() {
         row["parameters"] = Value::Array(parameters);
     }
@@ -57,6 +62,16 @@ fn operation(bound: &Bound, face: &RestFace) -> Value {
         row["requestBody"] = body;
     }
     row
+}
+
+fn idempotency_key() -> Value {
+    json!({
+        "name": reading::IDEMPOTENCY_KEY,
+        "in": "header",
+        "required": false,
+        "description": "Names this call of a self-service key, which then is admitted once; ignored for other credentials.",
+        "schema": { "type": "string", "minLength": 1, "maxLength": 80, "pattern": "^[a-zA-Z0-9_-]+$" },
+    })
 }
 
 fn parameters(face: &RestFace) -> Vec<Value> {
@@ -164,6 +179,9 @@ fn response_headers(face: &RestFace) -> Value {
         "X-ApiKey-Monthly-Limit",
         "X-ApiKey-Monthly-Remaining",
         "X-ApiKey-Monthly-Reset",
+        "X-ApiKey-Credit-Cost",
+        "X-ApiKey-Credit-Limit",
+        "X-ApiKey-Credit-Reset",
     ];
     if face.etag {
         names.push("ETag");
@@ -189,6 +207,9 @@ fn headers() -> Value {
         "X-ApiKey-Monthly-Limit": header("Calls that the key may make in a calendar month (UTC).", "integer"),
         "X-ApiKey-Monthly-Remaining": header("Calls that are left in this month.", "integer"),
         "X-ApiKey-Monthly-Reset": header("When the month ends, in Unix seconds.", "integer"),
+        "X-ApiKey-Credit-Cost": header("Credits that were reserved for this call; a failure gives them back.", "integer"),
+        "X-ApiKey-Credit-Limit": header("Credits that the account has in a calendar month (UTC).", "integer"),
+        "X-ApiKey-Credit-Reset": header("When the month ends, in Unix seconds.", "integer"),
     })
 }
 

@@ -17,7 +17,7 @@ use crate::catalogue::{Bound, Catalogue};
 use crate::error::{Code, Refusal};
 use crate::operation::{Face, Reply, RestFace};
 use crate::pipeline::{self, Answered};
-use crate::reading::{Source, Unread};
+use crate::reading::{Identifier, Source, Unread};
 
 /// A response, and the time that the plugin took of it.
 pub(crate) struct Printed {
@@ -122,8 +122,14 @@ async fn execute(
 ) -> Answered {
     let source = if parts.method == Method::POST { Source::Body } else { Source::Query };
     let unread = Unread::Rest { params, query: parts.uri.query(), body, source };
-    let request =
-        pipeline::Request { bound, face: Face::Rest, credential: Presented::read(&parts.headers), unread, request_id };
+    let request = pipeline::Request {
+        bound,
+        face: Face::Rest,
+        credential: Presented::read(&parts.headers),
+        identifier: Identifier::read(&parts.headers),
+        unread,
+        request_id,
+    };
     pipeline::execute(app, request).await
 }
 

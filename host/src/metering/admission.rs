@@ -8,7 +8,7 @@ use time::OffsetDateTime;
 use super::month::Month;
 use super::quota::Counted;
 use super::window::{Length, Slot};
-use super::{Meters, Usage, Windows};
+use super::{CreditStanding, Meters, Usage, Windows};
 use crate::auth::Caller;
 use crate::auth::api_key::epoch_seconds;
 use crate::error::{Code, Refusal};
@@ -41,7 +41,7 @@ pub(crate) fn admit(
     Err(until(Refusal::new(Code::RateLimited, message), refused.reset_epoch_s, now_s))
 }
 
-/// Tells where the caller's month stands, before anything may refuse the call. Reads the store where the month is not known
+/// Tells where the caller's month and credits stand, before anything may refuse the call. Reads the store where the month is not known
 /// yet, once for each key and month.
 pub(crate) fn stand(
     usage: &Usage,
@@ -59,6 +59,10 @@ pub(crate) fn stand(
         })?;
         usage.load(caller.owner(), month, rows);
     }
+    meters.credits = caller.account().map(|_| {
+        let limit = caller.credits_per_month(now);
+        CreditStanding { cost: 0, limit, reset_epoch_s: month.ends_at() }
+    });
     meters.month = caller.limits().per_month.and_then(|limit| usage.standing(caller.owner(), limit, month));
     Ok(())
 }
@@ -93,7 +97,7 @@ pub(crate) fn count(
 }
 
 /// A refusal that ends at a time in Unix seconds.
-fn until(refusal: Refusal, reset_epoch_s: u64, now_s: u64) -> Refusal {
+pub(super) fn until(refusal: Refusal, reset_epoch_s: u64, now_s: u64) -> Refusal {
     let mut refusal = refusal.retry_after(reset_epoch_s.saturating_sub(now_s));
     refusal.reset_at = i64::try_from(reset_epoch_s).ok().and_then(|s| OffsetDateTime::from_unix_timestamp(s).ok());
     refusal

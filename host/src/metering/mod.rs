@@ -1,14 +1,20 @@
-//! How often a caller may call, and a plugin write to the log. Must not know headers or what an operation does.
+//! How often a caller may call and what it pays, and how often a plugin may write to the log. Must not know headers or what an
+//! operation does.
 
 mod admission;
+mod charge;
+pub(crate) mod credits;
 pub(crate) mod line_rate;
 pub(crate) mod month;
 pub(crate) mod quota;
+mod reservations;
 pub(crate) mod window;
 
 pub(crate) use admission::{admit, count, stand};
+pub(crate) use charge::{Charge, Charged, reserve};
 pub(crate) use line_rate::LineRate;
 pub(crate) use quota::{MonthStanding, Usage};
+pub(crate) use reservations::Reservations;
 pub(crate) use window::Windows;
 
 /// Where a call stands with its limits, for the response's headers.
@@ -18,6 +24,19 @@ pub(crate) struct Meters {
     pub(crate) window: Option<WindowStanding>,
     /// The month, where the caller has a monthly limit.
     pub(crate) month: Option<MonthStanding>,
+    /// The credits, where an account pays.
+    pub(crate) credits: Option<CreditStanding>,
+}
+
+/// What a call reserved of its account's credits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct CreditStanding {
+    /// What was reserved for this call, also where its failure gave it back; 0 where it was refused before.
+    pub(crate) cost: u64,
+    /// The account's credits of a month.
+    pub(crate) limit: u64,
+    /// When the month ends, in Unix seconds.
+    pub(crate) reset_epoch_s: u64,
 }
 
 /// One window after a call was counted in it or refused by it.

@@ -20,6 +20,11 @@ impl Month {
         self.0
     }
 
+    /// As it was stored.
+    pub(crate) fn from_number(number: u32) -> Self {
+        Self(number)
+    }
+
     /// When the next one begins, in Unix seconds.
     pub(crate) fn ends_at(self) -> u64 {
         let next = self.0 + 1;

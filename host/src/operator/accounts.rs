@@ -11,6 +11,7 @@ use uuid::Uuid;
 use super::request::{self, RequestError, timestamp};
 use crate::auth::account::{Account, Entitlement};
 use crate::auth::api_key::epoch_seconds;
+use crate::metering::month::Month;
 use crate::stores::Store;
 
 /// Below it, an account's id, and below that `entitlement`.
@@ -89,7 +90,7 @@ pub(super) async fn answer(
     let answered = match asked {
         Asked::List => done(list(store)),
         Asked::Open => open_read(store, body, now).await.map(|data| (StatusCode::CREATED, data)),
-        Asked::Show(id) => done(show(store, &id)),
+        Asked::Show(id) => done(show(store, &id, now)),
         Asked::Entitle(id) => done(entitle_read(store, &id, body, now).await),
         Asked::Withdraw(id) => done(entitle(store, &id, None, now).await),
         Asked::OtherMethods(_) | Asked::Nothing => return None,
@@ -128,9 +129,14 @@ pub(crate) fn list(store: &Store) -> Result<Value, RequestError> {
     Ok(json!({ "accounts": accounts }))
 }
 
-/// One account.
-pub(crate) fn show(store: &Store, id: &str) -> Result<Value, RequestError> {
-    store.account(id)?.map(|account| view(&account)).ok_or_else(|| unknown(id))
+/// One account, with what it spent and holds reserved in the current month.
+pub(crate) fn show(store: &Store, id: &str, now: SystemTime) -> Result<Value, RequestError> {
+    let account = store.account(id)?.ok_or_else(|| unknown(id))?;
+    let month = Month::of(epoch_seconds(now));
+    let balance = store.balance(id, month)?;
+    let mut view = view(&account);
+    view["credits"] = json!({ "month": month.to_string(), "spent": balance.posted, "reserved": balance.pending });
+    Ok(view)
 }
 
 /// Gives an account an entitlement in the place of the one it had, or takes it away: then its keys are refused.

@@ -38,6 +38,7 @@ pub(crate) fn config(app: &App) -> Value {
             "compile_cpu_seconds": config.compile.cpu_seconds,
             "compile_wall_ms": milliseconds(config.compile.wall),
         },
+        "credits": { "concurrency": config.credits.concurrency, "costs": config.credits.costs },
         "mcp": { "origins": config.mcp_origins },
     })
 }

@@ -13,10 +13,12 @@ use serde_json::{Map, Value, json};
 
 use super::profile::{self, ProfileError};
 use super::schema::{FaceSchema, OutputSchema, SchemaError};
-use super::terms;
+use super::terms::{self, Settle};
 use crate::error::Code;
 use crate::metrics::Requests;
-use crate::operation::{Consumed, DeclaredError, DeclaredFailure, Example, Operation, RestFace, Scope, ToolFace};
+use crate::operation::{
+    Consumed, DeclaredError, DeclaredFailure, Example, Idempotency, Operation, RestFace, Scope, ToolFace,
+};
 
 const BODY_BYTES_DEFAULT: usize = 16 * 1024;
 const BODY_BYTES_MAX: usize = 1 << 20;
@@ -104,6 +106,9 @@ struct WrittenOperation {
     on_unavailable: Option<WrittenFailure>,
     window_per_minute: Option<u32>,
     consumes: Option<Vec<Consumed>>,
+    cost: Option<u32>,
+    settle: Option<Settle>,
+    idempotency: Option<Idempotency>,
 }
 
 #[derive(Deserialize)]
@@ -241,7 +246,13 @@ fn operation(row: WrittenOperation) -> Result<Operation, DescriptionError> {
         }
     };
     let examples = examples(row.examples, rest.as_ref().map(|face| &face.input)).map_err(&broken)?;
-    let terms = terms::Written { window_per_minute: row.window_per_minute, consumes: row.consumes };
+    let terms = terms::Written {
+        window_per_minute: row.window_per_minute,
+        consumes: row.consumes,
+        cost: row.cost,
+        settle: row.settle,
+        idempotency: row.idempotency,
+    };
     Ok(Operation {
         terms: terms::terms(terms).map_err(&broken)?,
         output: OutputSchema::compile(row.output).map_err(uncompiled("output"))?,

@@ -16,7 +16,7 @@ use serde::de::DeserializeOwned;
 
 use super::cache::RecordCache;
 use super::writer::Writer;
-use super::{accounts, keys, usage};
+use super::{accounts, idempotency, keys, ledger, usage};
 use crate::auth::account::Account;
 use crate::auth::api_key::KeyRecord;
 
@@ -86,6 +86,8 @@ impl Store {
         keys::create_tables(&transaction)?;
         accounts::create_tables(&transaction)?;
         usage::create_tables(&transaction)?;
+        ledger::create_tables(&transaction)?;
+        idempotency::create_tables(&transaction)?;
         let owner_secret = keep_owner_secret(&transaction)?;
         transaction.commit().map_err(StoreError::engine)?;
         let database = Arc::new(database);

@@ -1,4 +1,4 @@
-//! What outlives the process: keys, accounts, counts of calls and the instance's own secret.
+//! What outlives the process: keys, accounts, counts of calls, credits and the instance's own secret.
 //!
 //! One engine today, embedded. Records name their owner first, no write touches two owners, and every write is idempotent
 //! by id, so that a shared engine can follow. Time is passed in. Must not know what a record means.
@@ -6,7 +6,9 @@
 mod accounts;
 mod cache;
 mod embedded;
+mod idempotency;
 mod keys;
+mod ledger;
 mod usage;
 mod writer;
 

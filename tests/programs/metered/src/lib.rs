@@ -50,6 +50,8 @@ fn plugin() -> Plugin {
         .operation(of("plain", "/api/v1/test/plain", "call_plain"))
         .operation(of("limited", "/api/v1/test/limited", "call_limited").window_per_minute(3))
         .operation(of("unmetered", "/api/v1/test/unmetered", "call_unmetered").consumes(&[]))
+        .operation(of("costly", "/api/v1/test/costly", "call_costly").cost(4))
+        .operation(of("started", "/api/v1/test/started", "call_started").named_by_request_id())
 }
 
 switchbay_sdk::export!(plugin);
