@@ -158,7 +158,7 @@ impl App {
     }
 
     /// Writes the counts of calls that the store does not have.
-    async fn write_usage(&self) {
+    pub(crate) async fn write_usage(&self) {
         let rows = self.usage.unwritten(Month::of(epoch_seconds(SystemTime::now())));
         for rows in rows.chunks(USAGE_ROWS_MAX) {
             if let Err(error) = self.store.put_usage(rows.to_vec()).await {

@@ -33,5 +33,6 @@ mod tidy;
 mod transport;
 mod transport_deadlines;
 mod transport_h2;
+mod usage;
 mod windows;
 mod wrong;

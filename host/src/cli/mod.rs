@@ -8,6 +8,7 @@ mod develop;
 mod key;
 mod place;
 mod start;
+mod usage;
 
 use std::process::ExitCode;
 
@@ -39,6 +40,10 @@ enum Command {
     /// Open accounts for self-service keys and say what they may spend
     #[command(subcommand)]
     Account(account::Command),
+    /// Print the calls and credits of a month by key, account and operation
+    Usage(usage::Usage),
+    /// Recompute the balances of credits from their records
+    Audit(place::Common),
     /// Compile the component on standard input; a server starts this, no person needs to
     #[command(hide = true)]
     CompileComponent(compile::Arguments),
@@ -53,6 +58,8 @@ pub fn run() -> ExitCode {
         Command::Build(arguments) => finish(develop::build(arguments)),
         Command::Key(command) => finish(key::run(command)),
         Command::Account(command) => finish(account::run(command)),
+        Command::Usage(arguments) => finish(usage::usage(arguments)),
+        Command::Audit(common) => finish(usage::audit(common)),
         // Without threads, whose stacks would count against its limit.
         Command::CompileComponent(arguments) => compile::compile_component(&arguments),
     }

@@ -75,6 +75,18 @@ impl Balance {
 }
 
 impl Resolution {
+    /// All of them.
+    pub(crate) const ALL: [Resolution; 3] = [Resolution::Settled, Resolution::Released, Resolution::Expired];
+
+    /// For people.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Resolution::Settled => "settled",
+            Resolution::Released => "released",
+            Resolution::Expired => "expired",
+        }
+    }
+
     /// As it is stored.
     pub(crate) fn number(self) -> u8 {
         match self {
@@ -86,6 +98,6 @@ impl Resolution {
 
     /// As it was stored.
     pub(crate) fn from_number(number: u8) -> Option<Self> {
-        [Resolution::Settled, Resolution::Released, Resolution::Expired].into_iter().find(|one| one.number() == number)
+        Self::ALL.into_iter().find(|one| one.number() == number)
     }
 }

@@ -15,6 +15,13 @@ impl Month {
         Self(u32::try_from(at.year()).unwrap_or(0) * 12 + u32::from(u8::from(at.month())) - 1)
     }
 
+    /// Reads `2026-11`.
+    pub(crate) fn parse(text: &str) -> Option<Self> {
+        let (year, month) = text.split_once('-').filter(|(year, month)| year.len() == 4 && month.len() == 2)?;
+        let (year, month): (u32, u32) = (year.parse().ok()?, month.parse().ok()?);
+        ((1970..=9998).contains(&year) && (1..=12).contains(&month)).then(|| Self(year * 12 + month - 1))
+    }
+
     /// As it is stored.
     pub(crate) fn number(self) -> u32 {
         self.0
@@ -50,11 +57,14 @@ mod tests {
         let check = |text: &str, begins: u64, ends: u64| {
             let month = Month::of(begins);
             assert_eq!((Month::of(ends - 1), month.ends_at()), (month, ends), "{text}");
-            assert_eq!(month.to_string(), text);
+            assert_eq!((month.to_string().as_str(), Month::parse(text)), (text, Some(month)));
             assert!(Month::of(ends) > month);
         };
         check("1970-01", 0, 2_678_400);
         check("2024-02", 1_706_745_600, 1_709_251_200);
         check("2026-12", 1_796_083_200, 1_798_761_600);
+        for text in ["2026-13", "2026-00", "26-01", "2026-1", "2026", "", "0000-01", "+026-01"] {
+            assert_eq!(Month::parse(text), None, "{text}");
+        }
     }
 }

@@ -11,6 +11,7 @@ use std::time::{Duration, Instant};
 use tokio::sync::Notify;
 
 use super::credits::{Refused, Reservation, Resolution};
+use crate::metrics::Counter;
 use crate::stores::{Store, StoreError};
 
 /// All of them.
@@ -19,6 +20,35 @@ pub(crate) struct Reservations {
     /// Guards both maps, which hold an entry for each call under way; never held over an await.
     under_way: Mutex<UnderWay>,
     given_up: Notify,
+    counts: Counts,
+}
+
+/// What came of the reservations, for the operator.
+#[derive(Default)]
+pub(crate) struct Counts {
+    resolved: [Counter; Resolution::ALL.len()],
+    credits_settled: Counter,
+}
+
+impl Counts {
+    /// How many ended in each way.
+    pub(crate) fn resolved(&self) -> impl Iterator<Item = (Resolution, u64)> {
+        Resolution::ALL.into_iter().zip(self.resolved.iter().map(Counter::get))
+    }
+
+    /// Credits that were spent.
+    pub(crate) fn credits_settled(&self) -> u64 {
+        self.credits_settled.get()
+    }
+
+    fn count(&self, resolution: Resolution, amount: u64) {
+        if let Some(counter) = Resolution::ALL.iter().zip(&self.resolved).find(|(one, _)| **one == resolution) {
+            counter.1.increment();
+        }
+        if resolution == Resolution::Settled {
+            self.credits_settled.add(amount);
+        }
+    }
 }
 
 #[derive(Default)]
@@ -30,6 +60,7 @@ struct UnderWay {
 
 struct Reserved {
     account: String,
+    amount: u64,
     expires_at: Instant,
     is_given_up: bool,
 }
@@ -49,7 +80,7 @@ pub(crate) struct Hold {
 
 impl Reservations {
     pub(crate) fn new(store: Arc<Store>) -> Arc<Self> {
-        Arc::new(Self { store, under_way: Mutex::default(), given_up: Notify::new() })
+        Arc::new(Self { store, under_way: Mutex::default(), given_up: Notify::new(), counts: Counts::default() })
     }
 
     /// Takes a place of the account's, if one of `max` is free.
@@ -71,15 +102,16 @@ impl Reservations {
         limit: u64,
         lifetime: Duration,
     ) -> Result<Result<Hold, Refused>, StoreError> {
-        let (id, account) = (reservation.id, reservation.account.clone());
-        let reserved = Reserved { account: account.clone(), expires_at: Instant::now() + lifetime, is_given_up: false };
+        let (id, account, amount) = (reservation.id, reservation.account.clone(), reservation.amount);
+        let expires_at = Instant::now() + lifetime;
+        let reserved = Reserved { account: account.clone(), amount, expires_at, is_given_up: false };
         self.lock().reserved.insert(id, reserved);
         // Made before the write, so that a caller that goes away in the middle of it gives the reservation up.
         let hold = Hold { reservations: Arc::clone(self), id, account };
         match self.store.reserve(reservation, limit).await? {
             Ok(()) => Ok(Ok(hold)),
             Err(refused) => {
-                hold.forget();
+                self.forget(id, None);
                 Ok(Err(refused))
             }
         }
@@ -103,10 +135,26 @@ impl Reservations {
             under_way.reserved.iter().filter_map(due).collect()
         };
         for (id, account, resolution) in due {
-            self.store.resolve(&account, id, resolution, now_s).await?;
-            self.lock().reserved.remove(&id);
+            let stands = self.store.resolve(&account, id, resolution, now_s).await?;
+            self.forget(id, stands);
         }
         Ok(())
+    }
+
+    /// How many are reserved and not resolved.
+    pub(crate) fn open(&self) -> usize {
+        self.lock().reserved.len()
+    }
+
+    pub(crate) fn counts(&self) -> &Counts {
+        &self.counts
+    }
+
+    fn forget(&self, id: u128, stands: Option<Resolution>) {
+        let reserved = self.lock().reserved.remove(&id);
+        if let (Some(reserved), Some(stands)) = (reserved, stands) {
+            self.counts.count(stands, reserved.amount);
+        }
     }
 
     fn lock(&self) -> MutexGuard<'_, UnderWay> {
@@ -119,13 +167,9 @@ impl Hold {
     /// given up; if the write took place after all, it stands.
     pub(crate) async fn resolve(self, resolution: Resolution, now_s: u64) -> Result<Resolution, StoreError> {
         let stands = self.reservations.store.resolve(&self.account, self.id, resolution, now_s).await?;
-        self.forget();
+        // Dropped without an entry, this gives nothing up.
+        self.reservations.forget(self.id, stands);
         Ok(stands.unwrap_or(Resolution::Expired))
-    }
-
-    /// Dropped without an entry, it gives nothing up.
-    fn forget(self) {
-        self.reservations.lock().reserved.remove(&self.id);
     }
 }
 

@@ -9,12 +9,13 @@ use serde_json::{Value, json};
 use uuid::Uuid;
 
 use super::request::{self, RequestError, timestamp};
+use super::usage;
 use crate::auth::account::{Account, Entitlement};
 use crate::auth::api_key::epoch_seconds;
 use crate::metering::month::Month;
 use crate::stores::Store;
 
-/// Below it, an account's id, and below that `entitlement`.
+/// Below it, an account's id, and below that `entitlement` and `entries`.
 pub(crate) const PATH: &str = "/admin/v1/accounts";
 
 /// The account that the operator asks for.
@@ -49,6 +50,8 @@ pub(super) enum Asked {
     List,
     Open,
     Show(String),
+    /// The page after an entry.
+    Entries(String, Option<String>),
     Entitle(String),
     Withdraw(String),
     /// The methods that the path takes.
@@ -57,7 +60,7 @@ pub(super) enum Asked {
 }
 
 /// Reads what stands after [`PATH`].
-pub(super) fn asked(method: &Method, rest: &str) -> Asked {
+pub(super) fn asked(method: &Method, rest: &str, query: &str) -> Asked {
     let decoded = |id: &str| percent_encoding::percent_decode_str(id).decode_utf8_lossy().into_owned();
     let mut segments = rest.split('/').skip(1);
     match (segments.next(), segments.next(), segments.next()) {
@@ -68,6 +71,13 @@ pub(super) fn asked(method: &Method, rest: &str) -> Asked {
         },
         (Some(id), None, _) => match *method {
             Method::GET => Asked::Show(decoded(id)),
+            _ => Asked::OtherMethods("GET"),
+        },
+        (Some(id), Some("entries"), None) => match *method {
+            Method::GET => {
+                let after = form_urlencoded::parse(query.as_bytes()).find(|(name, _)| name == "after");
+                Asked::Entries(decoded(id), after.map(|(_, after)| after.into_owned()))
+            }
             _ => Asked::OtherMethods("GET"),
         },
         (Some(id), Some("entitlement"), None) => match *method {
@@ -91,6 +101,7 @@ pub(super) async fn answer(
         Asked::List => done(list(store)),
         Asked::Open => open_read(store, body, now).await.map(|data| (StatusCode::CREATED, data)),
         Asked::Show(id) => done(show(store, &id, now)),
+        Asked::Entries(id, after) => done(usage::entries(store, &id, after.as_deref())),
         Asked::Entitle(id) => done(entitle_read(store, &id, body, now).await),
         Asked::Withdraw(id) => done(entitle(store, &id, None, now).await),
         Asked::OtherMethods(_) | Asked::Nothing => return None,

@@ -22,6 +22,7 @@ pub(crate) fn text(app: &App) -> String {
     requests(&mut exposition, &catalogue);
     calls(&mut exposition, &catalogue);
     instances(&mut exposition, &catalogue);
+    credits(&mut exposition, app);
     exposition.into_text()
 }
 
@@ -105,6 +106,19 @@ fn instances(to: &mut Exposition, catalogue: &Catalogue) {
     for (names, vitals) in vitals() {
         to.sample(&names, vitals.memory_bytes.get());
     }
+}
+
+/// By key and account there is `/admin/v1/usage`: as labels they would grow without bound.
+fn credits(to: &mut Exposition, app: &App) {
+    let counts = app.reservations.counts();
+    to.family("switchbay_credit_reservations_total", Kind::Counter, "Reservations of credits, by how they ended.");
+    for (resolution, count) in counts.resolved() {
+        to.sample(&[("resolution", resolution.name())], count);
+    }
+    to.family("switchbay_credit_reservations_open", Kind::Gauge, "Reservations of credits that are not resolved.");
+    to.sample(&[], app.reservations.open());
+    to.family("switchbay_credits_settled_total", Kind::Counter, "Credits that calls spent.");
+    to.sample(&[], counts.credits_settled());
 }
 
 fn names(revision: &Revision) -> [(&'static str, &str); 2] {

@@ -7,6 +7,7 @@ mod metrics;
 mod overview;
 pub(crate) mod request;
 pub(crate) mod token;
+pub(crate) mod usage;
 
 use std::sync::Arc;
 use std::time::{Instant, SystemTime};
@@ -19,6 +20,7 @@ use uuid::Uuid;
 
 use self::accounts::Asked;
 use self::request::RequestError;
+use self::usage::{Format, UsageRequest};
 use crate::app::App;
 use crate::auth::Presented;
 use crate::error::{Code, Refusal};
@@ -92,8 +94,14 @@ async fn route(app: &Arc<App>, request: Request<Incoming>) -> Result<Reply, Refu
             _ => Err(not_allowed("GET, POST")),
         };
     }
+    if path == usage::USAGE || path == usage::AUDIT {
+        return match parts.method {
+            Method::GET => used(app, path, parts.uri.query().unwrap_or_default()).await,
+            _ => Err(not_allowed("GET")),
+        };
+    }
     if let Some(rest) = below(path, accounts::PATH) {
-        let asked = accounts::asked(&parts.method, rest);
+        let asked = accounts::asked(&parts.method, rest, parts.uri.query().unwrap_or_default());
         if let Asked::OtherMethods(methods) = asked {
             return Err(not_allowed(methods));
         }
@@ -127,10 +135,28 @@ async fn route(app: &Arc<App>, request: Request<Incoming>) -> Result<Reply, Refu
     }
 }
 
+/// Usage and its audit. What was counted is written first, so that it is told up to this moment.
+async fn used(app: &App, path: &str, query: &str) -> Result<Reply, Refusal> {
+    if path == usage::AUDIT {
+        return answered(StatusCode::OK, blocking(app, usage::audit).await?);
+    }
+    let (request, format) = UsageRequest::read(query).map_err(RequestError::refusal)?;
+    app.write_usage().await;
+    let now = SystemTime::now();
+    let used = blocking(app, move |store| usage::usage(store, &request, now)).await?.map_err(RequestError::refusal)?;
+    match format {
+        Format::Json => Ok(success(StatusCode::OK, &used.json())),
+        Format::Csv => {
+            let mut response = envelope::json(StatusCode::OK, used.csv());
+            response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("text/csv; charset=utf-8"));
+            Ok(response)
+        }
+    }
+}
+
 fn no_route() -> Refusal {
-    let accounts = accounts::PATH;
-    let message =
-        format!("There is no such route; the operator's API has {KEYS}, {accounts}, {PLUGINS}, {CONFIG} and {METRICS}");
+    let routes = [KEYS, accounts::PATH, usage::USAGE, usage::AUDIT, PLUGINS, CONFIG].join(", ");
+    let message = format!("There is no such route; the operator's API has {routes} and {METRICS}");
     Refusal::new(Code::NotFound, message)
 }
 

@@ -8,8 +8,8 @@ use std::sync::Arc;
 
 use rand::RngExt as _;
 use redb::{
-    Database, DatabaseError, Key, ReadOnlyTable, ReadableDatabase, ReadableTable as _, TableDefinition, Value,
-    WriteTransaction,
+    Database, DatabaseError, Key, ReadOnlyTable, ReadTransaction, ReadableDatabase, ReadableTable as _,
+    TableDefinition, Value, WriteTransaction,
 };
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -113,6 +113,11 @@ impl Store {
     ) -> Result<T, StoreError> {
         let transaction = self.database.begin_read().map_err(StoreError::engine)?;
         read(&transaction.open_table(table).map_err(StoreError::engine)?)
+    }
+
+    /// The whole store as it is now.
+    pub(super) fn snapshot(&self) -> Result<ReadTransaction, StoreError> {
+        self.database.begin_read().map_err(StoreError::engine)
     }
 
     /// Makes a change that is durable when this returns, even where the caller went away.

@@ -3,6 +3,8 @@
 //! Every record names its account first and no write touches two accounts. A reservation is written with its balance, a
 //! resolution with its balance, each in one transaction and each only once: the first resolution stands.
 
+use std::ops::Bound;
+
 use redb::{ReadableTable as _, TableDefinition, WriteTransaction};
 
 use super::embedded::{Store, StoreError};
@@ -11,15 +13,19 @@ use crate::metering::credits::{Balance, Refused, Reservation, Resolution};
 use crate::metering::month::Month;
 
 /// Account, id → the reservation.
-const RESERVATIONS: TableDefinition<'_, (&str, u128), Record<'_>> = TableDefinition::new("credit-reservations");
+pub(super) const RESERVATIONS: TableDefinition<'_, (&str, u128), Record<'_>> =
+    TableDefinition::new("credit-reservations");
 /// Month, amount, when it was made, key, operation, request id.
 type Record<'r> = (u32, u64, u64, &'r str, &'r str, &'r str);
 /// Account, id → how it ended and when.
 pub(super) const RESOLUTIONS: TableDefinition<'_, (&str, u128), (u8, u64)> = TableDefinition::new("credit-resolutions");
 /// Account, id of each reservation without a resolution.
-const PENDING: TableDefinition<'_, (&str, u128), ()> = TableDefinition::new("credit-pending");
+pub(super) const PENDING: TableDefinition<'_, (&str, u128), ()> = TableDefinition::new("credit-pending");
 /// Account, month → posted, pending.
-const BALANCES: TableDefinition<'_, (&str, u32), (u64, u64)> = TableDefinition::new("credit-balances");
+pub(super) const BALANCES: TableDefinition<'_, (&str, u32), (u64, u64)> = TableDefinition::new("credit-balances");
+
+/// Account, month, key, operation → credits settled.
+pub(super) const SPENT: TableDefinition<'_, (&str, u32, &str, &str), u64> = TableDefinition::new("credit-spent");
 
 /// Reservations that are expired in one write when a process starts.
 const EXPIRED_AT_ONCE: usize = 256;
@@ -29,7 +35,22 @@ pub(super) fn create_tables(transaction: &WriteTransaction) -> Result<(), StoreE
     transaction.open_table(RESOLUTIONS).map_err(StoreError::engine)?;
     transaction.open_table(PENDING).map_err(StoreError::engine)?;
     transaction.open_table(BALANCES).map_err(StoreError::engine)?;
+    transaction.open_table(SPENT).map_err(StoreError::engine)?;
     Ok(())
+}
+
+/// A reservation and what came of it.
+pub(crate) struct Entry {
+    pub(crate) reservation: Reservation,
+    /// How it ended and when, in Unix seconds.
+    pub(crate) resolution: Option<(Resolution, u64)>,
+}
+
+/// Credits that one key's calls of one operation spent in one month.
+pub(crate) struct Spent {
+    /// Plugin and operation, with a slash between.
+    pub(crate) operation: String,
+    pub(crate) credits: u64,
 }
 
 impl Store {
@@ -79,6 +100,50 @@ impl Store {
         self.read(BALANCES, |table| {
             let stored = table.get((account, month.number())).map_err(StoreError::engine)?;
             Ok(stored.map_or_else(Balance::default, |value| balance_of(value.value())))
+        })
+    }
+
+    /// An account's reservations after the one with this id, oldest first.
+    pub(crate) fn entries(&self, account: &str, after: u128, count_max: usize) -> Result<Vec<Entry>, StoreError> {
+        let snapshot = self.snapshot()?;
+        let resolutions = snapshot.open_table(RESOLUTIONS).map_err(StoreError::engine)?;
+        let reservations = snapshot.open_table(RESERVATIONS).map_err(StoreError::engine)?;
+        let range = (Bound::Excluded((account, after)), Bound::Included((account, u128::MAX)));
+        let mut entries = Vec::new();
+        for entry in reservations.range::<(&str, u128)>(range).map_err(StoreError::engine)?.take(count_max) {
+            let (name, record) = entry.map_err(StoreError::engine)?;
+            let ((account, id), (month, amount, made_at, key, operation, request_id)) = (name.value(), record.value());
+            let resolution = resolutions.get((account, id)).map_err(StoreError::engine)?.map(|value| value.value());
+            let reservation = Reservation {
+                id,
+                account: account.to_owned(),
+                month: Month::from_number(month),
+                amount,
+                key: key.to_owned(),
+                operation: operation.to_owned(),
+                request_id: request_id.to_owned(),
+                identifier: None,
+                made_at,
+            };
+            let resolution = resolution.and_then(|(number, at)| Some((Resolution::from_number(number)?, at)));
+            entries.push(Entry { reservation, resolution });
+        }
+        Ok(entries)
+    }
+
+    /// What an account spent by one of its keys in a month, by operation.
+    pub(crate) fn spent(&self, account: &str, key: &str, month: Month) -> Result<Vec<Spent>, StoreError> {
+        self.read(SPENT, |table| {
+            let mut spent = Vec::new();
+            for entry in table.range((account, month.number(), key, "")..).map_err(StoreError::engine)? {
+                let (name, credits) = entry.map_err(StoreError::engine)?;
+                let (of_account, of_month, of_key, operation) = name.value();
+                if (of_account, of_month, of_key) != (account, month.number(), key) {
+                    break;
+                }
+                spent.push(Spent { operation: operation.to_owned(), credits: credits.value() });
+            }
+            Ok(spent)
         })
     }
 
@@ -140,7 +205,13 @@ fn resolve(
     }
     let reservations = transaction.open_table(RESERVATIONS).map_err(StoreError::engine)?;
     let Some(reserved) = reservations.get(name).map_err(StoreError::engine)? else { return Ok(None) };
-    let (month, amount, ..) = reserved.value();
+    let (month, amount, _, key, operation, _) = reserved.value();
+    if resolution == Resolution::Settled {
+        let mut spent = transaction.open_table(SPENT).map_err(StoreError::engine)?;
+        let name = (account, month, key, operation);
+        let before = spent.get(name).map_err(StoreError::engine)?.map_or(0, |credits| credits.value());
+        spent.insert(name, before + amount).map_err(StoreError::engine)?;
+    }
     let month = Month::from_number(month);
     resolutions.insert(name, (resolution.number(), now_s)).map_err(StoreError::engine)?;
     transaction.open_table(PENDING).map_err(StoreError::engine)?.remove(name).map_err(StoreError::engine)?;
@@ -250,6 +321,7 @@ mod tests {
                 10 => now_s += 3600,
                 _ => now_s -= 3600,
             }
+            assert_eq!(store.audit().expect("readable").told, Vec::<String>::new());
             for (account, month) in [(0, now_s), (0, now_s + 3600), (1, now_s), (1, now_s - 3600)] {
                 let balance = store.balance(ACCOUNTS[account], Month::of(month)).expect("readable");
                 assert_eq!(balance, model.balance(account, Month::of(month)));

@@ -4,6 +4,7 @@
 //! by id, so that a shared engine can follow. Time is passed in. Must not know what a record means.
 
 mod accounts;
+mod audit;
 mod cache;
 mod embedded;
 mod idempotency;
@@ -13,3 +14,4 @@ mod usage;
 mod writer;
 
 pub(crate) use embedded::{Store, StoreError};
+pub(crate) use ledger::Entry;
