@@ -15,6 +15,7 @@ mod discovery;
 mod drain;
 mod hostile;
 mod keys;
+mod killed;
 mod malformed;
 mod mcp_auth;
 mod mcp_documents;

@@ -32,6 +32,11 @@ impl Metered {
         self.service.into_data()
     }
 
+    /// The data folder of a service that was killed.
+    pub(crate) fn into_data(self) -> TempDir {
+        self.service.into_data()
+    }
+
     /// Opens an account; gives back its id.
     pub(crate) async fn account(&self, mut request: Value) -> String {
         request["label"] = json!("test");

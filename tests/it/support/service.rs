@@ -232,7 +232,16 @@ impl Service {
 
     /// Asks the server to stop, and gives back everything that it has written, to its end.
     pub(crate) fn stop(&self) -> Vec<String> {
-        let sent = Command::new("kill").args(["-TERM", &self.pid().to_string()]).status();
+        self.end("-TERM")
+    }
+
+    /// Ends the server at once, and waits for that.
+    pub(crate) fn kill(&self) {
+        self.end("-KILL");
+    }
+
+    fn end(&self, signal: &str) -> Vec<String> {
+        let sent = Command::new("kill").args([signal, &self.pid().to_string()]).status();
         assert!(sent.expect("kill runs").success());
         let mut lines = self.log.lines.lock().expect("no writer panicked");
         while !self.log.ended.load(Ordering::Acquire) {
