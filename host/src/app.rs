@@ -12,6 +12,7 @@ use tokio_util::task::TaskTracker;
 use url::Url;
 
 use crate::auth::api_key::epoch_seconds;
+use crate::auth::first_party::FirstParty;
 use crate::config::Config;
 use crate::http::connection::Places;
 use crate::metering::month::Month;
@@ -71,6 +72,7 @@ pub struct App {
     /// Calls that are paid for: they run to their end whether their clients wait or not.
     pub(crate) calls: TaskTracker,
     pub(crate) mcp_origins: Origins,
+    pub(crate) first_party: FirstParty,
     /// Of the public listener.
     pub(crate) public: Places,
     pub(crate) started_at: SystemTime,
@@ -103,6 +105,10 @@ impl App {
             owner_secret: store.owner_secret(),
             base_path: path,
             mcp_origins: Origins::new(base.as_ref(), config.mcp_origins.clone()),
+            first_party: {
+                let written = &config.first_party;
+                FirstParty::new(written.origins.clone(), written.trusted_proxies.clone())
+            },
             windows: Windows::default(),
             usage: Usage::default(),
             reservations: Reservations::new(Arc::clone(&store)),

@@ -4,11 +4,12 @@
 //! unknown keys are errors, and no other file reads the environment.
 
 use std::collections::BTreeMap;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Args, ValueEnum};
+use ipnet::IpNet;
 use serde::Deserialize;
 
 /// Settings that cannot be used. Each message names the setting, the rule and the value.
@@ -129,6 +130,17 @@ pub struct Config {
     pub compile: Compile,
     /// What self-service keys pay.
     pub credits: Credits,
+    /// Pages that may call without a credential.
+    pub first_party: FirstPartyConfig,
+}
+
+/// Pages that may call without a credential, as far as operations allow it.
+#[derive(Clone, Debug)]
+pub struct FirstPartyConfig {
+    /// Their origins.
+    pub origins: Vec<String>,
+    /// Proxies whose word on a client's address counts.
+    pub trusted_proxies: Vec<IpNet>,
 }
 
 /// What self-service keys pay.
@@ -184,6 +196,7 @@ struct Written {
     limits: WrittenLimits,
     mcp: WrittenMcp,
     credits: WrittenCredits,
+    first_party: WrittenFirstParty,
 }
 
 /// Each field with its default.
@@ -221,6 +234,15 @@ impl Default for WrittenLimits {
             compile_wall_ms: 300_000,
         }
     }
+}
+
+#[derive(Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+struct WrittenFirstParty {
+    /// Origins such as `https://www.example.com`; none turns it off.
+    origins: Vec<String>,
+    /// Addresses or networks such as `10.0.0.0/8`.
+    trusted_proxies: Vec<String>,
 }
 
 #[derive(Default, Deserialize)]
@@ -274,7 +296,12 @@ impl Config {
             manifest,
             in_flight_max: within("limits.in_flight", limits.in_flight, 1, 1_000_000)?,
             instances_max: within("limits.instances", limits.instances, 2, 100_000)?,
-            mcp_origins: written.mcp.origins.iter().map(|text| origin(text)).collect::<Result<_, _>>()?,
+            mcp_origins: written
+                .mcp
+                .origins
+                .iter()
+                .map(|text| origin("mcp.origins", text))
+                .collect::<Result<_, _>>()?,
             transport: Transport {
                 connections_max: within("limits.connections", limits.connections, 1, 1_000_000)?,
                 header: time("limits.header_ms", limits.header_ms)?,
@@ -292,6 +319,14 @@ impl Config {
             credits: Credits {
                 concurrency: within("credits.concurrency", written.credits.concurrency, 1, 100_000)?,
                 costs: costs(written.credits.costs)?,
+            },
+            first_party: FirstPartyConfig {
+                origins: (written.first_party.origins.iter())
+                    .map(|text| origin("first_party.origins", text))
+                    .collect::<Result<_, _>>()?,
+                trusted_proxies: (written.first_party.trusted_proxies.iter())
+                    .map(|text| network(text))
+                    .collect::<Result<_, _>>()?,
             },
         })
     }
@@ -334,12 +369,22 @@ fn base_url(text: &str) -> Result<String, ConfigError> {
     Ok(url.as_str().trim_end_matches('/').to_owned())
 }
 
-fn origin(text: &str) -> Result<String, ConfigError> {
+/// An address, or a network such as `10.0.0.0/8`.
+fn network(text: &str) -> Result<IpNet, ConfigError> {
+    let network = text.parse::<IpNet>().ok().or_else(|| text.parse::<IpAddr>().ok().map(IpNet::from));
+    network.ok_or_else(|| ConfigError::Value {
+        name: "first_party.trusted_proxies",
+        value: text.to_owned(),
+        rule: "an address or a network such as 10.0.0.0/8".to_owned(),
+    })
+}
+
+fn origin(name: &'static str, text: &str) -> Result<String, ConfigError> {
     let parsed = url::Url::parse(text).map(|url| url.origin().ascii_serialization());
     match parsed {
         Ok(origin) if origin == text => Ok(origin),
         _ => Err(ConfigError::Value {
-            name: "mcp.origins",
+            name,
             value: text.to_owned(),
             rule: "scheme, host and port alone, such as https://app.example.com".to_owned(),
         }),

@@ -44,6 +44,8 @@ pub(crate) struct Operation {
 pub(crate) struct Terms {
     /// Calls a minute of each owner, beside the key's own limits.
     pub(crate) per_minute: Option<u32>,
+    /// Calls a minute of each address without a credential; `None` allows none.
+    pub(crate) first_party_per_minute: Option<u32>,
     /// Which of the caller's limits a call counts toward.
     pub(crate) consumes: Vec<Consumed>,
     /// Credits, where the configuration has no other price.
@@ -189,11 +191,20 @@ impl Owner {
     }
 }
 
+/// How a caller is known.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum CallerKind {
+    ApiKey,
+    /// By its address alone.
+    FirstParty,
+}
+
 /// One call, as a plugin gets it.
 pub(crate) struct Call {
     pub(crate) request_id: String,
     pub(crate) operation: String,
     pub(crate) owner: Owner,
+    pub(crate) caller: CallerKind,
     /// For the log; a plugin does not learn it.
     pub(crate) face: Face,
     pub(crate) deadline: Duration,

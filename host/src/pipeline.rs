@@ -12,6 +12,7 @@ use serde_json::{Map, Value};
 use sha2::{Digest, Sha256};
 
 use crate::app::App;
+use crate::auth::first_party::Address;
 use crate::auth::{self, Caller, Presented};
 use crate::catalogue::Bound;
 use crate::error::{Challenge, Refusal};
@@ -37,6 +38,8 @@ pub(crate) struct Request<'r> {
     pub(crate) bound: &'r Bound,
     pub(crate) face: Face,
     pub(crate) credential: Presented,
+    /// Where the request comes from, if it is a first-party page's; counts where there is no credential.
+    pub(crate) first_party: Option<Address>,
     pub(crate) identifier: Identifier,
     pub(crate) unread: Unread<'r>,
     pub(crate) request_id: &'r str,
@@ -93,11 +96,15 @@ struct Passed {
 }
 
 async fn road(app: &App, request: Request<'_>, passed: &mut Passed) -> Result<Reply, Refusal> {
-    let Request { bound, face, credential, identifier, unread, request_id } = request;
+    let Request { bound, face, credential, first_party, identifier, unread, request_id } = request;
     let now = SystemTime::now();
     let (scope, schema) = face_of(bound, face);
 
-    let caller = identify(app, scope, &credential, now)?;
+    let allowed = first_party.filter(|_| bound.operation.terms.first_party_per_minute.is_some());
+    let caller = match (allowed, &credential) {
+        (Some(address), Presented::Nothing) => Caller::of_address(address),
+        (Some(_), Presented::One(_) | Presented::Unusable) | (None, _) => identify(app, scope, &credential, now)?,
+    };
     let owner = *passed.owner.insert(owner(app, &caller, &bound.revision.plugin));
     metering::stand(&app.usage, &app.store, &caller, now, &mut passed.meters)?;
     metering::admit(&app.windows, &caller, &bound.revision.plugin, &bound.operation, now, &mut passed.meters)?;
@@ -119,6 +126,7 @@ async fn road(app: &App, request: Request<'_>, passed: &mut Passed) -> Result<Re
         request_id: request_id.to_owned(),
         operation: bound.operation.id.clone(),
         owner,
+        caller: caller.kind(),
         face,
         deadline: bound.operation.deadline,
         input: Value::Object(input).to_string(),

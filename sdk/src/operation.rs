@@ -139,6 +139,13 @@ impl Operation {
         self.term("window_per_minute", json!(calls))
     }
 
+    /// How often each address may call it in a minute without a credential, from the operator's own web pages. Without it,
+    /// none may.
+    #[must_use]
+    pub fn first_party_per_minute(self, calls: u32) -> Self {
+        self.term("first_party_per_minute", json!(calls))
+    }
+
     /// What a successful call costs the account of a self-service key, in credits; the default is 1. The operator may set
     /// another price.
     #[must_use]

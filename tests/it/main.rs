@@ -13,6 +13,7 @@ mod credits;
 mod dev;
 mod discovery;
 mod drain;
+mod first_party;
 mod hostile;
 mod keys;
 mod killed;

@@ -278,6 +278,7 @@ async fn the_settings_are_told_as_they_are_in_effect() {
             "compile_wall_ms": 300_000,
         },
         "credits": { "concurrency": 5, "costs": {} },
+        "first_party": { "origins": [], "trusted_proxies": [] },
         "mcp": { "origins": ["https://app.example.com"] },
     });
     assert_eq!(settings, expected);

@@ -5,6 +5,7 @@
 
 pub(crate) mod account;
 pub(crate) mod api_key;
+pub(crate) mod first_party;
 
 use std::sync::Arc;
 use std::time::SystemTime;
@@ -14,8 +15,9 @@ use http::header::AUTHORIZATION;
 
 use self::account::Account;
 use self::api_key::{ApiKey, KeyKind, KeyRecord};
+use self::first_party::Address;
 use crate::error::{Challenge, Code, Refusal};
-use crate::operation::Scope;
+use crate::operation::{CallerKind, Scope};
 use crate::stores::{Store, StoreError};
 
 /// The header that carries an API key beside `Authorization: Bearer`.
@@ -72,9 +74,19 @@ fn bearer(value: &str) -> Option<&str> {
 /// A caller whose credential is good.
 #[derive(Debug)]
 pub(crate) struct Caller {
-    key: Arc<KeyRecord>,
-    /// Who pays, for a self-service key.
-    account: Option<Arc<Account>>,
+    /// Whose limits and jobs these are.
+    owner: String,
+    known_by: KnownBy,
+}
+
+#[derive(Debug)]
+enum KnownBy {
+    Key {
+        key: Arc<KeyRecord>,
+        /// Who pays, for a self-service key.
+        account: Option<Arc<Account>>,
+    },
+    Address,
 }
 
 /// What a credential allows; `None` is no limit.
@@ -129,37 +141,58 @@ pub(crate) fn identify(store: &Store, presented: &Presented, now: SystemTime) ->
             Some(account.filter(|account| account.entitlement(now).is_some()).ok_or(AuthError::Plan)?)
         }
     };
-    Ok(Caller { key: record, account })
+    Ok(Caller { owner: record.id.clone(), known_by: KnownBy::Key { key: record, account } })
 }
 
 impl Caller {
-    /// Whether the credential carries the scope.
+    /// A first-party browser, for an operation that has an allowance for those.
+    pub(crate) fn of_address(address: Address) -> Self {
+        Self { owner: address.to_string(), known_by: KnownBy::Address }
+    }
+
+    /// Whether the credential carries the scope. The allowance for an address is a scope of its own.
     pub(crate) fn authorize(&self, scope: &Scope) -> Result<(), AuthError> {
-        match self.key.scopes.iter().any(|held| held == scope.as_str() || held == api_key::ALL_SCOPES) {
+        let KnownBy::Key { key, .. } = &self.known_by else { return Ok(()) };
+        match key.scopes.iter().any(|held| held == scope.as_str() || held == api_key::ALL_SCOPES) {
             true => Ok(()),
             false => Err(AuthError::Scope(scope.clone())),
         }
     }
 
-    /// Whose limits and jobs these are: the key's id.
+    /// Whose limits and jobs these are: the key's id, or the address.
     pub(crate) fn owner(&self) -> &str {
-        &self.key.id
+        &self.owner
+    }
+
+    pub(crate) fn kind(&self) -> CallerKind {
+        match self.known_by {
+            KnownBy::Key { .. } => CallerKind::ApiKey,
+            KnownBy::Address => CallerKind::FirstParty,
+        }
     }
 
     /// The account of a self-service key.
     pub(crate) fn account(&self) -> Option<&Arc<Account>> {
-        self.account.as_ref()
+        match &self.known_by {
+            KnownBy::Key { account, .. } => account.as_ref(),
+            KnownBy::Address => None,
+        }
     }
 
     /// The credits of its account; none without one.
     pub(crate) fn credits_per_month(&self, now: SystemTime) -> u64 {
-        let entitlement = self.account.as_ref().and_then(|account| account.entitlement(now));
+        let entitlement = self.account().and_then(|account| account.entitlement(now));
         entitlement.map_or(0, |entitlement| entitlement.credits_per_month)
     }
 
     /// What the key itself allows.
     pub(crate) fn limits(&self) -> Limits {
-        Limits { per_second: self.key.per_second, per_minute: self.key.per_minute, per_month: self.key.per_month }
+        match &self.known_by {
+            KnownBy::Key { key, .. } => {
+                Limits { per_second: key.per_second, per_minute: key.per_minute, per_month: key.per_month }
+            }
+            KnownBy::Address => Limits::default(),
+        }
     }
 }
 

@@ -79,7 +79,7 @@ pub(crate) fn retry_after(headers: &mut HeaderMap, refusal: &Refusal) {
     }
 }
 
-/// `X-ApiKey-*` (decisions, "Headers"): what is unlimited sends none.
+/// `X-ApiKey-*` and `X-RateLimit-*` (decisions, "Headers"): what is unlimited sends none.
 pub(crate) fn meters(headers: &mut HeaderMap, meters: &Meters) {
     let mut put = |name: &'static str, value: u64| headers.insert(name, HeaderValue::from(value));
     if let Some(window) = &meters.window {
@@ -87,6 +87,11 @@ pub(crate) fn meters(headers: &mut HeaderMap, meters: &Meters) {
         put("x-apikey-ratelimit-remaining", window.remaining.into());
         put("x-apikey-ratelimit-reset", window.reset_epoch_s);
         put("x-apikey-ratelimit-window", window.window_s.into());
+    }
+    if let Some(address) = &meters.address {
+        put("x-ratelimit-limit", address.limit.into());
+        put("x-ratelimit-remaining", address.remaining.into());
+        put("x-ratelimit-reset", address.reset_epoch_s);
     }
     if let Some(month) = &meters.month {
         put("x-apikey-monthly-limit", month.limit);

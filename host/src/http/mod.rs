@@ -5,6 +5,7 @@
 
 mod activity;
 pub(crate) mod connection;
+mod cross_origin;
 pub(crate) mod discovery;
 pub(crate) mod envelope;
 mod guarded;

@@ -139,7 +139,7 @@ fn responses(operation: &Operation, face: &RestFace) -> Value {
             status.as_str().to_owned(),
             json!({
                 "description": format!("The outcome `{outcome}`."),
-                "headers": response_headers(face),
+                "headers": response_headers(operation, face),
                 "content": { "application/json": { "schema": envelope } },
             }),
         );
@@ -168,7 +168,7 @@ fn responses(operation: &Operation, face: &RestFace) -> Value {
     json!(responses)
 }
 
-fn response_headers(face: &RestFace) -> Value {
+fn response_headers(operation: &Operation, face: &RestFace) -> Value {
     let mut names = vec![
         "X-Request-Id",
         "Server-Timing",
@@ -183,6 +183,9 @@ fn response_headers(face: &RestFace) -> Value {
         "X-ApiKey-Credit-Limit",
         "X-ApiKey-Credit-Reset",
     ];
+    if operation.terms.first_party_per_minute.is_some() {
+        names.extend(["X-RateLimit-Limit", "X-RateLimit-Remaining", "X-RateLimit-Reset"]);
+    }
     if face.etag {
         names.push("ETag");
     }
@@ -204,6 +207,9 @@ fn headers() -> Value {
         "X-ApiKey-RateLimit-Remaining": header("Calls that are left in this window.", "integer"),
         "X-ApiKey-RateLimit-Reset": header("When the window ends, in Unix seconds.", "integer"),
         "X-ApiKey-RateLimit-Window": header("How long a window is, in seconds.", "integer"),
+        "X-RateLimit-Limit": header("Calls a minute that an address without a credential may make.", "integer"),
+        "X-RateLimit-Remaining": header("Calls of the address that are left in this minute.", "integer"),
+        "X-RateLimit-Reset": header("When the minute ends, in Unix seconds.", "integer"),
         "X-ApiKey-Monthly-Limit": header("Calls that the key may make in a calendar month (UTC).", "integer"),
         "X-ApiKey-Monthly-Remaining": header("Calls that are left in this month.", "integer"),
         "X-ApiKey-Monthly-Reset": header("When the month ends, in Unix seconds.", "integer"),

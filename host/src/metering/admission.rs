@@ -12,7 +12,7 @@ use super::{CreditStanding, Meters, Usage, Windows};
 use crate::auth::Caller;
 use crate::auth::api_key::epoch_seconds;
 use crate::error::{Code, Refusal};
-use crate::operation::{Consumed, Operation};
+use crate::operation::{CallerKind, Consumed, Operation};
 use crate::stores::Store;
 
 /// Takes the call's slots, or refuses with the time to wait. Either way the meters say where it stands.
@@ -24,17 +24,20 @@ pub(crate) fn admit(
     now: SystemTime,
     meters: &mut Meters,
 ) -> Result<(), Refusal> {
-    let slots = slots(caller, plugin, operation);
+    let (slots, told) = match caller.kind() {
+        CallerKind::ApiKey => (slots(caller, plugin, operation), &mut meters.window),
+        CallerKind::FirstParty => (allowance(caller, plugin, operation), &mut meters.address),
+    };
     if slots.is_empty() {
         return Ok(());
     }
     let now_s = epoch_seconds(now);
     let refused = match windows.take(slots, now_s) {
         Ok(standing) => {
-            meters.window = standing;
+            *told = standing;
             return Ok(());
         }
-        Err(refused) => *meters.window.insert(refused),
+        Err(refused) => *told.insert(refused),
     };
     let length = if refused.window_s == Length::Second.seconds() { "second" } else { "minute" };
     let message = format!("The {} calls a {length} that are allowed here are used up", refused.limit);
@@ -50,6 +53,10 @@ pub(crate) fn stand(
     now: SystemTime,
     meters: &mut Meters,
 ) -> Result<(), Refusal> {
+    // Addresses are many, so their calls are counted by the minute alone.
+    if caller.kind() == CallerKind::FirstParty {
+        return Ok(());
+    }
     let month = Month::of(epoch_seconds(now));
     if !usage.is_loaded(caller.owner(), month) {
         let rows = store.usage_of(caller.owner(), month).map_err(|error| {
@@ -76,6 +83,9 @@ pub(crate) fn count(
     now: SystemTime,
     meters: &mut Meters,
 ) -> Result<(), Refusal> {
+    if caller.kind() == CallerKind::FirstParty {
+        return Ok(());
+    }
     let now_s = epoch_seconds(now);
     let call = Counted {
         owner: caller.owner(),
@@ -119,4 +129,11 @@ fn slots(caller: &Caller, plugin: &str, operation: &Operation) -> Vec<Slot> {
     }
     add(format!("o{}\0{plugin}\0{}", caller.owner(), operation.id), operation.terms.per_minute, Length::Minute);
     slots
+}
+
+/// The operation's minute of each address.
+fn allowance(caller: &Caller, plugin: &str, operation: &Operation) -> Vec<Slot> {
+    let limit = operation.terms.first_party_per_minute.into_iter();
+    let subject = || format!("i{}\0{plugin}\0{}", caller.owner(), operation.id);
+    limit.map(|limit| Slot { subject: subject(), limit, length: Length::Minute }).collect()
 }

@@ -22,6 +22,8 @@ pub(crate) use window::Windows;
 pub(crate) struct Meters {
     /// The window that refused or that has the least left, where the call has any.
     pub(crate) window: Option<WindowStanding>,
+    /// The address's window, where a first-party browser calls.
+    pub(crate) address: Option<WindowStanding>,
     /// The month, where the caller has a monthly limit.
     pub(crate) month: Option<MonthStanding>,
     /// The credits, where an account pays.

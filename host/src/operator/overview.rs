@@ -39,6 +39,10 @@ pub(crate) fn config(app: &App) -> Value {
             "compile_wall_ms": milliseconds(config.compile.wall),
         },
         "credits": { "concurrency": config.credits.concurrency, "costs": config.credits.costs },
+        "first_party": {
+            "origins": config.first_party.origins,
+            "trusted_proxies": config.first_party.trusted_proxies.iter().map(ToString::to_string).collect::<Vec<_>>(),
+        },
         "mcp": { "origins": config.mcp_origins },
     })
 }

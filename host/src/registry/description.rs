@@ -105,6 +105,7 @@ struct WrittenOperation {
     on_deadline: Option<WrittenFailure>,
     on_unavailable: Option<WrittenFailure>,
     window_per_minute: Option<u32>,
+    first_party_per_minute: Option<u32>,
     consumes: Option<Vec<Consumed>>,
     cost: Option<u32>,
     settle: Option<Settle>,
@@ -248,6 +249,7 @@ fn operation(row: WrittenOperation) -> Result<Operation, DescriptionError> {
     let examples = examples(row.examples, rest.as_ref().map(|face| &face.input)).map_err(&broken)?;
     let terms = terms::Written {
         window_per_minute: row.window_per_minute,
+        first_party_per_minute: row.first_party_per_minute,
         consumes: row.consumes,
         cost: row.cost,
         settle: row.settle,

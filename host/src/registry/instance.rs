@@ -20,7 +20,7 @@ use crate::capabilities::bindings::{FeaturePlugin, FeaturePluginPre};
 use crate::capabilities::{self, Lent, LogScope, State};
 use crate::metering::LineRate;
 use crate::metrics::Vitals;
-use crate::operation::{Answer, Call, Failure, Success};
+use crate::operation::{Answer, Call, CallerKind, Failure, Success};
 
 /// Calls after which a warm instance is replaced.
 const WARM_CALLS_MAX: u32 = 10_000;
@@ -243,7 +243,11 @@ fn named(error: &wasmtime::Error, store: &mut Store<State>, limits: &Limits, cpu
 
 fn to_wire(call: Call) -> (wire::Call, String) {
     let deadline_ms = u32::try_from(call.deadline.as_millis()).unwrap_or(u32::MAX);
-    let caller = wire::Caller { owner: call.owner.as_str().to_owned(), kind: wire::CallerKind::ApiKey, subject: None };
+    let kind = match call.caller {
+        CallerKind::ApiKey => wire::CallerKind::ApiKey,
+        CallerKind::FirstParty => wire::CallerKind::FirstParty,
+    };
+    let caller = wire::Caller { owner: call.owner.as_str().to_owned(), kind, subject: None };
     let wired = wire::Call { request_id: call.request_id, operation: call.operation, caller, deadline_ms, job: None };
     (wired, call.input)
 }
