@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use reqwest::{Method, RequestBuilder};
 use serde_json::{Value, json};
 
-use crate::support::{Metered, Service, operator};
+use crate::support::{Metered, Post, Service, operator, outcome};
 
 const CALLERS: usize = 24;
 const ENTRIES_A_PAGE: usize = 1000;
@@ -139,4 +139,36 @@ async fn check_names(metered: &Metered, key: &str, known: &Known, expired: usize
         }
     }
     assert_eq!(lapsed, expired);
+}
+
+#[tokio::test]
+async fn a_call_that_was_running_is_given_back_and_its_name_has_expired() {
+    let metered = Metered::start("", None).await;
+    let entitlement = json!({ "plan": "paid", "creditsPerMonth": 9 });
+    let account = metered.account(json!({ "entitlement": entitlement })).await;
+    let key = metered.key(json!({ "account": account })).await;
+    let path = format!("/admin/v1/accounts/{account}");
+    let running = request(&metered, &key, "costly", "reply", "cut").json(&json!({ "wait_ms": 60_000 })).send();
+    let killed = async {
+        let reserved = async || {
+            operator(&metered.service, Method::GET, &path, &Value::Null).await.json()["data"]["credits"]["reserved"]
+                .clone()
+        };
+        while reserved().await != 4 {}
+        metered.service.kill();
+    };
+    let (answer, ()) = futures::join!(running, killed);
+    assert!(answer.is_err());
+    let metered = Metered::start("", Some(metered.into_data())).await;
+    let shown = operator(&metered.service, Method::GET, &path, &Value::Null).await.json();
+    let credits = &shown["data"]["credits"];
+    assert_eq!((&credits["spent"], &credits["reserved"]), (&json!(0), &json!(0)));
+    let rest = Service::send(request(&metered, &key, "plain", "reply", "cut")).await;
+    assert_eq!(rest.refusal(), (409, "USAGE_RESERVATION_EXPIRED".to_owned()));
+    let tool = Post::call("call_plain", &json!({})).bearer(&key).header("idempotency-key", "cut");
+    let tool = tool.send(&metered.service).await;
+    assert_eq!(outcome(&tool), "200 isError USAGE_RESERVATION_EXPIRED #7");
+    for answer in [rest, tool] {
+        assert_eq!((answer.header("x-apikey-credit-cost"), answer.header("x-apikey-credit-limit")), ("0", "9"));
+    }
 }

@@ -119,3 +119,45 @@ fn forget(transaction: &WriteTransaction, now_s: u64) -> Result<(), StoreError> 
     }
     Ok(())
 }
+
+#[cfg(test)]
+mod tests {
+    use redb::ReadableTableMetadata as _;
+    use tempfile::TempDir;
+
+    use super::*;
+    use crate::metering::month::Month;
+
+    const DAY_S: u64 = 24 * 3600;
+
+    async fn reserve(store: &Store, id: u128, made_at: u64) -> Result<(), Refused> {
+        let text = |text: &str| text.to_owned();
+        let (account, key, operation, request_id) = (text("a"), text("k"), text("p/o"), text("r"));
+        let (month, identifier) = (Month::of(0), Some(text("name")));
+        let reservation =
+            Reservation { id, account, month, amount: 1, key, operation, request_id, identifier, made_at };
+        store.reserve(reservation, 9).await.expect("written")
+    }
+
+    #[tokio::test]
+    async fn an_identifier_is_burnt_for_a_day_and_then_forgotten() {
+        let folder = TempDir::new().expect("a temporary folder");
+        let store = Store::open(folder.path()).expect("a store");
+        let rows = || {
+            let burnt = store.read(BURNT, |table| table.len().map_err(StoreError::engine));
+            let times = store.read(BURNT_TIMES, |table| table.len().map_err(StoreError::engine));
+            (burnt.expect("readable"), times.expect("readable"))
+        };
+        assert_eq!(reserve(&store, 1, 100).await, Ok(()));
+        assert_eq!(reserve(&store, 2, 100 + DAY_S - 1).await, Err(Refused::Handled));
+        store.forget_burnt(100 + DAY_S - 1).await.expect("written");
+        assert_eq!(rows(), (1, 1));
+        assert_eq!(reserve(&store, 3, 100 + DAY_S).await, Ok(()));
+        // The first day is over, and the second one's burning stands.
+        store.forget_burnt(100 + DAY_S).await.expect("written");
+        assert_eq!(rows(), (1, 1));
+        assert_eq!(reserve(&store, 4, 101 + DAY_S).await, Err(Refused::Handled));
+        store.forget_burnt(100 + 2 * DAY_S).await.expect("written");
+        assert_eq!(rows(), (0, 0));
+    }
+}
