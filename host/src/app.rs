@@ -124,13 +124,13 @@ impl App {
         })
     }
 
-    /// Sweeps until the process stops.
-    pub(crate) async fn keep_house(self: Arc<Self>) {
+    /// Sweeps, writes and gives back, as long as anything is served: also while the process drains.
+    pub(crate) async fn keep_house(self: Arc<Self>, served: CancellationToken) {
         let mut sweeps = tokio::time::interval(SWEEP);
         let mut writes = tokio::time::interval(WRITE_USAGE);
         loop {
             tokio::select! {
-                () = self.stop.cancelled() => return,
+                () = served.cancelled() => return,
                 _ = sweeps.tick() => {
                     self.registry.sweep(Instant::now());
                     if let Err(error) = self.store.forget_burnt(epoch_seconds(SystemTime::now())).await {

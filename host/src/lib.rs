@@ -42,6 +42,7 @@ pub mod native;
 use std::sync::Arc;
 
 use tokio::net::TcpListener;
+use tokio_util::sync::CancellationToken;
 
 use crate::http::connection::Places;
 
@@ -63,16 +64,20 @@ pub async fn serve(listeners: Listeners, app: Arc<App>, shutdown: impl Future<Ou
     let (public, own) = (app.public.clone(), Places::new(app.config.in_flight_max));
     let stop = app.stop.clone();
     let (api, operator) = (Arc::clone(&app), Arc::clone(&app));
+    let served = CancellationToken::new();
     let serving = async {
-        tokio::join!(
-            http::connection::serve(listeners.api, transport, public, stop.clone(), move |request, room| {
-                http::handle(Arc::clone(&api), request, room)
-            }),
-            http::connection::serve(listeners.operator, transport, own, stop.clone(), move |request, room| {
-                operator::handle(Arc::clone(&operator), request, room)
-            }),
-            Arc::clone(&app).keep_house(),
-        );
+        let listeners = async {
+            tokio::join!(
+                http::connection::serve(listeners.api, transport, public, stop.clone(), move |request, room| {
+                    http::handle(Arc::clone(&api), request, room)
+                }),
+                http::connection::serve(listeners.operator, transport, own, stop.clone(), move |request, room| {
+                    operator::handle(Arc::clone(&operator), request, room)
+                }),
+            );
+            served.cancel();
+        };
+        tokio::join!(listeners, Arc::clone(&app).keep_house(served.clone()));
     };
     let mut serving = std::pin::pin!(serving);
     tokio::select! {

@@ -229,6 +229,30 @@ async fn reads(floor: &mut Floor) {
             "its description must have a version and a summary of at most 200 bytes",
         )
         .await;
+    for (member, value, rule) in [
+        ("cost", 1_000_001, "it must be from 0 to 1000000"),
+        ("window_per_minute", 0, "it must be from 1 to 1000000"),
+        ("first_party_per_minute", 1_000_001, "it must be from 1 to 1000000"),
+    ] {
+        let message = format!("operation `first` has `{member}` {value}; {rule}");
+        floor.check_with(&[(&format!("/operations/0/{member}"), json!(value))], &message).await;
+    }
+    for (member, value, known) in [
+        ("settle", json!("job"), "unknown variant `job`, expected `reply` at line 1 column 741"),
+        (
+            "idempotency",
+            json!("header"),
+            "unknown variant `header`, expected `key` or `request-id` at line 1 column 749",
+        ),
+        (
+            "consumes",
+            json!(["air"]),
+            "unknown variant `air`, expected one of `window`, `month`, `credits` at line 1 column 744",
+        ),
+    ] {
+        let message = format!("its description is no JSON of the expected form: {known}");
+        floor.check_with(&[(&format!("/operations/0/{member}"), value)], &message).await;
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]
