@@ -9,13 +9,17 @@ use std::time::{Duration, Instant, SystemTime};
 use http::HeaderValue;
 use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
 use url::Url;
 
+use crate::auth::api_key::epoch_seconds;
+use crate::auth::first_party::FirstParty;
 use crate::auth::oauth::OAuth;
 use crate::config::Config;
 use crate::egress::FetchError;
 use crate::http::connection::Places;
-use crate::metering::Windows;
+use crate::metering::month::Month;
+use crate::metering::{Reservations, Usage, Windows};
 use crate::operator::events;
 use crate::operator::token::{self, Token};
 use crate::published::Site;
@@ -27,6 +31,10 @@ use crate::stores::{Store, StoreError};
 
 /// How often idle instances are looked at.
 const SWEEP: Duration = Duration::from_secs(5);
+/// How often counts of calls are written: what a crash may lose of them.
+const WRITE_USAGE: Duration = Duration::from_secs(1);
+/// Counts in one write.
+const USAGE_ROWS_MAX: usize = 1000;
 
 /// A process that cannot start: one line that names what and why.
 #[derive(Debug, thiserror::Error)]
@@ -67,7 +75,12 @@ pub struct App {
     pub(crate) windows: Windows,
     /// Where an identity provider is configured.
     pub(crate) oauth: Option<OAuth>,
+    pub(crate) usage: Usage,
+    pub(crate) reservations: Arc<Reservations>,
+    /// Calls that are paid for: they run to their end whether their clients wait or not.
+    pub(crate) calls: TaskTracker,
     pub(crate) mcp_origins: Origins,
+    pub(crate) first_party: FirstParty,
     /// Of the public listener.
     pub(crate) public: Places,
     /// A place for each stream of events.
@@ -106,14 +119,25 @@ impl App {
             safe_mode: config.safe_mode,
         };
         let registry = Registry::open(parts).await?;
+        let expired = store.expire_all(epoch_seconds(SystemTime::now())).await?;
+        if expired > 0 {
+            tracing::warn!(expired, "an earlier process left reservations of credits; they are given back");
+        }
         let base = Url::parse(base_url).ok();
         let path = base.as_ref().map_or("", |base| base.path()).trim_end_matches('/').to_owned();
         Ok(Self {
-            owner_secret: store.owner_secret()?,
+            owner_secret: store.owner_secret(),
             base_path: path,
             mcp_origins: Origins::new(base.as_ref(), config.mcp_origins.clone()),
+            first_party: {
+                let written = &config.first_party;
+                FirstParty::new(written.origins.clone(), written.trusted_proxies.clone())
+            },
             windows: Windows::default(),
             oauth,
+            usage: Usage::default(),
+            reservations: Reservations::new(Arc::clone(&store)),
+            calls: TaskTracker::new(),
             public: Places::new(config.in_flight_max),
             event_streams: Arc::new(Semaphore::new(events::STREAMS_MAX)),
             started_at: SystemTime::now(),
@@ -125,13 +149,52 @@ impl App {
         })
     }
 
-    /// Sweeps until the process stops.
-    pub(crate) async fn keep_house(self: Arc<Self>) {
-        let mut ticks = tokio::time::interval(SWEEP);
+    /// Sweeps, writes and gives back, as long as anything is served: also while the process drains.
+    pub(crate) async fn keep_house(self: Arc<Self>, served: CancellationToken) {
+        let mut sweeps = tokio::time::interval(SWEEP);
+        let mut writes = tokio::time::interval(WRITE_USAGE);
         loop {
             tokio::select! {
-                () = self.stop.cancelled() => return,
-                _ = ticks.tick() => self.registry.sweep(Instant::now()).await,
+                () = served.cancelled() => return,
+                _ = sweeps.tick() => {
+                    self.registry.sweep(Instant::now()).await;
+                    if let Err(error) = self.store.forget_burnt(epoch_seconds(SystemTime::now())).await {
+                        tracing::error!(%error, "identifiers of operations cannot be forgotten");
+                    }
+                }
+                _ = writes.tick() => {
+                    self.tend_reservations().await;
+                    self.write_usage().await;
+                }
+                () = self.reservations.given_up() => self.tend_reservations().await,
+            }
+        }
+    }
+
+    /// The last thing that a process does: waits for paid calls, gives back what is left, and writes the counts.
+    pub(crate) async fn finish(&self) {
+        self.calls.close();
+        if tokio::time::timeout(self.config.transport.drain, self.calls.wait()).await.is_err() {
+            tracing::warn!(calls = self.calls.len(), "paid calls did not end in time; their credits are given back");
+        }
+        self.tend_reservations().await;
+        self.write_usage().await;
+    }
+
+    async fn tend_reservations(&self) {
+        let tended = self.reservations.tend(Instant::now(), epoch_seconds(SystemTime::now())).await;
+        if let Err(error) = tended {
+            tracing::error!(%error, "reservations of credits cannot be resolved; they are tried again");
+        }
+    }
+
+    /// Writes the counts of calls that the store does not have.
+    pub(crate) async fn write_usage(&self) {
+        let rows = self.usage.unwritten(Month::of(epoch_seconds(SystemTime::now())));
+        for rows in rows.chunks(USAGE_ROWS_MAX) {
+            if let Err(error) = self.store.put_usage(rows.to_vec()).await {
+                tracing::error!(%error, rows = rows.len(), "counts of calls cannot be written; they are tried again");
+                self.usage.not_written(rows);
             }
         }
     }

@@ -3,11 +3,13 @@
 //! Flags say where things are; the file says how much of everything. All of it is read and checked before a port is bound,
 //! unknown keys are errors, and no other file reads the environment.
 
-use std::net::SocketAddr;
+use std::collections::BTreeMap;
+use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Args, ValueEnum};
+use ipnet::IpNet;
 use serde::Deserialize;
 
 /// Settings that cannot be used. Each message names the setting, the rule and the value.
@@ -133,6 +135,35 @@ pub struct Config {
     pub transport: Transport,
     /// Limits of compiling a component.
     pub compile: Compile,
+    /// What self-service keys pay.
+    pub credits: Credits,
+    /// Pages that may call without a credential.
+    pub first_party: FirstPartyConfig,
+}
+
+/// Pages that may call without a credential, as far as operations allow it.
+#[derive(Clone, Debug)]
+pub struct FirstPartyConfig {
+    /// Their origins.
+    pub origins: Vec<String>,
+    /// Proxies whose word on a client's address counts.
+    pub trusted_proxies: Vec<IpNet>,
+}
+
+/// What self-service keys pay.
+#[derive(Clone, Debug)]
+pub struct Credits {
+    /// Calls at once of an account that has no number of its own.
+    pub concurrency: u32,
+    /// Credits of a call by plugin and operation, in the place of what the plugin's description says.
+    pub costs: BTreeMap<String, BTreeMap<String, u32>>,
+}
+
+impl Credits {
+    /// The configured price of an operation.
+    pub(crate) fn cost(&self, plugin: &str, operation: &str) -> Option<u32> {
+        self.costs.get(plugin)?.get(operation).copied()
+    }
 }
 
 /// The identity provider, and what its tokens may do here.
@@ -146,6 +177,8 @@ pub struct OAuthSettings {
     pub audiences: Vec<String>,
     /// Calls a minute of each client and subject.
     pub per_minute: u32,
+    /// Calls in a calendar month of each client and subject; `None` is no limit.
+    pub per_month: Option<u64>,
     /// For fetching the issuer's keys.
     pub fetch: Duration,
     /// After which keys are fetched again, when a token comes.
@@ -189,6 +222,8 @@ struct Written {
     limits: WrittenLimits,
     mcp: WrittenMcp,
     oauth: Option<WrittenOAuth>,
+    credits: WrittenCredits,
+    first_party: WrittenFirstParty,
 }
 
 /// Each field with its default.
@@ -230,6 +265,15 @@ impl Default for WrittenLimits {
 
 #[derive(Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
+struct WrittenFirstParty {
+    /// Origins such as `https://www.example.com`; none turns it off.
+    origins: Vec<String>,
+    /// Addresses or networks such as `10.0.0.0/8`.
+    trusted_proxies: Vec<String>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
 struct WrittenMcp {
     /// Origins such as `https://app.example.com`.
     origins: Vec<String>,
@@ -243,6 +287,8 @@ struct WrittenOAuth {
     audiences: Vec<String>,
     #[serde(default = "oauth_per_minute")]
     per_minute: u32,
+    #[serde(default)]
+    per_month: Option<u64>,
     #[serde(default = "oauth_fetch_ms")]
     fetch_ms: u64,
     #[serde(default = "oauth_renew_ms")]
@@ -259,6 +305,20 @@ fn oauth_fetch_ms() -> u64 {
 
 fn oauth_renew_ms() -> u64 {
     600_000
+}
+
+/// Each field with its default.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields, default)]
+struct WrittenCredits {
+    concurrency: u32,
+    costs: BTreeMap<String, BTreeMap<String, u32>>,
+}
+
+impl Default for WrittenCredits {
+    fn default() -> Self {
+        Self { concurrency: 5, costs: BTreeMap::new() }
+    }
 }
 
 impl Config {
@@ -292,7 +352,12 @@ impl Config {
             safe_mode: flags.safe_mode,
             in_flight_max: within("limits.in_flight", limits.in_flight, 1, 1_000_000)?,
             instances_max: within("limits.instances", limits.instances, 2, 100_000)?,
-            mcp_origins: written.mcp.origins.iter().map(|text| origin(text)).collect::<Result<_, _>>()?,
+            mcp_origins: written
+                .mcp
+                .origins
+                .iter()
+                .map(|text| origin("mcp.origins", text))
+                .collect::<Result<_, _>>()?,
             oauth: written.oauth.map(oauth).transpose()?,
             transport: Transport {
                 connections_max: within("limits.connections", limits.connections, 1, 1_000_000)?,
@@ -308,6 +373,18 @@ impl Config {
                 cpu_seconds: within("limits.compile_cpu_seconds", limits.compile_cpu_seconds, 1, 3600)?,
                 wall: time("limits.compile_wall_ms", limits.compile_wall_ms)?,
             },
+            credits: Credits {
+                concurrency: within("credits.concurrency", written.credits.concurrency, 1, 100_000)?,
+                costs: costs(written.credits.costs)?,
+            },
+            first_party: FirstPartyConfig {
+                origins: (written.first_party.origins.iter())
+                    .map(|text| origin("first_party.origins", text))
+                    .collect::<Result<_, _>>()?,
+                trusted_proxies: (written.first_party.trusted_proxies.iter())
+                    .map(|text| network(text))
+                    .collect::<Result<_, _>>()?,
+            },
         })
     }
 }
@@ -322,6 +399,15 @@ fn within<T: PartialOrd + std::fmt::Display + Copy>(
         true => Ok(value),
         false => Err(ConfigError::Value { name, value: value.to_string(), rule: format!("from {min} to {max}") }),
     }
+}
+
+fn costs(
+    written: BTreeMap<String, BTreeMap<String, u32>>,
+) -> Result<BTreeMap<String, BTreeMap<String, u32>>, ConfigError> {
+    for cost in written.values().flat_map(BTreeMap::values) {
+        within("credits.costs", *cost, 0, 1_000_000)?;
+    }
+    Ok(written)
 }
 
 fn time(name: &'static str, milliseconds: u64) -> Result<Duration, ConfigError> {
@@ -341,12 +427,13 @@ fn base_url(text: &str) -> Result<String, ConfigError> {
 }
 
 fn oauth(written: WrittenOAuth) -> Result<OAuthSettings, ConfigError> {
-    let WrittenOAuth { issuer, audiences, per_minute, fetch_ms, renew_ms } = written;
+    let WrittenOAuth { issuer, audiences, per_minute, per_month, fetch_ms, renew_ms } = written;
     Ok(OAuthSettings {
         issuer_url: issuer_url(&issuer)?,
         issuer,
         audiences,
         per_minute: within("oauth.per_minute", per_minute, 1, 1_000_000)?,
+        per_month: per_month.map(|calls| within("oauth.per_month", calls, 1, u64::from(u32::MAX))).transpose()?,
         fetch: time("oauth.fetch_ms", fetch_ms)?,
         renew: time("oauth.renew_ms", renew_ms)?,
     })
@@ -371,12 +458,22 @@ fn issuer_url(text: &str) -> Result<url::Url, ConfigError> {
     })
 }
 
-fn origin(text: &str) -> Result<String, ConfigError> {
+/// An address, or a network such as `10.0.0.0/8`.
+fn network(text: &str) -> Result<IpNet, ConfigError> {
+    let network = text.parse::<IpNet>().ok().or_else(|| text.parse::<IpAddr>().ok().map(IpNet::from));
+    network.ok_or_else(|| ConfigError::Value {
+        name: "first_party.trusted_proxies",
+        value: text.to_owned(),
+        rule: "an address or a network such as 10.0.0.0/8".to_owned(),
+    })
+}
+
+fn origin(name: &'static str, text: &str) -> Result<String, ConfigError> {
     let parsed = url::Url::parse(text).map(|url| url.origin().ascii_serialization());
     match parsed {
         Ok(origin) if origin == text => Ok(origin),
         _ => Err(ConfigError::Value {
-            name: "mcp.origins",
+            name,
             value: text.to_owned(),
             rule: "scheme, host and port alone, such as https://app.example.com".to_owned(),
         }),

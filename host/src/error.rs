@@ -26,13 +26,18 @@ pub(crate) enum Code {
     PayloadTooLarge,
     UnsupportedMediaType,
     RateLimited,
+    MonthlyQuotaExceeded,
+    ApiCreditsExceeded,
+    UsageConcurrencyExceeded,
+    UsageReservationConflict,
+    UsageReservationExpired,
     InternalError,
     ServiceUnavailable,
     UpstreamTimeout,
 }
 
 /// The sentence for the published documents stands beside the code, so that they cannot drift apart.
-const TABLE: [(Code, &str, StatusCode, &str); 13] = [
+const TABLE: [(Code, &str, StatusCode, &str); 18] = [
     (
         Code::ValidationError,
         "VALIDATION_ERROR",
@@ -44,7 +49,7 @@ const TABLE: [(Code, &str, StatusCode, &str); 13] = [
         Code::Forbidden,
         "FORBIDDEN",
         StatusCode::FORBIDDEN,
-        "The credential is revoked, expired or lacks the operation's scope.",
+        "The credential is revoked, expired, of a denied plan, or lacks the operation's scope.",
     ),
     (Code::NotFound, "NOT_FOUND", StatusCode::NOT_FOUND, "There is no such route."),
     (
@@ -79,6 +84,36 @@ const TABLE: [(Code, &str, StatusCode, &str); 13] = [
         "A rate limit is reached; try again after `data.retryAfter` seconds.",
     ),
     (
+        Code::MonthlyQuotaExceeded,
+        "MONTHLY_QUOTA_EXCEEDED",
+        StatusCode::TOO_MANY_REQUESTS,
+        "The key's calls of this calendar month (UTC) are used up.",
+    ),
+    (
+        Code::ApiCreditsExceeded,
+        "API_CREDITS_EXCEEDED",
+        StatusCode::TOO_MANY_REQUESTS,
+        "The account's credits of this calendar month (UTC) do not suffice.",
+    ),
+    (
+        Code::UsageConcurrencyExceeded,
+        "USAGE_CONCURRENCY_EXCEEDED",
+        StatusCode::TOO_MANY_REQUESTS,
+        "Too many calls of the account are running; try again with the same `Idempotency-Key` and input.",
+    ),
+    (
+        Code::UsageReservationConflict,
+        "USAGE_RESERVATION_CONFLICT",
+        StatusCode::CONFLICT,
+        "The operation with this `Idempotency-Key` was handled already, or is running.",
+    ),
+    (
+        Code::UsageReservationExpired,
+        "USAGE_RESERVATION_EXPIRED",
+        StatusCode::CONFLICT,
+        "The reservation of the operation with this `Idempotency-Key` expired.",
+    ),
+    (
         Code::InternalError,
         "INTERNAL_ERROR",
         StatusCode::INTERNAL_SERVER_ERROR,
@@ -99,12 +134,17 @@ const TABLE: [(Code, &str, StatusCode, &str); 13] = [
 ];
 
 /// What every scoped operation may answer beside its declared codes, for the published documents.
-pub(crate) const COMMON: [Code; 8] = [
+pub(crate) const COMMON: [Code; 13] = [
     Code::ValidationError,
     Code::Unauthorized,
     Code::Forbidden,
     Code::PayloadTooLarge,
     Code::RateLimited,
+    Code::MonthlyQuotaExceeded,
+    Code::ApiCreditsExceeded,
+    Code::UsageConcurrencyExceeded,
+    Code::UsageReservationConflict,
+    Code::UsageReservationExpired,
     Code::InternalError,
     Code::ServiceUnavailable,
     Code::UpstreamTimeout,

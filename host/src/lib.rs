@@ -6,7 +6,7 @@
 //! - `operation`, `error`: the values that travel the road, and the one table from code to status.
 //! - `http`, `mcp`: the transports. They parse and print.
 //! - `pipeline`, `reading`: the one road to a plugin, and how it reads arguments.
-//! - `auth`, `metering`: who may call, and how often.
+//! - `auth`, `metering`: who may call, how often and at what price.
 //! - `egress`: what leaves the process, and where it may go.
 //! - `metrics`: what is counted for the operator.
 //! - `registry`, `catalogue`, `published`: plugins loaded, put together and documented.
@@ -44,6 +44,7 @@ pub mod native;
 use std::sync::Arc;
 
 use tokio::net::TcpListener;
+use tokio_util::sync::CancellationToken;
 
 use crate::http::connection::Places;
 
@@ -65,16 +66,20 @@ pub async fn serve(listeners: Listeners, app: Arc<App>, shutdown: impl Future<Ou
     let (public, own) = (app.public.clone(), Places::new(app.config.in_flight_max));
     let stop = app.stop.clone();
     let (api, operator) = (Arc::clone(&app), Arc::clone(&app));
+    let served = CancellationToken::new();
     let serving = async {
-        tokio::join!(
-            http::connection::serve(listeners.api, transport, public, stop.clone(), move |request, room| {
-                http::handle(Arc::clone(&api), request, room)
-            }),
-            http::connection::serve(listeners.operator, transport, own, stop.clone(), move |request, room| {
-                operator::handle(Arc::clone(&operator), request, room)
-            }),
-            Arc::clone(&app).keep_house(),
-        );
+        let listeners = async {
+            tokio::join!(
+                http::connection::serve(listeners.api, transport, public, stop.clone(), move |request, room| {
+                    http::handle(Arc::clone(&api), request, room)
+                }),
+                http::connection::serve(listeners.operator, transport, own, stop.clone(), move |request, room| {
+                    operator::handle(Arc::clone(&operator), request, room)
+                }),
+            );
+            served.cancel();
+        };
+        tokio::join!(listeners, Arc::clone(&app).keep_house(served.clone()));
     };
     // Keys may be wanted until the last request is answered.
     let serving = async {
@@ -88,10 +93,12 @@ pub async fn serve(listeners: Listeners, app: Arc<App>, shutdown: impl Future<Ou
     };
     let mut serving = std::pin::pin!(serving);
     tokio::select! {
-        () = serving.as_mut() => return,
-        () = shutdown => {}
+        () = serving.as_mut() => {}
+        () = shutdown => {
+            tracing::info!("stopping: no new connections, running requests end");
+            stop.cancel();
+            serving.await;
+        }
     }
-    tracing::info!("stopping: no new connections, running requests end");
-    stop.cancel();
-    serving.await;
+    app.finish().await;
 }

@@ -9,6 +9,7 @@ use std::sync::Mutex;
 use std::time::Duration;
 
 use http::{HeaderName, HeaderValue, Method, StatusCode};
+use serde::Deserialize;
 use serde_json::{Map, Value};
 
 use crate::metrics::Requests;
@@ -25,6 +26,8 @@ pub(crate) struct Operation {
     pub(crate) tool: Option<ToolFace>,
     /// The declared error codes.
     pub(crate) errors: Vec<DeclaredError>,
+    /// How often it may be called and at what price.
+    pub(crate) terms: Terms,
     pub(crate) deadline: Duration,
     pub(crate) on_deadline: DeclaredFailure,
     pub(crate) on_unavailable: DeclaredFailure,
@@ -34,6 +37,48 @@ pub(crate) struct Operation {
     /// The digest of the last reply that passed its check, for operations whose replies repeat (those with an ETag): a
     /// reply with the same digest is not parsed again. Guards one small value; never held over an await.
     pub(crate) last_checked: Mutex<Option<[u8; 32]>>,
+}
+
+/// What a call of an operation takes of its caller's limits, on both faces.
+#[derive(Clone, Debug)]
+pub(crate) struct Terms {
+    /// Calls a minute of each owner, beside the key's own limits.
+    pub(crate) per_minute: Option<u32>,
+    /// Calls a minute of each address without a credential; `None` allows none.
+    pub(crate) first_party_per_minute: Option<u32>,
+    /// Which of the caller's limits a call counts toward.
+    pub(crate) consumes: Vec<Consumed>,
+    /// Credits, where the configuration has no other price.
+    pub(crate) cost: u32,
+    pub(crate) idempotency: Idempotency,
+}
+
+/// A limit of the caller's.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum Consumed {
+    /// The windows of its key and account.
+    Window,
+    /// The month of its key.
+    Month,
+    /// The credits of its account.
+    Credits,
+}
+
+/// What names one execution of an operation, so that it is not done twice.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum Idempotency {
+    /// The header `Idempotency-Key`.
+    Key,
+    /// A `requestId` of its input, which its plugin looks at; the header is ignored.
+    RequestId,
+}
+
+impl Terms {
+    pub(crate) fn consumes(&self, limit: Consumed) -> bool {
+        self.consumes.contains(&limit)
+    }
 }
 
 /// An error that an operation declares.
@@ -127,13 +172,6 @@ impl Face {
     }
 }
 
-/// What a caller is identified by.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum CallerKind {
-    ApiKey,
-    OAuth,
-}
-
 /// The caller's name within one plugin: 32 hexadecimal digits, which tell nothing of the key.
 #[derive(Clone, Copy)]
 pub(crate) struct Owner([u8; 32]);
@@ -151,6 +189,15 @@ impl Owner {
     pub(crate) fn as_str(&self) -> &str {
         std::str::from_utf8(&self.0).expect("the digits are ASCII")
     }
+}
+
+/// How a caller is known.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum CallerKind {
+    ApiKey,
+    OAuth,
+    /// By its address alone.
+    FirstParty,
 }
 
 /// One call, as a plugin gets it.

@@ -12,14 +12,17 @@ use serde_json::{Map, Value};
 use sha2::{Digest, Sha256};
 
 use crate::app::App;
+use crate::auth::first_party::Address;
 use crate::auth::oauth::OAuth;
 use crate::auth::{self, AuthError, Caller, Presented};
 use crate::catalogue::Bound;
 use crate::error::Refusal;
-use crate::metering::Meters;
+use crate::metering::{self, Charge, Charged, Meters};
 use crate::metrics::Answers;
-use crate::operation::{Answer, Call, DeclaredFailure, Face, Failure, Operation, Owner, Reply, Scope, Success};
-use crate::reading::{self, Unread};
+use crate::operation::{
+    Answer, Call, DeclaredFailure, Face, Failure, Idempotency, Operation, Owner, Reply, Scope, Success,
+};
+use crate::reading::{self, Identifier, Unread};
 use crate::registry::instance::CallError;
 use crate::registry::revision::Off;
 use crate::registry::schema::FaceSchema;
@@ -37,6 +40,9 @@ pub(crate) struct Request<'r> {
     pub(crate) bound: &'r Bound,
     pub(crate) face: Face,
     pub(crate) credential: Presented,
+    /// Where the request comes from, if it is a first-party page's; counts where there is no credential.
+    pub(crate) first_party: Option<Address>,
+    pub(crate) identifier: Identifier,
     pub(crate) unread: Unread<'r>,
     pub(crate) request_id: &'r str,
 }
@@ -92,14 +98,33 @@ struct Passed {
 }
 
 async fn road(app: &App, request: Request<'_>, passed: &mut Passed) -> Result<Reply, Refusal> {
-    let Request { bound, face, credential, unread, request_id } = request;
+    let Request { bound, face, credential, first_party, identifier, unread, request_id } = request;
     let now = SystemTime::now();
     let (scope, schema) = face_of(bound, face);
 
-    let caller = identify(app, face, scope, &credential, now).await?;
+    let allowed = first_party.filter(|_| bound.operation.terms.first_party_per_minute.is_some());
+    let caller = match (allowed, &credential) {
+        (Some(address), Presented::Nothing) => Caller::of_address(address),
+        (Some(_), Presented::One(_) | Presented::Unusable) | (None, _) => {
+            identify(app, face, scope, &credential, now).await?
+        }
+    };
     let owner = *passed.owner.insert(owner(app, &caller, &bound.revision.plugin));
-    app.windows.admit(&caller, now, &mut passed.meters)?;
+    metering::stand(&app.usage, &app.store, &caller, now, &mut passed.meters)?;
+    metering::admit(&app.windows, &caller, &bound.revision.plugin, &bound.operation, now, &mut passed.meters)?;
     let input = reading::read(unread, schema)?;
+    let identifier = identifier_of(&caller, bound, identifier)?;
+    metering::count(&app.usage, &caller, &bound.revision.plugin, &bound.operation, now, &mut passed.meters)?;
+    let charged = Charged {
+        caller: &caller,
+        plugin: &bound.revision.plugin,
+        operation: &bound.operation,
+        identifier: &identifier,
+        request_id,
+        now,
+    };
+    let credits = &app.config.credits;
+    let charge = metering::reserve(&app.reservations, &app.store, credits, charged, &mut passed.meters).await?;
 
     let call = Call {
         request_id: request_id.to_owned(),
@@ -110,13 +135,50 @@ async fn road(app: &App, request: Request<'_>, passed: &mut Passed) -> Result<Re
         deadline: bound.operation.deadline,
         input: Value::Object(input).to_string(),
     };
+    let (answered, plugin_time) = match charge {
+        None => run(bound, call).await,
+        // From here on the call runs to its deadline and settles by its outcome, whether its client waits or not.
+        Some(charge) => {
+            let running = app.calls.spawn(run_charged(bound.clone(), call, charge));
+            running.await.unwrap_or_else(|error| (Err(Refusal::internal(error.to_string())), Duration::ZERO))
+        }
+    };
+    passed.plugin_time = Some(plugin_time);
+    answered
+}
+
+/// The plugin's part, and the time that it took.
+async fn run(bound: &Bound, call: Call) -> (Result<Reply, Refusal>, Duration) {
     let started = Instant::now();
     let answer = bound.revision.invoke(call).await;
-    passed.plugin_time = Some(started.elapsed());
-    match answer {
+    let plugin_time = started.elapsed();
+    let answered = match answer {
         Ok(Answer::Success(success)) => checked_success(&bound.operation, success),
         Ok(Answer::Failure(failure)) => Err(checked_failure(&bound.operation, failure)),
         Err(error) => Err(failed(&bound.operation, &error)),
+    };
+    (answered, plugin_time)
+}
+
+/// The same, paid for by its outcome before anybody hears of it.
+async fn run_charged(bound: Bound, call: Call, charge: Charge) -> (Result<Reply, Refusal>, Duration) {
+    let (answered, plugin_time) = run(&bound, call).await;
+    let now = SystemTime::now();
+    let answered = match answered {
+        Ok(reply) => charge.settle(now).await.map(|()| reply),
+        Err(refusal) => {
+            charge.release(now).await;
+            Err(refusal)
+        }
+    };
+    (answered, plugin_time)
+}
+
+/// The identifier, where it counts: it is ignored for others than self-service keys and for operations that have their own.
+fn identifier_of(caller: &Caller, bound: &Bound, identifier: Identifier) -> Result<Identifier, Refusal> {
+    match (caller.account(), bound.operation.terms.idempotency) {
+        (Some(_), Idempotency::Key) => identifier.check().map(|()| identifier),
+        (None, _) | (Some(_), Idempotency::RequestId) => Ok(Identifier::Absent),
     }
 }
 

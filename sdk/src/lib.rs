@@ -69,7 +69,7 @@ mod schema;
 pub mod config;
 pub mod log;
 
-pub use operation::{Operation, Rest, Tool};
+pub use operation::{Limit, Operation, Rest, Tool};
 pub use plugin::{Plugin, describe, invoke};
 pub use reply::{ErrorCode, Failure, Reply};
 

@@ -30,6 +30,7 @@ pub struct Operation {
     deadline_ms: Option<u32>,
     on_deadline: Option<(&'static str, Option<u32>)>,
     on_unavailable: Option<&'static str>,
+    terms: Vec<(&'static str, Value)>,
     handler: Handler,
 }
 
@@ -56,6 +57,7 @@ impl Operation {
             deadline_ms: None,
             on_deadline: None,
             on_unavailable: None,
+            terms: Vec::new(),
             handler: Box::new(move |call, input| {
                 Box::pin(async move {
                     let input = serde_json::from_str(&input)
@@ -131,6 +133,44 @@ impl Operation {
         self
     }
 
+    /// How often each caller may call it in a minute, beside the limits of its key.
+    #[must_use]
+    pub fn window_per_minute(self, calls: u32) -> Self {
+        self.term("window_per_minute", json!(calls))
+    }
+
+    /// How often each address may call it in a minute without a credential, from the operator's own web pages. Without it,
+    /// none may.
+    #[must_use]
+    pub fn first_party_per_minute(self, calls: u32) -> Self {
+        self.term("first_party_per_minute", json!(calls))
+    }
+
+    /// What a successful call costs the account of a self-service key, in credits; the default is 1. The operator may set
+    /// another price.
+    #[must_use]
+    pub fn cost(self, credits: u32) -> Self {
+        self.term("cost", json!(credits))
+    }
+
+    /// Says that its input has a `requestId` of its own, so that the header `Idempotency-Key` is ignored.
+    #[must_use]
+    pub fn named_by_request_id(self) -> Self {
+        self.term("idempotency", json!("request-id"))
+    }
+
+    /// Which of the caller's limits a call counts toward. Without it, all of them.
+    #[must_use]
+    pub fn consumes(self, limits: &[Limit]) -> Self {
+        let names: Vec<&str> = limits.iter().map(Limit::name).collect();
+        self.term("consumes", json!(names))
+    }
+
+    fn term(mut self, name: &'static str, value: Value) -> Self {
+        self.terms.push((name, value));
+        self
+    }
+
     pub(crate) fn id(&self) -> &'static str {
         self.id
     }
@@ -166,6 +206,9 @@ impl Operation {
         if let Some(code) = self.on_unavailable {
             put("on_unavailable", json!({ "code": code }));
         }
+        for (name, value) in &self.terms {
+            put(name, value.clone());
+        }
         Value::Object(row)
     }
 }
@@ -174,6 +217,27 @@ fn example(title: &str, input: &str) -> Value {
     let input: Value =
         serde_json::from_str(input).unwrap_or_else(|error| panic!("the example `{title}` is no JSON text: {error}"));
     json!({ "title": title, "input": input })
+}
+
+/// A limit of the caller's that a call may count toward.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Limit {
+    /// The windows of its key and account.
+    Window,
+    /// The month of its key.
+    Month,
+    /// The credits of its account.
+    Credits,
+}
+
+impl Limit {
+    fn name(&self) -> &'static str {
+        match self {
+            Limit::Window => "window",
+            Limit::Month => "month",
+            Limit::Credits => "credits",
+        }
+    }
 }
 
 /// The REST face of an operation.

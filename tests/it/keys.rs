@@ -55,8 +55,10 @@ async fn a_key_is_shown_once_and_kept_as_a_digest() {
     let answer = ask(Method::POST, KEYS, body).await;
     assert_eq!((answer.status, answer.header("cache-control")), (201, "private, no-store"));
     let issued = answer.json()["data"].clone();
-    let shown = ["id", "label", "display", "scopes", "perMinute", "createdAt", "expiresAt", "revokedAt", "key"];
-    assert_eq!(members(&issued), shown);
+    let about = ["id", "label", "display", "scopes", "account"];
+    let limits = ["perMinute", "perMonth", "perSecond"];
+    let times = ["createdAt", "expiresAt", "revokedAt", "key"];
+    assert_eq!(members(&issued), [&about[..], &limits, &times].concat());
     let key = text(&issued["key"]);
     assert!(Regex::new("^sb_adm_[0-9A-Za-z]{38}$").unwrap().is_match(key), "{key}");
     assert_eq!(issued["display"], format!("sb_adm_…{}", &key[key.len() - 4..]));

@@ -4,15 +4,19 @@
 
 mod support;
 
+mod accounts;
 mod bank_qr;
 mod compile;
 mod compression;
 mod credentials;
+mod credits;
 mod dev;
 mod discovery;
 mod drain;
+mod first_party;
 mod hostile;
 mod keys;
+mod killed;
 mod life;
 mod malformed;
 mod mcp_auth;
@@ -27,6 +31,7 @@ mod oauth_keys;
 mod oauth_tls;
 mod oauth_tokens;
 mod parity;
+mod quota;
 mod reading;
 mod rest;
 mod secrets;
@@ -35,4 +40,6 @@ mod tidy;
 mod transport;
 mod transport_deadlines;
 mod transport_h2;
+mod usage;
+mod windows;
 mod wrong;

@@ -134,7 +134,7 @@ async fn a_setting_that_cannot_be_used_is_told_by_rule_and_value() {
     for (text, expected) in [
         (
             "[limit]\n",
-            "the configuration file [folder]/config.toml is malformed: line 1, column 2: unknown field `limit`, expected one of `limits`, `mcp`, `oauth`",
+            "the configuration file [folder]/config.toml is malformed: line 1, column 2: unknown field `limit`, expected one of `limits`, `mcp`, `oauth`, `credits`, `first_party`",
         ),
         ("[limits]\nin_flight = 0\n", "`limits.in_flight` is 0; it must be from 1 to 1000000"),
         ("[limits]\nidle_ms = 9\n", "`limits.idle_ms` is 9; it must be from 10 to 3600000"),
@@ -149,6 +149,16 @@ async fn a_setting_that_cannot_be_used_is_told_by_rule_and_value() {
         (
             "[oauth]\nissuer = \"https://id.example\"\nper_minute = 0\n",
             "`oauth.per_minute` is 0; it must be from 1 to 1000000",
+        ),
+        ("[credits]\nconcurrency = 0\n", "`credits.concurrency` is 0; it must be from 1 to 100000"),
+        ("[credits.costs.p]\no = 1000001\n", "`credits.costs` is 1000001; it must be from 0 to 1000000"),
+        (
+            "[first_party]\norigins = [\"*\"]\n",
+            "`first_party.origins` is *; it must be scheme, host and port alone, such as https://app.example.com",
+        ),
+        (
+            "[first_party]\ntrusted_proxies = [\"10.0.0.0/33\"]\n",
+            "`first_party.trusted_proxies` is 10.0.0.0/33; it must be an address or a network such as 10.0.0.0/8",
         ),
     ] {
         std::fs::write(&file, text).expect("the configuration is written");

@@ -204,6 +204,33 @@ async fn wants(floor: &mut Floor) {
     floor.check_with(&[("/wants", json!([want("config", "")]))], why).await;
 }
 
+async fn terms(floor: &mut Floor) {
+    for (member, value, rule) in [
+        ("cost", 1_000_001, "it must be from 0 to 1000000"),
+        ("window_per_minute", 0, "it must be from 1 to 1000000"),
+        ("first_party_per_minute", 1_000_001, "it must be from 1 to 1000000"),
+    ] {
+        let message = format!("operation `first` has `{member}` {value}; {rule}");
+        floor.check_with(&[(&format!("/operations/0/{member}"), json!(value))], &message).await;
+    }
+    for (member, value, known) in [
+        ("settle", json!("job"), "unknown variant `job`, expected `reply` at line 1 column 741"),
+        (
+            "idempotency",
+            json!("header"),
+            "unknown variant `header`, expected `key` or `request-id` at line 1 column 749",
+        ),
+        (
+            "consumes",
+            json!(["air"]),
+            "unknown variant `air`, expected one of `window`, `month`, `credits` at line 1 column 744",
+        ),
+    ] {
+        let message = format!("its description is no JSON of the expected form: {known}");
+        floor.check_with(&[(&format!("/operations/0/{member}"), value)], &message).await;
+    }
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn a_wrong_component_is_refused_by_its_own_message_and_the_running_revision_serves_on() {
     let mut floor = Floor::open().await;
@@ -212,6 +239,7 @@ async fn a_wrong_component_is_refused_by_its_own_message_and_the_running_revisio
     worlds(&mut floor).await;
     reads(&mut floor).await;
     wants(&mut floor).await;
+    terms(&mut floor).await;
 
     let mut description = good("describes");
     description["operations"] = json!([operation("first", "describes"), operation("second", "second")]);

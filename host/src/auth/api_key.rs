@@ -13,9 +13,19 @@ const ALPHABET: &[u8; 62] = b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmn
 const RANDOM_CHARACTERS: usize = 32;
 const CHECK_CHARACTERS: usize = 6;
 const ADMINISTRATOR_PREFIX: &str = "sb_adm_";
+const SELF_SERVICE_PREFIX: &str = "sb_self_";
 
 /// In a key's scopes: every scope, those of future plugins too.
 pub(crate) const ALL_SCOPES: &str = "*";
+
+/// Who issues a key, and so how its calls are limited.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum KeyKind {
+    /// Issued by the operator, with limits a minute and a month.
+    Administrator,
+    /// Of an account, with limits a second and the account's credits.
+    SelfService,
+}
 
 /// A well-formed key. Its text is a secret: it has no `Debug` and no `Display`.
 pub(crate) struct ApiKey(String);
@@ -33,19 +43,38 @@ pub(crate) struct KeyRecord {
     pub(crate) last4: String,
     /// Scopes, or [`ALL_SCOPES`].
     pub(crate) scopes: Vec<String>,
-    /// Calls a minute; `None` is no limit.
+    /// The account that pays for a self-service key; an administrator key has none.
+    #[serde(default)]
+    pub(crate) account: Option<String>,
+    /// Calls a minute of an administrator key; `None` is no limit.
     pub(crate) per_minute: Option<u32>,
+    /// Calls a calendar month in UTC of an administrator key; `None` is no limit.
+    #[serde(default)]
+    pub(crate) per_month: Option<u64>,
+    /// Calls a second of a self-service key; `None` is no limit but its account's.
+    #[serde(default)]
+    pub(crate) per_second: Option<u32>,
     /// Unix seconds.
     pub(crate) created_at: u64,
     pub(crate) expires_at: Option<u64>,
     pub(crate) revoked_at: Option<u64>,
 }
 
+impl KeyKind {
+    /// What a key of this kind begins with.
+    pub(crate) fn prefix(self) -> &'static str {
+        match self {
+            KeyKind::Administrator => ADMINISTRATOR_PREFIX,
+            KeyKind::SelfService => SELF_SERVICE_PREFIX,
+        }
+    }
+}
+
 impl ApiKey {
-    /// A new administrator-issued key.
-    pub(crate) fn generate() -> Self {
+    /// A new key.
+    pub(crate) fn generate(kind: KeyKind) -> Self {
         let mut rng = rand::rng();
-        let mut text = ADMINISTRATOR_PREFIX.to_owned();
+        let mut text = kind.prefix().to_owned();
         text.extend((0..RANDOM_CHARACTERS).map(|_| char::from(ALPHABET[rng.random_range(0..ALPHABET.len())])));
         let check = checksum(&text);
         text.push_str(&check);
@@ -54,7 +83,7 @@ impl ApiKey {
 
     /// Takes a text of the right form and checksum.
     pub(crate) fn parse(text: &str) -> Option<Self> {
-        let rest = text.strip_prefix(ADMINISTRATOR_PREFIX)?;
+        let rest = text.strip_prefix(ADMINISTRATOR_PREFIX).or_else(|| text.strip_prefix(SELF_SERVICE_PREFIX))?;
         let well_formed =
             rest.len() == RANDOM_CHARACTERS + CHECK_CHARACTERS && rest.bytes().all(|b| b.is_ascii_alphanumeric());
         if !well_formed {
@@ -64,6 +93,13 @@ impl ApiKey {
         (checksum(body) == check).then(|| Self(text.to_owned()))
     }
 
+    pub(crate) fn kind(&self) -> KeyKind {
+        match self.0.starts_with(SELF_SERVICE_PREFIX) {
+            true => KeyKind::SelfService,
+            false => KeyKind::Administrator,
+        }
+    }
+
     pub(crate) fn digest(&self) -> [u8; 32] {
         Sha256::digest(self.0.as_bytes()).into()
     }
@@ -71,10 +107,6 @@ impl ApiKey {
     /// The key itself, for the one time that it is shown.
     pub(crate) fn reveal(&self) -> &str {
         &self.0
-    }
-
-    pub(crate) fn prefix(&self) -> String {
-        ADMINISTRATOR_PREFIX.to_owned()
     }
 
     pub(crate) fn last4(&self) -> String {
@@ -102,4 +134,24 @@ fn checksum(text: &str) -> String {
         rest /= ALPHABET.len();
     }
     check.iter().map(|byte| char::from(*byte)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_key_with_any_character_changed_is_malformed() {
+        for kind in [KeyKind::Administrator, KeyKind::SelfService] {
+            let key = ApiKey::generate(kind);
+            let text = key.reveal();
+            assert!(text.starts_with(kind.prefix()) && ApiKey::parse(text).is_some());
+            for place in 0..text.len() {
+                for other in ['0', 'a', 'Z', '_', 'é'] {
+                    let changed = format!("{}{other}{}", &text[..place], &text[place + 1..]);
+                    assert_eq!(ApiKey::parse(&changed).is_some(), changed == text, "{place} {other}");
+                }
+            }
+        }
+    }
 }

@@ -3,7 +3,9 @@
 //! Reads credentials from headers, finds whose they are, and compares scopes. Must not know what an operation does or how
 //! a refusal is printed on either face.
 
+pub(crate) mod account;
 pub(crate) mod api_key;
+pub(crate) mod first_party;
 pub(crate) mod oauth;
 
 use std::sync::Arc;
@@ -12,7 +14,9 @@ use std::time::SystemTime;
 use http::header::AUTHORIZATION;
 use http::{HeaderMap, HeaderValue};
 
-use self::api_key::{ApiKey, KeyRecord};
+use self::account::Account;
+use self::api_key::{ApiKey, KeyKind, KeyRecord};
+use self::first_party::Address;
 use self::oauth::{OAuth, OAuthError, Token, TokenError};
 use crate::error::{Challenge, Code, Refusal};
 use crate::operation::{CallerKind, Face, Scope};
@@ -52,6 +56,14 @@ impl Presented {
         }
         found.map_or(Self::Nothing, Self::One)
     }
+
+    /// Whether it has the form of a self-service key; nobody was asked yet whether it is one.
+    pub(crate) fn is_self_service(&self) -> bool {
+        match self {
+            Self::One(text) => ApiKey::parse(text).is_some_and(|key| key.kind() == KeyKind::SelfService),
+            Self::Nothing | Self::Unusable => false,
+        }
+    }
 }
 
 fn bearer(value: &str) -> Option<&str> {
@@ -61,9 +73,34 @@ fn bearer(value: &str) -> Option<&str> {
 
 /// A caller whose credential is good.
 #[derive(Debug)]
-pub(crate) enum Caller {
-    Key(Arc<KeyRecord>),
-    OAuth { token: Arc<Token>, per_minute: u32 },
+pub(crate) struct Caller {
+    /// Whose limits and jobs these are.
+    owner: String,
+    known_by: KnownBy,
+}
+
+#[derive(Debug)]
+enum KnownBy {
+    Key {
+        key: Arc<KeyRecord>,
+        /// Who pays, for a self-service key.
+        account: Option<Arc<Account>>,
+    },
+    Token {
+        token: Arc<Token>,
+        per_minute: u32,
+        per_month: Option<u64>,
+    },
+    Address,
+}
+
+/// What a credential allows; `None` is no limit.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Limits {
+    pub(crate) per_second: Option<u32>,
+    pub(crate) per_minute: Option<u32>,
+    /// A calendar month in UTC.
+    pub(crate) per_month: Option<u64>,
 }
 
 /// Why a caller is turned away.
@@ -81,14 +118,16 @@ pub(crate) enum AuthError {
     TokenExpired,
     #[error("the credential does not carry the scope {0}")]
     Scope(Scope),
+    #[error("the plan of the credential's account does not allow calls")]
+    Plan,
     #[error("the store of credentials failed")]
     Store(#[source] StoreError),
     #[error("the identity provider's keys are not to be had")]
     Keys { retry_after_s: u64 },
 }
 
-/// Finds whose credential it is (spec, "Authentication" 4: unknown is 401; revoked or expired is 403). Without an identity
-/// provider a token is an unknown credential.
+/// Finds whose credential it is (spec, "Authentication" 4: unknown is 401; revoked, expired or of a denied plan is 403).
+/// Without an identity provider a token is an unknown credential.
 pub(crate) async fn identify(
     store: &Store,
     oauth: Option<&OAuth>,
@@ -105,7 +144,11 @@ pub(crate) async fn identify(
         return by_key(store, credential, now);
     };
     match oauth.identify(credential, face, now).await {
-        Ok(token) => Ok(Caller::OAuth { token, per_minute: oauth.per_minute() }),
+        Ok(token) => {
+            let owner = token.owner.clone();
+            let (per_minute, per_month) = (oauth.per_minute(), oauth.per_month());
+            Ok(Caller { owner, known_by: KnownBy::Token { token, per_minute, per_month } })
+        }
         Err(OAuthError::Token(TokenError::Expired)) => Err(AuthError::TokenExpired),
         Err(OAuthError::Token(_)) => Err(AuthError::Invalid),
         Err(OAuthError::Keys { retry_after }) => Err(AuthError::Keys { retry_after_s: retry_after.as_secs() + 1 }),
@@ -123,15 +166,30 @@ pub(crate) fn by_key(store: &Store, credential: &str, now: SystemTime) -> Result
     if record.has_expired(now) {
         return Err(AuthError::Expired);
     }
-    Ok(Caller::Key(record))
+    let account = match &record.account {
+        None => None,
+        Some(id) => {
+            let account = store.account(id).map_err(AuthError::Store)?;
+            Some(account.filter(|account| account.entitlement(now).is_some()).ok_or(AuthError::Plan)?)
+        }
+    };
+    Ok(Caller { owner: record.id.clone(), known_by: KnownBy::Key { key: record, account } })
 }
 
 impl Caller {
-    /// Whether the credential carries the scope.
+    /// A first-party browser, for an operation that has an allowance for those.
+    pub(crate) fn of_address(address: Address) -> Self {
+        Self { owner: address.to_string(), known_by: KnownBy::Address }
+    }
+
+    /// Whether the credential carries the scope. The allowance for an address is a scope of its own.
     pub(crate) fn authorize(&self, scope: &Scope) -> Result<(), AuthError> {
-        let is_held = match self {
-            Caller::Key(key) => key.scopes.iter().any(|held| held == scope.as_str() || held == api_key::ALL_SCOPES),
-            Caller::OAuth { token, .. } => token.scopes.iter().any(|held| held == scope.as_str()),
+        let is_held = match &self.known_by {
+            KnownBy::Key { key, .. } => {
+                key.scopes.iter().any(|held| held == scope.as_str() || held == api_key::ALL_SCOPES)
+            }
+            KnownBy::Token { token, .. } => token.scopes.iter().any(|held| held == scope.as_str()),
+            KnownBy::Address => true,
         };
         match is_held {
             true => Ok(()),
@@ -139,26 +197,43 @@ impl Caller {
         }
     }
 
-    /// Whose limits and jobs these are: the key's id, or a name of client and subject.
+    /// Whose limits and jobs these are: the key's id, a name of client and subject, or the address.
     pub(crate) fn owner(&self) -> &str {
-        match self {
-            Caller::Key(key) => &key.id,
-            Caller::OAuth { token, .. } => &token.owner,
-        }
-    }
-
-    /// Calls a minute that the caller has; `None` is no limit.
-    pub(crate) fn per_minute(&self) -> Option<u32> {
-        match self {
-            Caller::Key(key) => key.per_minute,
-            Caller::OAuth { per_minute, .. } => Some(*per_minute),
-        }
+        &self.owner
     }
 
     pub(crate) fn kind(&self) -> CallerKind {
-        match self {
-            Caller::Key(_) => CallerKind::ApiKey,
-            Caller::OAuth { .. } => CallerKind::OAuth,
+        match self.known_by {
+            KnownBy::Key { .. } => CallerKind::ApiKey,
+            KnownBy::Token { .. } => CallerKind::OAuth,
+            KnownBy::Address => CallerKind::FirstParty,
+        }
+    }
+
+    /// The account of a self-service key.
+    pub(crate) fn account(&self) -> Option<&Arc<Account>> {
+        match &self.known_by {
+            KnownBy::Key { account, .. } => account.as_ref(),
+            KnownBy::Token { .. } | KnownBy::Address => None,
+        }
+    }
+
+    /// The credits of its account; none without one.
+    pub(crate) fn credits_per_month(&self, now: SystemTime) -> u64 {
+        let entitlement = self.account().and_then(|account| account.entitlement(now));
+        entitlement.map_or(0, |entitlement| entitlement.credits_per_month)
+    }
+
+    /// What the credential itself allows.
+    pub(crate) fn limits(&self) -> Limits {
+        match &self.known_by {
+            KnownBy::Key { key, .. } => {
+                Limits { per_second: key.per_second, per_minute: key.per_minute, per_month: key.per_month }
+            }
+            KnownBy::Token { per_minute, per_month, .. } => {
+                Limits { per_second: None, per_minute: Some(*per_minute), per_month: *per_month }
+            }
+            KnownBy::Address => Limits::default(),
         }
     }
 }
@@ -174,7 +249,7 @@ impl AuthError {
                 Face::Rest => (Code::Forbidden, Some("invalid_token")),
                 Face::Tool => (Code::Unauthorized, Some("invalid_token")),
             },
-            AuthError::Revoked | AuthError::Expired | AuthError::Scope(_) => {
+            AuthError::Revoked | AuthError::Expired | AuthError::Scope(_) | AuthError::Plan => {
                 (Code::Forbidden, Some("insufficient_scope"))
             }
             AuthError::Store(source) => {

@@ -62,7 +62,7 @@ pub(super) async fn dev(arguments: Arguments) -> Result<(), Failure> {
     build::build(&manifest.entries).await?;
     // Watching begins before loading, so that an edit in between is not missed.
     let watcher = Watcher::start(&config.manifest, &manifest.entries)?;
-    let key = development_key(&store.store, &config.data)?;
+    let key = development_key(&store.store, &config.data).await?;
     if let Some(path) = &arguments.key_file {
         write_private(path, &key)
             .map_err(|error| Failure::of(format!("cannot write the key to {}: {error}", path.display())))?;
@@ -128,7 +128,7 @@ fn tell(followed: Followed) {
 }
 
 /// The key of the last run, or a new one where that is gone or no longer good.
-fn development_key(store: &Store, data: &Path) -> Result<String, Failure> {
+async fn development_key(store: &Store, data: &Path) -> Result<String, Failure> {
     let path = data.join(KEY_FILE);
     let now = SystemTime::now();
     if let Ok(text) = std::fs::read_to_string(&path) {
@@ -141,9 +141,9 @@ fn development_key(store: &Store, data: &Path) -> Result<String, Failure> {
         label: "development".to_owned(),
         scopes: vec![ALL_SCOPES.to_owned()],
         per_minute: Some(KEY_PER_MINUTE),
-        expires_at: None,
+        ..KeyRequest::default()
     };
-    let issued = keys::issue(store, &request, now)?;
+    let issued = keys::issue(store, &request, now).await?;
     let key = issued["key"].as_str().ok_or_else(|| Failure::of("a key was issued without its text"))?.to_owned();
     write_private(&path, &key)?;
     Ok(key)

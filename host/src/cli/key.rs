@@ -1,20 +1,20 @@
-//! `switchbay key`: through the operator's API while a server runs, on the store otherwise, never both.
+//! `switchbay key`: API keys, issued, listed, rotated and revoked.
 #![expect(clippy::print_stdout, reason = "what these commands are for is printed")]
 
-use std::path::PathBuf;
 use std::time::SystemTime;
 
 use clap::{Args, Subcommand};
 use http::Method;
-use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use serde_json::{Value, json};
 use time::OffsetDateTime;
 use time::format_description::well_known::Rfc3339;
 
-use super::{Common, Failure};
+use super::Failure;
+use super::place::{Common, Place, number, path, text};
 use crate::operator::client::{self, Payload};
 use crate::operator::keys::{self, KeyRequest};
-use crate::stores::{Store, StoreError};
+
+const KEYS: &str = "/admin/v1/keys";
 
 #[derive(Subcommand)]
 pub(super) enum Command {
@@ -22,8 +22,10 @@ pub(super) enum Command {
     Issue(Issue),
     /// List all keys
     List(Common),
+    /// Issue a key with the settings of another, which is revoked
+    Rotate(Named),
     /// Revoke a key for ever
-    Revoke(Revoke),
+    Revoke(Named),
 }
 
 #[derive(Args)]
@@ -39,66 +41,76 @@ pub(super) struct Issue {
     /// Carry every scope, those of future plugins too
     #[arg(long)]
     all_scopes: bool,
-    /// Calls a minute [default: no limit]
-    #[arg(long, value_name = "CALLS")]
+    /// The account that pays: makes it a self-service key
+    #[arg(long, value_name = "ID")]
+    account: Option<String>,
+    /// Calls a minute of an administrator key [default: no limit]
+    #[arg(long, value_name = "CALLS", conflicts_with = "account")]
     per_minute: Option<u32>,
+    /// Calls a calendar month of an administrator key [default: no limit]
+    #[arg(long, value_name = "CALLS", conflicts_with = "account")]
+    per_month: Option<u64>,
+    /// Calls a second of a self-service key [default: no limit but its account's]
+    #[arg(long, value_name = "CALLS", requires = "account")]
+    per_second: Option<u32>,
     /// When it ends, such as 2027-01-31T00:00:00Z [default: never]
     #[arg(long, value_name = "TIME")]
     expires: Option<String>,
 }
 
 #[derive(Args)]
-pub(super) struct Revoke {
+pub(super) struct Named {
     #[command(flatten)]
     common: Common,
     /// The key's id, as `key list` shows it
     id: String,
 }
 
-/// Where the keys are.
-enum Place {
-    Store(Store),
-    Server(PathBuf),
-}
-
 pub(super) async fn run(command: Command) -> Result<(), Failure> {
     match command {
         Command::Issue(arguments) => issue(arguments).await,
         Command::List(common) => list(&common).await,
+        Command::Rotate(arguments) => rotate(&arguments).await,
         Command::Revoke(arguments) => revoke(&arguments).await,
     }
 }
 
 async fn issue(arguments: Issue) -> Result<(), Failure> {
-    let Issue { common, label, scopes, all_scopes, per_minute, expires } = arguments;
+    let Issue { common, label, scopes, all_scopes, account, per_minute, per_month, per_second, expires } = arguments;
     let scopes = if all_scopes { vec!["*".to_owned()] } else { scopes };
-    let request = KeyRequest { label, scopes, per_minute, expires_at: expires };
-    let issued = match place(&common)? {
-        Place::Store(store) => keys::issue(&store, &request, SystemTime::now())?,
-        Place::Server(data) => {
-            let body = json!({
-                "label": request.label,
-                "scopes": request.scopes,
-                "perMinute": request.per_minute,
-                "expiresAt": request.expires_at,
-            });
-            client::call(&data, Method::POST, "/admin/v1/keys", Payload::Json(&body)).await?
-        }
+    let request = KeyRequest { label, scopes, account, per_minute, per_month, per_second, expires_at: expires };
+    let issued = match common.place()? {
+        Place::Store(store) => keys::issue(&store, &request, SystemTime::now()).await?,
+        Place::Server(data) => client::call(&data, Method::POST, KEYS, Payload::Json(&json!(request))).await?,
     };
-    match common.json {
-        true => println!("{issued:#}"),
-        false => {
-            println!("{}", text(&issued, "key"));
-            println!("id {}. This is the only time that the key is shown.", text(&issued, "id"));
-        }
-    }
+    show_once(&common, &issued);
     Ok(())
 }
 
+async fn rotate(arguments: &Named) -> Result<(), Failure> {
+    let Named { common, id } = arguments;
+    let issued = match common.place()? {
+        Place::Store(store) => keys::rotate(&store, id, SystemTime::now()).await?,
+        Place::Server(data) => client::call(&data, Method::POST, &path(KEYS, id, "/rotate"), Payload::Nothing).await?,
+    };
+    show_once(common, &issued);
+    Ok(())
+}
+
+fn show_once(common: &Common, issued: &Value) {
+    match common.json {
+        true => println!("{issued:#}"),
+        false => {
+            println!("{}", text(issued, "key"));
+            println!("id {}. This is the only time that the key is shown.", text(issued, "id"));
+        }
+    }
+}
+
 async fn list(common: &Common) -> Result<(), Failure> {
-    let listed = match place(common)? {
+    let listed = match common.place()? {
         Place::Store(store) => keys::list(&store)?,
-        Place::Server(data) => client::call(&data, Method::GET, "/admin/v1/keys", Payload::Nothing).await?,
+        Place::Server(data) => client::call(&data, Method::GET, KEYS, Payload::Nothing).await?,
     };
     if common.json {
         println!("{listed:#}");
@@ -106,7 +118,7 @@ async fn list(common: &Common) -> Result<(), Failure> {
     }
     println!("{:36}  {:12}  {:10}  {:9}  {:20}  SCOPES", "ID", "KEY", "PER MINUTE", "STATE", "LABEL");
     for key in listed["keys"].as_array().into_iter().flatten() {
-        let per_minute = key["perMinute"].as_u64().map_or("-".to_owned(), |limit| limit.to_string());
+        let per_minute = number(key, "perMinute");
         let state = match (&key["revokedAt"], &key["expiresAt"]) {
             (Value::String(_), _) => "revoked",
             (_, Value::String(expiry)) if has_passed(expiry) => "expired",
@@ -120,16 +132,13 @@ async fn list(common: &Common) -> Result<(), Failure> {
     Ok(())
 }
 
-async fn revoke(arguments: &Revoke) -> Result<(), Failure> {
-    let id = &arguments.id;
-    let revoked = match place(&arguments.common)? {
-        Place::Store(store) => keys::revoke(&store, id, SystemTime::now())?,
-        Place::Server(data) => {
-            let path = format!("/admin/v1/keys/{}", utf8_percent_encode(id, NON_ALPHANUMERIC));
-            client::call(&data, Method::DELETE, &path, Payload::Nothing).await?
-        }
+async fn revoke(arguments: &Named) -> Result<(), Failure> {
+    let Named { common, id } = arguments;
+    let revoked = match common.place()? {
+        Place::Store(store) => keys::revoke(&store, id, SystemTime::now()).await?,
+        Place::Server(data) => client::call(&data, Method::DELETE, &path(KEYS, id, ""), Payload::Nothing).await?,
     };
-    match arguments.common.json {
+    match common.json {
         true => println!("{revoked:#}"),
         false => println!("revoked {} ({})", text(&revoked, "id"), text(&revoked, "label")),
     }
@@ -138,17 +147,4 @@ async fn revoke(arguments: &Revoke) -> Result<(), Failure> {
 
 fn has_passed(expiry: &str) -> bool {
     OffsetDateTime::parse(expiry, &Rfc3339).is_ok_and(|expiry| expiry <= OffsetDateTime::now_utc())
-}
-
-fn place(common: &Common) -> Result<Place, Failure> {
-    let data = common.folder()?;
-    match Store::open(&data) {
-        Ok(store) => Ok(Place::Store(store)),
-        Err(StoreError::InUse { .. }) => Ok(Place::Server(data)),
-        Err(error) => Err(error.into()),
-    }
-}
-
-fn text<'v>(value: &'v Value, name: &str) -> &'v str {
-    value[name].as_str().unwrap_or_default()
 }

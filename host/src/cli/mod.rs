@@ -3,22 +3,24 @@
 //! Exit codes: 0 done, 1 failed with one line that says what to do, 2 wrong arguments, 3 something waits for the operator's
 //! approval, 4 there is no such plugin, revision or key, 5 it does not fit what is so now, 6 no server runs.
 
+mod account;
 mod compile;
 mod develop;
 mod key;
+mod place;
 mod plugin;
 mod start;
 mod table;
+mod usage;
 
-use std::path::PathBuf;
 use std::process::ExitCode;
 
-use clap::{Args, Parser, Subcommand};
+use clap::{Parser, Subcommand};
 
 use crate::config::Flags;
 use crate::error::Code;
 use crate::operator::client::ClientError;
-use crate::operator::keys::KeyError;
+use crate::operator::request::RequestError;
 
 #[derive(Parser)]
 #[command(name = "switchbay", version, about = "Serves a developer API whose every feature is a WebAssembly component")]
@@ -38,14 +40,21 @@ enum Command {
     },
     /// Build the components of all plugins whose source is a crate folder
     Build(develop::BuildArguments),
-    /// Issue, list and revoke API keys
+    /// Issue, list, rotate and revoke API keys
     #[command(subcommand)]
     Key(key::Command),
     /// Stage, compare, approve, activate, roll back and switch off plugins of a running server
     #[command(subcommand)]
     Plugin(plugin::Command),
     /// Whether everything serves, and what waits for you
-    Status(Common),
+    Status(place::Common),
+    /// Open accounts for self-service keys and say what they may spend
+    #[command(subcommand)]
+    Account(account::Command),
+    /// Print the calls and credits of a month by key, account and operation
+    Usage(usage::Usage),
+    /// Recompute the balances of credits from their records
+    Audit(place::Common),
     /// Compile the component on standard input; a server starts this, no person needs to
     #[command(hide = true)]
     CompileComponent(compile::Arguments),
@@ -61,6 +70,9 @@ pub fn run() -> ExitCode {
         Command::Key(command) => finish(key::run(command)),
         Command::Plugin(command) => finish(plugin::run(command)),
         Command::Status(common) => finish(async move { plugin::status(&common).await }),
+        Command::Account(command) => finish(account::run(command)),
+        Command::Usage(arguments) => finish(usage::usage(arguments)),
+        Command::Audit(common) => finish(usage::audit(common)),
         // Without threads, whose stacks would count against its limit.
         Command::CompileComponent(arguments) => compile::compile_component(&arguments),
     }
@@ -76,26 +88,6 @@ fn finish(work: impl Future<Output = Result<(), Failure>>) -> ExitCode {
         Err(Failure { code, message }) => {
             failed(&message);
             ExitCode::from(code)
-        }
-    }
-}
-
-/// What the commands that work on a running installation share.
-#[derive(Args)]
-struct Common {
-    /// The data folder [default: .switchbay beside the plugin manifest]
-    #[arg(long, env = "SWITCHBAY_DATA", value_name = "DIR")]
-    data: Option<PathBuf>,
-    /// Print JSON
-    #[arg(long)]
-    json: bool,
-}
-
-impl Common {
-    fn folder(&self) -> Result<PathBuf, Failure> {
-        match &self.data {
-            Some(data) => Ok(data.clone()),
-            None => Ok(crate::config::find_manifest()?.with_file_name(".switchbay")),
         }
     }
 }
@@ -124,7 +116,7 @@ impl Failure {
 impl<E: std::error::Error + 'static> From<E> for Failure {
     fn from(error: E) -> Self {
         let source: &dyn std::error::Error = &error;
-        if matches!(source.downcast_ref(), Some(KeyError::Unknown(_))) {
+        if matches!(source.downcast_ref(), Some(RequestError::Unknown { .. })) {
             return Self::not_found(error.to_string());
         }
         let code = match source.downcast_ref() {

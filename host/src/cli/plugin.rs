@@ -12,8 +12,9 @@ use http::Method;
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use serde_json::{Value, json};
 
+use super::place::Common;
 use super::table::{Table, text};
-use super::{Common, Failure, one_line};
+use super::{Failure, one_line};
 use crate::operator::client::{self, Payload};
 
 /// How often a revision that is being prepared is looked at.

@@ -3,6 +3,7 @@
 //! Both listeners (the public one and the operator's) use this file; it knows timers and a service, and no route.
 
 use std::convert::Infallible;
+use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -43,6 +44,10 @@ pub(crate) enum Room {
     Taken,
     Full,
 }
+
+/// The other end of a request's connection; each request carries it among its extensions.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Peer(pub(crate) IpAddr);
 
 /// What of one listener is taken: shared with whoever tells the operator.
 #[derive(Clone)]
@@ -142,12 +147,22 @@ where
         tracing::debug!(%error, "the peer is gone already");
         return;
     }
+    let peer = match stream.peer_addr() {
+        Ok(address) => Peer(address.ip()),
+        Err(error) => {
+            tracing::debug!(%error, "the peer is gone already");
+            return;
+        }
+    };
     let transport = shared.transport;
     let activity = Arc::new(Activity::default());
     let io = TokioIo::new(Guarded::new(stream, Arc::clone(&activity), transport.header, transport.write));
     let builder = builder(Streams { tasks: shared.tasks.clone(), time: 2 * transport.request });
     let begun = Arc::clone(&activity);
-    let service = hyper::service::service_fn(move |request| answer(&shared, Arc::clone(&begun), request));
+    let service = hyper::service::service_fn(move |mut request: Request<Incoming>| {
+        request.extensions_mut().insert(peer);
+        answer(&shared, Arc::clone(&begun), request)
+    });
     let mut serving = std::pin::pin!(builder.serve_connection(io, service));
     let mut closing = false;
     loop {

@@ -76,13 +76,30 @@ pub(crate) fn retry_after(headers: &mut HeaderMap, refusal: &Refusal) {
     }
 }
 
-/// `X-ApiKey-RateLimit-*` (decisions, "Headers").
+/// `X-ApiKey-*` and `X-RateLimit-*` (decisions, "Headers"): what is unlimited sends none.
 pub(crate) fn meters(headers: &mut HeaderMap, meters: &Meters) {
-    let Some(window) = &meters.window else { return };
-    headers.insert("x-apikey-ratelimit-limit", HeaderValue::from(window.limit));
-    headers.insert("x-apikey-ratelimit-remaining", HeaderValue::from(window.remaining));
-    headers.insert("x-apikey-ratelimit-reset", HeaderValue::from(window.reset_epoch_s));
-    headers.insert("x-apikey-ratelimit-window", HeaderValue::from(window.window_s));
+    let mut put = |name: &'static str, value: u64| headers.insert(name, HeaderValue::from(value));
+    if let Some(window) = &meters.window {
+        put("x-apikey-ratelimit-limit", window.limit.into());
+        put("x-apikey-ratelimit-remaining", window.remaining.into());
+        put("x-apikey-ratelimit-reset", window.reset_epoch_s);
+        put("x-apikey-ratelimit-window", window.window_s.into());
+    }
+    if let Some(address) = &meters.address {
+        put("x-ratelimit-limit", address.limit.into());
+        put("x-ratelimit-remaining", address.remaining.into());
+        put("x-ratelimit-reset", address.reset_epoch_s);
+    }
+    if let Some(month) = &meters.month {
+        put("x-apikey-monthly-limit", month.limit);
+        put("x-apikey-monthly-remaining", month.remaining);
+        put("x-apikey-monthly-reset", month.reset_epoch_s);
+    }
+    if let Some(credits) = &meters.credits {
+        put("x-apikey-credit-cost", credits.cost);
+        put("x-apikey-credit-limit", credits.limit);
+        put("x-apikey-credit-reset", credits.reset_epoch_s);
+    }
 }
 
 /// What every response carries: the request's id, where its time went, and that its type is not to be guessed.

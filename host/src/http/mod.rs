@@ -6,6 +6,7 @@
 mod activity;
 pub(crate) mod connection;
 pub(crate) mod content;
+mod cross_origin;
 pub(crate) mod discovery;
 pub(crate) mod envelope;
 mod guarded;

@@ -7,7 +7,8 @@ use serde_json::{Map, Value, json};
 
 use crate::catalogue::Bound;
 use crate::error::{COMMON, Code};
-use crate::operation::{Operation, RestFace};
+use crate::operation::{Idempotency, Operation, RestFace};
+use crate::reading;
 use crate::registry::faces::path_parameters;
 
 /// The document for these operations, as JSON text.
@@ -34,6 +35,7 @@ pub(crate) fn document(bound: &[Bound], base_url: &str) -> String {
             },
             "schemas": { "Error": error_schema() },
             "headers": headers(),
+            "parameters": { "Idempotency-Key": idempotency_key() },
         },
     });
     document.to_string()
@@ -49,7 +51,10 @@ fn operation(bound: &Bound, face: &RestFace) -> Value {
         "security": [{ "apiKey": [face.scope.as_str()] }, { "bearer": [face.scope.as_str()] }],
         "responses": responses(operation, face),
     });
-    let parameters = parameters(face);
+    let mut parameters = parameters(face);
+    if operation.terms.idempotency == Idempotency::Key {
+        parameters.push(json!({ "$ref": "#/components/parameters/Idempotency-Key" }));
+    }
     if !parameters.is_empty() {
         row["parameters"] = Value::Array(parameters);
     }
@@ -57,6 +62,16 @@ fn operation(bound: &Bound, face: &RestFace) -> Value {
         row["requestBody"] = body;
     }
     row
+}
+
+fn idempotency_key() -> Value {
+    json!({
+        "name": reading::IDEMPOTENCY_KEY,
+        "in": "header",
+        "required": false,
+        "description": "Names this call of a self-service key, which then is admitted once; ignored for other credentials.",
+        "schema": { "type": "string", "minLength": 1, "maxLength": 80, "pattern": "^[a-zA-Z0-9_-]+$" },
+    })
 }
 
 fn parameters(face: &RestFace) -> Vec<Value> {
@@ -124,7 +139,7 @@ fn responses(operation: &Operation, face: &RestFace) -> Value {
             status.as_str().to_owned(),
             json!({
                 "description": format!("The outcome `{outcome}`."),
-                "headers": response_headers(face),
+                "headers": response_headers(operation, face),
                 "content": { "application/json": { "schema": envelope } },
             }),
         );
@@ -153,7 +168,7 @@ fn responses(operation: &Operation, face: &RestFace) -> Value {
     json!(responses)
 }
 
-fn response_headers(face: &RestFace) -> Value {
+fn response_headers(operation: &Operation, face: &RestFace) -> Value {
     let mut names = vec![
         "X-Request-Id",
         "Server-Timing",
@@ -161,7 +176,16 @@ fn response_headers(face: &RestFace) -> Value {
         "X-ApiKey-RateLimit-Remaining",
         "X-ApiKey-RateLimit-Reset",
         "X-ApiKey-RateLimit-Window",
+        "X-ApiKey-Monthly-Limit",
+        "X-ApiKey-Monthly-Remaining",
+        "X-ApiKey-Monthly-Reset",
+        "X-ApiKey-Credit-Cost",
+        "X-ApiKey-Credit-Limit",
+        "X-ApiKey-Credit-Reset",
     ];
+    if operation.terms.first_party_per_minute.is_some() {
+        names.extend(["X-RateLimit-Limit", "X-RateLimit-Remaining", "X-RateLimit-Reset"]);
+    }
     if face.etag {
         names.push("ETag");
     }
@@ -183,6 +207,15 @@ fn headers() -> Value {
         "X-ApiKey-RateLimit-Remaining": header("Calls that are left in this window.", "integer"),
         "X-ApiKey-RateLimit-Reset": header("When the window ends, in Unix seconds.", "integer"),
         "X-ApiKey-RateLimit-Window": header("How long a window is, in seconds.", "integer"),
+        "X-RateLimit-Limit": header("Calls a minute that an address without a credential may make.", "integer"),
+        "X-RateLimit-Remaining": header("Calls of the address that are left in this minute.", "integer"),
+        "X-RateLimit-Reset": header("When the minute ends, in Unix seconds.", "integer"),
+        "X-ApiKey-Monthly-Limit": header("Calls that the key may make in a calendar month (UTC).", "integer"),
+        "X-ApiKey-Monthly-Remaining": header("Calls that are left in this month.", "integer"),
+        "X-ApiKey-Monthly-Reset": header("When the month ends, in Unix seconds.", "integer"),
+        "X-ApiKey-Credit-Cost": header("Credits that were reserved for this call; a failure gives them back.", "integer"),
+        "X-ApiKey-Credit-Limit": header("Credits that the account has in a calendar month (UTC).", "integer"),
+        "X-ApiKey-Credit-Reset": header("When the month ends, in Unix seconds.", "integer"),
     })
 }
 

@@ -8,17 +8,18 @@ use http::{HeaderMap, HeaderValue, Method, Request, StatusCode};
 use http_body_util::{BodyExt, Limited};
 use hyper::body::{Body, Bytes, Incoming};
 
-use super::connection::Reply as Response;
+use super::connection::{Peer, Reply as Response};
 use super::content::Content;
-use super::envelope;
 use super::router::Found;
+use super::{cross_origin, envelope};
 use crate::app::App;
 use crate::auth::Presented;
+use crate::auth::first_party::Address;
 use crate::catalogue::{Bound, Catalogue};
 use crate::error::{Code, Refusal};
 use crate::operation::{Face, Reply, RestFace};
 use crate::pipeline::{self, Answered};
-use crate::reading::{Source, Unread};
+use crate::reading::{Identifier, Source, Unread};
 
 /// A response, and the time that the plugin took of it.
 pub(crate) struct Printed {
@@ -31,6 +32,9 @@ pub(crate) async fn answer(app: &App, catalogue: &Catalogue, request: Request<In
     let (parts, body) = request.into_parts();
     let (bound, params) = match catalogue.routes().find(&parts.method, parts.uri.path()) {
         Found::Operation(bound, params) => (bound, params),
+        Found::OtherMethods(_) if let Some(response) = cross_origin::preflight(app, catalogue.routes(), &parts) => {
+            return Printed { response, plugin: None };
+        }
         Found::OtherMethods(allow) => return refused(&method_not_allowed(), request_id).allow(&allow),
         Found::Nothing => {
             let refusal = Refusal::new(Code::NotFound, "There is no such route; see /openapi.json");
@@ -38,19 +42,25 @@ pub(crate) async fn answer(app: &App, catalogue: &Catalogue, request: Request<In
         }
     };
     let face = bound.rest().expect("the route table holds operations with a REST face alone");
+    let origin = cross_origin::allowed_origin(app, bound, &parts.headers);
     let body = match read_body(&parts.headers, body, face.body_bytes_max, app.config.transport.body).await {
         Ok(body) => body,
         Err(refusal) => {
             pipeline::refused_before(bound, Face::Rest, &refusal);
-            return refused(&refusal, request_id);
+            let mut printed = refused(&refusal, request_id);
+            cross_origin::allow(printed.response.headers_mut(), origin);
+            return printed;
         }
     };
-    let answered = execute(app, bound, &parts, params, &body, request_id).await;
+    let peer = parts.extensions.get::<Peer>().filter(|_| origin.is_some());
+    let first_party = peer.map(|peer| app.first_party.client(&parts.headers, peer.0));
+    let answered = execute(app, bound, &parts, params, &body, first_party, request_id).await;
     let mut response = match &answered.outcome {
         Ok(reply) => success(face, reply, &parts),
         Err(refusal) => envelope::refusal(refusal, request_id),
     };
     envelope::meters(response.headers_mut(), &answered.meters);
+    cross_origin::allow(response.headers_mut(), origin);
     Printed { response, plugin: answered.plugin_time }
 }
 
@@ -137,12 +147,20 @@ async fn execute(
     parts: &Parts,
     params: Vec<(String, String)>,
     body: &[u8],
+    first_party: Option<Address>,
     request_id: &str,
 ) -> Answered {
     let source = if parts.method == Method::POST { Source::Body } else { Source::Query };
     let unread = Unread::Rest { params, query: parts.uri.query(), body, source };
-    let request =
-        pipeline::Request { bound, face: Face::Rest, credential: Presented::read(&parts.headers), unread, request_id };
+    let request = pipeline::Request {
+        bound,
+        face: Face::Rest,
+        credential: Presented::read(&parts.headers),
+        first_party,
+        identifier: Identifier::read(&parts.headers),
+        unread,
+        request_id,
+    };
     pipeline::execute(app, request).await
 }
 

@@ -12,7 +12,7 @@ use crate::catalogue::Catalogue;
 use crate::error::Refusal;
 use crate::http::connection::Reply;
 use crate::http::envelope;
-use crate::reading::{Malformed, strict_json};
+use crate::reading::{IDEMPOTENCY_KEY, Identifier, Malformed, strict_json};
 
 /// Messages in a batch.
 const BATCH_MAX: usize = 16;
@@ -28,6 +28,8 @@ pub(crate) struct Post<'p> {
     pub(crate) catalogue: &'p Catalogue,
     pub(crate) headers: &'p HeaderMap,
     pub(crate) request_id: &'p str,
+    /// Of the single call of this POST.
+    pub(crate) identifier: Identifier,
 }
 
 /// Why a request has no result.
@@ -46,7 +48,7 @@ pub(crate) async fn answer(
     request_id: &str,
     gathered: &mut Gathered,
 ) -> Reply {
-    let post = Post { app, catalogue, headers, request_id };
+    let post = Post { app, catalogue, headers, request_id, identifier: Identifier::read(headers) };
     match strict_json(body) {
         Ok(Value::Array(messages)) => batch(&post, messages, gathered).await,
         Ok(message) => single(&post, message, gathered).await,
@@ -94,6 +96,9 @@ async fn batch(post: &Post<'_>, messages: Vec<Value>, gathered: &mut Gathered) -
     let refused = match (oldest, messages.len()) {
         (false, _) => Some("this protocol version has no batches".to_owned()),
         (true, 0) => Some("a batch must not be empty".to_owned()),
+        (true, _) if post.identifier != Identifier::Absent && post.credential().is_self_service() => {
+            Some(format!("{IDEMPOTENCY_KEY} names a single call, so a batch has none"))
+        }
         (true, length) if length > BATCH_MAX => Some(format!("a batch has at most {BATCH_MAX} messages, not {length}")),
         (true, _) => None,
     };

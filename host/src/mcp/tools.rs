@@ -47,6 +47,8 @@ pub(crate) async fn call(post: &Post<'_>, params: Value, gathered: &mut Gathered
         bound,
         face: Face::Tool,
         credential: post.credential(),
+        first_party: None,
+        identifier: post.identifier.clone(),
         unread: Unread::Tool { arguments, fixed: &tool.fixed, bytes_max: tool.bytes_max },
         request_id: post.request_id,
     };

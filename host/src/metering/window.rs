@@ -1,83 +1,150 @@
-//! Fixed windows of a minute, aligned to the clock, counted in this process.
+//! Fixed windows, aligned to the clock, counted in this process.
 //!
-//! All windows end at the same time, so the counts of a minute are one map that is thrown away as a whole: no entry
-//! outlives its minute, and the map holds at most one for each key that called in it.
+//! All windows of one length end at the same time, so the counts of a window are one map that is thrown away as a whole: no
+//! entry outlives its window. A call takes a slot in all of its windows or in none, so that one limit does not eat another's.
+//! Time is passed in; must not know whose a subject is.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
-use std::time::SystemTime;
 
-use time::OffsetDateTime;
+use super::WindowStanding;
 
-use super::{Meters, WindowStanding};
-use crate::auth::Caller;
-use crate::auth::api_key::epoch_seconds;
-use crate::error::{Code, Refusal};
+/// Subjects counted in one window; one more is refused, as if it had used up its limit.
+const SUBJECTS_MAX: usize = 1 << 20;
 
-const WINDOW_S: u32 = 60;
+/// How long a window is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Length {
+    Second,
+    Minute,
+}
 
-/// The counts of the current minute.
+impl Length {
+    pub(crate) fn seconds(self) -> u32 {
+        match self {
+            Length::Second => 1,
+            Length::Minute => 60,
+        }
+    }
+}
+
+/// A slot that a call needs.
+#[derive(Clone, Debug)]
+pub(crate) struct Slot {
+    /// Whatever is counted, under a name that nothing else has.
+    pub(crate) subject: String,
+    pub(crate) limit: u32,
+    pub(crate) length: Length,
+}
+
+/// The counts of the current second and minute.
 #[derive(Default)]
 pub(crate) struct Windows {
-    /// Guards the minute and its counts; never held over an await.
-    minute: Mutex<Minute>,
+    /// Guards both counts, so that a call takes its slots at once; never held over an await.
+    counts: Mutex<Counts>,
 }
 
 #[derive(Default)]
-struct Minute {
+struct Counts {
+    second: Aligned,
+    minute: Aligned,
+}
+
+/// The current window of one length, and what was counted in it.
+#[derive(Default)]
+struct Aligned {
+    /// Windows of this length since 1970.
     number: u64,
-    counts: HashMap<String, u32>,
+    taken: HashMap<String, u32>,
 }
 
 impl Windows {
-    /// Takes a slot of the caller's minute, or refuses with the time to wait. Either way the meters say where it stands.
-    pub(crate) fn admit(&self, caller: &Caller, now: SystemTime, meters: &mut Meters) -> Result<(), Refusal> {
-        let Some(limit) = caller.per_minute() else { return Ok(()) };
-        let now_s = epoch_seconds(now);
-        let (admitted, standing) = self.take(caller.owner(), limit, now_s);
-        meters.window = Some(standing);
-        if admitted {
-            return Ok(());
+    /// Takes all the slots, or none of them where one is not free. Gives the window with the least left, or else the one
+    /// that refused: of several, the one that lasts longest.
+    pub(crate) fn take(&self, slots: Vec<Slot>, now_s: u64) -> Result<Option<WindowStanding>, WindowStanding> {
+        let mut counts = self.counts.lock().unwrap_or_else(PoisonError::into_inner);
+        counts.second.turn(Length::Second, now_s);
+        counts.minute.turn(Length::Minute, now_s);
+        let refused = slots.iter().filter_map(|slot| counts.of(slot.length).refusal(slot));
+        if let Some(standing) = refused.max_by_key(|standing| standing.reset_epoch_s) {
+            return Err(standing);
         }
-        let wait = standing.reset_epoch_s.saturating_sub(now_s);
-        let message = format!("The caller's {limit} calls a minute are used up");
-        let mut refusal = Refusal::new(Code::RateLimited, message).retry_after(wait);
-        refusal.reset_at =
-            i64::try_from(standing.reset_epoch_s).ok().and_then(|s| OffsetDateTime::from_unix_timestamp(s).ok());
-        Err(refusal)
+        let taken = slots.into_iter().map(|slot| counts.of(slot.length).take(slot));
+        Ok(taken.min_by_key(|standing| (standing.remaining, u64::MAX - standing.reset_epoch_s)))
+    }
+}
+
+impl Counts {
+    fn of(&mut self, length: Length) -> &mut Aligned {
+        match length {
+            Length::Second => &mut self.second,
+            Length::Minute => &mut self.minute,
+        }
+    }
+}
+
+impl Aligned {
+    /// Opens the window of this time. A clock that is set back by less than a window opens none, and neither does a call
+    /// that read the clock before another and comes after it.
+    fn turn(&mut self, length: Length, now_s: u64) {
+        let number = now_s / u64::from(length.seconds());
+        if number > self.number || self.number > number + 1 {
+            *self = Self { number, taken: HashMap::new() };
+        }
     }
 
-    fn take(&self, owner: &str, limit: u32, now_s: u64) -> (bool, WindowStanding) {
-        let number = now_s / u64::from(WINDOW_S);
-        let mut minute = self.minute.lock().unwrap_or_else(PoisonError::into_inner);
-        // A clock that is set back opens no new window before the old one's minute has passed again.
-        if number > minute.number || minute.number > number + 1 {
-            *minute = Minute { number, counts: HashMap::new() };
-        }
-        let count = match minute.counts.get_mut(owner) {
-            Some(count) => count,
-            None => minute.counts.entry(owner.to_owned()).or_insert(0),
+    /// Where the window stands, if it has no slot left.
+    fn refusal(&self, slot: &Slot) -> Option<WindowStanding> {
+        let has_room = match self.taken.get(&slot.subject) {
+            Some(taken) => *taken < slot.limit,
+            None => slot.limit > 0 && self.taken.len() < SUBJECTS_MAX,
         };
-        let admitted = *count < limit;
-        if admitted {
-            *count += 1;
+        (!has_room).then(|| self.standing(slot, slot.limit))
+    }
+
+    fn take(&mut self, slot: Slot) -> WindowStanding {
+        let taken = match self.taken.get_mut(&slot.subject) {
+            Some(taken) => {
+                *taken += 1;
+                *taken
+            }
+            None => 1,
+        };
+        let standing = self.standing(&slot, taken);
+        if taken == 1 {
+            self.taken.insert(slot.subject, 1);
         }
-        let remaining = limit - (*count).min(limit);
-        let reset_epoch_s = (number + 1) * u64::from(WINDOW_S);
-        (admitted, WindowStanding { limit, remaining, reset_epoch_s, window_s: WINDOW_S })
+        standing
+    }
+
+    fn standing(&self, slot: &Slot, taken: u32) -> WindowStanding {
+        let window_s = slot.length.seconds();
+        WindowStanding {
+            limit: slot.limit,
+            remaining: slot.limit.saturating_sub(taken),
+            reset_epoch_s: (self.number + 1) * u64::from(window_s),
+            window_s,
+        }
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use arbtest::arbitrary::{Result, Unstructured};
+    use arbtest::arbtest;
+
     use super::*;
 
+    fn slot(subject: &str, limit: u32, length: Length) -> Slot {
+        Slot { subject: subject.to_owned(), limit, length }
+    }
+
     #[test]
-    fn a_window_is_aligned_and_counts_each_owner_apart() {
+    fn a_window_is_aligned_and_counts_each_subject_apart() {
         let windows = Windows::default();
-        let take = |owner, now_s| {
-            let (admitted, standing) = windows.take(owner, 2, now_s);
-            (admitted, standing.remaining, standing.reset_epoch_s)
+        let take = |subject, now_s| match windows.take(vec![slot(subject, 2, Length::Minute)], now_s) {
+            Ok(standing) => (true, standing.expect("one window").remaining, standing.expect("one").reset_epoch_s),
+            Err(standing) => (false, standing.remaining, standing.reset_epoch_s),
         };
         assert_eq!(take("a", 119), (true, 1, 120));
         assert_eq!(take("a", 119), (true, 0, 120));
@@ -89,8 +156,55 @@ mod tests {
     #[test]
     fn a_clock_set_back_within_a_minute_gives_no_second_window() {
         let windows = Windows::default();
-        assert!(windows.take("a", 1, 120).0);
-        assert!(!windows.take("a", 1, 119).0);
-        assert!(!windows.take("a", 1, 120).0);
+        let take = |now_s| windows.take(vec![slot("a", 1, Length::Minute)], now_s).is_ok();
+        assert_eq!([take(120), take(119), take(120), take(180), take(179)], [true, false, false, true, false]);
+    }
+
+    #[test]
+    fn the_window_that_refused_is_told_or_the_one_with_the_least_left() {
+        let windows = Windows::default();
+        let slots = |key| vec![slot("key", key, Length::Second), slot("operation", 3, Length::Minute)];
+        let told = |standing: WindowStanding| (standing.window_s, standing.remaining);
+        assert_eq!(windows.take(slots(9), 60).map(|s| s.map(told)), Ok(Some((60, 2))));
+        assert_eq!(windows.take(slots(2), 60).map(|s| s.map(told)), Ok(Some((1, 0))));
+        assert_eq!(windows.take(slots(2), 60).map_err(told), Err((1, 0)));
+        assert_eq!(windows.take(slots(9), 61).map(|s| s.map(told)), Ok(Some((60, 0))));
+        assert_eq!(windows.take(slots(9), 61).map_err(told), Err((60, 0)));
+        assert_eq!(windows.take(Vec::new(), 61), Ok(None));
+    }
+
+    /// Against a list of everything that was ever admitted: while time goes on, a call is admitted exactly when each of its
+    /// windows has room, and a refused call takes nothing.
+    #[test]
+    fn exactly_the_limit_is_admitted_in_every_aligned_window() {
+        arbtest(|u: &mut Unstructured<'_>| -> Result<()> {
+            let windows = Windows::default();
+            let limits: [u32; 4] = [u.int_in_range(0..=4)?, u.int_in_range(1..=9)?, u.int_in_range(0..=3)?, 5];
+            let mut admitted: Vec<(usize, u64)> = Vec::new();
+            let mut now_s: u64 = u.int_in_range(0..=200)?;
+            while !u.is_empty() {
+                now_s += u.choose(&[0, 0, 0, 0, 1, 2, 30, 3600])?;
+                let chosen: u8 = u.int_in_range(0..=15)?;
+                let subjects: Vec<usize> = (0..4).filter(|subject| chosen & (1 << subject) != 0).collect();
+                let length = |subject: usize| if subject < 2 { Length::Second } else { Length::Minute };
+                let window = |subject: usize, at: u64| at / u64::from(length(subject).seconds());
+                let used = |subject: usize| {
+                    let same =
+                        |one: &&(usize, u64)| one.0 == subject && window(subject, one.1) == window(subject, now_s);
+                    u32::try_from(admitted.iter().filter(same).count()).expect("few")
+                };
+                let fits = subjects.iter().all(|subject| used(*subject) < limits[*subject]);
+                let slots =
+                    subjects.iter().map(|subject| slot(&subject.to_string(), limits[*subject], length(*subject)));
+                let taken = windows.take(slots.collect(), now_s);
+                assert_eq!(taken.is_ok(), fits);
+                if fits {
+                    let least = subjects.iter().map(|subject| limits[*subject] - used(*subject) - 1).min();
+                    assert_eq!(taken.ok().flatten().map(|standing| standing.remaining), least);
+                    admitted.extend(subjects.iter().map(|subject| (*subject, now_s)));
+                }
+            }
+            Ok(())
+        });
     }
 }

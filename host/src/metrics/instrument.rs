@@ -12,7 +12,11 @@ pub(crate) struct Counter(AtomicU64);
 
 impl Counter {
     pub(crate) fn increment(&self) {
-        self.0.fetch_add(1, Ordering::Relaxed);
+        self.add(1);
+    }
+
+    pub(crate) fn add(&self, count: u64) {
+        self.0.fetch_add(count, Ordering::Relaxed);
     }
 
     pub(crate) fn get(&self) -> u64 {

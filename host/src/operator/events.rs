@@ -115,7 +115,7 @@ fn told(event: &KeptEvent) -> Value {
     if let (Some(members), Some(event)) = (told.as_object_mut(), event.event.as_object()) {
         members.extend(event.clone());
     }
-    told["at"] = json!(super::keys::timestamp(told["at"].as_u64().unwrap_or(0)));
+    told["at"] = json!(super::request::timestamp(told["at"].as_u64().unwrap_or(0)));
     told
 }
 

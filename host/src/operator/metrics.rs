@@ -21,6 +21,7 @@ pub(crate) fn text(app: &App) -> String {
     requests(&mut exposition, &catalogue);
     calls(&mut exposition, &revisions);
     instances(&mut exposition, &revisions);
+    credits(&mut exposition, app);
     exposition.into_text()
 }
 
@@ -139,4 +140,17 @@ fn counted(app: &App, catalogue: &Catalogue) -> Vec<Counted> {
         }
     }
     all
+}
+
+/// By key and account there is `/admin/v1/usage`: as labels they would grow without bound.
+fn credits(to: &mut Exposition, app: &App) {
+    let counts = app.reservations.counts();
+    to.family("switchbay_credit_reservations_total", Kind::Counter, "Reservations of credits, by how they ended.");
+    for (resolution, count) in counts.resolved() {
+        to.sample(&[("resolution", resolution.name())], count);
+    }
+    to.family("switchbay_credit_reservations_open", Kind::Gauge, "Reservations of credits that are not resolved.");
+    to.sample(&[], app.reservations.open());
+    to.family("switchbay_credits_settled_total", Kind::Counter, "Credits that calls spent.");
+    to.sample(&[], counts.credits_settled());
 }

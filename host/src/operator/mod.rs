@@ -1,5 +1,6 @@
 //! The operator's API, on its own listener behind its own token. Nothing here is reachable from the public listener or MCP.
 
+pub(crate) mod accounts;
 pub(crate) mod client;
 pub(crate) mod events;
 pub(crate) mod keys;
@@ -7,8 +8,10 @@ mod metrics;
 mod openapi;
 mod overview;
 mod plugins;
+pub(crate) mod request;
 mod routes;
 pub(crate) mod token;
+pub(crate) mod usage;
 
 use std::sync::Arc;
 use std::time::{Instant, SystemTime};
@@ -16,13 +19,14 @@ use std::time::{Instant, SystemTime};
 use http::header::{ALLOW, CONTENT_TYPE, WWW_AUTHENTICATE};
 use http::request::Parts;
 use http::{HeaderValue, Request, StatusCode};
-use hyper::body::Incoming;
+use hyper::body::{Bytes, Incoming};
 use serde_json::Value;
 use uuid::Uuid;
 
-use self::keys::KeyError;
 use self::plugins::Asked;
-use self::routes::{Answers, Endpoint, Found, Route};
+use self::request::RequestError;
+use self::routes::{Answers, Body, Endpoint, Found, Route};
+use self::usage::{Format, UsageRequest};
 use crate::app::App;
 use crate::auth::Presented;
 use crate::error::{Code, Refusal};
@@ -128,14 +132,20 @@ async fn answer(app: &Arc<App>, route: &Route, asking: &Asking, body: Incoming) 
         Endpoint::Metrics => return Ok(metrics(app)),
         Endpoint::OpenApi => return Ok(envelope::json(StatusCode::OK, openapi::document().to_string())),
         Endpoint::Events => return events::stream(app, &asking.parts.headers, asking.query()).await,
-        Endpoint::Keys => blocking(app, keys::list).await?,
-        Endpoint::IssueKey => {
-            let body = read(body).await?;
-            blocking(app, move |store| keys::issue(store, &keys::read(&body)?, SystemTime::now())).await?
-        }
-        Endpoint::RevokeKey => {
-            let id = asking.parameter("id").to_owned();
-            blocking(app, move |store| keys::revoke(store, &id, SystemTime::now())).await?
+        Endpoint::Usage => return used(app, asking.query().unwrap_or_default()).await,
+        Endpoint::Keys
+        | Endpoint::IssueKey
+        | Endpoint::RotateKey
+        | Endpoint::RevokeKey
+        | Endpoint::Accounts
+        | Endpoint::OpenAccount
+        | Endpoint::Account
+        | Endpoint::Entries
+        | Endpoint::Entitle
+        | Endpoint::Withdraw
+        | Endpoint::Audit => {
+            let body = if route.body == Body::None { Bytes::new() } else { read(body).await? };
+            customers(app, route.endpoint, asking, &body).await.map_err(RequestError::refusal)?
         }
         Endpoint::Config => overview::config(app),
         Endpoint::Status => overview::status(app).await?,
@@ -176,6 +186,30 @@ async fn answer(app: &Arc<App>, route: &Route, asking: &Asking, body: Incoming) 
     Ok(envelope::json(status, envelope::success(&data.to_string())))
 }
 
+/// What is asked about keys and accounts. Reading much of the store is done on a thread that may.
+async fn customers(app: &Arc<App>, endpoint: Endpoint, asking: &Asking, body: &[u8]) -> Result<Value, RequestError> {
+    let (store, now) = (&app.store, SystemTime::now());
+    let id = asking.parameter("id").to_owned();
+    match endpoint {
+        Endpoint::IssueKey => keys::issue(store, &request::read(body)?, now).await,
+        Endpoint::RotateKey => keys::rotate(store, &id, now).await,
+        Endpoint::RevokeKey => keys::revoke(store, &id, now).await,
+        Endpoint::OpenAccount => accounts::open(store, &request::read(body)?, now).await,
+        Endpoint::Entitle => accounts::entitle(store, &id, Some(&request::read(body)?), now).await,
+        Endpoint::Withdraw => accounts::entitle(store, &id, None, now).await,
+        Endpoint::Accounts => blocking(app, accounts::list).await,
+        Endpoint::Account => blocking(app, move |store| accounts::show(store, &id, now)).await,
+        Endpoint::Entries => {
+            let query = form_urlencoded::parse(asking.query().unwrap_or_default().as_bytes());
+            let mut after = query.filter(|(name, _)| name == "after").map(|(_, after)| after.into_owned());
+            let after = after.next();
+            blocking(app, move |store| usage::entries(store, &id, after.as_deref())).await
+        }
+        Endpoint::Audit => blocking(app, usage::audit).await,
+        _ => blocking(app, keys::list).await,
+    }
+}
+
 /// Whether the body is a component and not JSON about one.
 fn is_component(parts: &Parts) -> bool {
     parts.headers.get(CONTENT_TYPE).is_some_and(|value| value == "application/wasm")
@@ -187,10 +221,23 @@ fn metrics(app: &App) -> Reply {
     response
 }
 
-async fn blocking(
-    app: &Arc<App>,
-    work: impl FnOnce(&Store) -> Result<Value, KeyError> + Send + 'static,
-) -> Result<Value, Refusal> {
+/// Usage. What was counted is written first, so that it is told up to this moment.
+async fn used(app: &App, query: &str) -> Result<Reply, Refusal> {
+    let (request, format) = UsageRequest::read(query).map_err(RequestError::refusal)?;
+    app.write_usage().await;
+    let now = SystemTime::now();
+    let used = blocking(app, move |store| usage::usage(store, &request, now)).await.map_err(RequestError::refusal)?;
+    match format {
+        Format::Json => Ok(envelope::json(StatusCode::OK, envelope::success(&used.json().to_string()))),
+        Format::Csv => {
+            let mut response = envelope::json(StatusCode::OK, used.csv());
+            response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("text/csv; charset=utf-8"));
+            Ok(response)
+        }
+    }
+}
+
+async fn blocking<T: Send + 'static>(app: &App, work: impl FnOnce(&Store) -> T + Send + 'static) -> T {
     let store = Arc::clone(&app.store);
-    registry::blocking(move || work(&store)).await.map_err(KeyError::refusal)
+    registry::blocking(move || work(&store)).await
 }

@@ -94,11 +94,28 @@ fn body(route: &Route) -> Option<Value> {
             "properties": {
                 "label": { "type": "string" },
                 "scopes": { "type": "array", "items": { "type": "string" } },
+                "account": { "type": ["string", "null"], "description": "Whose self-service key it is." },
+                "perSecond": { "type": ["integer", "null"], "minimum": 1 },
                 "perMinute": { "type": ["integer", "null"], "minimum": 1 },
+                "perMonth": { "type": ["integer", "null"], "minimum": 1 },
                 "expiresAt": { "type": ["string", "null"], "format": "date-time" },
             },
             "additionalProperties": false,
         } } } })),
+        Body::Account => Some(json!({ "required": true, "content": { "application/json": { "schema": {
+            "type": "object",
+            "required": ["label"],
+            "properties": {
+                "label": { "type": "string" },
+                "perSecond": { "type": ["integer", "null"], "minimum": 1 },
+                "concurrency": { "type": ["integer", "null"], "minimum": 1 },
+                "entitlement": { "anyOf": [entitlement(), { "type": "null" }] },
+            },
+            "additionalProperties": false,
+        } } } })),
+        Body::Entitlement => {
+            Some(json!({ "required": true, "content": { "application/json": { "schema": entitlement() } } }))
+        }
         Body::Act(members) => Some(json!({ "required": false, "content": { "application/json": json_body(members) } })),
         Body::Component => {
             let members = [
@@ -112,6 +129,19 @@ fn body(route: &Route) -> Option<Value> {
             } }))
         }
     }
+}
+
+fn entitlement() -> Value {
+    json!({
+        "type": "object",
+        "required": ["plan", "creditsPerMonth"],
+        "properties": {
+            "plan": { "type": "string" },
+            "creditsPerMonth": { "type": "integer", "minimum": 0 },
+            "expiresAt": { "type": ["string", "null"], "format": "date-time" },
+        },
+        "additionalProperties": false,
+    })
 }
 
 /// The type of a parameter or member, by its name: one name means one thing throughout the table.

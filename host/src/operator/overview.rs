@@ -2,8 +2,8 @@
 
 use serde_json::{Value, json};
 
-use super::keys::timestamp;
 use super::plugins;
+use super::request::timestamp;
 use crate::app::App;
 use crate::auth::api_key::epoch_seconds;
 use crate::error::Refusal;
@@ -67,11 +67,17 @@ pub(crate) fn config(app: &App) -> Value {
             "compile_cpu_seconds": config.compile.cpu_seconds,
             "compile_wall_ms": milliseconds(config.compile.wall),
         },
+        "credits": { "concurrency": config.credits.concurrency, "costs": config.credits.costs },
+        "first_party": {
+            "origins": config.first_party.origins,
+            "trusted_proxies": config.first_party.trusted_proxies.iter().map(ToString::to_string).collect::<Vec<_>>(),
+        },
         "mcp": { "origins": config.mcp_origins },
         "oauth": config.oauth.as_ref().map(|oauth| json!({
             "issuer": oauth.issuer,
             "audiences": oauth.audiences,
             "per_minute": oauth.per_minute,
+            "per_month": oauth.per_month,
             "fetch_ms": milliseconds(oauth.fetch),
             "renew_ms": milliseconds(oauth.renew),
         })),

@@ -9,8 +9,8 @@ use bytes::Bytes;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::keys::timestamp;
 use super::overview::milliseconds;
+use super::request::timestamp;
 use crate::app::App;
 use crate::error::{Code, Refusal};
 use crate::operation::Operation;
@@ -18,7 +18,7 @@ use crate::registry::grants::{Atom, AtomError, Grants};
 use crate::registry::lifecycle::{Life, LifeError, Mark, Record, State};
 use crate::registry::manifest::{Entry, Settings};
 use crate::registry::revision::{Off, Revision, Runner};
-use crate::registry::{Act, BroughtIn, Followed, From, Order, RegistryError, mark};
+use crate::registry::{Act, BroughtIn, Followed, From, Order, RegistryError, mark, to_the_end};
 
 /// Characters of a reason, and of a name.
 const WHY_CHARACTERS_MAX: usize = 500;
@@ -196,7 +196,9 @@ pub(super) async fn revoke(app: &App, name: &str, asked: Asked) -> Result<Value,
 
 /// Reads the manifest again.
 pub(super) async fn follow(app: &App) -> Result<Value, Refusal> {
-    let followed = app.registry.follow("manifest").await.map_err(|error| refusal(&error))?;
+    let registry = Arc::clone(&app.registry);
+    let followed = to_the_end(async move { registry.follow("manifest").await }).await;
+    let followed = followed.map_err(|error| refusal(&error))?;
     let told = followed.into_iter().map(|Followed { plugin, outcome, took }| {
         let (outcome, message) = match outcome {
             Ok(BroughtIn::Nothing) => ("unchanged", None),

@@ -7,18 +7,24 @@ use http::Method;
 /// What answers a route.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Endpoint {
+    Account,
+    Accounts,
     Activate,
     Approve,
+    Audit,
     Compare,
     Config,
     Disable,
     Enable,
+    Entitle,
+    Entries,
     Events,
     Follow,
     History,
     IssueKey,
     Keys,
     Metrics,
+    OpenAccount,
     OpenApi,
     Plugin,
     Plugins,
@@ -28,8 +34,11 @@ pub(super) enum Endpoint {
     Revoke,
     RevokeKey,
     Rollback,
+    RotateKey,
     Stage,
     Status,
+    Usage,
+    Withdraw,
 }
 
 /// What a route's body may be.
@@ -37,6 +46,8 @@ pub(super) enum Endpoint {
 pub(super) enum Body {
     None,
     Key,
+    Account,
+    Entitlement,
     /// A component, or JSON that says where one is.
     Component,
     /// JSON with these members, beside `by` and `why`.
@@ -88,7 +99,7 @@ const fn act(
 }
 
 /// All of them.
-pub(super) static ROUTES: [Route; 23] = [
+pub(super) static ROUTES: [Route; 32] = [
     get("/admin/v1/status", Endpoint::Status, "Whether everything serves, and what waits for an operator"),
     get("/admin/v1/plugins", Endpoint::Plugins, "The plugins of the manifest, and where each stands"),
     get("/admin/v1/plugins/{plugin}", Endpoint::Plugin, "One plugin with its revisions"),
@@ -168,6 +179,49 @@ pub(super) static ROUTES: [Route; 23] = [
         ..get("/admin/v1/keys", Endpoint::IssueKey, "Issue an API key; only this answer shows it")
     },
     Route { method: "DELETE", ..get("/admin/v1/keys/{id}", Endpoint::RevokeKey, "Revoke an API key for ever") },
+    Route {
+        method: "POST",
+        answers: Answers::Created,
+        ..get(
+            "/admin/v1/keys/{id}/rotate",
+            Endpoint::RotateKey,
+            "Issue a key with the settings of another, which is revoked",
+        )
+    },
+    get("/admin/v1/accounts", Endpoint::Accounts, "The accounts of self-service keys"),
+    Route {
+        method: "POST",
+        body: Body::Account,
+        answers: Answers::Created,
+        ..get("/admin/v1/accounts", Endpoint::OpenAccount, "Open an account")
+    },
+    get("/admin/v1/accounts/{id}", Endpoint::Account, "One account, with what it spent and holds reserved this month"),
+    Route {
+        query: &[("after", "Only entries after this one.")],
+        ..get("/admin/v1/accounts/{id}/entries", Endpoint::Entries, "An account's entries of credits, in their order")
+    },
+    Route {
+        method: "PUT",
+        body: Body::Entitlement,
+        ..get("/admin/v1/accounts/{id}/entitlement", Endpoint::Entitle, "Entitle an account to calls")
+    },
+    Route {
+        method: "DELETE",
+        ..get(
+            "/admin/v1/accounts/{id}/entitlement",
+            Endpoint::Withdraw,
+            "Take an account's entitlement away: its keys are refused",
+        )
+    },
+    Route {
+        query: &[
+            ("month", "Such as 2026-11; the current one where it is absent."),
+            ("account", "One account alone."),
+            ("format", "json or csv."),
+        ],
+        ..get("/admin/v1/usage", Endpoint::Usage, "Calls and credits of a month by key, account and operation")
+    },
+    get("/admin/v1/audit", Endpoint::Audit, "The balances of credits, recomputed from their entries"),
     get("/admin/v1/config", Endpoint::Config, "The settings in effect, secrets masked"),
     get("/admin/v1/openapi.json", Endpoint::OpenApi, "This document"),
     Route {

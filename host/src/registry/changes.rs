@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::grants::{Atom, Grants};
 use super::lifecycle::{Life, Mark, State};
-use super::{Registry, RegistryError, Turn};
+use super::{Registry, RegistryError, Turn, to_the_end};
 
 /// One act of an operator on one plugin.
 #[derive(Debug)]
@@ -37,6 +37,11 @@ pub(crate) enum Act {
 impl Registry {
     /// Does it, and gives back the record as it is then. On an error nothing has changed.
     pub(crate) async fn act(self: &Arc<Self>, plugin: &str, act: Act, mark: Mark) -> Result<Life, RegistryError> {
+        let (registry, plugin) = (Arc::clone(self), plugin.to_owned());
+        to_the_end(async move { registry.act_now(&plugin, act, mark).await }).await
+    }
+
+    async fn act_now(self: &Arc<Self>, plugin: &str, act: Act, mark: Mark) -> Result<Life, RegistryError> {
         let mut turn = self.lives.lock().await;
         let mut next = self.life_in(&turn, plugin)?;
         match act {

@@ -14,9 +14,10 @@ use super::faces::{WrittenRest, WrittenTool, is_identifier, misfit, rest_face, t
 use super::grants::{Atom, AtomError, Grants};
 use super::profile::{self, ProfileError};
 use super::schema::{FaceSchema, OutputSchema, SchemaError};
+use super::terms::{self, Settle};
 use crate::error::Code;
 use crate::metrics::Requests;
-use crate::operation::{DeclaredError, DeclaredFailure, Example, Operation};
+use crate::operation::{Consumed, DeclaredError, DeclaredFailure, Example, Idempotency, Operation};
 
 const BODY_BYTES_DEFAULT: usize = 16 * 1024;
 const BODY_BYTES_MAX: usize = 1 << 20;
@@ -98,6 +99,12 @@ struct WrittenOperation {
     deadline_ms: Option<u32>,
     on_deadline: Option<WrittenFailure>,
     on_unavailable: Option<WrittenFailure>,
+    window_per_minute: Option<u32>,
+    first_party_per_minute: Option<u32>,
+    consumes: Option<Vec<Consumed>>,
+    cost: Option<u32>,
+    settle: Option<Settle>,
+    idempotency: Option<Idempotency>,
 }
 
 #[derive(Deserialize)]
@@ -190,6 +197,7 @@ fn operation(row: WrittenOperation) -> Result<Operation, DescriptionError> {
         move |source| DescriptionError::Compile { operation, part, source }
     };
     words(&row).map_err(&broken)?;
+    let terms = terms::terms(written_terms(&row)).map_err(&broken)?;
     let errors = row.errors.into_iter().map(declared_error).collect::<Result<Vec<_>, _>>().map_err(&broken)?;
     if let Some(code) = twice(errors.iter().map(|error| &error.code)) {
         return Err(broken(format!("declares `{code}` twice")));
@@ -230,6 +238,7 @@ fn operation(row: WrittenOperation) -> Result<Operation, DescriptionError> {
     let faces = rest.as_ref().map(|face| &face.input).or(tool.as_ref().map(|face| &face.input));
     let examples = examples(row.examples, faces).map_err(&broken)?;
     Ok(Operation {
+        terms,
         output: OutputSchema::compile(row.output).map_err(uncompiled("output"))?,
         deadline: Duration::from_millis(u64::from(deadline_ms)),
         on_deadline: own_failure(row.on_deadline, Code::UpstreamTimeout, &errors).map_err(&broken)?,
@@ -244,6 +253,17 @@ fn operation(row: WrittenOperation) -> Result<Operation, DescriptionError> {
         examples,
         last_checked: Mutex::new(None),
     })
+}
+
+fn written_terms(row: &WrittenOperation) -> terms::Written {
+    terms::Written {
+        window_per_minute: row.window_per_minute,
+        first_party_per_minute: row.first_party_per_minute,
+        consumes: row.consumes.clone(),
+        cost: row.cost,
+        settle: row.settle,
+        idempotency: row.idempotency,
+    }
 }
 
 /// What the arguments are where a caller leaves them out, as the schema says.

@@ -251,6 +251,7 @@ fn to_wire(call: Call) -> (wire::Call, String) {
     let kind = match call.caller {
         CallerKind::ApiKey => wire::CallerKind::ApiKey,
         CallerKind::OAuth => wire::CallerKind::Oauth,
+        CallerKind::FirstParty => wire::CallerKind::FirstParty,
     };
     let caller = wire::Caller { owner: call.owner.as_str().to_owned(), kind, subject: None };
     let wired = wire::Call { request_id: call.request_id, operation: call.operation, caller, deadline_ms, job: None };

@@ -25,6 +25,7 @@ pub(crate) mod profile;
 pub(crate) mod revision;
 pub(crate) mod schema;
 mod stage;
+mod terms;
 pub(crate) mod watcher;
 
 use std::collections::{BTreeMap, HashMap, HashSet};
@@ -83,6 +84,14 @@ pub(crate) enum RegistryError {
 /// Runs work that blocks on a thread that may.
 pub(crate) async fn blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> T {
     match tokio::task::spawn_blocking(work).await {
+        Ok(done) => done,
+        Err(error) => std::panic::resume_unwind(error.into_panic()),
+    }
+}
+
+/// Does something to its end, even where nobody waits for it any more: a change that was written must be served.
+pub(crate) async fn to_the_end<T: Send + 'static>(work: impl Future<Output = T> + Send + 'static) -> T {
+    match tokio::spawn(work).await {
         Ok(done) => done,
         Err(error) => std::panic::resume_unwind(error.into_panic()),
     }
@@ -325,13 +334,8 @@ impl Registry {
 
     /// Writes a changed record with what happened to it, and tells whoever listens.
     async fn commit(&self, turn: &mut Turn<'_>, mut next: Life) -> Result<(), RegistryError> {
-        let (store, events) = (Arc::clone(&self.store), next.take_events());
-        let (next, kept) = blocking(move || {
-            let kept = store.put_plugin(next.plugin(), &next, &events);
-            (next, kept)
-        })
-        .await;
-        for event in kept? {
+        let events = next.take_events();
+        for event in self.store.put_plugin(next.plugin(), &next, &events).await? {
             let told = |name: &str| event.event[name].as_str().unwrap_or_default().to_owned();
             let (plugin, happened, by, why) = (told("plugin"), told("event"), told("by"), told("why"));
             let revision = event.event["revision"].as_u64();
@@ -394,14 +398,12 @@ impl Registry {
             .filter(|record| record.state != State::Rejected)
             .map(|record| record.digest.clone())
             .collect();
-        let (store, components, runtime) =
-            (Arc::clone(&self.store), self.components.clone(), Arc::clone(&self.runtime));
-        let tidied = blocking(move || {
-            components.keep_only(&digests).map_err(|error| error.to_string())?;
-            runtime.keep_only(&digests).map_err(|error| error.to_string())?;
-            store.keep_descriptions(|digest| digests.contains(digest)).map_err(|error| error.to_string())
-        })
-        .await;
+        let (components, runtime, named) = (self.components.clone(), Arc::clone(&self.runtime), digests.clone());
+        let removed = blocking(move || components.keep_only(&named).and_then(|()| runtime.keep_only(&named))).await;
+        let tidied = match removed {
+            Ok(()) => self.store.keep_descriptions(digests).await.map_err(|error| error.to_string()),
+            Err(error) => Err(error.to_string()),
+        };
         if let Err(error) = tidied {
             tracing::warn!(error, "components that nobody needs are left");
         }

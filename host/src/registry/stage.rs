@@ -14,7 +14,7 @@ use super::lifecycle::{Described, Fetched, Life, Mark, Seen, State};
 use super::loader::{self, LoadError, Whole};
 use super::manifest::Source;
 use super::revision::Off;
-use super::{Registry, RegistryError, blocking, mark};
+use super::{Registry, RegistryError, blocking, mark, to_the_end};
 
 /// Where a component is fetched from.
 pub(crate) enum From {
@@ -38,7 +38,12 @@ pub(crate) struct Order {
 impl Registry {
     /// Fetches a component and makes it a revision, with the settings of its plugin's manifest entry. Gives back its number;
     /// [`Registry::prepare`] takes it further.
-    pub(crate) async fn stage(&self, plugin: &str, order: Order) -> Result<u64, RegistryError> {
+    pub(crate) async fn stage(self: &Arc<Self>, plugin: &str, order: Order) -> Result<u64, RegistryError> {
+        let (registry, plugin) = (Arc::clone(self), plugin.to_owned());
+        to_the_end(async move { registry.fetch(&plugin, order).await }).await
+    }
+
+    async fn fetch(&self, plugin: &str, order: Order) -> Result<u64, RegistryError> {
         let entry = self.entry(plugin)?;
         let Order { from, digest: expected, goes_live, mark } = order;
         let failed = |source: ComponentError| RegistryError::Load {
@@ -126,8 +131,7 @@ impl Registry {
             summary: description.summary.clone(),
             wants: description.wants,
         };
-        let (store, digest, kept) = (Arc::clone(&self.store), record.digest.clone(), text.clone());
-        blocking(move || store.put_description(&digest, &kept)).await?;
+        self.store.put_description(&record.digest, &text).await?;
         self.change(plugin, |life| life.describe(number, told, step(State::Described))).await?;
 
         let mut turn = self.lives.lock().await;

@@ -1,11 +1,20 @@
-//! What outlives the process: keys, the life of each plugin, and the instance's own secret.
+//! What outlives the process: keys, accounts, counts of calls, credits, the life of each plugin and the instance's own
+//! secret.
 //!
-//! One engine today, embedded. Records name their owner first and every write is idempotent by id, so that a shared engine
-//! can follow. Must not know what a record means.
+//! One engine today, embedded. Records name their owner first, no write touches two owners, and every write is idempotent
+//! by id, so that a shared engine can follow. Time is passed in. Must not know what a record means.
 
+mod accounts;
+mod audit;
+mod cache;
 mod embedded;
-mod key_cache;
+mod idempotency;
+mod keys;
+mod ledger;
 mod plugins;
+mod usage;
+mod writer;
 
 pub(crate) use embedded::{Store, StoreError};
+pub(crate) use ledger::Entry;
 pub(crate) use plugins::KeptEvent;

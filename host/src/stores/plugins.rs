@@ -3,7 +3,10 @@
 //! A record and the events that belong to it are one transaction, so that the history never tells of something that is not
 //! so. Must not know what a record means: it is JSON that the registry reads and writes.
 
-use redb::{ReadableDatabase, ReadableTable, TableDefinition};
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use redb::{ReadableTable, TableDefinition, WriteTransaction};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
@@ -20,7 +23,7 @@ const DESCRIPTIONS: TableDefinition<'_, &str, &str> = TableDefinition::new("plug
 const LAST_EVENT: TableDefinition<'_, (), u64> = TableDefinition::new("last-event");
 
 /// Events kept of one plugin.
-const EVENTS_MAX: u64 = 1000;
+const EVENTS_MAX: usize = 1000;
 
 /// An event as it is kept: its number counts over all plugins and never goes back.
 #[derive(Clone, Debug)]
@@ -29,108 +32,119 @@ pub(crate) struct KeptEvent {
     pub(crate) event: Value,
 }
 
+pub(super) fn create_tables(transaction: &WriteTransaction) -> Result<(), StoreError> {
+    transaction.open_table(PLUGINS).map_err(StoreError::engine)?;
+    transaction.open_table(EVENTS).map_err(StoreError::engine)?;
+    transaction.open_table(DESCRIPTIONS).map_err(StoreError::engine)?;
+    transaction.open_table(LAST_EVENT).map_err(StoreError::engine)?;
+    Ok(())
+}
+
 impl Store {
-    /// Makes the tables, so that a reader finds them.
-    pub(super) fn open_plugins(&self) -> Result<(), StoreError> {
-        self.write(|transaction| {
-            transaction.open_table(PLUGINS).map_err(StoreError::engine)?;
-            transaction.open_table(EVENTS).map_err(StoreError::engine)?;
-            transaction.open_table(DESCRIPTIONS).map_err(StoreError::engine)?;
-            transaction.open_table(LAST_EVENT).map_err(StoreError::engine)?;
-            Ok(())
+    /// The record of every plugin, in the order of their names.
+    pub(crate) fn plugins<T: DeserializeOwned>(&self) -> Result<Vec<T>, StoreError> {
+        self.read(PLUGINS, |table| {
+            let mut records = Vec::new();
+            for entry in table.iter().map_err(StoreError::engine)? {
+                let (_, value) = entry.map_err(StoreError::engine)?;
+                records.push(parsed(value.value())?);
+            }
+            Ok(records)
         })
     }
 
-    /// The record of every plugin, in the order of their names.
-    pub(crate) fn plugins<T: DeserializeOwned>(&self) -> Result<Vec<T>, StoreError> {
-        let transaction = self.database().begin_read().map_err(StoreError::engine)?;
-        let table = transaction.open_table(PLUGINS).map_err(StoreError::engine)?;
-        let mut records = Vec::new();
-        for entry in table.iter().map_err(StoreError::engine)? {
-            let (_, value) = entry.map_err(StoreError::engine)?;
-            records.push(serde_json::from_slice(value.value()).map_err(StoreError::Record)?);
-        }
-        Ok(records)
-    }
-
     /// Writes a plugin's record and the events that made it so, all or nothing. Gives back the events with their numbers.
-    pub(crate) fn put_plugin<T: Serialize, E: Serialize>(
+    pub(crate) async fn put_plugin<T: Serialize, E: Serialize>(
         &self,
         plugin: &str,
         record: &T,
         events: &[E],
     ) -> Result<Vec<KeptEvent>, StoreError> {
-        let record = serde_json::to_vec(record).map_err(StoreError::Record)?;
+        let unwritable = |error| StoreError::Record(Arc::new(error));
+        let (plugin, record) = (plugin.to_owned(), serde_json::to_vec(record).map_err(unwritable)?);
         let events: Vec<Value> =
-            events.iter().map(serde_json::to_value).collect::<Result<_, _>>().map_err(StoreError::Record)?;
-        self.write(|transaction| {
-            let mut plugins = transaction.open_table(PLUGINS).map_err(StoreError::engine)?;
-            plugins.insert(plugin, record.as_slice()).map_err(StoreError::engine)?;
-            let mut last = transaction.open_table(LAST_EVENT).map_err(StoreError::engine)?;
-            let mut id = last.get(()).map_err(StoreError::engine)?.map_or(0, |value| value.value());
-            let mut table = transaction.open_table(EVENTS).map_err(StoreError::engine)?;
-            let mut kept = Vec::with_capacity(events.len());
-            for event in events {
-                id += 1;
-                let bytes = serde_json::to_vec(&event).map_err(StoreError::Record)?;
-                table.insert((plugin, id), bytes.as_slice()).map_err(StoreError::engine)?;
-                kept.push(KeptEvent { id, event });
-            }
-            last.insert((), id).map_err(StoreError::engine)?;
-            let all = table.range((plugin, 0)..=(plugin, u64::MAX)).map_err(StoreError::engine)?;
-            let mut ids = Vec::new();
-            for entry in all {
-                ids.push(entry.map_err(StoreError::engine)?.0.value().1);
-            }
-            let gone = ids.len().saturating_sub(usize::try_from(EVENTS_MAX).unwrap_or(usize::MAX));
-            for id in &ids[..gone] {
-                table.remove((plugin, *id)).map_err(StoreError::engine)?;
-            }
-            Ok(kept)
-        })
+            events.iter().map(serde_json::to_value).collect::<Result<_, _>>().map_err(unwritable)?;
+        self.write(move |transaction| put(transaction, &plugin, &record, &events)).await
     }
 
     /// Kept events after a number, oldest first; of one plugin where it is named.
     pub(crate) fn plugin_events(&self, plugin: Option<&str>, after: u64) -> Result<Vec<KeptEvent>, StoreError> {
-        let transaction = self.database().begin_read().map_err(StoreError::engine)?;
-        let table = transaction.open_table(EVENTS).map_err(StoreError::engine)?;
-        let entries = match plugin {
-            Some(plugin) => table.range((plugin, after.saturating_add(1))..=(plugin, u64::MAX)),
-            None => table.range::<(&str, u64)>(..),
-        };
-        let mut kept = Vec::new();
-        for entry in entries.map_err(StoreError::engine)? {
-            let (key, value) = entry.map_err(StoreError::engine)?;
-            let (_, id) = key.value();
-            if id > after {
-                kept.push(KeptEvent { id, event: serde_json::from_slice(value.value()).map_err(StoreError::Record)? });
+        self.read(EVENTS, |table| {
+            let entries = match plugin {
+                Some(plugin) => table.range((plugin, after.saturating_add(1))..=(plugin, u64::MAX)),
+                None => table.range::<(&str, u64)>(..),
+            };
+            let mut kept = Vec::new();
+            for entry in entries.map_err(StoreError::engine)? {
+                let (key, value) = entry.map_err(StoreError::engine)?;
+                let (_, id) = key.value();
+                if id > after {
+                    kept.push(KeptEvent { id, event: parsed(value.value())? });
+                }
             }
-        }
-        kept.sort_unstable_by_key(|event| event.id);
-        Ok(kept)
+            kept.sort_unstable_by_key(|event| event.id);
+            Ok(kept)
+        })
     }
 
     /// What the component with this digest says of itself.
     pub(crate) fn description(&self, digest: &str) -> Result<Option<String>, StoreError> {
-        let transaction = self.database().begin_read().map_err(StoreError::engine)?;
-        let table = transaction.open_table(DESCRIPTIONS).map_err(StoreError::engine)?;
-        Ok(table.get(digest).map_err(StoreError::engine)?.map(|value| value.value().to_owned()))
+        self.read(DESCRIPTIONS, |table| {
+            Ok(table.get(digest).map_err(StoreError::engine)?.map(|value| value.value().to_owned()))
+        })
     }
 
     /// Keeps what a component says of itself; keeping it again changes nothing.
-    pub(crate) fn put_description(&self, digest: &str, text: &str) -> Result<(), StoreError> {
-        self.write(|transaction| {
+    pub(crate) async fn put_description(&self, digest: &str, text: &str) -> Result<(), StoreError> {
+        let (digest, text) = (digest.to_owned(), text.to_owned());
+        self.write(move |transaction| {
             let mut table = transaction.open_table(DESCRIPTIONS).map_err(StoreError::engine)?;
-            table.insert(digest, text).map_err(StoreError::engine)?;
+            table.insert(digest.as_str(), text.as_str()).map_err(StoreError::engine)?;
             Ok(())
         })
+        .await
     }
 
-    /// Forgets the descriptions of components that no record names.
-    pub(crate) fn keep_descriptions(&self, named: impl Fn(&str) -> bool) -> Result<(), StoreError> {
-        self.write(|transaction| {
+    /// Forgets the descriptions of components that are not among these.
+    pub(crate) async fn keep_descriptions(&self, named: HashSet<String>) -> Result<(), StoreError> {
+        self.write(move |transaction| {
             let mut table = transaction.open_table(DESCRIPTIONS).map_err(StoreError::engine)?;
-            table.retain(|digest, _| named(digest)).map_err(StoreError::engine)
+            table.retain(|digest, _| named.contains(digest)).map_err(StoreError::engine)
         })
+        .await
     }
+}
+
+fn parsed<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, StoreError> {
+    serde_json::from_slice(bytes).map_err(|error| StoreError::Record(Arc::new(error)))
+}
+
+fn put(
+    transaction: &WriteTransaction,
+    plugin: &str,
+    record: &[u8],
+    events: &[Value],
+) -> Result<Vec<KeptEvent>, StoreError> {
+    let mut plugins = transaction.open_table(PLUGINS).map_err(StoreError::engine)?;
+    plugins.insert(plugin, record).map_err(StoreError::engine)?;
+    let mut last = transaction.open_table(LAST_EVENT).map_err(StoreError::engine)?;
+    let mut id = last.get(()).map_err(StoreError::engine)?.map_or(0, |value| value.value());
+    let mut table = transaction.open_table(EVENTS).map_err(StoreError::engine)?;
+    let mut kept = Vec::with_capacity(events.len());
+    for event in events {
+        id += 1;
+        let bytes = serde_json::to_vec(event).map_err(|error| StoreError::Record(Arc::new(error)))?;
+        table.insert((plugin, id), bytes.as_slice()).map_err(StoreError::engine)?;
+        kept.push(KeptEvent { id, event: event.clone() });
+    }
+    last.insert((), id).map_err(StoreError::engine)?;
+    let mut ids = Vec::new();
+    for entry in table.range((plugin, 0)..=(plugin, u64::MAX)).map_err(StoreError::engine)? {
+        ids.push(entry.map_err(StoreError::engine)?.0.value().1);
+    }
+    let gone = ids.len().saturating_sub(EVENTS_MAX);
+    for id in &ids[..gone] {
+        table.remove((plugin, *id)).map_err(StoreError::engine)?;
+    }
+    Ok(kept)
 }

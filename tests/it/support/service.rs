@@ -11,7 +11,7 @@ use reqwest::{Client, Method, RequestBuilder};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-use super::{Answer, in_time};
+use super::{Answer, in_time, operator};
 
 /// How long a server may take to start; generous, because it is no measurement.
 const START: Duration = Duration::from_secs(120);
@@ -74,7 +74,7 @@ pub(crate) fn workspace() -> &'static Path {
 pub(crate) fn build() {
     static BUILT: OnceLock<()> = OnceLock::new();
     BUILT.get_or_init(|| {
-        for manifest in ["plugin-manifest.toml", "swapped.toml"] {
+        for manifest in ["plugin-manifest.toml", "swapped.toml", "metered.toml"] {
             let done = Command::new(binary())
                 .args(["build", "--manifest"])
                 .arg(workspace().join("tests/programs").join(manifest))
@@ -218,13 +218,7 @@ impl Service {
 
     /// A request to the operator's API with the operator's token.
     pub(crate) async fn admin(&self, method: Method, path: &str, body: Option<&Value>) -> Answer {
-        let request = self.client.request(method, format!("{}{path}", self.operator_url()));
-        let request = request.bearer_auth(self.operator_token());
-        Self::send(match body {
-            Some(body) => request.json(body),
-            None => request,
-        })
-        .await
+        operator(self, method, path, body.unwrap_or(&Value::Null)).await
     }
 
     /// The `data` of a 200 of the operator's API.
@@ -232,13 +226,6 @@ impl Service {
         let answer = self.admin(Method::GET, path, None).await;
         assert_eq!(answer.status, 200, "{path}: {answer:?}");
         answer.json()["data"].clone()
-    }
-
-    /// Ends the server as a power cut would, and waits until it is gone.
-    pub(crate) fn kill(&self) {
-        let sent = Command::new("kill").args(["-KILL", &self.pid().to_string()]).status();
-        assert!(sent.expect("kill runs").success());
-        self.wait_for_end();
     }
 
     /// The lines that the server wrote, once they fulfil a condition; lines arrive a little after the answers that they are
@@ -260,12 +247,17 @@ impl Service {
 
     /// Asks the server to stop, and gives back everything that it has written, to its end.
     pub(crate) fn stop(&self) -> Vec<String> {
-        let sent = Command::new("kill").args(["-TERM", &self.pid().to_string()]).status();
-        assert!(sent.expect("kill runs").success());
-        self.wait_for_end()
+        self.end("-TERM")
     }
 
-    fn wait_for_end(&self) -> Vec<String> {
+    /// Ends the server at once, and waits for that.
+    pub(crate) fn kill(&self) {
+        self.end("-KILL");
+    }
+
+    fn end(&self, signal: &str) -> Vec<String> {
+        let sent = Command::new("kill").args([signal, &self.pid().to_string()]).status();
+        assert!(sent.expect("kill runs").success());
         let mut lines = self.log.lines.lock().expect("no writer panicked");
         while !self.log.ended.load(Ordering::Acquire) {
             let (more, waited) = self.log.written.wait_timeout(lines, START).expect("no writer panicked");

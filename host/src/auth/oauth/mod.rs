@@ -55,6 +55,7 @@ pub(crate) struct OAuth {
     /// Of tokens for REST: those for tools, and the base URL.
     rest_audiences: Vec<String>,
     per_minute: u32,
+    per_month: Option<u64>,
     /// After which keys are old: used, and fetched again.
     renew: Duration,
     /// Absolute, for the challenges of tools.
@@ -89,6 +90,7 @@ impl OAuth {
             rest_audiences: tool_audiences.iter().cloned().chain([base_url.to_owned()]).collect(),
             tool_audiences,
             per_minute: settings.per_minute,
+            per_month: settings.per_month,
             renew: settings.renew,
             metadata_url: format!("{base_url}/.well-known/oauth-protected-resource/mcp"),
             current: ArcSwapOption::empty(),
@@ -102,6 +104,11 @@ impl OAuth {
     /// Calls a minute that each caller has.
     pub(crate) fn per_minute(&self) -> u32 {
         self.per_minute
+    }
+
+    /// Calls in a calendar month of each client and subject; `None` is no limit.
+    pub(crate) fn per_month(&self) -> Option<u64> {
+        self.per_month
     }
 
     /// Where clients learn which issuer to ask.

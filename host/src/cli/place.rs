@@ -1,0 +1,61 @@
+//! Where a command works: through the operator's API while a server runs, on the store otherwise, never both.
+
+use std::path::PathBuf;
+
+use clap::Args;
+use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
+use serde_json::Value;
+
+use super::Failure;
+use crate::stores::{Store, StoreError};
+
+/// What all these commands take.
+#[derive(Args)]
+pub(super) struct Common {
+    /// The data folder [default: .switchbay beside the plugin manifest]
+    #[arg(long, env = "SWITCHBAY_DATA", value_name = "DIR")]
+    data: Option<PathBuf>,
+    /// Print JSON
+    #[arg(long)]
+    pub(super) json: bool,
+}
+
+/// Where the records are.
+pub(super) enum Place {
+    Store(Store),
+    /// A server has them; its data folder.
+    Server(PathBuf),
+}
+
+impl Common {
+    pub(super) fn folder(&self) -> Result<PathBuf, Failure> {
+        match &self.data {
+            Some(data) => Ok(data.clone()),
+            None => Ok(crate::config::find_manifest()?.with_file_name(".switchbay")),
+        }
+    }
+
+    pub(super) fn place(&self) -> Result<Place, Failure> {
+        let data = self.folder()?;
+        match Store::open(&data) {
+            Ok(store) => Ok(Place::Store(store)),
+            Err(StoreError::InUse { .. }) => Ok(Place::Server(data)),
+            Err(error) => Err(error.into()),
+        }
+    }
+}
+
+/// A path of the operator's API with an id in it.
+pub(super) fn path(prefix: &str, id: &str, suffix: &str) -> String {
+    format!("{prefix}/{}{suffix}", utf8_percent_encode(id, NON_ALPHANUMERIC))
+}
+
+/// A member that is text, or nothing.
+pub(super) fn text<'v>(value: &'v Value, name: &str) -> &'v str {
+    value[name].as_str().unwrap_or_default()
+}
+
+/// A member that is a number, or `-`.
+pub(super) fn number(value: &Value, name: &str) -> String {
+    value[name].as_u64().map_or("-".to_owned(), |number| number.to_string())
+}

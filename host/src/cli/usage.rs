@@ -1,0 +1,88 @@
+//! `switchbay usage` and `switchbay audit`: what was used, and whether the balances are what their records say.
+#![expect(clippy::print_stdout, reason = "what these commands are for is printed")]
+
+use std::time::SystemTime;
+
+use clap::{Args, ValueEnum};
+use http::Method;
+use serde_json::Value;
+
+use super::Failure;
+use super::place::{Common, Place, number, text};
+use crate::operator::client::{self, Payload};
+use crate::operator::usage::{self, UsageRequest};
+
+#[derive(Args)]
+pub(super) struct Usage {
+    #[command(flatten)]
+    common: Common,
+    /// The calendar month in UTC, such as 2026-11 [default: the current one]
+    #[arg(long)]
+    month: Option<String>,
+    /// One account alone
+    #[arg(long, value_name = "ID")]
+    account: Option<String>,
+    /// Form of the export; JSON is --json
+    #[arg(long, value_enum, default_value = "table", conflicts_with = "json")]
+    format: Format,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Format {
+    /// Columns for people.
+    Table,
+    /// Comma-separated values with a header.
+    Csv,
+}
+
+pub(super) async fn usage(arguments: Usage) -> Result<(), Failure> {
+    let Usage { common, month, account, format } = arguments;
+    let request = UsageRequest { month, account };
+    let used = match common.place()? {
+        Place::Store(store) => usage::usage(&store, &request, SystemTime::now())?,
+        Place::Server(data) => {
+            usage::Usage::read(&client::call(&data, Method::GET, &request.path(), Payload::Nothing).await?)
+        }
+    };
+    match (common.json, format) {
+        (true, _) => println!("{:#}", used.json()),
+        (false, Format::Csv) => print!("{}", used.csv()),
+        (false, Format::Table) => table(&used.json()),
+    }
+    Ok(())
+}
+
+fn table(used: &Value) {
+    println!("{:36}  {:36}  {:28}  {:>10}  {:>10}", "ACCOUNT", "KEY", "OPERATION", "CALLS", "CREDITS");
+    for row in used["rows"].as_array().into_iter().flatten() {
+        let account = row["account"].as_str().unwrap_or("-");
+        let (key, operation) = (text(row, "key"), text(row, "operation"));
+        println!(
+            "{account:36}  {key:36}  {operation:28}  {:>10}  {:>10}",
+            number(row, "calls"),
+            number(row, "credits")
+        );
+    }
+}
+
+pub(super) async fn audit(common: Common) -> Result<(), Failure> {
+    let found = match common.place()? {
+        Place::Store(store) => usage::audit(&store)?,
+        Place::Server(data) => client::call(&data, Method::GET, usage::AUDIT, Payload::Nothing).await?,
+    };
+    let (reservations, disagreements) = (number(&found, "reservations"), number(&found, "disagreements"));
+    if common.json {
+        println!("{found:#}");
+    } else {
+        for line in found["told"].as_array().into_iter().flatten().filter_map(Value::as_str) {
+            println!("{line}");
+        }
+        println!("{reservations} reservations, {} of them open", number(&found, "pending"));
+    }
+    match found["disagreements"].as_u64() {
+        Some(0) => Ok(()),
+        Some(_) | None => {
+            Err(Failure::of(format!("{disagreements} balances or lists do not agree with the {reservations} records")))
+        }
+    }
+}

@@ -1,0 +1,52 @@
+//! Cross-origin calls of operations that have an allowance for first-party browsers: what a browser must be told before it
+//! lets a page call, and read the answer.
+
+use http::header::{
+    ACCESS_CONTROL_ALLOW_HEADERS, ACCESS_CONTROL_ALLOW_METHODS, ACCESS_CONTROL_ALLOW_ORIGIN,
+    ACCESS_CONTROL_EXPOSE_HEADERS, ACCESS_CONTROL_MAX_AGE, ACCESS_CONTROL_REQUEST_METHOD, ORIGIN, VARY,
+};
+use http::request::Parts;
+use http::{HeaderMap, HeaderValue, Method, StatusCode};
+
+use super::connection::Reply;
+use super::envelope;
+use super::router::{Found, RouteTable};
+use crate::app::App;
+use crate::catalogue::Bound;
+
+const ALLOWED: &str = "Content-Type, Authorization, x-service-api-key, Idempotency-Key, If-None-Match";
+const EXPOSED: &str = "X-Request-Id, Retry-After, ETag, X-RateLimit-Limit, X-RateLimit-Remaining, X-RateLimit-Reset";
+
+/// The request's origin, where pages of it may call the operation.
+pub(super) fn allowed_origin(app: &App, bound: &Bound, headers: &HeaderMap) -> Option<HeaderValue> {
+    let origin = headers.get(ORIGIN)?;
+    let has_allowance = bound.operation.terms.first_party_per_minute.is_some();
+    (has_allowance && app.first_party.allows(origin)).then(|| origin.clone())
+}
+
+/// Lets the page read an answer.
+pub(super) fn allow(headers: &mut HeaderMap, origin: Option<HeaderValue>) {
+    let Some(origin) = origin else { return };
+    headers.insert(ACCESS_CONTROL_ALLOW_ORIGIN, origin);
+    headers.insert(ACCESS_CONTROL_EXPOSE_HEADERS, HeaderValue::from_static(EXPOSED));
+    headers.append(VARY, HeaderValue::from_static("Origin"));
+}
+
+/// Answers a browser that asks whether a page may make a call, if it may.
+pub(super) fn preflight(app: &App, routes: &RouteTable, parts: &Parts) -> Option<Reply> {
+    if parts.method != Method::OPTIONS {
+        return None;
+    }
+    let method = parts.headers.get(ACCESS_CONTROL_REQUEST_METHOD)?;
+    let Found::Operation(bound, _) = routes.find(&Method::from_bytes(method.as_bytes()).ok()?, parts.uri.path()) else {
+        return None;
+    };
+    let origin = allowed_origin(app, bound, &parts.headers)?;
+    let mut response = envelope::empty(StatusCode::NO_CONTENT);
+    let headers = response.headers_mut();
+    headers.insert(ACCESS_CONTROL_ALLOW_METHODS, method.clone());
+    headers.insert(ACCESS_CONTROL_ALLOW_HEADERS, HeaderValue::from_static(ALLOWED));
+    headers.insert(ACCESS_CONTROL_MAX_AGE, HeaderValue::from_static("600"));
+    allow(headers, Some(origin));
+    Some(response)
+}

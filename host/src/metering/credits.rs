@@ -1,0 +1,103 @@
+//! Credits: what an account may still spend in a month, and the two phases in which it does.
+//!
+//! A reservation is made when a call is admitted and resolved exactly once when it ends: settled (the credits are spent),
+//! released (they are given back), or expired (nobody resolved it in time; they are given back too). The records are
+//! immutable; a balance is only their sum. Values in, values out: knows no clock, no store and no call.
+
+use super::month::Month;
+
+/// What an account spent and holds reserved in one month.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Balance {
+    pub(crate) posted: u64,
+    pub(crate) pending: u64,
+}
+
+/// A call's claim on its account's credits. Its id makes every write of it idempotent.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Reservation {
+    /// A UUID, unique among all accounts.
+    pub(crate) id: u128,
+    pub(crate) account: String,
+    /// The month that pays, whenever the call ends.
+    pub(crate) month: Month,
+    pub(crate) amount: u64,
+    /// The key that called.
+    pub(crate) key: String,
+    /// Plugin and operation, with a slash between.
+    pub(crate) operation: String,
+    pub(crate) request_id: String,
+    /// What the caller calls the operation by, which may be used once.
+    pub(crate) identifier: Option<String>,
+    /// Unix seconds.
+    pub(crate) made_at: u64,
+}
+
+/// How a reservation ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Resolution {
+    Settled,
+    Released,
+    Expired,
+}
+
+/// Why there is no reservation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum Refused {
+    #[error("{held} of {limit} credits are spent or reserved, so {amount} more are not left")]
+    Exceeded { limit: u64, held: u64, amount: u64 },
+    /// The identifier's call runs or has ended.
+    #[error("the operation with this Idempotency-Key was handled already, or is running")]
+    Handled,
+    /// The identifier's call was never resolved.
+    #[error("the reservation of the operation with this Idempotency-Key expired")]
+    Lapsed,
+}
+
+impl Balance {
+    /// With the amount reserved, or why it cannot be.
+    pub(crate) fn reserve(self, amount: u64, limit: u64) -> Result<Self, Refused> {
+        let held = self.posted.saturating_add(self.pending);
+        match limit.checked_sub(held).is_some_and(|left| amount <= left) {
+            true => Ok(Self { pending: self.pending + amount, ..self }),
+            false => Err(Refused::Exceeded { limit, held, amount }),
+        }
+    }
+
+    /// With a reservation of the amount resolved.
+    pub(crate) fn resolve(self, amount: u64, resolution: Resolution) -> Self {
+        let pending = self.pending.saturating_sub(amount);
+        match resolution {
+            Resolution::Settled => Self { posted: self.posted.saturating_add(amount), pending },
+            Resolution::Released | Resolution::Expired => Self { pending, ..self },
+        }
+    }
+}
+
+impl Resolution {
+    /// All of them.
+    pub(crate) const ALL: [Resolution; 3] = [Resolution::Settled, Resolution::Released, Resolution::Expired];
+
+    /// For people.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Resolution::Settled => "settled",
+            Resolution::Released => "released",
+            Resolution::Expired => "expired",
+        }
+    }
+
+    /// As it is stored.
+    pub(crate) fn number(self) -> u8 {
+        match self {
+            Resolution::Settled => 1,
+            Resolution::Released => 2,
+            Resolution::Expired => 3,
+        }
+    }
+
+    /// As it was stored.
+    pub(crate) fn from_number(number: u8) -> Option<Self> {
+        Self::ALL.into_iter().find(|one| one.number() == number)
+    }
+}

@@ -1,0 +1,222 @@
+//! Calls counted by calendar month: for the monthly limits of keys, and for the operator's view of usage.
+//!
+//! Counted in this process and written out every second as they stand, so that a crash may lose a second of counts and never
+//! adds one. Time is passed in; the store is reached through what is given and taken here ([`Usage::load`],
+//! [`Usage::unwritten`]), and one entry is kept for each key and operation that called in a month.
+
+use std::collections::HashMap;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use super::month::Month;
+
+/// The calls of one owner to one operation in one month.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Count {
+    pub(crate) calls: u64,
+    /// Those among them that count toward the monthly limit.
+    pub(crate) limited: u64,
+}
+
+/// One count as it is stored, by owner first.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Row {
+    pub(crate) owner: String,
+    pub(crate) month: Month,
+    /// Plugin and operation, with a slash between.
+    pub(crate) operation: String,
+    pub(crate) count: Count,
+}
+
+/// Where an owner stands with its month.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct MonthStanding {
+    pub(crate) limit: u64,
+    pub(crate) remaining: u64,
+    /// When the month ends, in Unix seconds.
+    pub(crate) reset_epoch_s: u64,
+}
+
+/// A call to be counted.
+pub(crate) struct Counted<'c> {
+    pub(crate) owner: &'c str,
+    pub(crate) operation: &'c str,
+    /// The owner's limit, where the call counts toward it.
+    pub(crate) limit: Option<u64>,
+    pub(crate) is_limited: bool,
+}
+
+/// The counts of the months that are current or not written yet.
+#[derive(Default)]
+pub(crate) struct Usage {
+    /// Guards the counts; never held over an await or a read of the store.
+    months: Mutex<HashMap<Month, HashMap<String, OwnerMonth>>>,
+}
+
+#[derive(Default)]
+struct OwnerMonth {
+    /// The sum of the counts toward the limit.
+    limited: u64,
+    operations: HashMap<String, (Count, Written)>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Written {
+    Yes,
+    No,
+}
+
+impl Usage {
+    /// Where an owner's month stands, if it is loaded.
+    pub(crate) fn standing(&self, owner: &str, limit: u64, month: Month) -> Option<MonthStanding> {
+        self.lock().get(&month)?.get(owner).map(|counts| counts.standing(limit, month))
+    }
+
+    /// Whether the month of an owner was loaded; a call cannot be counted before.
+    pub(crate) fn is_loaded(&self, owner: &str, month: Month) -> bool {
+        self.lock().get(&month).is_some_and(|owners| owners.contains_key(owner))
+    }
+
+    /// Takes what the store has of an owner's month. What was counted here already stands.
+    pub(crate) fn load(&self, owner: &str, month: Month, rows: Vec<Row>) {
+        let mut months = self.lock();
+        months.entry(month).or_default().entry(owner.to_owned()).or_insert_with(|| OwnerMonth {
+            limited: rows.iter().map(|row| row.count.limited).sum(),
+            operations: rows.into_iter().map(|row| (row.operation, (row.count, Written::Yes))).collect(),
+        });
+    }
+
+    /// Counts a call, or refuses it where the month's limit is reached. Gives where the month then stands, if it is limited.
+    pub(crate) fn count(&self, call: &Counted<'_>, month: Month) -> Result<Option<MonthStanding>, MonthStanding> {
+        let mut months = self.lock();
+        let owners = months.entry(month).or_default();
+        let counts = match owners.get_mut(call.owner) {
+            Some(counts) => counts,
+            None => owners.entry(call.owner.to_owned()).or_default(),
+        };
+        if let Some(limit) = call.limit.filter(|limit| call.is_limited && counts.limited >= *limit) {
+            return Err(counts.standing(limit, month));
+        }
+        let (count, written) = match counts.operations.get_mut(call.operation) {
+            Some(known) => known,
+            None => counts.operations.entry(call.operation.to_owned()).or_insert((Count::default(), Written::No)),
+        };
+        *written = Written::No;
+        count.calls += 1;
+        count.limited += u64::from(call.is_limited);
+        counts.limited += u64::from(call.is_limited);
+        Ok(call.limit.map(|limit| counts.standing(limit, month)))
+    }
+
+    /// The counts that the store does not have as they stand; they count as written until [`Usage::not_written`] takes them
+    /// back. Months before `current` of which everything is written are forgotten.
+    pub(crate) fn unwritten(&self, current: Month) -> Vec<Row> {
+        let mut months = self.lock();
+        months.retain(|month, owners| *month >= current || owners.values().any(OwnerMonth::has_unwritten));
+        let mut rows = Vec::new();
+        for (month, owners) in months.iter_mut() {
+            for (owner, counts) in owners.iter_mut().filter(|(_, counts)| counts.has_unwritten()) {
+                for (operation, (count, written)) in &mut counts.operations {
+                    if *written == Written::No {
+                        *written = Written::Yes;
+                        let (owner, operation) = (owner.clone(), operation.clone());
+                        rows.push(Row { owner, month: *month, operation, count: *count });
+                    }
+                }
+            }
+        }
+        rows
+    }
+
+    /// Marks counts that could not be written, for the next time.
+    pub(crate) fn not_written(&self, rows: &[Row]) {
+        let mut months = self.lock();
+        for row in rows {
+            let owners = months.get_mut(&row.month);
+            let counts = owners.and_then(|owners| owners.get_mut(&row.owner));
+            if let Some((_, written)) = counts.and_then(|counts| counts.operations.get_mut(&row.operation)) {
+                *written = Written::No;
+            }
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, HashMap<Month, HashMap<String, OwnerMonth>>> {
+        self.months.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl OwnerMonth {
+    fn standing(&self, limit: u64, month: Month) -> MonthStanding {
+        MonthStanding { limit, remaining: limit.saturating_sub(self.limited), reset_epoch_s: month.ends_at() }
+    }
+
+    fn has_unwritten(&self) -> bool {
+        self.operations.values().any(|(_, written)| *written == Written::No)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use arbtest::arbitrary::{Result, Unstructured};
+    use arbtest::arbtest;
+
+    use super::*;
+
+    /// Whatever is counted, written, failed to be written and lost by a crash: a limit is never passed by what was counted
+    /// since the last write that held, the stored counts never exceed the calls that were admitted, and a crash loses only
+    /// what was not written.
+    #[test]
+    fn a_crash_loses_what_was_not_written_and_never_adds_a_count() {
+        arbtest(|u: &mut Unstructured<'_>| -> Result<()> {
+            let limit: u64 = u.int_in_range(0..=6)?;
+            let mut months = vec![Month::of(1_796_083_200)];
+            let mut month = Month::of(1_796_083_199);
+            let (mut usage, mut stored) = (Usage::default(), HashMap::<(Month, String), Count>::new());
+            let (mut admitted, mut held) = (HashMap::<Month, u64>::new(), HashMap::<Month, u64>::new());
+            while !u.is_empty() {
+                match u.int_in_range(0..=7)? {
+                    0 => {
+                        let rows = usage.unwritten(month);
+                        match u.arbitrary::<bool>()? {
+                            true => {
+                                stored.extend(rows.into_iter().map(|row| ((row.month, row.operation), row.count)));
+                                held.clone_from(&admitted);
+                            }
+                            false => usage.not_written(&rows),
+                        }
+                    }
+                    1 => {
+                        usage = Usage::default();
+                        admitted.clone_from(&held);
+                    }
+                    2 => month = months.pop().unwrap_or(month),
+                    _ => {
+                        if !usage.is_loaded("o", month) {
+                            let rows =
+                                stored.iter().filter(|((of, _), _)| *of == month).map(|((_, operation), count)| Row {
+                                    owner: "o".to_owned(),
+                                    month,
+                                    operation: operation.clone(),
+                                    count: *count,
+                                });
+                            usage.load("o", month, rows.collect());
+                        }
+                        let operation = *u.choose(&["p/a", "p/b"])?;
+                        let call = Counted { owner: "o", operation, limit: Some(limit), is_limited: true };
+                        let before = admitted.get(&month).copied().unwrap_or(0);
+                        let counted = usage.count(&call, month);
+                        assert_eq!(counted.is_ok(), before < limit);
+                        if let Ok(standing) = counted {
+                            assert_eq!(standing.map(|standing| standing.remaining), Some(limit - before - 1));
+                            *admitted.entry(month).or_default() += 1;
+                        }
+                    }
+                }
+                for (month, held) in &held {
+                    let of_month = stored.iter().filter(|((of, _), _)| of == month);
+                    assert_eq!(of_month.map(|(_, count)| count.limited).sum::<u64>(), *held);
+                }
+            }
+            Ok(())
+        });
+    }
+}

@@ -1,0 +1,279 @@
+//! The reservations and places of the calls that are under way in this process.
+//!
+//! Whoever drops a [`Hold`] gives the reservation up, however that comes about (a trap, a timeout, a client that went away
+//! before dispatch): [`Reservations::tend`] then releases it. One that nobody gives up or resolves expires by a clock that
+//! cannot be set. Must not know what a call is.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use tokio::sync::Notify;
+
+use super::credits::{Refused, Reservation, Resolution};
+use crate::metrics::Counter;
+use crate::stores::{Store, StoreError};
+
+/// All of them.
+pub(crate) struct Reservations {
+    store: Arc<Store>,
+    /// Guards both maps, which hold an entry for each call under way; never held over an await.
+    under_way: Mutex<UnderWay>,
+    given_up: Notify,
+    counts: Counts,
+}
+
+/// What came of the reservations, for the operator.
+#[derive(Default)]
+pub(crate) struct Counts {
+    resolved: [Counter; Resolution::ALL.len()],
+    credits_settled: Counter,
+}
+
+impl Counts {
+    /// How many ended in each way.
+    pub(crate) fn resolved(&self) -> impl Iterator<Item = (Resolution, u64)> {
+        Resolution::ALL.into_iter().zip(self.resolved.iter().map(Counter::get))
+    }
+
+    /// Credits that were spent.
+    pub(crate) fn credits_settled(&self) -> u64 {
+        self.credits_settled.get()
+    }
+
+    fn count(&self, resolution: Resolution, amount: u64) {
+        if let Some(counter) = Resolution::ALL.iter().zip(&self.resolved).find(|(one, _)| **one == resolution) {
+            counter.1.increment();
+        }
+        if resolution == Resolution::Settled {
+            self.credits_settled.add(amount);
+        }
+    }
+}
+
+#[derive(Default)]
+struct UnderWay {
+    reserved: HashMap<u128, Reserved>,
+    /// Calls at once, by account; an account without any has no entry.
+    calls: HashMap<String, u32>,
+}
+
+struct Reserved {
+    account: String,
+    amount: u64,
+    expires_at: Instant,
+    is_given_up: bool,
+}
+
+/// A call's place among those of its account, until it is dropped.
+pub(crate) struct Place {
+    reservations: Arc<Reservations>,
+    account: String,
+}
+
+/// A reservation, until it is resolved or dropped.
+pub(crate) struct Hold {
+    reservations: Arc<Reservations>,
+    id: u128,
+    account: String,
+}
+
+impl Reservations {
+    pub(crate) fn new(store: Arc<Store>) -> Arc<Self> {
+        Arc::new(Self { store, under_way: Mutex::default(), given_up: Notify::new(), counts: Counts::default() })
+    }
+
+    /// Takes a place of the account's, if one of `max` is free.
+    pub(crate) fn place(self: &Arc<Self>, account: &str, max: u32) -> Option<Place> {
+        let mut under_way = self.lock();
+        match under_way.calls.get_mut(account) {
+            Some(calls) if *calls >= max => return None,
+            Some(calls) => *calls += 1,
+            None if max == 0 => return None,
+            None => drop(under_way.calls.insert(account.to_owned(), 1)),
+        }
+        Some(Place { reservations: Arc::clone(self), account: account.to_owned() })
+    }
+
+    /// Reserves up to `limit` credits in all, for at most `lifetime`.
+    pub(crate) async fn reserve(
+        self: &Arc<Self>,
+        reservation: Reservation,
+        limit: u64,
+        lifetime: Duration,
+    ) -> Result<Result<Hold, Refused>, StoreError> {
+        let (id, account, amount) = (reservation.id, reservation.account.clone(), reservation.amount);
+        let expires_at = Instant::now() + lifetime;
+        let reserved = Reserved { account: account.clone(), amount, expires_at, is_given_up: false };
+        self.lock().reserved.insert(id, reserved);
+        // Made before the write, so that a caller that goes away in the middle of it gives the reservation up.
+        let hold = Hold { reservations: Arc::clone(self), id, account };
+        match self.store.reserve(reservation, limit).await? {
+            Ok(()) => Ok(Ok(hold)),
+            Err(refused) => {
+                self.forget(id, None);
+                Ok(Err(refused))
+            }
+        }
+    }
+
+    /// Returns when some reservation was given up.
+    pub(crate) async fn given_up(&self) {
+        self.given_up.notified().await;
+    }
+
+    /// Releases what was given up and expires what is overdue. What cannot be written stays for the next time.
+    pub(crate) async fn tend(&self, now: Instant, now_s: u64) -> Result<(), StoreError> {
+        let due: Vec<(u128, String, Resolution)> = {
+            let under_way = self.lock();
+            let resolution = |reserved: &Reserved| match (reserved.is_given_up, reserved.expires_at <= now) {
+                (true, _) => Some(Resolution::Released),
+                (false, true) => Some(Resolution::Expired),
+                (false, false) => None,
+            };
+            let due = |(id, one): (&u128, &Reserved)| Some((*id, one.account.clone(), resolution(one)?));
+            under_way.reserved.iter().filter_map(due).collect()
+        };
+        for (id, account, resolution) in due {
+            let stands = self.store.resolve(&account, id, resolution, now_s).await?;
+            self.forget(id, stands);
+        }
+        Ok(())
+    }
+
+    /// How many are reserved and not resolved.
+    pub(crate) fn open(&self) -> usize {
+        self.lock().reserved.len()
+    }
+
+    pub(crate) fn counts(&self) -> &Counts {
+        &self.counts
+    }
+
+    fn forget(&self, id: u128, stands: Option<Resolution>) {
+        let reserved = self.lock().reserved.remove(&id);
+        if let (Some(reserved), Some(stands)) = (reserved, stands) {
+            self.counts.count(stands, reserved.amount);
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, UnderWay> {
+        self.under_way.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Hold {
+    /// Resolves the reservation, and gives back the resolution that stands. Where it cannot be written the reservation is
+    /// given up; if the write took place after all, it stands.
+    pub(crate) async fn resolve(self, resolution: Resolution, now_s: u64) -> Result<Resolution, StoreError> {
+        let stands = self.reservations.store.resolve(&self.account, self.id, resolution, now_s).await?;
+        // Dropped without an entry, this gives nothing up.
+        self.reservations.forget(self.id, stands);
+        Ok(stands.unwrap_or(Resolution::Expired))
+    }
+}
+
+impl Drop for Hold {
+    fn drop(&mut self) {
+        if let Some(reserved) = self.reservations.lock().reserved.get_mut(&self.id) {
+            reserved.is_given_up = true;
+            self.reservations.given_up.notify_one();
+        }
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        let mut under_way = self.reservations.lock();
+        match under_way.calls.get_mut(&self.account) {
+            Some(calls) if *calls > 1 => *calls -= 1,
+            Some(_) | None => drop(under_way.calls.remove(&self.account)),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tempfile::TempDir;
+
+    use super::*;
+    use crate::metering::month::Month;
+
+    const LIFETIME: Duration = Duration::from_secs(62);
+    const NOW_S: u64 = 1_796_083_199;
+
+    fn reservation(id: u128) -> Reservation {
+        let text = |text: &str| text.to_owned();
+        let (account, key, operation, request_id) = (text("a"), text("k"), text("p/o"), text("r"));
+        let (month, identifier) = (Month::of(NOW_S), Some(format!("name-{id}")));
+        Reservation { id, account, month, amount: 3, key, operation, request_id, identifier, made_at: NOW_S }
+    }
+
+    async fn reserve(reservations: &Arc<Reservations>, id: u128) -> Hold {
+        reservations.reserve(reservation(id), 9, LIFETIME).await.expect("written").expect("reserved")
+    }
+
+    fn open() -> (TempDir, Arc<Store>, Arc<Reservations>) {
+        let folder = TempDir::new().expect("a temporary folder");
+        let store = Arc::new(Store::open(folder.path()).expect("a store"));
+        let reservations = Reservations::new(Arc::clone(&store));
+        (folder, store, reservations)
+    }
+
+    fn held(store: &Store) -> (u64, u64) {
+        let balance = store.balance("a", Month::of(NOW_S)).expect("readable");
+        (balance.posted, balance.pending)
+    }
+
+    #[tokio::test]
+    async fn what_is_dropped_is_released_and_what_nobody_resolves_expires() {
+        let (_folder, store, reservations) = open();
+        let now = Instant::now();
+        let (settled, dropped, forgotten) =
+            (reserve(&reservations, 1).await, reserve(&reservations, 2).await, reserve(&reservations, 3).await);
+        assert_eq!(held(&store), (0, 9));
+        assert_eq!(settled.resolve(Resolution::Settled, NOW_S).await.ok(), Some(Resolution::Settled));
+        drop(dropped);
+        reservations.given_up().await;
+        reservations.tend(now, NOW_S).await.expect("written");
+        assert_eq!((held(&store), reservations.open()), ((3, 3), 1));
+        // The wall clock jumps an hour, and into the next month: nothing is freed.
+        reservations.tend(now, NOW_S + 3600).await.expect("written");
+        assert_eq!(held(&store), (3, 3));
+        reservations.tend(now + LIFETIME + Duration::from_secs(1), NOW_S).await.expect("written");
+        assert_eq!((held(&store), reservations.open()), ((3, 0), 0));
+        assert_eq!(forgotten.resolve(Resolution::Settled, NOW_S).await.ok(), Some(Resolution::Expired));
+        assert_eq!(held(&store), (3, 0), "a lapsed reservation is not settled");
+        let ends: Vec<u64> = reservations.counts().resolved().map(|(_, count)| count).collect();
+        assert_eq!((ends, reservations.counts().credits_settled()), (vec![1, 1, 1], 3));
+        for (id, expected) in [(1, Refused::Handled), (2, Refused::Handled), (3, Refused::Lapsed)] {
+            let burnt = store.burnt("a", "k", &format!("name-{id}"), NOW_S).expect("readable");
+            assert_eq!(burnt, Some(expected));
+        }
+    }
+
+    #[tokio::test]
+    async fn a_caller_that_goes_away_while_it_reserves_leaves_nothing() {
+        let (_folder, store, reservations) = open();
+        for id in 0..50 {
+            let mut reserving = Box::pin(reservations.reserve(reservation(id), 9, LIFETIME));
+            // Polled once, so that the write is on its way; then dropped.
+            assert!(futures::poll!(&mut reserving).is_pending());
+            drop(reserving);
+            reservations.given_up().await;
+            reservations.tend(Instant::now(), NOW_S).await.expect("written");
+            assert_eq!((held(&store), reservations.open()), ((0, 0), 0));
+        }
+    }
+
+    #[test]
+    fn an_account_has_its_places_back_when_calls_end() {
+        let (_folder, _store, reservations) = open();
+        let places = [reservations.place("a", 2), reservations.place("a", 2)];
+        assert!(places.iter().all(Option::is_some) && reservations.place("a", 2).is_none());
+        assert!(reservations.place("b", 2).is_some());
+        drop(places);
+        assert!(reservations.place("a", 1).is_some());
+        assert_eq!(reservations.lock().calls.len(), 0);
+    }
+}

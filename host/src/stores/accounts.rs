@@ -1,0 +1,76 @@
+//! Accounts, by their id.
+
+use std::sync::Arc;
+
+use redb::{ReadableTable, TableDefinition, WriteTransaction};
+
+use super::embedded::{self, Store, StoreError};
+use crate::auth::account::{Account, Entitlement};
+
+/// Account id → record, as JSON.
+const ACCOUNTS: TableDefinition<'_, &str, &[u8]> = TableDefinition::new("accounts");
+
+/// Accounts that may be listed; more would be a different kind of installation.
+const ACCOUNTS_LISTED_MAX: usize = 10_000;
+
+pub(super) fn create_tables(transaction: &WriteTransaction) -> Result<(), StoreError> {
+    transaction.open_table(ACCOUNTS).map_err(StoreError::engine)?;
+    Ok(())
+}
+
+impl Store {
+    /// The account with this id.
+    pub(crate) fn account(&self, id: &str) -> Result<Option<Arc<Account>>, StoreError> {
+        self.account_cache.get_or_read(id, || {
+            self.read(ACCOUNTS, |table| {
+                let stored = table.get(id).map_err(StoreError::engine)?;
+                stored.map(|value| embedded::decode(value.value())).transpose()
+            })
+        })
+    }
+
+    /// All accounts, oldest first.
+    pub(crate) fn accounts(&self) -> Result<Vec<Account>, StoreError> {
+        self.read(ACCOUNTS, |table| {
+            let mut accounts: Vec<Account> = Vec::new();
+            for entry in table.iter().map_err(StoreError::engine)?.take(ACCOUNTS_LISTED_MAX) {
+                let (_, value) = entry.map_err(StoreError::engine)?;
+                accounts.push(embedded::decode(value.value())?);
+            }
+            accounts.sort_by(|a, b| (a.created_at, &a.id).cmp(&(b.created_at, &b.id)));
+            Ok(accounts)
+        })
+    }
+
+    /// Writes an account's record; writing it again changes nothing.
+    pub(crate) async fn put_account(&self, account: &Account) -> Result<(), StoreError> {
+        let (id, bytes) = (account.id.clone(), embedded::encode(account)?);
+        let change = move |transaction: &WriteTransaction| {
+            let mut accounts = transaction.open_table(ACCOUNTS).map_err(StoreError::engine)?;
+            accounts.insert(id.as_str(), bytes.as_slice()).map_err(StoreError::engine)?;
+            Ok(())
+        };
+        self.write_and_forget(change, &self.account_cache).await
+    }
+
+    /// Gives an account an entitlement in the place of the one it had, or takes it away. Gives back the account; `None`
+    /// where there is no such account.
+    pub(crate) async fn entitle(
+        &self,
+        id: &str,
+        entitlement: Option<Entitlement>,
+    ) -> Result<Option<Account>, StoreError> {
+        let id = id.to_owned();
+        let change = move |transaction: &WriteTransaction| {
+            let mut accounts = transaction.open_table(ACCOUNTS).map_err(StoreError::engine)?;
+            let stored = accounts.get(id.as_str()).map_err(StoreError::engine)?.map(|value| value.value().to_vec());
+            let Some(bytes) = stored else { return Ok(None) };
+            let mut account: Account = embedded::decode(&bytes)?;
+            account.entitlement.clone_from(&entitlement);
+            let bytes = embedded::encode(&account)?;
+            accounts.insert(id.as_str(), bytes.as_slice()).map_err(StoreError::engine)?;
+            Ok(Some(account))
+        };
+        self.write_and_forget(change, &self.account_cache).await
+    }
+}

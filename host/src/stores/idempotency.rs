@@ -1,0 +1,163 @@
+//! Identifiers of operations (`Idempotency-Key`) that were admitted: burnt for a day, whatever came of the call.
+//!
+//! Written in the transaction of the reservation that they name, so that there is never one without the other.
+
+use redb::{ReadableTable as _, TableDefinition, WriteTransaction};
+
+use super::embedded::{Store, StoreError};
+use super::ledger;
+use crate::metering::credits::{Refused, Reservation, Resolution};
+
+/// Account, key, identifier → the reservation, and when it was made.
+const BURNT: TableDefinition<'_, (&str, &str, &str), (u128, u64)> = TableDefinition::new("idempotency");
+/// When, account, key, identifier: the order in which they are forgotten.
+const BURNT_TIMES: TableDefinition<'_, (u64, &str, &str, &str), ()> = TableDefinition::new("idempotency-times");
+
+/// How long an identifier stays burnt.
+const BURNT_SECONDS: u64 = 24 * 3600;
+/// Identifiers that are forgotten in one write.
+const FORGOTTEN_AT_ONCE: usize = 1000;
+
+pub(super) fn create_tables(transaction: &WriteTransaction) -> Result<(), StoreError> {
+    transaction.open_table(BURNT).map_err(StoreError::engine)?;
+    transaction.open_table(BURNT_TIMES).map_err(StoreError::engine)?;
+    Ok(())
+}
+
+/// Burns a reservation's identifier, or says why it was burnt already.
+pub(super) fn burn(
+    transaction: &WriteTransaction,
+    reservation: &Reservation,
+    identifier: &str,
+) -> Result<Option<Refused>, StoreError> {
+    if let Some(refused) = was_burnt(transaction, reservation, identifier)? {
+        return Ok(Some(refused));
+    }
+    let Reservation { id, account, key, made_at, .. } = reservation;
+    let name = (account.as_str(), key.as_str(), identifier);
+    let mut burnt = transaction.open_table(BURNT).map_err(StoreError::engine)?;
+    burnt.insert(name, (*id, *made_at)).map_err(StoreError::engine)?;
+    let mut times = transaction.open_table(BURNT_TIMES).map_err(StoreError::engine)?;
+    times.insert((*made_at, account.as_str(), key.as_str(), identifier), ()).map_err(StoreError::engine)?;
+    Ok(None)
+}
+
+/// Why a reservation's identifier cannot be used, if it was burnt.
+pub(super) fn was_burnt(
+    transaction: &WriteTransaction,
+    reservation: &Reservation,
+    identifier: &str,
+) -> Result<Option<Refused>, StoreError> {
+    let Reservation { account, key, made_at, .. } = reservation;
+    let burnt = transaction.open_table(BURNT).map_err(StoreError::engine)?;
+    let earlier = burnt.get((account.as_str(), key.as_str(), identifier)).map_err(StoreError::engine)?;
+    let earlier = earlier.map(|value| value.value()).filter(|(_, at)| is_burnt(*at, *made_at));
+    let Some((earlier, _)) = earlier else { return Ok(None) };
+    let resolutions = transaction.open_table(ledger::RESOLUTIONS).map_err(StoreError::engine)?;
+    let resolution = resolutions.get((account.as_str(), earlier)).map_err(StoreError::engine)?;
+    Ok(Some(refused(resolution.map(|value| value.value().0))))
+}
+
+fn is_burnt(at: u64, now_s: u64) -> bool {
+    at.saturating_add(BURNT_SECONDS) > now_s
+}
+
+fn refused(resolution: Option<u8>) -> Refused {
+    match resolution.and_then(Resolution::from_number) {
+        Some(Resolution::Expired) => Refused::Lapsed,
+        Some(Resolution::Settled | Resolution::Released) | None => Refused::Handled,
+    }
+}
+
+impl Store {
+    /// Why an identifier cannot be used now, if it was burnt.
+    pub(crate) fn burnt(
+        &self,
+        account: &str,
+        key: &str,
+        identifier: &str,
+        now_s: u64,
+    ) -> Result<Option<Refused>, StoreError> {
+        let burnt = self.read(BURNT, |table| {
+            let found = table.get((account, key, identifier)).map_err(StoreError::engine)?;
+            Ok(found.map(|value| value.value()).filter(|(_, at)| is_burnt(*at, now_s)))
+        })?;
+        let Some((id, _)) = burnt else { return Ok(None) };
+        self.read(ledger::RESOLUTIONS, |table| {
+            let resolution = table.get((account, id)).map_err(StoreError::engine)?;
+            Ok(Some(refused(resolution.map(|value| value.value().0))))
+        })
+    }
+
+    /// Forgets identifiers whose day is over, a bounded number of them.
+    pub(crate) async fn forget_burnt(&self, now_s: u64) -> Result<(), StoreError> {
+        let oldest = self.read(BURNT_TIMES, |table| {
+            let first = table.first().map_err(StoreError::engine)?;
+            Ok(first.map(|(name, _)| name.value().0))
+        })?;
+        match oldest {
+            Some(at) if !is_burnt(at, now_s) => self.write(move |transaction| forget(transaction, now_s)).await,
+            Some(_) | None => Ok(()),
+        }
+    }
+}
+
+fn forget(transaction: &WriteTransaction, now_s: u64) -> Result<(), StoreError> {
+    let mut times = transaction.open_table(BURNT_TIMES).map_err(StoreError::engine)?;
+    let mut burnt = transaction.open_table(BURNT).map_err(StoreError::engine)?;
+    let until = now_s.saturating_sub(BURNT_SECONDS) + 1;
+    let over = times.extract_from_if(..(until, "", "", ""), |_, ()| true).map_err(StoreError::engine)?;
+    for entry in over.take(FORGOTTEN_AT_ONCE) {
+        let (name, _) = entry.map_err(StoreError::engine)?;
+        let (at, account, key, identifier) = name.value();
+        let name = (account, key, identifier);
+        // A later reservation may have burnt it anew.
+        let stands = burnt.get(name).map_err(StoreError::engine)?.is_some_and(|value| value.value().1 == at);
+        if stands {
+            burnt.remove(name).map_err(StoreError::engine)?;
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use redb::ReadableTableMetadata as _;
+    use tempfile::TempDir;
+
+    use super::*;
+    use crate::metering::month::Month;
+
+    const DAY_S: u64 = 24 * 3600;
+
+    async fn reserve(store: &Store, id: u128, made_at: u64) -> Result<(), Refused> {
+        let text = |text: &str| text.to_owned();
+        let (account, key, operation, request_id) = (text("a"), text("k"), text("p/o"), text("r"));
+        let (month, identifier) = (Month::of(0), Some(text("name")));
+        let reservation =
+            Reservation { id, account, month, amount: 1, key, operation, request_id, identifier, made_at };
+        store.reserve(reservation, 9).await.expect("written")
+    }
+
+    #[tokio::test]
+    async fn an_identifier_is_burnt_for_a_day_and_then_forgotten() {
+        let folder = TempDir::new().expect("a temporary folder");
+        let store = Store::open(folder.path()).expect("a store");
+        let rows = || {
+            let burnt = store.read(BURNT, |table| table.len().map_err(StoreError::engine));
+            let times = store.read(BURNT_TIMES, |table| table.len().map_err(StoreError::engine));
+            (burnt.expect("readable"), times.expect("readable"))
+        };
+        assert_eq!(reserve(&store, 1, 100).await, Ok(()));
+        assert_eq!(reserve(&store, 2, 100 + DAY_S - 1).await, Err(Refused::Handled));
+        store.forget_burnt(100 + DAY_S - 1).await.expect("written");
+        assert_eq!(rows(), (1, 1));
+        assert_eq!(reserve(&store, 3, 100 + DAY_S).await, Ok(()));
+        // The first day is over, and the second one's burning stands.
+        store.forget_burnt(100 + DAY_S).await.expect("written");
+        assert_eq!(rows(), (1, 1));
+        assert_eq!(reserve(&store, 4, 101 + DAY_S).await, Err(Refused::Handled));
+        store.forget_burnt(100 + 2 * DAY_S).await.expect("written");
+        assert_eq!(rows(), (0, 0));
+    }
+}

@@ -1,0 +1,45 @@
+//! Counts of calls by owner, month and operation.
+
+use redb::{TableDefinition, WriteTransaction};
+
+use super::embedded::{Store, StoreError};
+use crate::metering::month::Month;
+use crate::metering::quota::{Count, Row};
+
+/// Owner (a key's id), month, plugin and operation → calls, and those that count toward the monthly limit.
+const USAGE: TableDefinition<'_, (&str, u32, &str), (u64, u64)> = TableDefinition::new("usage");
+
+pub(super) fn create_tables(transaction: &WriteTransaction) -> Result<(), StoreError> {
+    transaction.open_table(USAGE).map_err(StoreError::engine)?;
+    Ok(())
+}
+
+impl Store {
+    /// The counts of an owner in a month.
+    pub(crate) fn usage_of(&self, owner: &str, month: Month) -> Result<Vec<Row>, StoreError> {
+        self.read(USAGE, |table| {
+            let range = (owner, month.number(), "")..(owner, month.number() + 1, "");
+            let mut rows = Vec::new();
+            for entry in table.range(range).map_err(StoreError::engine)? {
+                let (name, value) = entry.map_err(StoreError::engine)?;
+                let ((_, _, operation), (calls, limited)) = (name.value(), value.value());
+                let (owner, operation) = (owner.to_owned(), operation.to_owned());
+                rows.push(Row { owner, month, operation, count: Count { calls, limited } });
+            }
+            Ok(rows)
+        })
+    }
+
+    /// Writes counts as they stand; writing them again changes nothing. The rows need not be written together.
+    pub(crate) async fn put_usage(&self, rows: Vec<Row>) -> Result<(), StoreError> {
+        self.write(move |transaction| {
+            let mut table = transaction.open_table(USAGE).map_err(StoreError::engine)?;
+            for Row { owner, month, operation, count } in &rows {
+                let name = (owner.as_str(), month.number(), operation.as_str());
+                table.insert(name, (count.calls, count.limited)).map_err(StoreError::engine)?;
+            }
+            Ok(())
+        })
+        .await
+    }
+}

@@ -1,0 +1,145 @@
+//! Windows beside an administrator key's minute: the seconds of a self-service key and its account, and the minute of an
+//! operation.
+
+use serde_json::json;
+
+use crate::support::{Answer, Metered, in_one_minute, in_one_second, outcome};
+
+/// Status, limit, remaining, reset and window of an answer.
+fn standing(answer: &Answer) -> (u16, [u64; 4]) {
+    let read = |name: &str| answer.header(&format!("x-apikey-ratelimit-{name}")).parse().expect("an integer");
+    (answer.status, ["limit", "remaining", "reset", "window"].map(read))
+}
+
+/// A key of a new account with these seconds.
+async fn key(metered: &Metered, of_account: Option<u32>, of_key: Option<u32>) -> (String, String) {
+    let entitlement = json!({ "plan": "paid", "creditsPerMonth": 1_000_000 });
+    let account = json!({ "perSecond": of_account, "concurrency": 100, "entitlement": entitlement });
+    let account = metered.account(account).await;
+    let key = metered.key(json!({ "account": account, "perSecond": of_key })).await;
+    (account, key)
+}
+
+#[tokio::test]
+async fn a_self_service_key_has_windows_of_a_second() {
+    let metered = Metered::shared().await;
+    let (started, answers) = in_one_second(async || {
+        let (_, key) = key(metered, None, Some(2)).await;
+        [
+            metered.rest(&key, "plain", &json!({}), &[]).await,
+            metered.tool(&key, "plain", &json!({})).await,
+            metered.rest(&key, "plain", &json!({}), &[]).await,
+            metered.tool(&key, "plain", &json!({})).await,
+        ]
+    })
+    .await;
+    let told: Vec<(u16, [u64; 4])> = answers.iter().map(standing).collect();
+    let reset = started + 1;
+    assert_eq!(told, [(200, 1), (200, 0), (429, 0), (200, 0)].map(|(status, left)| (status, [2, left, reset, 1])));
+    assert_eq!(answers[2].refusal(), (429, "RATE_LIMITED".to_owned()));
+    assert_eq!(answers[2].header("retry-after"), "1");
+    assert_eq!(answers[2].json()["data"]["retryAfter"], 1);
+    assert_eq!(outcome(&answers[3]), "200 isError RATE_LIMITED #7");
+}
+
+#[tokio::test]
+async fn the_keys_of_an_account_share_its_second() {
+    let metered = Metered::shared().await;
+    let (_, answers) = in_one_second(async || {
+        let (account, first) = key(metered, Some(3), Some(2)).await;
+        let second = metered.key(json!({ "account": account })).await;
+        [
+            metered.rest(&first, "plain", &json!({}), &[]).await,
+            metered.rest(&second, "plain", &json!({}), &[]).await,
+            metered.rest(&first, "plain", &json!({}), &[]).await,
+            metered.rest(&second, "plain", &json!({}), &[]).await,
+        ]
+    })
+    .await;
+    let told = answers.map(|answer| {
+        let (status, [limit, remaining, _, window]) = standing(&answer);
+        (status, limit, remaining, window)
+    });
+    // The one with the least left is told, then the one that refused.
+    assert_eq!(told, [(200, 2, 1, 1), (200, 3, 1, 1), (200, 2, 0, 1), (429, 3, 0, 1)]);
+}
+
+#[tokio::test]
+async fn an_operations_own_window_counts_each_owner_and_leaves_the_keys_alone() {
+    let metered = Metered::shared().await;
+    let (started, answers) = in_one_minute(async || {
+        let [one, other] = [metered.key(json!({ "perMinute": 5 })).await, metered.key(json!({ "perMinute": 5 })).await];
+        let mut answers = Vec::new();
+        for _ in 0..4 {
+            answers.push(metered.rest(&one, "limited", &json!({}), &[]).await);
+        }
+        answers.push(metered.tool(&one, "limited", &json!({})).await);
+        answers.push(metered.rest(&other, "limited", &json!({}), &[]).await);
+        // Two slots of the key's five are left: the refused calls took none.
+        for _ in 0..3 {
+            answers.push(metered.rest(&one, "plain", &json!({}), &[]).await);
+        }
+        answers
+    })
+    .await;
+    let reset = (started / 60 + 1) * 60;
+    let told: Vec<(u16, [u64; 4])> = answers.iter().map(standing).collect();
+    let expected = [
+        (200, 3, 2),
+        (200, 3, 1),
+        (200, 3, 0),
+        (429, 3, 0),
+        (200, 3, 0),
+        (200, 3, 2),
+        (200, 5, 1),
+        (200, 5, 0),
+        (429, 5, 0),
+    ];
+    assert_eq!(told, expected.map(|(status, limit, left)| (status, [limit, left, reset, 60])));
+    assert_eq!(outcome(&answers[4]), "200 isError RATE_LIMITED #7");
+}
+
+#[tokio::test]
+async fn an_operation_that_consumes_nothing_takes_no_slot() {
+    let metered = Metered::shared().await;
+    let (_, answers) = in_one_minute(async || {
+        let key = metered.key(json!({ "perMinute": 1 })).await;
+        let free = metered.rest(&key, "unmetered", &json!({}), &[]).await;
+        [
+            metered.rest(&key, "plain", &json!({}), &[]).await,
+            free,
+            metered.rest(&key, "unmetered", &json!({}), &[]).await,
+        ]
+    })
+    .await;
+    assert_eq!(standing(&answers[0]).1[..2], [1, 0]);
+    for answer in &answers[1..] {
+        let told = answer.headers.keys().find(|name| name.as_str().contains("ratelimit"));
+        assert_eq!((answer.status, told), (200, None));
+    }
+}
+
+/// The windows of the answers' own headers: whatever second a call falls into, exactly the limit is admitted there before one
+/// is refused.
+#[tokio::test]
+async fn many_callers_at_once_are_admitted_exactly_to_the_limit() {
+    const LIMIT: u64 = 7;
+    let metered = Metered::shared().await;
+    let (_, key) = key(metered, None, Some(u32::try_from(LIMIT).expect("small"))).await;
+    let caller = async || {
+        let mut told = Vec::new();
+        for _ in 0..30 {
+            told.push(standing(&metered.rest(&key, "plain", &json!({}), &[]).await));
+        }
+        told
+    };
+    let told: Vec<(u16, [u64; 4])> =
+        futures::future::join_all((0..32).map(|_| caller())).await.into_iter().flatten().collect();
+    let mut resets: Vec<u64> = told.iter().map(|(_, [_, _, reset, _])| *reset).collect();
+    resets.sort_unstable();
+    resets.dedup();
+    for reset in resets {
+        let of = |status: u16| told.iter().filter(|one| one.0 == status && one.1[2] == reset).count() as u64;
+        assert!(of(200) == LIMIT || (of(200) < LIMIT && of(429) == 0), "{reset}: {} and {}", of(200), of(429));
+    }
+}
