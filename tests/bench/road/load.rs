@@ -12,6 +12,18 @@ pub(crate) struct Target {
     method: &'static str,
     path: &'static str,
     body: &'static str,
+    key: Key,
+}
+
+/// Whose call it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Key {
+    /// An administrator key without limits.
+    Unlimited,
+    /// One with a minute and a month that it does not reach.
+    Limited,
+    /// A self-service key with seconds, places and credits that it does not reach.
+    SelfService,
 }
 
 /// What a turn took.
@@ -24,15 +36,20 @@ pub(crate) struct Taken {
 
 impl Target {
     pub(crate) fn get(path: &'static str) -> Self {
-        Self { method: "GET", path, body: "" }
+        Self { method: "GET", path, body: "", key: Key::Unlimited }
     }
 
     pub(crate) fn post(path: &'static str, body: &'static str) -> Self {
-        Self { method: "POST", path, body }
+        Self { method: "POST", path, body, key: Key::Unlimited }
+    }
+
+    /// The same with another key.
+    pub(crate) fn by(self, key: Key) -> Self {
+        Self { key, ..self }
     }
 
     fn request(&self, key: &str) -> Vec<u8> {
-        let Self { method, path, body } = self;
+        let Self { method, path, body, .. } = self;
         let length = body.len();
         let typed = if body.is_empty() {
             String::new()
@@ -46,7 +63,7 @@ impl Target {
 
 /// Loads a target for a time.
 pub(crate) fn run(server: &Server, target: &Target, connections: usize, time: Duration) -> Taken {
-    let request = target.request(&server.key);
+    let request = target.request(server.key(target.key));
     let cpu = server.cpu_us();
     let started = Instant::now();
     let until = started + time;

@@ -11,7 +11,7 @@ mod server;
 
 use std::time::Duration;
 
-use load::{Taken, Target};
+use load::{Key, Taken, Target};
 use server::Server;
 
 /// How long each turn of the load lasts; `SWITCHBAY_BENCH_MS` asks for another.
@@ -35,7 +35,22 @@ fn main() {
     );
     for connections in [1, 32] {
         compare(&warm, &fresh, connections);
+        admission(&warm, connections);
     }
+}
+
+/// What a caller's limits cost on the road without a plugin.
+fn admission(server: &Server, connections: usize) {
+    let nothing = || Target::get("/api/v1/native/nothing");
+    let paid = Target::get("/api/v1/native/paid").by(Key::SelfService);
+    let targets = [nothing(), nothing().by(Key::Limited), nothing().by(Key::SelfService), paid];
+    let taken = median(&targets.map(|target| (server, target)), connections);
+    let names = ["without limits", "minute and month", "seconds and places", "the same and a credit, written"];
+    println!("{:34}{:>12}{:>12}", "", "requests/s", "more CPU µs");
+    for (name, one) in names.into_iter().zip(&taken) {
+        println!("{name:34}{:>12.0}{:>12.1}", one.per_second, one.cpu_us - taken[0].cpu_us);
+    }
+    println!();
 }
 
 fn compare(warm: &Server, fresh: &Server, connections: usize) {

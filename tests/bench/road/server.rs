@@ -13,12 +13,18 @@ use switchbay_sdk::{Call, Caller, CallerKind, Plugin};
 use tempfile::TempDir;
 use tokio::net::TcpListener;
 
+use crate::load::Key;
+
+/// The operations that do nothing, and their price.
+const NOTHING: [(&str, u32); 2] = [("nothing", 0), ("paid", 1)];
+
 static NATIVE: LazyLock<Plugin> = LazyLock::new(bank_qr::plugin);
 
 /// A running server; it ends when this is dropped.
 pub(crate) struct Server {
     pub(crate) address: String,
-    pub(crate) key: String,
+    /// Unlimited, limited, self-service.
+    keys: [String; 3],
     child: Child,
     _data: TempDir,
 }
@@ -32,8 +38,7 @@ impl Server {
         let entry = format!("[[plugin]]\nname = \"bank-qr\"\nsource = \"{source}\"\ninstances = \"{mode}\"\n");
         std::fs::write(&manifest, entry).expect("the manifest is written");
         switchbay(&["build", "--manifest"], &manifest);
-        let issued = switchbay(&["key", "issue", "--label", "bench", "--all-scopes", "--json", "--data"], data.path());
-        let key: Value = serde_json::from_slice(&issued).expect("JSON");
+        let keys = issue(data.path());
         let mut child = Command::new(std::env::current_exe().expect("this program has a path"))
             .args(["--server", "--listen", "127.0.0.1:0", "--operator-listen", "127.0.0.1:0", "--manifest"])
             .arg(&manifest)
@@ -46,8 +51,15 @@ impl Server {
         let mut address = String::new();
         let stdout = child.stdout.take().expect("stdout is piped");
         BufReader::new(stdout).read_line(&mut address).expect("the server tells its address");
-        let key = key["key"].as_str().expect("a key").to_owned();
-        Self { address: address.trim().to_owned(), key, child, _data: data }
+        Self { address: address.trim().to_owned(), keys, child, _data: data }
+    }
+
+    pub(crate) fn key(&self, key: Key) -> &str {
+        match key {
+            Key::Unlimited => &self.keys[0],
+            Key::Limited => &self.keys[1],
+            Key::SelfService => &self.keys[2],
+        }
     }
 
     /// Processor time that the server has used, in microseconds.
@@ -69,6 +81,24 @@ impl Drop for Server {
         self.child.kill().expect("it runs until now");
         self.child.wait().expect("it ends");
     }
+}
+
+/// A key of each kind, with limits that no load reaches.
+fn issue(data: &Path) -> [String; 3] {
+    let printed = |words: &[&str], name: &str| {
+        let arguments = [words, &["--label", "bench", "--json", "--data"]].concat();
+        let printed: Value = serde_json::from_slice(&switchbay(&arguments, data)).expect("JSON");
+        printed[name].as_str().expect("it is printed").to_owned()
+    };
+    let much = "1000000000";
+    let limits = ["--per-second", much, "--concurrency", much, "--plan", "bench", "--credits", much];
+    let account = printed(&[&["account", "open"][..], &limits].concat(), "id");
+    let issue = |words: &[&str]| printed(&[&["key", "issue", "--all-scopes"][..], words].concat(), "key");
+    [
+        issue(&[]),
+        issue(&["--per-minute", much, "--per-month", much]),
+        issue(&["--account", &account, "--per-second", much]),
+    ]
 }
 
 fn workspace() -> PathBuf {
@@ -120,24 +150,27 @@ fn native_description() -> String {
         operation["rest"]["path"] = json!(path);
         operation["tool"]["name"] = json!(format!("native_{}", operation["tool"]["name"].as_str().expect("a name")));
     }
-    operations.push(json!({
-        "id": "nothing",
-        "title": "Nothing",
-        "description": "Does nothing, so that the road alone is measured.",
-        "input": { "type": "object", "properties": {}, "additionalProperties": false },
-        "output": { "type": "object" },
-        "rest": {
-            "method": "GET",
-            "path": "/api/v1/native/nothing",
-            "access": { "scope": "native:nothing" },
-            "outcomes": { "ok": 200 },
-        },
-    }));
+    for (id, cost) in NOTHING {
+        operations.push(json!({
+            "id": id,
+            "title": "Nothing",
+            "description": "Does nothing, so that the road alone is measured.",
+            "input": { "type": "object", "properties": {}, "additionalProperties": false },
+            "output": { "type": "object" },
+            "rest": {
+                "method": "GET",
+                "path": format!("/api/v1/native/{id}"),
+                "access": { "scope": "native:nothing" },
+                "outcomes": { "ok": 200 },
+            },
+            "cost": cost,
+        }));
+    }
     description.to_string()
 }
 
 fn answer(operation: &str, input: &str) -> String {
-    if operation == "nothing" {
+    if NOTHING.iter().any(|(id, _)| *id == operation) {
         return "{}".to_owned();
     }
     let caller = Caller { owner: String::new(), kind: CallerKind::ApiKey, subject: None };
