@@ -87,6 +87,7 @@ async fn what_the_credits_do_not_pay_is_refused_until_the_month_ends() {
     assert_eq!((&envelope["error"], &envelope["data"]["resetAt"]), (&body["error"], &body["data"]["resetAt"]));
     let wait = body["data"]["retryAfter"].as_u64().expect("retryAfter");
     assert_eq!(rest.header("retry-after"), wait.to_string());
+    assert_eq!(tool.header("retry-after"), envelope["data"]["retryAfter"].to_string());
     assert!((1..=31 * 86_400).contains(&wait), "{wait}");
     assert_eq!(payer.call("plain", &json!({})).await.status, 200, "one credit is left");
     assert_eq!(payer.balance().await, (9, 0));
@@ -127,6 +128,11 @@ async fn an_account_has_so_many_calls_at_once() {
     let mut outcomes: Vec<String> = tools.iter().map(outcome).collect();
     outcomes.sort_unstable();
     assert_eq!(outcomes, ["200 isError USAGE_CONCURRENCY_EXCEEDED #7", "200 result #7", "200 result #7"]);
+    for tool in tools {
+        let refused = tool.json()["result"]["isError"] == true;
+        assert_eq!(tool.headers.get("retry-after").map(|value| value.as_bytes()), refused.then_some(&b"1"[..]));
+        assert_eq!(told(&tool), (200, u64::from(!refused), 100));
+    }
 }
 
 #[tokio::test]
@@ -149,7 +155,9 @@ async fn a_name_is_used_once_whatever_came_of_its_call() {
             assert_eq!(told(&again), (409, 0, 100));
         }
         let tool = Post::call("call_plain", &json!({})).bearer(&payer.key).header("idempotency-key", name);
-        assert_eq!(outcome(&tool.send(&payer.metered.service).await), "200 isError USAGE_RESERVATION_CONFLICT #7");
+        let tool = tool.send(&payer.metered.service).await;
+        assert_eq!(outcome(&tool), "200 isError USAGE_RESERVATION_CONFLICT #7");
+        assert_eq!((told(&tool), tool.headers.get("retry-after")), ((200, 0, 100), None));
     }
     // Whichever of the two is admitted, the other is told of it.
     let slow = json!({ "wait_ms": 1500 });

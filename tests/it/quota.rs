@@ -56,6 +56,7 @@ async fn a_month_counts_calls_that_fit_on_both_faces_and_is_told_on_every_answer
     assert_eq!(u64::try_from(at.unix_timestamp()).expect("after 1970"), reset);
     let wait = body["data"]["retryAfter"].as_u64().expect("retryAfter");
     assert_eq!(rest.header("retry-after"), wait.to_string());
+    assert_eq!(answers[6].header("retry-after"), tool["data"]["retryAfter"].to_string());
     assert!((1..=31 * 86_400).contains(&wait), "{wait}");
 }
 

@@ -13,7 +13,7 @@ use std::time::Duration;
 
 use http::header::{
     ACCESS_CONTROL_ALLOW_HEADERS, ACCESS_CONTROL_ALLOW_METHODS, ACCESS_CONTROL_ALLOW_ORIGIN,
-    ACCESS_CONTROL_EXPOSE_HEADERS, ACCESS_CONTROL_MAX_AGE, ALLOW, ORIGIN, VARY,
+    ACCESS_CONTROL_EXPOSE_HEADERS, ACCESS_CONTROL_MAX_AGE, ALLOW, ORIGIN, RETRY_AFTER, VARY,
 };
 use http::{HeaderValue, Method, Request, StatusCode};
 use hyper::body::Incoming;
@@ -39,6 +39,8 @@ pub(crate) struct Printed {
 pub(crate) struct Gathered {
     pub(crate) meters: Meters,
     pub(crate) plugin: Option<Duration>,
+    /// The longest wait, in seconds, that a call was told of.
+    pub(crate) retry_after_s: Option<u64>,
 }
 
 /// Answers any request for `/mcp`.
@@ -85,6 +87,9 @@ async fn post(app: &App, catalogue: &Catalogue, request: Request<Incoming>, requ
     let mut gathered = Gathered::default();
     let mut response = methods::answer(app, catalogue, &parts.headers, &body, request_id, &mut gathered).await;
     envelope::meters(response.headers_mut(), &gathered.meters);
+    if let Some(seconds) = gathered.retry_after_s {
+        response.headers_mut().insert(RETRY_AFTER, HeaderValue::from(seconds));
+    }
     Printed { response, plugin: gathered.plugin }
 }
 

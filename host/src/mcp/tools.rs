@@ -60,7 +60,10 @@ pub(crate) async fn call(post: &Post<'_>, params: Value, gathered: &mut Gathered
     match answered.outcome {
         Ok(reply) => Ok(write_result(&envelope::success(&reply.data))),
         Err(refusal) if is_challenge(&refusal) => Err(Stop::Credential(Box::new(refusal))),
-        Err(refusal) => Ok(write_error(&refusal, post.request_id)),
+        Err(refusal) => {
+            gathered.retry_after_s = gathered.retry_after_s.max(refusal.retry_after_s);
+            Ok(write_error(&refusal, post.request_id))
+        }
     }
 }
 
