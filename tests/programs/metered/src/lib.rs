@@ -46,13 +46,15 @@ fn plugin() -> Plugin {
             .rest(Rest::post(path, SCOPE))
             .tool(Tool::new(tool, SCOPE))
             .error(DECLARED)
-            .deadline_ms(2000)
+            // Long enough for a busy machine.
+            .deadline_ms(30_000)
     };
     Plugin::new("metered", "0.1.0", "Differs in what a call takes")
         .operation(of("plain", "/api/v1/test/plain", "call_plain"))
         .operation(of("limited", "/api/v1/test/limited", "call_limited").window_per_minute(3))
         .operation(of("unmetered", "/api/v1/test/unmetered", "call_unmetered").consumes(&[]))
         .operation(of("costly", "/api/v1/test/costly", "call_costly").cost(4))
+        .operation(of("brief", "/api/v1/test/brief", "call_brief").cost(4).deadline_ms(1000))
         .operation(of("open", "/api/v1/test/open", "call_open").first_party_per_minute(3))
         .operation(of("started", "/api/v1/test/started", "call_started").named_by_request_id())
 }
