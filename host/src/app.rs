@@ -16,7 +16,8 @@ use crate::auth::api_key::epoch_seconds;
 use crate::auth::first_party::FirstParty;
 use crate::auth::oauth::OAuth;
 use crate::config::Config;
-use crate::egress::FetchError;
+use crate::egress::operators_own::FetchError;
+use crate::egress::{Egress, EgressError};
 use crate::http::connection::Places;
 use crate::metering::month::Month;
 use crate::metering::{Reservations, Usage, Windows};
@@ -54,6 +55,8 @@ pub(crate) enum StartFault {
     Registry(#[from] RegistryError),
     #[error("cannot ask the identity provider: {0}")]
     OAuth(#[from] FetchError),
+    #[error(transparent)]
+    Egress(#[from] EgressError),
     #[error("cannot keep the operator's token in {path}: {source}")]
     Token { path: PathBuf, source: std::io::Error },
 }
@@ -72,6 +75,7 @@ pub struct App {
     pub(crate) owner_secret: [u8; 32],
     pub(crate) operator_token: Token,
     pub(crate) registry: Arc<Registry>,
+    pub(crate) egress: Arc<Egress>,
     pub(crate) windows: Windows,
     /// Where an identity provider is configured.
     pub(crate) oauth: Option<OAuth>,
@@ -102,12 +106,14 @@ impl App {
         let token_path = config.data.join(token::FILE);
         let operator_token =
             Token::keep(&token_path).map_err(|source| StartFault::Token { path: token_path, source })?;
-        let runtime = Runtime::start(&config.data, config.instances_max, Compiler::new(program, config.compile))?;
         let oauth = config.oauth.as_ref().map(|settings| OAuth::new(settings, base_url)).transpose()?;
         let site = Site {
             base_url: base_url.to_owned(),
             issuer: config.oauth.as_ref().map(|settings| settings.issuer.clone()),
         };
+        let egress = Arc::new(Egress::open(&config.egress)?);
+        let compiler = Compiler::new(program, config.compile);
+        let runtime = Runtime::start(&config.data, config.instances_max, compiler, Arc::clone(&egress))?;
         let parts = Parts {
             runtime,
             store: Arc::clone(&store),
@@ -145,6 +151,7 @@ impl App {
             store,
             operator_token,
             registry,
+            egress,
             config,
         })
     }

@@ -139,6 +139,8 @@ pub struct Config {
     pub credits: Credits,
     /// Pages that may call without a credential.
     pub first_party: FirstPartyConfig,
+    /// How plugins reach the network.
+    pub egress: Egress,
 }
 
 /// Pages that may call without a credential, as far as operations allow it.
@@ -185,6 +187,28 @@ pub struct OAuthSettings {
     pub renew: Duration,
 }
 
+/// How plugins reach the network. Empty is the usual.
+#[derive(Clone, Debug, Default)]
+pub struct Egress {
+    /// Destinations that are somewhere else than their names say. Nothing else may have an address that is not public.
+    pub connect_to: Vec<ConnectTo>,
+    /// Name servers; none are those of the system.
+    pub dns_servers: Vec<SocketAddr>,
+    /// PEM files with root certificates that are trusted beside those of the system.
+    pub extra_roots: Vec<PathBuf>,
+}
+
+/// Requests for a host and a port go to an address.
+#[derive(Clone, Debug)]
+pub struct ConnectTo {
+    /// In lower case, international labels encoded.
+    pub host: String,
+    /// As the URL has it.
+    pub port: u16,
+    /// Where they are sent.
+    pub address: SocketAddr,
+}
+
 /// Limits of the process that compiles one component.
 #[derive(Clone, Copy, Debug)]
 pub struct Compile {
@@ -224,6 +248,7 @@ struct Written {
     oauth: Option<WrittenOAuth>,
     credits: WrittenCredits,
     first_party: WrittenFirstParty,
+    egress: WrittenEgress,
 }
 
 /// Each field with its default.
@@ -321,6 +346,15 @@ impl Default for WrittenCredits {
     }
 }
 
+#[derive(Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+struct WrittenEgress {
+    /// `"api.example.com:443" = "127.0.0.1:8443"`.
+    connect_to: BTreeMap<String, SocketAddr>,
+    dns_servers: Vec<SocketAddr>,
+    extra_roots: Vec<PathBuf>,
+}
+
 impl Config {
     /// Reads the file that the flags name, and checks everything.
     ///
@@ -385,8 +419,27 @@ impl Config {
                     .map(|text| network(text))
                     .collect::<Result<_, _>>()?,
             },
+            egress: Egress {
+                connect_to: written.egress.connect_to.iter().map(connect_to).collect::<Result<_, _>>()?,
+                dns_servers: written.egress.dns_servers,
+                extra_roots: written.egress.extra_roots,
+            },
         })
     }
+}
+
+/// A host name as a URL has it, and a port.
+fn connect_to((from, address): (&String, &SocketAddr)) -> Result<ConnectTo, ConfigError> {
+    let read = || {
+        let (host, port) = from.rsplit_once(':')?;
+        let is_name = matches!(url::Host::parse(host), Ok(url::Host::Domain(name)) if name == host);
+        Some(ConnectTo { host: host.to_owned(), port: port.parse().ok().filter(|_| is_name)?, address: *address })
+    };
+    read().ok_or_else(|| ConfigError::Value {
+        name: "egress.connect_to",
+        value: from.clone(),
+        rule: "a host name in lower case and a port, such as api.example.com:443".to_owned(),
+    })
 }
 
 fn within<T: PartialOrd + std::fmt::Display + Copy>(

@@ -11,12 +11,13 @@
 //! - `metrics`: what is counted for the operator.
 //! - `registry`, `catalogue`, `published`: plugins loaded, put together and documented.
 //! - `capabilities`: what a plugin may be lent, one file per WIT interface of the same name.
+//! - `egress`: the one gate to the network.
 //! - `stores`: what outlives the process.
 //! - `operator`, `cli`: the operator's listener and command line.
 //!
-//! Invariants, checked by `tests/it/tidy.rs`: no plugin is named here; hyper stays in `http`, `mcp` and `operator`, wasmtime in
-//! `registry` and `capabilities`, reqwest in `egress`; `pipeline` alone invokes a plugin; status numbers stand in `error`, `http` and `mcp`
-//! alone.
+//! Invariants, checked by `tests/it/tidy.rs`: no plugin is named here; hyper stays in `http`, `mcp`, `operator` and
+//! `egress`, which alone makes connections outwards, wasmtime in `registry` and `capabilities`, reqwest in `egress`; `pipeline`
+//! alone invokes a plugin; status numbers stand in `error`, `http` and `mcp` alone.
 
 mod app;
 mod auth;

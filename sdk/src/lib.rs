@@ -67,6 +67,7 @@ mod reply;
 mod schema;
 
 pub mod config;
+pub mod http;
 pub mod log;
 
 pub use operation::{Limit, Operation, Rest, Tool};
@@ -77,7 +78,7 @@ pub use reply::{ErrorCode, Failure, Reply};
 #[expect(missing_docs, reason = "generated from wit/, where the documentation stands")]
 pub mod bindings {
     wit_bindgen::generate!({
-        path: ["../wit/config", "../wit/logging", "../wit/plugin"],
+        path: ["../wit/config", "../wit/http", "../wit/logging", "../wit/plugin"],
         world: "switchbay:plugin/feature-plugin",
         generate_all,
         pub_export_macro: true,

@@ -14,6 +14,7 @@ mod dev;
 mod discovery;
 mod drain;
 mod first_party;
+mod egress;
 mod hostile;
 mod keys;
 mod killed;

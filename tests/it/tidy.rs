@@ -82,7 +82,13 @@ fn libraries_stay_in_their_rooms() {
         let path = format!("{krate}::");
         move |line: &str| line.contains(&path) && !line.trim_start().starts_with("//")
     };
-    only_in(&host, &["host/src/http/", "host/src/mcp/", "host/src/operator/"], "hyper", uses("hyper"));
+    let hyper = ["host/src/http/", "host/src/mcp/", "host/src/operator/", "host/src/egress/"];
+    only_in(&host, &hyper, "hyper", uses("hyper"));
+    only_in(&host, &["host/src/egress/"], "rustls", uses("rustls"));
+    only_in(&host, &["host/src/egress/"], "hickory", uses("hickory_resolver"));
+    let dials = |line: &str| line.contains("TcpStream::connect") || line.contains("legacy::Client");
+    // The operator's command line connects to the operator's listener.
+    only_in(&host, &["host/src/egress/", "host/src/operator/client.rs"], "a connection outwards", dials);
     only_in(&host, &["host/src/registry/", "host/src/capabilities/"], "wasmtime", uses("wasmtime"));
     only_in(&host, &["host/src/egress/"], "reqwest", uses("reqwest"));
     only_in(&host, &["host/src/stores/"], "redb", uses("redb"));

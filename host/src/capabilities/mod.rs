@@ -5,6 +5,7 @@
 //! from the manifest and the approvals, and an instance carries what came of it.
 
 mod config;
+mod http;
 mod logging;
 mod state;
 
@@ -16,7 +17,7 @@ pub(crate) use state::{Lent, State};
 /// The host's side of `wit/`.
 pub(crate) mod bindings {
     wasmtime::component::bindgen!({
-        path: ["../wit/config", "../wit/logging", "../wit/plugin"],
+        path: ["../wit/config", "../wit/http", "../wit/logging", "../wit/plugin"],
         world: "switchbay:plugin/feature-plugin",
         imports: { default: trappable },
         exports: { default: async },
@@ -33,11 +34,16 @@ pub(crate) struct Capability {
 }
 
 /// All of them.
-pub(crate) const ALL: [Capability; 2] = [
+pub(crate) const ALL: [Capability; 3] = [
     Capability {
         interface: "wasi:config/store@0.2.0-rc.1",
         atom: "config",
         link: |linker| bindings::wasi::config::store::add_to_linker::<_, HasSelf<State>>(linker, |state| state),
+    },
+    Capability {
+        interface: "switchbay:http/client@0.1.0",
+        atom: "http",
+        link: |linker| bindings::switchbay::http::client::add_to_linker::<_, HasSelf<State>>(linker, |state| state),
     },
     Capability {
         interface: "wasi:logging/logging@0.1.0-draft",

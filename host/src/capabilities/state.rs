@@ -5,12 +5,14 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use tokio::sync::Semaphore;
 use wasmtime::ResourceLimiter;
 use wasmtime::component::ResourceTable;
 use wasmtime_wasi::p2::pipe::MemoryOutputPipe;
 use wasmtime_wasi::{WasiCtx, WasiCtxView, WasiView};
 
 use super::LogScope;
+use crate::egress::Door;
 use crate::metrics::{Held, Vitals};
 use crate::registry::grants::Grants;
 
@@ -28,12 +30,16 @@ pub(crate) struct Lent {
     pub(crate) config: BTreeMap<String, String>,
     /// What the revision may do.
     pub(crate) rights: Grants,
+    /// The way out, for all but a revision that describes itself.
+    pub(crate) door: Option<Door>,
 }
 
 /// The store's data.
 pub(crate) struct State {
     pub(super) lent: Arc<Lent>,
     pub(super) log: LogScope,
+    /// A place for each request of one call.
+    pub(super) requests: Arc<Semaphore>,
     wasi: WasiCtx,
     table: ResourceTable,
     stderr: MemoryOutputPipe,
@@ -59,7 +65,8 @@ impl State {
         table.set_max_capacity(RESOURCES_MAX);
         let living = vitals.instances.hold();
         let memory = MemoryLimit { bytes_max: memory_bytes_max, denied: false, vitals };
-        Self { lent, log, wasi, table, stderr, stderr_before: 0, memory, _living: living }
+        let requests = Arc::new(Semaphore::new(super::http::IN_FLIGHT_MAX));
+        Self { lent, log, requests, wasi, table, stderr, stderr_before: 0, memory, _living: living }
     }
 
     /// Readies the state for another call.
@@ -72,9 +79,13 @@ impl State {
     pub(super) fn may(&self, interface: &str) -> bool {
         let may = self.lent.rights.any_of(interface);
         if !may {
-            self.memory.vitals.denials.increment();
+            self.count_denial();
         }
         may
+    }
+
+    pub(super) fn count_denial(&self) {
+        self.memory.vitals.denials.increment();
     }
 
     /// Whether the guest was denied memory since it was made.

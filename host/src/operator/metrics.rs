@@ -38,6 +38,8 @@ fn process(to: &mut Exposition, app: &App) {
         "Requests of the public listener whose answers are not sent yet.",
     );
     to.sample(&[], app.public.in_flight());
+    to.family("switchbay_egress_dials_total", Kind::Counter, "Connections that plugins caused to be asked for.");
+    to.sample(&[], app.egress.dials());
 }
 
 fn unix_seconds(at: SystemTime) -> f64 {

@@ -81,6 +81,16 @@ pub(crate) fn config(app: &App) -> Value {
             "fetch_ms": milliseconds(oauth.fetch),
             "renew_ms": milliseconds(oauth.renew),
         })),
+        "egress": {
+            "connect_to": config
+                .egress
+                .connect_to
+                .iter()
+                .map(|one| (format!("{}:{}", one.host, one.port), json!(one.address)))
+                .collect::<serde_json::Map<String, Value>>(),
+            "dns_servers": config.egress.dns_servers,
+            "extra_roots": config.egress.extra_roots,
+        },
     })
 }
 

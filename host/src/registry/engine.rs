@@ -18,6 +18,7 @@ use wasmtime::component::Component;
 use wasmtime::{Config, Engine, InstanceAllocationStrategy, PoolingAllocationConfig};
 
 use super::compiler::{CompileError, Compiler};
+use crate::egress::Egress;
 
 /// How often a running guest yields and its processor budget is looked at.
 const TICK: Duration = Duration::from_millis(5);
@@ -55,13 +56,19 @@ pub(crate) struct Runtime {
     engine: Engine,
     compiler: Compiler,
     cache: PathBuf,
+    egress: Arc<Egress>,
     stop: Arc<AtomicBool>,
     ticker: Option<JoinHandle<()>>,
 }
 
 impl Runtime {
     /// Starts an engine for at most `instances_max` instances at once, with its cache below `folder`.
-    pub(crate) fn start(folder: &Path, instances_max: u32, compiler: Compiler) -> Result<Self, EngineError> {
+    pub(crate) fn start(
+        folder: &Path,
+        instances_max: u32,
+        compiler: Compiler,
+        egress: Arc<Egress>,
+    ) -> Result<Self, EngineError> {
         let started = |error: wasmtime::Error| EngineError::Start(format!("{error:#}"));
         let engine = Engine::new(&configuration(instances_max)).map_err(started)?;
         let cache = folder.join("compiled").join(fingerprint(&engine));
@@ -74,7 +81,12 @@ impl Runtime {
         let stop = Arc::new(AtomicBool::new(false));
         let ticker = tick(engine.clone(), Arc::clone(&stop))
             .map_err(|error| EngineError::Start(format!("no thread for the ticker: {error}")))?;
-        Ok(Self { engine, compiler, cache, stop, ticker: Some(ticker) })
+        Ok(Self { engine, compiler, cache, egress, stop, ticker: Some(ticker) })
+    }
+
+    /// The way out of what runs here.
+    pub(crate) fn egress(&self) -> &Arc<Egress> {
+        &self.egress
     }
 
     pub(crate) fn engine(&self) -> &Engine {

@@ -157,7 +157,8 @@ fn assemble(runtime: &Runtime, component: &Component, whole: Whole, slots: &Slot
     let Whole { plugin, record, description, rights } = whole;
     let linked = link(runtime, component)?;
     let settings = record.settings;
-    let lent = Lent { config: settings.config, rights: rights.clone() };
+    let door = runtime.egress().door(&plugin, record.number, rights.clone());
+    let lent = Lent { config: settings.config, rights: rights.clone(), door: Some(door) };
     let instances = Instances::new(Parts {
         engine: runtime.engine().clone(),
         pre: linked.pre,

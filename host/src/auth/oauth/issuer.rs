@@ -7,7 +7,7 @@ use url::Url;
 
 use super::keys::{KeySet, KeySetError};
 use crate::config::OAuthSettings;
-use crate::egress::{FetchError, OperatorsOwn};
+use crate::egress::operators_own::{FetchError, OperatorsOwn};
 
 const METADATA_BYTES_MAX: usize = 64 * 1024;
 const KEY_SET_BYTES_MAX: usize = 256 * 1024;

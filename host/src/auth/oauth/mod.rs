@@ -24,7 +24,7 @@ use self::keys::KeySet;
 use self::token::Unverified;
 use super::api_key::epoch_seconds;
 use crate::config::OAuthSettings;
-use crate::egress::FetchError;
+use crate::egress::operators_own::FetchError;
 use crate::operation::Face;
 
 pub(crate) use self::token::{Token, TokenError, is_token};

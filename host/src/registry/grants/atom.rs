@@ -10,7 +10,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use super::ATOMS_MAX;
 use super::host::Place;
-use super::http::Fetch;
+use super::http::{Asked, Fetch};
 
 /// The longest atom, in bytes.
 const ATOM_BYTES_MAX: usize = 512;
@@ -189,6 +189,16 @@ impl Atom {
             _ => return None,
         };
         Some(Atom { interface: self.interface, right })
+    }
+
+    /// Whether a request is within this atom of `http`.
+    pub(super) fn allows(&self, asked: &Asked<'_>) -> bool {
+        matches!(&self.right, Right::Http(fetch) if fetch.allows(asked))
+    }
+
+    /// Whether this atom of `http` names the host on the port.
+    pub(super) fn names(&self, name: &str, port: u16) -> bool {
+        matches!(&self.right, Right::Http(fetch) if fetch.names(name, port))
     }
 
     /// Whether the two cannot stand in one list: they are equal, or two sizes of one thing.

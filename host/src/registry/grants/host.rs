@@ -7,8 +7,30 @@ use std::fmt;
 
 use super::atom::AtomRule;
 
-/// Names, and all below them, that never lead to a public address. A name of one label is another.
-const NEVER_PUBLIC: [&str; 5] = ["localhost", "local", "internal", "onion", "home.arpa"];
+/// Names, and all below them, that never lead to a public address: reserved ones, and those that private networks take
+/// for themselves and that the public root does not delegate.
+const NEVER_PUBLIC: [&str; 14] = [
+    "localhost",
+    "localdomain",
+    "local",
+    "internal",
+    "intranet",
+    "private",
+    "corp",
+    "home",
+    "home.arpa",
+    "lan",
+    "svc",
+    "invalid",
+    "alt",
+    "onion",
+];
+
+/// Whether a name, in lower case and without a last dot, can never lead to a public address. One of a single label is
+/// looked up in whatever network this host stands in.
+pub(crate) fn is_never_public(name: &str) -> bool {
+    !name.contains('.') || NEVER_PUBLIC.iter().any(|never| name == *never || is_below(name, never))
+}
 
 /// Which hosts.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -49,6 +71,15 @@ impl Place {
         other.contains(self).then_some(self)
     }
 
+    /// Whether a name is one of these hosts.
+    pub(super) fn has(&self, name: &str) -> bool {
+        match self {
+            Place::Any => true,
+            Place::Below(above) => is_below(name, above),
+            Place::Name(one) => one == name,
+        }
+    }
+
     fn contains(&self, other: &Place) -> bool {
         match (self, other) {
             (Place::Any, _) => true,
@@ -74,7 +105,7 @@ fn name(text: &str) -> Result<String, AtomRule> {
     if name.len() > 253 || !name.split('.').all(is_label) {
         return Err(broken());
     }
-    match !name.contains('.') || NEVER_PUBLIC.iter().any(|never| name == *never || is_below(&name, never)) {
+    match is_never_public(&name) {
         true => Err(AtomRule::NotPublic { host: text.to_owned() }),
         false => Ok(name),
     }

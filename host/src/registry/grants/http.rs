@@ -1,6 +1,7 @@
 //! The atoms of `http`: which methods, and to which targets.
 //!
-//! A path that ends with a slash is a prefix and stands for all below it; any other is that one resource.
+//! A path that ends with a slash is a prefix and stands for all below it; any other is that one resource. An atom is
+//! silent of queries, so it allows each.
 
 use std::fmt;
 
@@ -30,7 +31,30 @@ pub(super) enum Target {
     Origin { secure: bool, hosts: Place, port: u16, path: String },
 }
 
+/// A request as it would be sent, in the forms of a parsed URL.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Asked<'a> {
+    /// In upper case.
+    pub(crate) method: &'a str,
+    pub(crate) secure: bool,
+    /// In lower case, international labels encoded. `None` is a literal address, which no atom names.
+    pub(crate) name: Option<&'a str>,
+    pub(crate) port: u16,
+    /// As it is sent, percent-encoded, dot segments resolved.
+    pub(crate) path: &'a str,
+}
+
 impl Fetch {
+    /// Whether the request is one of these.
+    pub(super) fn allows(&self, asked: &Asked<'_>) -> bool {
+        self.methods.bits().any(|(_, method)| method == asked.method) && self.target.reaches(asked)
+    }
+
+    /// Whether any request to the host on the port is.
+    pub(super) fn names(&self, name: &str, port: u16) -> bool {
+        matches!(&self.target, Target::Origin { hosts, port: granted, .. } if *granted == port && hosts.has(name))
+    }
+
     pub(super) fn read(text: &str, form: impl Fn() -> AtomRule) -> Result<Self, AtomRule> {
         let (methods, target) = text.split_once(' ').ok_or_else(&form)?;
         if target.is_empty() || target.contains(' ') {
@@ -129,6 +153,48 @@ impl Target {
             }
         }
     }
+}
+
+impl Target {
+    fn reaches(&self, asked: &Asked<'_>) -> bool {
+        match self {
+            Target::Public => matches!(asked.port, 80 | 443),
+            Target::Origin { secure, hosts, port, path } => {
+                (*secure, *port) == (asked.secure, asked.port)
+                    && asked.name.is_some_and(|name| hosts.has(name))
+                    && is_within(asked.path, path)
+            }
+        }
+    }
+}
+
+/// Whether a path is at or below an atom's, for every server, however often it decodes what it reads.
+fn is_within(path: &str, granted: &str) -> bool {
+    match granted.ends_with('/') {
+        true => granted == "/" || path.starts_with(granted) && stays_below(path),
+        false => path == granted,
+    }
+}
+
+/// The most times over that a server is expected to decode a path.
+const DECODED_MAX: usize = 3;
+
+/// Whether no reading of a path leads upwards. A `;` begins parameters of a segment for some servers, and a backslash is a
+/// slash for others.
+fn stays_below(path: &str) -> bool {
+    let mut read = path.as_bytes().to_vec();
+    for _ in 0..=DECODED_MAX {
+        let leads_up = |segment: &[u8]| matches!(segment.split(|b| *b == b';').next(), Some(b"." | b".."));
+        if read.contains(&0) || read.split(|b| matches!(b, b'/' | b'\\')).any(leads_up) {
+            return false;
+        }
+        let decoded: Vec<u8> = percent_encoding::percent_decode(&read).collect();
+        if decoded == read {
+            return true;
+        }
+        read = decoded;
+    }
+    false
 }
 
 fn default_port(secure: bool) -> u16 {

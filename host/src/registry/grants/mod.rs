@@ -16,6 +16,8 @@ use serde::{Deserialize, Serialize, Serializer};
 
 pub(crate) use atom::{Atom, AtomError};
 pub(crate) use difference::Difference;
+pub(crate) use host::is_never_public;
+pub(crate) use http::Asked;
 
 use atom::AtomRule;
 
@@ -54,6 +56,16 @@ impl Grants {
     /// Whether there is any right at all to the interface, such as `http`.
     pub(crate) fn any_of(&self, interface: &str) -> bool {
         self.0.iter().any(|atom| atom.interface() == interface)
+    }
+
+    /// Whether a request is within one of the atoms of `http`.
+    pub(crate) fn allow(&self, asked: &Asked<'_>) -> bool {
+        self.0.iter().any(|atom| atom.allows(asked))
+    }
+
+    /// Whether an atom of `http` names the host on the port.
+    pub(crate) fn name(&self, host: &str, port: u16) -> bool {
+        self.0.iter().any(|atom| atom.names(host, port))
     }
 
     /// The rights that hold where these are granted and those are wanted: what both say, and so never more than either.

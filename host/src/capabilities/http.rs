@@ -1,0 +1,85 @@
+//! `switchbay:http/client`: a plugin's requests, handed to the gate.
+//!
+//! Translates and counts; whether a request may leave is `egress`'s to say. Must not know of addresses or connections.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use wasmtime::component::{Accessor, HasSelf};
+
+use super::State;
+use super::bindings::switchbay::http::client::{self as wire, Host, HostWithStore};
+use crate::egress::{Caps, Denial, Excess, FetchError, Late, Request, Response};
+
+/// Requests of one call under way at once; the next is refused, because each holds its body here.
+pub(super) const IN_FLIGHT_MAX: usize = 32;
+
+impl Host for State {}
+
+impl<T: Send + 'static> HostWithStore<T> for HasSelf<State> {
+    async fn fetch(
+        accessor: &Accessor<T, Self>,
+        request: wire::Request,
+    ) -> wasmtime::Result<Result<wire::Response, wire::Error>> {
+        let (lent, requests) = accessor.with(|mut access| {
+            let state: &mut State = access.get();
+            (Arc::clone(&state.lent), Arc::clone(&state.requests))
+        });
+        let Some(door) = lent.door.as_ref().filter(|_| lent.rights.any_of("http")) else {
+            accessor.with(|mut access| access.get().count_denial());
+            let denial = wire::Denial::NotGranted("`http` is not granted".to_owned());
+            return Ok(Err(wire::Error::Denied(denial)));
+        };
+        let Ok(_place) = requests.try_acquire() else { return Ok(Err(wire::Error::Busy)) };
+        let fetched = door.fetch(from_wire(request)).await;
+        if let Err(FetchError::Denied(_) | FetchError::RedirectDenied(_)) = &fetched {
+            accessor.with(|mut access| access.get().count_denial());
+        }
+        Ok(fetched.map(answer).map_err(refusal))
+    }
+}
+
+fn from_wire(request: wire::Request) -> Request {
+    let wire::Request { method, url, headers, body, caps } = request;
+    let time = |ms: Option<u32>| ms.map(|ms| Duration::from_millis(u64::from(ms)));
+    let caps = Caps {
+        redirects: caps.redirects,
+        response_bytes: caps.response_bytes.map(|bytes| usize::try_from(bytes).unwrap_or(usize::MAX)),
+        total: time(caps.total_ms),
+        first_byte: time(caps.first_byte_ms),
+        idle: time(caps.idle_ms),
+    };
+    Request { method, url, headers, body, caps }
+}
+
+fn answer(response: Response) -> wire::Response {
+    let Response { status, url, headers, body } = response;
+    wire::Response { status, url, headers, body }
+}
+
+fn refusal(error: FetchError) -> wire::Error {
+    match error {
+        FetchError::Denied(denial) => wire::Error::Denied(denied(denial)),
+        FetchError::RedirectDenied(denial) => wire::Error::RedirectDenied(denied(denial)),
+        FetchError::Invalid(rule) => wire::Error::InvalidRequest(format!("the request {rule}")),
+        FetchError::Busy => wire::Error::Busy,
+        FetchError::Unresolved => wire::Error::Unresolved,
+        FetchError::Unreachable => wire::Error::Unreachable,
+        FetchError::Late(Late::FirstByte) => wire::Error::FirstByteLate,
+        FetchError::Late(Late::Idle) => wire::Error::Idle,
+        FetchError::Late(Late::Total) => wire::Error::TotalLate,
+        FetchError::TooLarge(Excess::Headers) => wire::Error::HeadersTooLarge,
+        FetchError::TooLarge(Excess::Body) => wire::Error::BodyTooLarge,
+        FetchError::TooManyRedirects(_) => wire::Error::TooManyRedirects,
+        FetchError::BadAnswer(cause) => wire::Error::BadResponse(cause),
+    }
+}
+
+fn denied(denial: Denial) -> wire::Denial {
+    let told = denial.to_string();
+    match denial {
+        Denial::Ungranted { .. } => wire::Denial::NotGranted(told),
+        Denial::NotPublic(_) => wire::Denial::NotPublic(told),
+        Denial::Unacceptable(_) => wire::Denial::NotAcceptable(told),
+    }
+}

@@ -1,0 +1,261 @@
+//! Which addresses are public. Pure: the one rule by which every address is judged before it is dialled.
+//!
+//! IPv4 is public unless a row says otherwise. IPv6 is an allow rule: only what the world's registries hand out (2000::/3) and
+//! of that nothing special, so every form that carries an IPv4 address inside (mapped, translated, 6to4, Teredo) is refused
+//! rather than unwrapped: nobody who means a public address writes one of those. The rows follow IANA's special-purpose
+//! registries; AS112 and AMT, which those call global, are public here too, and the anycasts of 192.0.0.0/24 and 2001::/23
+//! are not, because no site is there.
+
+use std::fmt;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+
+/// An address that was found public. Nothing else makes one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(crate) struct Public(IpAddr);
+
+/// An address that is not public, and the block that it is of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("the address {address} is not public: it is {block}")]
+pub(crate) struct NotPublic {
+    address: IpAddr,
+    block: &'static str,
+}
+
+/// Blocks of IPv4 that are not public.
+const V4: [(Ipv4Addr, u32, &str); 17] = [
+    (Ipv4Addr::new(0, 0, 0, 0), 8, "of this network itself"),
+    (Ipv4Addr::new(10, 0, 0, 0), 8, "of a private network"),
+    (Ipv4Addr::new(100, 64, 0, 0), 10, "shared behind a carrier's translation"),
+    (Ipv4Addr::new(127, 0, 0, 0), 8, "loopback"),
+    (Ipv4Addr::new(168, 63, 129, 16), 32, "a cloud's service for its own machines"),
+    (Ipv4Addr::new(169, 254, 0, 0), 16, "link-local"),
+    (Ipv4Addr::new(172, 16, 0, 0), 12, "of a private network"),
+    (Ipv4Addr::new(192, 0, 0, 0), 24, "reserved for protocols"),
+    (Ipv4Addr::new(192, 0, 2, 0), 24, "for documentation"),
+    (Ipv4Addr::new(192, 88, 99, 0), 24, "a relay of 6to4"),
+    (Ipv4Addr::new(192, 168, 0, 0), 16, "of a private network"),
+    (Ipv4Addr::new(198, 18, 0, 0), 15, "for benchmarks"),
+    (Ipv4Addr::new(198, 51, 100, 0), 24, "for documentation"),
+    (Ipv4Addr::new(203, 0, 113, 0), 24, "for documentation"),
+    (Ipv4Addr::new(224, 0, 0, 0), 4, "multicast"),
+    (Ipv4Addr::new(255, 255, 255, 255), 32, "broadcast"),
+    (Ipv4Addr::new(240, 0, 0, 0), 4, "reserved"),
+];
+
+/// What the registries hand out of IPv6.
+const V6_HANDED_OUT: (Ipv6Addr, u32) = (Ipv6Addr::new(0x2000, 0, 0, 0, 0, 0, 0, 0), 3);
+
+/// Blocks of IPv6 within that which are not public.
+const V6_WITHIN: [(Ipv6Addr, u32, &str); 5] = [
+    (Ipv6Addr::new(0x2001, 0, 0, 0, 0, 0, 0, 0), 32, "Teredo, which carries an IPv4 address"),
+    (Ipv6Addr::new(0x2001, 0, 0, 0, 0, 0, 0, 0), 23, "reserved for protocols"),
+    (Ipv6Addr::new(0x2001, 0xdb8, 0, 0, 0, 0, 0, 0), 32, "for documentation"),
+    (Ipv6Addr::new(0x2002, 0, 0, 0, 0, 0, 0, 0), 16, "6to4, which carries an IPv4 address"),
+    (Ipv6Addr::new(0x3fff, 0, 0, 0, 0, 0, 0, 0), 20, "for documentation"),
+];
+
+/// Names for what is outside of it. What has no row is not handed out.
+const V6_OUTSIDE: [(Ipv6Addr, u32, &str); 13] = [
+    (Ipv6Addr::LOCALHOST, 128, "loopback"),
+    (Ipv6Addr::UNSPECIFIED, 128, "of this host itself"),
+    (Ipv6Addr::new(0, 0, 0, 0, 0, 0xffff, 0, 0), 96, "a mapped IPv4 address"),
+    (Ipv6Addr::new(0, 0, 0, 0, 0xffff, 0, 0, 0), 96, "a translated IPv4 address"),
+    (Ipv6Addr::new(0, 0, 0, 0, 0, 0, 0, 0), 96, "a compatible IPv4 address"),
+    (Ipv6Addr::new(0x64, 0xff9b, 0, 0, 0, 0, 0, 0), 96, "a translated IPv4 address"),
+    (Ipv6Addr::new(0x64, 0xff9b, 1, 0, 0, 0, 0, 0), 48, "a locally translated IPv4 address"),
+    (Ipv6Addr::new(0x100, 0, 0, 0, 0, 0, 0, 0), 32, "for discarding"),
+    (Ipv6Addr::new(0x5f00, 0, 0, 0, 0, 0, 0, 0), 16, "for segment routing"),
+    (Ipv6Addr::new(0xfc00, 0, 0, 0, 0, 0, 0, 0), 7, "of a private network"),
+    (Ipv6Addr::new(0xfe80, 0, 0, 0, 0, 0, 0, 0), 10, "link-local"),
+    (Ipv6Addr::new(0xfec0, 0, 0, 0, 0, 0, 0, 0), 10, "site-local"),
+    (Ipv6Addr::new(0xff00, 0, 0, 0, 0, 0, 0, 0), 8, "multicast"),
+];
+
+impl Public {
+    /// Judges an address.
+    ///
+    /// # Errors
+    /// It is not public.
+    pub(crate) fn judge(address: IpAddr) -> Result<Self, NotPublic> {
+        let block = match address {
+            IpAddr::V4(v4) => named_v4(v4),
+            IpAddr::V6(v6) if is_in(v6, V6_HANDED_OUT.0, V6_HANDED_OUT.1) => named_v6(v6, &V6_WITHIN),
+            IpAddr::V6(v6) => Some(named_v6(v6, &V6_OUTSIDE).unwrap_or("not handed out to anybody")),
+        };
+        match block {
+            None => Ok(Self(address)),
+            Some(block) => Err(NotPublic { address, block }),
+        }
+    }
+
+    /// Judges all that a name leads to: one that is not public spoils the name, whatever stands beside it, because whoever
+    /// answers for the name chooses which of them is asked next.
+    ///
+    /// # Errors
+    /// The first that is not public.
+    pub(crate) fn judge_all(addresses: impl IntoIterator<Item = IpAddr>) -> Result<Vec<Self>, NotPublic> {
+        addresses.into_iter().map(Self::judge).collect()
+    }
+
+    pub(crate) fn address(self) -> IpAddr {
+        self.0
+    }
+}
+
+impl fmt::Display for Public {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+fn named_v4(address: Ipv4Addr) -> Option<&'static str> {
+    let is_in = |prefix: Ipv4Addr, length: u32| (address.to_bits() ^ prefix.to_bits()).leading_zeros() >= length;
+    V4.iter().find(|(prefix, length, _)| is_in(*prefix, *length)).map(|(_, _, block)| *block)
+}
+
+fn named_v6(address: Ipv6Addr, rows: &[(Ipv6Addr, u32, &'static str)]) -> Option<&'static str> {
+    rows.iter().find(|(prefix, length, _)| is_in(address, *prefix, *length)).map(|(_, _, block)| *block)
+}
+
+fn is_in(address: Ipv6Addr, prefix: Ipv6Addr, length: u32) -> bool {
+    (address.to_bits() ^ prefix.to_bits()).leading_zeros() >= length
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn is_public(address: &str) -> bool {
+        Public::judge(address.parse().expect("an address")).is_ok()
+    }
+
+    fn last_v4(prefix: Ipv4Addr, length: u32) -> u32 {
+        prefix.to_bits() | u32::MAX.checked_shr(length).unwrap_or(0)
+    }
+
+    fn last_v6(prefix: Ipv6Addr, length: u32) -> u128 {
+        prefix.to_bits() | u128::MAX.checked_shr(length).unwrap_or(0)
+    }
+
+    #[test]
+    fn each_row_begins_where_its_prefix_does() {
+        for (prefix, length, block) in V4 {
+            assert_eq!(prefix.to_bits() & !(u32::MAX.checked_shl(32 - length).unwrap_or(0)), 0, "{prefix}: {block}");
+        }
+        for (prefix, length, block) in V6_WITHIN.into_iter().chain(V6_OUTSIDE) {
+            assert_eq!(prefix.to_bits() & !(u128::MAX.checked_shl(128 - length).unwrap_or(0)), 0, "{prefix}: {block}");
+        }
+    }
+
+    #[test]
+    fn both_ends_of_every_block_are_refused_and_named() {
+        for (prefix, length, block) in V4 {
+            for bits in [prefix.to_bits(), last_v4(prefix, length)] {
+                let address = Ipv4Addr::from_bits(bits);
+                let refused = Public::judge(address.into()).expect_err("it is special");
+                let is_broadcast = address == Ipv4Addr::BROADCAST;
+                assert!(refused.block == block || is_broadcast, "{address}: {refused}");
+            }
+        }
+        for (prefix, length, _) in V6_WITHIN.into_iter().chain(V6_OUTSIDE) {
+            for bits in [prefix.to_bits(), last_v6(prefix, length)] {
+                let address = Ipv6Addr::from_bits(bits);
+                assert!(Public::judge(address.into()).is_err(), "{address}");
+            }
+        }
+    }
+
+    #[test]
+    fn the_neighbours_of_a_block_are_public() {
+        let neighbours = [
+            "1.0.0.0",
+            "9.255.255.255",
+            "11.0.0.0",
+            "100.63.255.255",
+            "100.128.0.0",
+            "126.255.255.255",
+            "128.0.0.0",
+            "168.63.129.15",
+            "168.63.129.17",
+            "169.253.255.255",
+            "169.255.0.0",
+            "172.15.255.255",
+            "172.32.0.0",
+            "191.255.255.255",
+            "192.0.1.0",
+            "192.0.1.255",
+            "192.0.3.0",
+            "192.31.196.1",
+            "192.52.193.1",
+            "192.88.98.255",
+            "192.88.100.0",
+            "192.167.255.255",
+            "192.169.0.0",
+            "192.175.48.1",
+            "198.17.255.255",
+            "198.20.0.0",
+            "198.51.99.255",
+            "198.51.101.0",
+            "203.0.112.255",
+            "203.0.114.0",
+            "223.255.255.255",
+            "2000::",
+            "2000:ffff::1",
+            "2001:200::",
+            "2001:db7:ffff::1",
+            "2001:db9::",
+            "2001:ffff::1",
+            "2003::",
+            "2620:4f:8000::1",
+            "2606:4700:4700::1111",
+            "3ffe:ffff::1",
+            "3fff:1000::",
+            "3fff:ffff::1",
+        ];
+        for address in neighbours {
+            assert!(is_public(address), "{address}");
+        }
+    }
+
+    #[test]
+    fn an_address_within_an_address_is_refused_whatever_it_carries() {
+        let carriers = [
+            "::ffff:8.8.8.8",
+            "::ffff:127.0.0.1",
+            "::8.8.8.8",
+            "::127.0.0.1",
+            "::ffff:0:8.8.8.8",
+            "64:ff9b::8.8.8.8",
+            "64:ff9b::a9fe:a9fe",
+            "64:ff9b:1::a00:1",
+            "2002:808:808::1",
+            "2002:7f00:1::1",
+            "2001:0:808:808::1",
+        ];
+        for address in carriers {
+            assert!(!is_public(address), "{address}");
+        }
+    }
+
+    #[test]
+    fn outside_of_what_is_handed_out_nothing_is_public() {
+        for first in (0..=u16::MAX).filter(|first| !(0x2000..0x4000).contains(first)) {
+            for last in [0, 1, u16::MAX] {
+                let address = Ipv6Addr::new(first, last, 0, 0, 0, 0, 0, last);
+                assert!(Public::judge(address.into()).is_err(), "{address}");
+            }
+        }
+    }
+
+    #[test]
+    fn one_answer_that_is_not_public_spoils_a_name() {
+        let judge = |addresses: &[&str]| {
+            Public::judge_all(addresses.iter().map(|one| one.parse::<IpAddr>().expect("an address")))
+        };
+        assert_eq!(judge(&["8.8.8.8", "2606:4700::1111"]).map(|all| all.len()), Ok(2));
+        for mixed in [["8.8.8.8", "10.0.0.1"], ["10.0.0.1", "8.8.8.8"], ["8.8.8.8", "::1"]] {
+            let refused = judge(&mixed).expect_err("one is not public").to_string();
+            assert!(refused.contains("is not public: it is"), "{refused}");
+        }
+    }
+}

@@ -1,0 +1,235 @@
+//! Content codings undone, in bounded memory and time.
+//!
+//! At most two codings one within the other, and no stage gives out more than the body may have: so what is decoded is never
+//! larger than that, and neither is the work. Must not know where the bytes came from.
+
+use std::cell::Cell;
+use std::io::{self, Cursor, Read};
+use std::rc::Rc;
+
+use brotli_decompressor::Decompressor;
+use flate2::read::{DeflateDecoder, MultiGzDecoder, ZlibDecoder};
+use ruzstd::decoding::StreamingDecoder;
+
+/// Codings one within the other.
+const CODINGS_MAX: usize = 2;
+/// How far back zstd may refer; what a sender for the web may ask of a receiver (RFC 9659).
+const ZSTD_WINDOW_MAX: u64 = 8 << 20;
+const BUFFER_BYTES: usize = 16 * 1024;
+
+/// What every request says that it takes.
+pub(super) const ACCEPTED: &str = "gzip, br, zstd, deflate";
+
+/// A way in which a body was made smaller.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Coding {
+    Gzip,
+    Brotli,
+    Zstd,
+    Deflate,
+}
+
+/// A body that cannot be given to anybody.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub(super) enum DecodeError {
+    #[error("the body has more than {bytes_max} bytes when it is decoded")]
+    TooLarge { bytes_max: usize },
+    #[error("the body has more than {CODINGS_MAX} codings")]
+    TooMany,
+    #[error("the body has a coding that was not asked for")]
+    Unknown,
+    #[error("the body is not of the coding that it says")]
+    Malformed,
+}
+
+/// Reads the values of `Content-Encoding`, in the order in which the codings were applied.
+pub(super) fn codings<'v>(values: impl Iterator<Item = &'v str>) -> Result<Vec<Coding>, DecodeError> {
+    let mut codings = Vec::new();
+    for name in values.flat_map(|value| value.split(',')).map(str::trim) {
+        let coding = match name.to_ascii_lowercase().as_str() {
+            "" | "identity" => continue,
+            "gzip" | "x-gzip" => Coding::Gzip,
+            "br" => Coding::Brotli,
+            "zstd" => Coding::Zstd,
+            "deflate" => Coding::Deflate,
+            _ => return Err(DecodeError::Unknown),
+        };
+        if codings.len() == CODINGS_MAX {
+            return Err(DecodeError::TooMany);
+        }
+        codings.push(coding);
+    }
+    Ok(codings)
+}
+
+/// The body without its codings. Runs for as long as that takes, so it is no work for the thread of a reactor.
+pub(super) fn decode(codings: &[Coding], body: Vec<u8>, bytes_max: usize) -> Result<Vec<u8>, DecodeError> {
+    let spent = Rc::new(Cell::new(false));
+    let failed = |spent: &Cell<bool>| match spent.get() {
+        true => DecodeError::TooLarge { bytes_max },
+        false => DecodeError::Malformed,
+    };
+    let mut reader: Box<dyn Read> = Box::new(Cursor::new(body));
+    for coding in codings.iter().rev() {
+        let decoder = coding.decoder(reader).map_err(|_| failed(&spent))?;
+        reader = Box::new(Capped { decoder, left: bytes_max, spent: Rc::clone(&spent) });
+    }
+    let mut decoded = Vec::new();
+    reader.read_to_end(&mut decoded).map_err(|_| failed(&spent))?;
+    Ok(decoded)
+}
+
+impl Coding {
+    fn decoder(self, from: Box<dyn Read>) -> io::Result<Box<dyn Read>> {
+        Ok(match self {
+            Coding::Gzip => Box::new(MultiGzDecoder::new(from)),
+            Coding::Brotli => Box::new(Decompressor::new(from, BUFFER_BYTES)),
+            Coding::Zstd => {
+                let decoder = StreamingDecoder::new_with_max_window_size(from, ZSTD_WINDOW_MAX);
+                Box::new(OneFrame(decoder.map_err(io::Error::other)?))
+            }
+            Coding::Deflate => deflate(from)?,
+        })
+    }
+}
+
+/// `deflate` is zlib's format, but some servers send what is inside of that alone.
+fn deflate(mut from: Box<dyn Read>) -> io::Result<Box<dyn Read>> {
+    let mut first = [0; 2];
+    from.read_exact(&mut first)?;
+    let is_zlib = first[0] & 0x0f == 8 && u16::from_be_bytes(first).is_multiple_of(31);
+    let whole = Cursor::new(first).chain(from);
+    Ok(match is_zlib {
+        true => Box::new(ZlibDecoder::new(whole)),
+        false => Box::new(DeflateDecoder::new(whole)),
+    })
+}
+
+/// A frame of zstd with nothing behind it. What would be dropped without a word is an error.
+struct OneFrame(StreamingDecoder<Box<dyn Read>, ruzstd::decoding::FrameDecoder>);
+
+impl Read for OneFrame {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let read = self.0.read(buffer)?;
+        if read == 0 && !buffer.is_empty() && self.0.get_mut().read(&mut [0])? != 0 {
+            return Err(io::ErrorKind::InvalidData.into());
+        }
+        Ok(read)
+    }
+}
+
+/// Gives out so many bytes and fails on the next.
+struct Capped {
+    decoder: Box<dyn Read>,
+    left: usize,
+    spent: Rc<Cell<bool>>,
+}
+
+impl Read for Capped {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let room = buffer.len().min(self.left.saturating_add(1));
+        let read = self.decoder.read(&mut buffer[..room])?;
+        match self.left.checked_sub(read) {
+            Some(left) => self.left = left,
+            None => {
+                self.spent.set(true);
+                return Err(io::ErrorKind::FileTooLarge.into());
+            }
+        }
+        Ok(read)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write as _;
+
+    use flate2::Compression;
+    use flate2::write::{DeflateEncoder, GzEncoder, ZlibEncoder};
+
+    use super::*;
+
+    fn encode(coding: Coding, text: &[u8]) -> Vec<u8> {
+        match coding {
+            Coding::Gzip => {
+                let mut encoder = GzEncoder::new(Vec::new(), Compression::best());
+                encoder.write_all(text).and_then(|()| encoder.finish()).expect("it is in memory")
+            }
+            Coding::Deflate => {
+                let mut encoder = ZlibEncoder::new(Vec::new(), Compression::best());
+                encoder.write_all(text).and_then(|()| encoder.finish()).expect("it is in memory")
+            }
+            Coding::Zstd => ruzstd::encoding::compress_to_vec(text, ruzstd::encoding::CompressionLevel::Fastest),
+            Coding::Brotli => {
+                let mut encoded = Vec::new();
+                let mut encoder = brotli::CompressorWriter::new(&mut encoded, 4096, 9, 22);
+                encoder.write_all(text).expect("it is in memory");
+                drop(encoder);
+                encoded
+            }
+        }
+    }
+
+    const ALL: [Coding; 4] = [Coding::Gzip, Coding::Brotli, Coding::Zstd, Coding::Deflate];
+
+    #[test]
+    fn what_was_encoded_is_decoded_once_and_twice() {
+        let text = b"the same again, ".repeat(200);
+        for outer in ALL {
+            assert_eq!(decode(&[outer], encode(outer, &text), text.len()), Ok(text.clone()), "{outer:?}");
+            for inner in ALL {
+                let both = encode(outer, &encode(inner, &text));
+                assert_eq!(decode(&[inner, outer], both, text.len()), Ok(text.clone()), "{inner:?} in {outer:?}");
+            }
+        }
+        let mut raw = DeflateEncoder::new(Vec::new(), Compression::best());
+        let raw = raw.write_all(&text).and_then(|()| raw.finish()).expect("it is in memory");
+        assert_eq!(decode(&[Coding::Deflate], raw, text.len()), Ok(text));
+    }
+
+    #[test]
+    fn one_byte_too_many_is_refused() {
+        let text = vec![b'x'; 5000];
+        for coding in ALL {
+            let refused = decode(&[coding], encode(coding, &text), text.len() - 1);
+            assert_eq!(refused, Err(DecodeError::TooLarge { bytes_max: text.len() - 1 }), "{coding:?}");
+        }
+    }
+
+    #[test]
+    fn a_bomb_within_a_bomb_is_stopped_between_them() {
+        // Half a gigabyte of zeros, and the layer between them is larger than the body may be as well.
+        let inner = encode(Coding::Gzip, &vec![0; 64 << 20]);
+        let bomb = encode(Coding::Gzip, &inner);
+        let bytes_max = 32 << 10;
+        assert!(bomb.len() < inner.len() && inner.len() > bytes_max);
+        assert_eq!(decode(&[Coding::Gzip, Coding::Gzip], bomb, bytes_max), Err(DecodeError::TooLarge { bytes_max }));
+    }
+
+    #[test]
+    fn what_is_cut_or_has_more_behind_it_is_malformed() {
+        let text = b"some text that is long enough to be cut in two".repeat(10);
+        for coding in ALL {
+            let mut encoded = encode(coding, &text);
+            encoded.truncate(encoded.len() / 2);
+            assert_eq!(decode(&[coding], encoded, 1 << 20), Err(DecodeError::Malformed), "{coding:?}");
+            assert_eq!(
+                decode(&[coding], b"no such thing".to_vec(), 1 << 20),
+                Err(DecodeError::Malformed),
+                "{coding:?}"
+            );
+        }
+        let mut two = encode(Coding::Zstd, &text);
+        two.extend(encode(Coding::Zstd, &text));
+        assert_eq!(decode(&[Coding::Zstd], two, 1 << 20), Err(DecodeError::Malformed));
+    }
+
+    #[test]
+    fn codings_are_read_in_their_order_and_two_at_most() {
+        let read = |values: &[&str]| codings(values.iter().copied());
+        assert_eq!(read(&["GZIP, identity", " br"]), Ok(vec![Coding::Gzip, Coding::Brotli]));
+        assert_eq!(read(&["", "identity"]), Ok(Vec::new()));
+        assert_eq!(read(&["gzip, gzip, gzip"]), Err(DecodeError::TooMany));
+        assert_eq!(read(&["compress"]), Err(DecodeError::Unknown));
+    }
+}

@@ -1,0 +1,230 @@
+//! Connections to addresses that were judged, kept for one plugin each.
+//!
+//! A [`Route`] is the only thing that is dialled, and is made of a public address or of one that the operator named. What a
+//! URL says plays no part any more when a connection is made: it names the server in TLS and in the request, and that is all.
+//! A connection is reused for the same plugin, origin and route alone.
+
+use std::collections::HashMap;
+use std::io;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::pin::Pin;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::Uri;
+use http_body_util::Full;
+use hyper_rustls::{HttpsConnector, HttpsConnectorBuilder};
+use hyper_util::client::legacy::Client;
+use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
+use rustls::pki_types::CertificateDer;
+use rustls::pki_types::pem::PemObject as _;
+use rustls::{ClientConfig, RootCertStore};
+use rustls_platform_verifier::Verifier;
+use tokio::net::TcpStream;
+
+use super::address::Public;
+use super::message::{HEADER_BYTES_MAX, HEADERS_MAX};
+use crate::metrics::Counter;
+
+/// A connection that is not there by then, TLS and all, will not be.
+const CONNECT: Duration = Duration::from_secs(5);
+/// After which an unused connection is closed.
+const IDLE: Duration = Duration::from_secs(30);
+/// Unused connections that are kept to one origin.
+const IDLE_MAX: usize = 4;
+/// Origins, over all plugins, to which connections are kept.
+const ORIGINS_MAX: usize = 256;
+/// What a server may send of one answer over HTTP/2 before it was read.
+const WINDOW_BYTES: u32 = 256 * 1024;
+
+/// Certificates that cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum TlsError {
+    #[error("cannot read the root certificates in {path}: {source}")]
+    Roots { path: PathBuf, source: rustls::pki_types::pem::Error },
+    #[error("a root certificate in {path} cannot be used: {source}")]
+    Root { path: PathBuf, source: rustls::Error },
+    #[error("there is no root certificate in {path}")]
+    NoRoot { path: PathBuf },
+    #[error("TLS cannot be used: {0}")]
+    Provider(#[from] rustls::Error),
+}
+
+/// Where a connection goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct Route(SocketAddr);
+
+impl Route {
+    pub(crate) fn public(address: Public, port: u16) -> Self {
+        Self(SocketAddr::new(address.address(), port))
+    }
+
+    /// An address that the operator named for this host and port.
+    pub(super) fn named(address: SocketAddr) -> Self {
+        Self(address)
+    }
+
+    pub(crate) fn address(self) -> SocketAddr {
+        self.0
+    }
+}
+
+/// Whose connections, and to what.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct Origin {
+    pub(crate) plugin: Arc<str>,
+    pub(crate) secure: bool,
+    pub(crate) host: String,
+    pub(crate) port: u16,
+    pub(crate) route: Route,
+}
+
+pub(crate) type HttpClient = Client<InTime, Full<Bytes>>;
+
+pub(crate) struct Dialer {
+    tls: ClientConfig,
+    dials: Arc<Counter>,
+    /// The clients that hold connections, and when each was used last. Never held over an await.
+    kept: Mutex<Kept>,
+}
+
+#[derive(Default)]
+struct Kept {
+    clients: HashMap<Origin, (HttpClient, u64)>,
+    uses: u64,
+}
+
+impl Dialer {
+    /// Trusts the system's roots and these.
+    ///
+    /// # Errors
+    /// A file has no root certificate that can be used.
+    pub(crate) fn new(extra_roots: &[PathBuf]) -> Result<Self, TlsError> {
+        let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
+        let roots = read_roots(extra_roots)?;
+        let config =
+            ClientConfig::builder_with_provider(Arc::clone(&provider)).with_safe_default_protocol_versions()?;
+        let tls = match Verifier::new_with_extra_roots(roots, provider) {
+            Ok(verifier) => {
+                config.dangerous().with_custom_certificate_verifier(Arc::new(verifier)).with_no_client_auth()
+            }
+            Err(error) => {
+                tracing::warn!(target: "egress", %error, "no root certificate is trusted: no https request will succeed");
+                config.with_root_certificates(RootCertStore::empty()).with_no_client_auth()
+            }
+        };
+        Ok(Self { tls, dials: Arc::default(), kept: Mutex::default() })
+    }
+
+    /// How often a connection was asked for.
+    pub(crate) fn dials(&self) -> u64 {
+        self.dials.get()
+    }
+
+    /// A client whose every connection goes to the origin's route.
+    pub(crate) fn client(&self, origin: &Origin) -> HttpClient {
+        let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
+        kept.uses += 1;
+        let now = kept.uses;
+        if let Some((client, used)) = kept.clients.get_mut(origin) {
+            *used = now;
+            return client.clone();
+        }
+        let client = self.make(origin.route);
+        if kept.clients.len() >= ORIGINS_MAX {
+            let oldest = kept.clients.iter().min_by_key(|(_, (_, used))| *used).map(|(origin, _)| origin.clone());
+            oldest.map(|origin| kept.clients.remove(&origin));
+        }
+        kept.clients.insert(origin.clone(), (client.clone(), now));
+        client
+    }
+
+    fn make(&self, route: Route) -> HttpClient {
+        let to = To { route, dials: Arc::clone(&self.dials) };
+        let connector = HttpsConnectorBuilder::new()
+            .with_tls_config(self.tls.clone())
+            .https_or_http()
+            .enable_all_versions()
+            .wrap_connector(to);
+        Client::builder(TokioExecutor::new())
+            .pool_timer(TokioTimer::new())
+            .timer(TokioTimer::new())
+            .pool_idle_timeout(IDLE)
+            .pool_max_idle_per_host(IDLE_MAX)
+            .http1_max_headers(HEADERS_MAX)
+            .http1_max_buf_size(HEADER_BYTES_MAX)
+            .http2_max_header_list_size(u32::try_from(HEADER_BYTES_MAX).unwrap_or(u32::MAX))
+            .http2_initial_stream_window_size(WINDOW_BYTES)
+            .http2_initial_connection_window_size(WINDOW_BYTES)
+            .build(InTime(connector))
+    }
+}
+
+fn read_roots(paths: &[PathBuf]) -> Result<Vec<CertificateDer<'static>>, TlsError> {
+    let mut roots = Vec::new();
+    for path in paths {
+        let unread = |source| TlsError::Roots { path: path.clone(), source };
+        let before = roots.len();
+        for certificate in CertificateDer::pem_file_iter(path).map_err(unread)? {
+            let certificate = certificate.map_err(unread)?;
+            let usable = RootCertStore::empty().add(certificate.clone());
+            usable.map_err(|source| TlsError::Root { path: path.clone(), source })?;
+            roots.push(certificate);
+        }
+        if roots.len() == before {
+            return Err(TlsError::NoRoot { path: path.clone() });
+        }
+    }
+    Ok(roots)
+}
+
+/// Connects to one route, whatever it is asked for.
+#[derive(Clone)]
+pub(crate) struct To {
+    route: Route,
+    dials: Arc<Counter>,
+}
+
+type Connecting<T, E> = Pin<Box<dyn Future<Output = Result<T, E>> + Send>>;
+
+impl tower::Service<Uri> for To {
+    type Response = TokioIo<TcpStream>;
+    type Error = io::Error;
+    type Future = Connecting<Self::Response, io::Error>;
+
+    fn poll_ready(&mut self, _context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, _uri: Uri) -> Self::Future {
+        self.dials.increment();
+        let address = self.route.address();
+        Box::pin(async move {
+            let stream = TcpStream::connect(address).await?;
+            stream.set_nodelay(true)?;
+            Ok(TokioIo::new(stream))
+        })
+    }
+}
+
+/// Bounds the time of a connection: the client goes on making one after the request that wanted it is gone.
+#[derive(Clone)]
+pub(crate) struct InTime(HttpsConnector<To>);
+
+impl tower::Service<Uri> for InTime {
+    type Response = <HttpsConnector<To> as tower::Service<Uri>>::Response;
+    type Error = tower::BoxError;
+    type Future = Connecting<Self::Response, tower::BoxError>;
+
+    fn poll_ready(&mut self, context: &mut Context<'_>) -> Poll<Result<(), tower::BoxError>> {
+        self.0.poll_ready(context)
+    }
+
+    fn call(&mut self, uri: Uri) -> Self::Future {
+        let connecting = tokio::time::timeout(CONNECT, self.0.call(uri));
+        Box::pin(async move { connecting.await.map_err(|_| io::Error::from(io::ErrorKind::TimedOut))? })
+    }
+}

@@ -1,0 +1,226 @@
+//! One request of a plugin's with its redirects.
+//!
+//! Each hop is judged as if the plugin had asked for it, because whoever answers chooses the next. The order is the design:
+//! the verdict stands before the name is looked up, and that before anything is dialled.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use http::{Method, header};
+use http_body_util::Full;
+use hyper::body::Incoming;
+
+use super::address::Public;
+use super::dialer::{Origin, Route};
+use super::message::{self, Caps, FetchError, Late, Outgoing, Request, Response};
+use super::policy::{Denial, Destination, Host, Private};
+use super::resolver::LookupError;
+use super::{Door, Egress};
+use crate::telemetry::microseconds;
+
+/// Addresses of one name that are tried one after the other.
+const TRIED_MAX: usize = 3;
+
+impl Door {
+    /// Makes one request.
+    ///
+    /// # Errors
+    /// It was denied, before anything was looked up or dialled, or it came to no whole answer within its caps.
+    pub(crate) async fn fetch(&self, request: Request) -> Result<Response, FetchError> {
+        let total = request.caps.total();
+        match tokio::time::timeout(total, self.walk(request)).await {
+            Ok(fetched) => fetched,
+            Err(_) => Err(FetchError::Late(Late::Total)),
+        }
+    }
+
+    async fn walk(&self, request: Request) -> Result<Response, FetchError> {
+        let (caps, url) = (request.caps, request.url.clone());
+        let mut outgoing = Outgoing::read(request)?;
+        let late = Instant::now() + caps.total();
+        let mut audit = Audit::begin(self, late);
+        let mut to = self.judge(Destination::read(&url), &outgoing.method, &mut audit).map_err(FetchError::Denied)?;
+        let _place = self.in_flight.acquire().await.map_err(|_| FetchError::Busy)?;
+        for hop in 0..=caps.redirects() {
+            let answer = self.exchange(&to, &outgoing, &caps, &mut audit).await.map_err(|error| match error {
+                FetchError::Denied(denial) if hop > 0 => FetchError::RedirectDenied(denial),
+                error => error,
+            });
+            let (head, body) = answer.inspect_err(|error| audit.failed(error))?.into_parts();
+            audit.status = head.status.as_u16();
+            message::check_head(&head.headers).inspect_err(|error| audit.failed(error))?;
+            let location =
+                head.headers.get(header::LOCATION).filter(|_| is_redirect(audit.status) && caps.redirects > 0);
+            let Some(location) = location else {
+                let body = message::read_body(&head.headers, body, &caps).await;
+                let body = body.inspect_err(|error| audit.failed(error))?;
+                audit.ended(body.len());
+                let (status, url) = (head.status.as_u16(), to.url().as_str().to_owned());
+                return Ok(Response { status, url, headers: message::visible(&head.headers), body });
+            };
+            let status = audit.status;
+            audit.ended(0);
+            audit = Audit::begin(self, late);
+            let location = String::from_utf8_lossy(location.as_bytes()).into_owned();
+            let next = to.redirected(&location);
+            let elsewhere = next.as_ref().is_ok_and(|next| next.url().origin() != to.url().origin());
+            outgoing.redirected(status, elsewhere);
+            to = self.judge(next, &outgoing.method, &mut audit).map_err(FetchError::RedirectDenied)?;
+        }
+        Err(FetchError::TooManyRedirects(caps.redirects()))
+    }
+
+    /// The verdict on one hop, which the audit keeps whatever it is.
+    fn judge(
+        &self,
+        destination: Result<Destination, Denial>,
+        method: &Method,
+        audit: &mut Audit<'_>,
+    ) -> Result<Destination, Denial> {
+        let judged = destination.and_then(|destination| {
+            audit.to(&destination);
+            destination.permit(method.as_str(), &self.rights).map(|()| destination)
+        });
+        judged.inspect_err(|denial| audit.denied(denial))
+    }
+
+    /// Sends the request to the first of the destination's addresses that takes it.
+    async fn exchange(
+        &self,
+        to: &Destination,
+        outgoing: &Outgoing,
+        caps: &Caps,
+        audit: &mut Audit<'_>,
+    ) -> Result<http::Response<Incoming>, FetchError> {
+        let routes = self.egress.routes(to).await?;
+        for route in routes.into_iter().take(TRIED_MAX) {
+            audit.route = Some(route);
+            let origin = Origin {
+                plugin: Arc::clone(&self.plugin),
+                secure: to.is_secure(),
+                host: to.host_text(),
+                port: to.port(),
+                route,
+            };
+            let mut request = http::Request::new(Full::new(outgoing.body.clone()));
+            *request.method_mut() = outgoing.method.clone();
+            *request.uri_mut() = to.uri().clone();
+            *request.headers_mut() = outgoing.headers.clone();
+            let sending = self.egress.dialer.client(&origin).request(request);
+            match tokio::time::timeout(caps.first_byte(), sending).await {
+                Err(_) => return Err(FetchError::Late(Late::FirstByte)),
+                Ok(Ok(response)) => return Ok(response),
+                Ok(Err(error)) if error.is_connect() => {
+                    tracing::debug!(address = %route.address(), "no connection: {error:?}");
+                }
+                Ok(Err(error)) => return Err(unsent(&error)),
+            }
+        }
+        Err(FetchError::Unreachable)
+    }
+}
+
+impl Egress {
+    /// Where requests for a destination may be dialled, best first.
+    async fn routes(&self, to: &Destination) -> Result<Vec<Route>, FetchError> {
+        let port = to.port();
+        let name = match to.host() {
+            Host::Address(address) => return Ok(vec![Route::public(*address, port)]),
+            Host::Name(name) => name,
+        };
+        if let Some(address) = self.connect_to.get(&(name.clone(), port)) {
+            return Ok(vec![Route::named(*address)]);
+        }
+        let mut addresses: Vec<Public> = match self.resolver.addresses(name).await {
+            Ok(addresses) => addresses,
+            Err(LookupError::NotPublic(refused)) => return Err(FetchError::Denied(Private::from(refused).into())),
+            Err(LookupError::NoAddress | LookupError::TooMany | LookupError::Late) => {
+                return Err(FetchError::Unresolved);
+            }
+        };
+        // More hosts have a way out over IPv4.
+        addresses.sort_by_key(|address| address.address().is_ipv6());
+        Ok(addresses.into_iter().map(|address| Route::public(address, port)).collect())
+    }
+}
+
+fn is_redirect(status: u16) -> bool {
+    matches!(status, 301 | 302 | 303 | 307 | 308)
+}
+
+fn unsent(error: &hyper_util::client::legacy::Error) -> FetchError {
+    let mut source = std::error::Error::source(error);
+    while let Some(cause) = source {
+        if let Some(cause) = cause.downcast_ref::<hyper::Error>() {
+            return message::broken(cause);
+        }
+        source = cause.source();
+    }
+    FetchError::BadAnswer("the exchange broke off".to_owned())
+}
+
+/// The verdict of what nobody waited for.
+const ABANDONED: &str = "abandoned";
+
+/// The record of one hop, written when it is dropped: also when nobody waits for its end any more.
+struct Audit<'d> {
+    door: &'d Door,
+    started: Instant,
+    /// When the time of the whole request is over.
+    late: Instant,
+    host: String,
+    port: u16,
+    route: Option<Route>,
+    verdict: &'static str,
+    status: u16,
+    bytes: usize,
+}
+
+impl<'d> Audit<'d> {
+    fn begin(door: &'d Door, late: Instant) -> Self {
+        let (started, host) = (Instant::now(), String::new());
+        Self { door, started, late, host, port: 0, route: None, verdict: ABANDONED, status: 0, bytes: 0 }
+    }
+
+    fn to(&mut self, destination: &Destination) {
+        (self.host, self.port) = (destination.host_text(), destination.port());
+    }
+
+    fn denied(&mut self, denial: &Denial) {
+        self.verdict = match denial {
+            Denial::Ungranted { .. } => "not_granted",
+            Denial::NotPublic(_) => "not_public",
+            Denial::Unacceptable(_) => "not_acceptable",
+        };
+    }
+
+    fn failed(&mut self, error: &FetchError) {
+        match error {
+            FetchError::Denied(denial) | FetchError::RedirectDenied(denial) => self.denied(denial),
+            FetchError::Unresolved => self.verdict = "unresolved",
+            FetchError::Unreachable => self.verdict = "unreachable",
+            FetchError::Late(_) => self.verdict = "late",
+            FetchError::TooLarge(_) => self.verdict = "too_large",
+            FetchError::BadAnswer(_) => self.verdict = "bad_answer",
+            FetchError::Invalid(_) | FetchError::Busy | FetchError::TooManyRedirects(_) => self.verdict = "refused",
+        }
+    }
+
+    fn ended(&mut self, bytes: usize) {
+        (self.verdict, self.bytes) = ("sent", bytes);
+    }
+}
+
+impl Drop for Audit<'_> {
+    fn drop(&mut self) {
+        let Door { plugin, revision, .. } = self.door;
+        if self.verdict == ABANDONED && Instant::now() >= self.late {
+            self.verdict = "late";
+        }
+        let address = self.route.map(|route| tracing::field::display(route.address()));
+        tracing::info!(
+            target: "egress", %plugin, revision, host = self.host, port = self.port, address, verdict = self.verdict,
+            status = self.status, bytes = self.bytes, elapsed_us = microseconds(self.started.elapsed()), "request",
+        );
+    }
+}

@@ -1,0 +1,286 @@
+//! What is sent and what comes back: whole messages, checked and bounded.
+//!
+//! Headers that belong to the connection are the gate's, in both directions. Must not know where a message goes.
+
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::{HeaderMap, HeaderName, HeaderValue, Method, header};
+use http_body_util::BodyExt as _;
+use hyper::body::Incoming;
+
+use super::decode::{self, DecodeError};
+use super::policy::Denial;
+
+/// Headers of one message, in both directions.
+pub(super) const HEADERS_MAX: usize = 128;
+/// All headers of one message, in bytes.
+pub(super) const HEADER_BYTES_MAX: usize = 64 * 1024;
+/// The body of a request, in bytes.
+const REQUEST_BYTES_MAX: usize = 4 << 20;
+/// The body of a response where the plugin asks for no other limit, and the most that it may ask for, in bytes.
+pub(crate) const RESPONSE_BYTES: (usize, usize) = (4 << 20, 16 << 20);
+/// The redirects of one request that are followed at most.
+pub(crate) const REDIRECTS_MAX: u32 = 10;
+/// For a whole request with its redirects, by default and at most.
+const TOTAL: (Duration, Duration) = (Duration::from_secs(30), Duration::from_secs(120));
+/// For the head of each answer, by default and at most.
+const FIRST_BYTE: (Duration, Duration) = (Duration::from_secs(10), Duration::from_secs(60));
+/// For each next piece of a body, by default and at most.
+const IDLE: (Duration, Duration) = (Duration::from_secs(10), Duration::from_secs(30));
+
+/// A request as the plugin made it.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Request {
+    pub(crate) method: String,
+    pub(crate) url: String,
+    pub(crate) headers: Vec<(String, String)>,
+    pub(crate) body: Vec<u8>,
+    pub(crate) caps: Caps,
+}
+
+/// What the plugin is content with. Nothing raises a limit of the host's.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Caps {
+    pub(crate) redirects: u32,
+    pub(crate) response_bytes: Option<usize>,
+    pub(crate) total: Option<Duration>,
+    pub(crate) first_byte: Option<Duration>,
+    pub(crate) idle: Option<Duration>,
+}
+
+impl Caps {
+    pub(super) fn redirects(&self) -> u32 {
+        self.redirects.min(REDIRECTS_MAX)
+    }
+
+    pub(super) fn response_bytes(&self) -> usize {
+        self.response_bytes.map_or(RESPONSE_BYTES.0, |bytes| bytes.min(RESPONSE_BYTES.1))
+    }
+
+    pub(super) fn total(&self) -> Duration {
+        within(self.total, TOTAL)
+    }
+
+    pub(super) fn first_byte(&self) -> Duration {
+        within(self.first_byte, FIRST_BYTE)
+    }
+
+    fn idle(&self) -> Duration {
+        within(self.idle, IDLE)
+    }
+}
+
+fn within(asked: Option<Duration>, (default, most): (Duration, Duration)) -> Duration {
+    asked.map_or(default, |asked| asked.min(most))
+}
+
+/// A whole answer, decoded.
+#[derive(Clone, Debug)]
+pub(crate) struct Response {
+    pub(crate) status: u16,
+    /// Where it came from, after redirects.
+    pub(crate) url: String,
+    pub(crate) headers: Vec<(String, String)>,
+    pub(crate) body: Vec<u8>,
+}
+
+/// Why there is no answer. No message holds a path, a query, a header or a credential.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum FetchError {
+    #[error("{0}")]
+    Denied(Denial),
+    #[error("a redirect was not followed: {0}")]
+    RedirectDenied(Denial),
+    #[error("the request {0}")]
+    Invalid(String),
+    #[error("the plugin has as many requests under way as it may")]
+    Busy,
+    #[error("the host's name leads nowhere")]
+    Unresolved,
+    #[error("no connection could be made")]
+    Unreachable,
+    #[error("{0}")]
+    Late(Late),
+    #[error("the answer has {0} than it may")]
+    TooLarge(Excess),
+    #[error("there are more than {0} redirects")]
+    TooManyRedirects(u32),
+    #[error("the answer cannot be used: {0}")]
+    BadAnswer(String),
+}
+
+/// Which time ran out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum Late {
+    #[error("the answer did not begin in time")]
+    FirstByte,
+    #[error("the answer stopped in the middle")]
+    Idle,
+    #[error("the answer was not whole in time")]
+    Total,
+}
+
+/// Of what there was too much.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum Excess {
+    #[error("more or larger headers")]
+    Headers,
+    #[error("a larger body")]
+    Body,
+}
+
+/// Headers that are the connection's, or that say what the gate decides.
+const OWN: [&str; 16] = [
+    "accept-encoding",
+    "connection",
+    "content-encoding",
+    "content-length",
+    "expect",
+    "host",
+    "http2-settings",
+    "keep-alive",
+    "proxy-authenticate",
+    "proxy-authorization",
+    "proxy-connection",
+    "te",
+    "trailer",
+    "transfer-encoding",
+    "upgrade",
+    "via",
+];
+
+/// Headers that say who asks. They do not go along to another origin.
+pub(super) const CREDENTIALS: [HeaderName; 2] = [header::AUTHORIZATION, header::COOKIE];
+
+/// What is sent, but for where to.
+#[derive(Clone, Debug)]
+pub(super) struct Outgoing {
+    pub(super) method: Method,
+    pub(super) headers: HeaderMap,
+    pub(super) body: Bytes,
+}
+
+impl Outgoing {
+    /// Checks what the plugin made.
+    pub(super) fn read(request: Request) -> Result<Self, FetchError> {
+        let invalid = |rule: String| FetchError::Invalid(rule);
+        let method = Method::from_bytes(request.method.as_bytes()).map_err(|_| invalid("has no method".to_owned()))?;
+        if request.headers.len() > HEADERS_MAX {
+            return Err(invalid(format!("has {} headers; at most {HEADERS_MAX} are sent", request.headers.len())));
+        }
+        let bytes: usize = request.headers.iter().map(|(name, value)| name.len() + value.len()).sum();
+        if bytes > HEADER_BYTES_MAX {
+            return Err(invalid(format!("has {bytes} bytes of headers; at most {HEADER_BYTES_MAX} are sent")));
+        }
+        if request.body.len() > REQUEST_BYTES_MAX {
+            return Err(invalid(format!(
+                "has a body of {} bytes; it may have {REQUEST_BYTES_MAX}",
+                request.body.len()
+            )));
+        }
+        let mut headers = HeaderMap::with_capacity(request.headers.len() + 2);
+        for (name, value) in request.headers {
+            let name = HeaderName::from_bytes(name.as_bytes()).map_err(|_| invalid("has no header name".to_owned()))?;
+            if OWN.contains(&name.as_str()) {
+                return Err(invalid(format!("sets the header `{name}`, which is the host's")));
+            }
+            let Ok(value) = HeaderValue::from_str(&value) else {
+                return Err(invalid(format!("has a value of the header `{name}` that cannot be sent")));
+            };
+            headers.append(name, value);
+        }
+        headers.insert(header::ACCEPT_ENCODING, HeaderValue::from_static(decode::ACCEPTED));
+        let agent = HeaderValue::from_static(concat!("switchbay/", env!("CARGO_PKG_VERSION")));
+        headers.entry(header::USER_AGENT).or_insert(agent);
+        Ok(Self { method, headers, body: request.body.into() })
+    }
+
+    /// As it goes on after a redirect with this status.
+    pub(super) fn redirected(&mut self, status: u16, to_another_origin: bool) {
+        let becomes_get =
+            status == 303 && self.method != Method::HEAD || matches!(status, 301 | 302) && self.method == Method::POST;
+        if becomes_get {
+            self.method = Method::GET;
+            self.body = Bytes::new();
+            self.headers.remove(header::CONTENT_TYPE);
+            self.headers.remove(header::CONTENT_LANGUAGE);
+            self.headers.remove(header::CONTENT_LOCATION);
+        }
+        if to_another_origin {
+            CREDENTIALS.iter().for_each(|name| {
+                self.headers.remove(name);
+            });
+        }
+    }
+}
+
+/// Whether the head of an answer is within the limits, which HTTP/2 counts otherwise.
+pub(super) fn check_head(headers: &HeaderMap) -> Result<(), FetchError> {
+    let bytes: usize = headers.iter().map(|(name, value)| name.as_str().len() + value.len()).sum();
+    match headers.len() > HEADERS_MAX || bytes > HEADER_BYTES_MAX {
+        true => Err(FetchError::TooLarge(Excess::Headers)),
+        false => Ok(()),
+    }
+}
+
+/// The headers that the plugin sees: not the connection's, and none that was true of the encoded body alone.
+pub(super) fn visible(headers: &HeaderMap) -> Vec<(String, String)> {
+    let shown = headers.iter().filter(|(name, _)| !OWN.contains(&name.as_str()));
+    shown
+        .map(|(name, value)| (name.as_str().to_owned(), String::from_utf8_lossy(value.as_bytes()).into_owned()))
+        .collect()
+}
+
+/// Reads a body to its end and undoes its codings.
+pub(super) async fn read_body(headers: &HeaderMap, body: Incoming, caps: &Caps) -> Result<Vec<u8>, FetchError> {
+    let values = headers.get_all(header::CONTENT_ENCODING).iter().map(|value| value.to_str().unwrap_or("unreadable"));
+    let codings = decode::codings(values).map_err(undecoded)?;
+    let bytes_max = caps.response_bytes();
+    let body = collect(body, bytes_max, caps.idle()).await?;
+    if codings.is_empty() || body.is_empty() {
+        return Ok(body);
+    }
+    let decoding = tokio::task::spawn_blocking(move || decode::decode(&codings, body, bytes_max));
+    let decoded = decoding.await.map_err(|_| FetchError::BadAnswer("decoding it failed".to_owned()))?;
+    decoded.map_err(undecoded)
+}
+
+fn undecoded(error: DecodeError) -> FetchError {
+    match error {
+        DecodeError::TooLarge { .. } => FetchError::TooLarge(Excess::Body),
+        DecodeError::TooMany | DecodeError::Unknown | DecodeError::Malformed => {
+            FetchError::BadAnswer(error.to_string())
+        }
+    }
+}
+
+async fn collect(mut body: Incoming, bytes_max: usize, idle: Duration) -> Result<Vec<u8>, FetchError> {
+    let mut collected = Vec::new();
+    loop {
+        let frame = match tokio::time::timeout(idle, body.frame()).await {
+            Err(_) => return Err(FetchError::Late(Late::Idle)),
+            Ok(None) => return Ok(collected),
+            Ok(Some(frame)) => frame.map_err(|error| broken(&error))?,
+        };
+        // Trailers are nobody's.
+        let Ok(data) = frame.into_data() else { continue };
+        if data.len() > bytes_max - collected.len() {
+            return Err(FetchError::TooLarge(Excess::Body));
+        }
+        collected.extend_from_slice(&data);
+    }
+}
+
+/// An exchange that went wrong after the connection was there.
+pub(super) fn broken(error: &hyper::Error) -> FetchError {
+    if error.is_parse_too_large() {
+        return FetchError::TooLarge(Excess::Headers);
+    }
+    let cause = match error {
+        error if error.is_incomplete_message() => "it ended in the middle",
+        error if error.is_parse() => "it is not HTTP",
+        _ => "the exchange broke off",
+    };
+    FetchError::BadAnswer(cause.to_owned())
+}

@@ -1,0 +1,198 @@
+//! Whether a request may leave: one parse of its URL, one verdict, before anything happens.
+//!
+//! What is judged here is what is dialled: the host and the port of the one parse travel on as a [`Destination`], and nothing
+//! reads the text again. Pure: a name is judged by what it says, and what it leads to by `address`, when it is resolved.
+
+use http::Uri;
+use url::Url;
+
+use super::address::{NotPublic, Public};
+use crate::registry::grants::{Asked, Grants, is_never_public};
+
+/// The longest URL, in bytes.
+const URL_BYTES_MAX: usize = 8192;
+/// How much of a wrong scheme or host a message repeats, in characters.
+const TOLD_CHARACTERS_MAX: usize = 80;
+
+/// Why a request may not leave. Three kinds, which a plugin can tell apart. No message holds a path or a query.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum Denial {
+    /// No grant of the revision covers it.
+    #[error("{method} to {host} on port {port} is not granted there")]
+    Ungranted { method: String, host: String, port: u16 },
+    /// It would reach something that is not of the public network.
+    #[error("{0}")]
+    NotPublic(#[from] Private),
+    /// It is not of a form in which anything may be asked for.
+    #[error("the URL {0}")]
+    Unacceptable(#[from] Form),
+}
+
+/// What is not public: a name by itself, or an address.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum Private {
+    #[error("the host `{0}` is never public")]
+    Name(String),
+    #[error(transparent)]
+    Address(#[from] NotPublic),
+}
+
+/// What is wrong with a URL.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum Form {
+    #[error("has {0} bytes; at most {URL_BYTES_MAX} are taken")]
+    TooLong(usize),
+    #[error("cannot be read: {0}")]
+    Unreadable(url::ParseError),
+    #[error("has the scheme `{0}`; it must be http or https")]
+    Scheme(String),
+    #[error("has credentials")]
+    Credentials,
+    #[error("has the host `{0}`, which is no host name")]
+    Host(String),
+    #[error("has the port {0}; 80, 443 and what the grants name for the host are taken")]
+    Port(u16),
+    #[error("cannot be written into a request")]
+    Unwritable,
+}
+
+/// Where a request goes, as it was judged.
+#[derive(Clone, Debug)]
+pub(crate) struct Destination {
+    url: Url,
+    uri: Uri,
+    host: Host,
+    port: u16,
+}
+
+/// The host of a destination.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Host {
+    /// In lower case, international labels encoded, without a last dot.
+    Name(String),
+    Address(Public),
+}
+
+impl Destination {
+    /// Reads a URL. What it gives back may still not be granted.
+    ///
+    /// # Errors
+    /// The URL has a form that is never taken, or a host that is never public.
+    pub(crate) fn read(text: &str) -> Result<Self, Denial> {
+        if text.len() > URL_BYTES_MAX {
+            return Err(Form::TooLong(text.len()).into());
+        }
+        Self::of(Url::parse(text).map_err(Form::Unreadable)?)
+    }
+
+    /// Where a redirect from here leads.
+    ///
+    /// # Errors
+    /// As for [`Destination::read`].
+    pub(crate) fn redirected(&self, location: &str) -> Result<Self, Denial> {
+        if location.len() > URL_BYTES_MAX {
+            return Err(Form::TooLong(location.len()).into());
+        }
+        Self::of(self.url.join(location).map_err(Form::Unreadable)?)
+    }
+
+    fn of(mut url: Url) -> Result<Self, Denial> {
+        if !matches!(url.scheme(), "http" | "https") {
+            return Err(Form::Scheme(told(url.scheme())).into());
+        }
+        if !url.username().is_empty() || url.password().is_some() {
+            return Err(Form::Credentials.into());
+        }
+        let host = match url.host() {
+            None => return Err(Form::Host(String::new()).into()),
+            Some(url::Host::Ipv4(address)) => Host::Address(Public::judge(address.into()).map_err(Private::from)?),
+            Some(url::Host::Ipv6(address)) => Host::Address(Public::judge(address.into()).map_err(Private::from)?),
+            Some(url::Host::Domain(name)) => Host::Name(public_name(name)?),
+        };
+        // Both schemes have a port of their own, so there always is one.
+        let port = url.port_or_known_default().ok_or(Form::Port(0))?;
+        url.set_fragment(None);
+        let uri = written(&url).ok_or(Form::Unwritable)?;
+        Ok(Self { url, uri, host, port })
+    }
+
+    /// Whether these rights let the request out.
+    ///
+    /// # Errors
+    /// They do not: the port is none that may be asked for there, or no grant covers the request.
+    pub(crate) fn permit(&self, method: &str, rights: &Grants) -> Result<(), Denial> {
+        let name = match &self.host {
+            Host::Name(name) => Some(name.as_str()),
+            Host::Address(_) => None,
+        };
+        let is_usual = matches!(self.port, 80 | 443);
+        if !is_usual && !name.is_some_and(|name| rights.name(name, self.port)) {
+            return Err(Form::Port(self.port).into());
+        }
+        let (secure, port, path) = (self.is_secure(), self.port, self.url.path());
+        match rights.allow(&Asked { method, secure, name, port, path }) {
+            true => Ok(()),
+            false => Err(Denial::Ungranted { method: told(method), host: self.host_text(), port }),
+        }
+    }
+
+    /// Without a fragment.
+    pub(crate) fn url(&self) -> &Url {
+        &self.url
+    }
+
+    /// The same as a request carries it.
+    pub(crate) fn uri(&self) -> &Uri {
+        &self.uri
+    }
+
+    pub(crate) fn host(&self) -> &Host {
+        &self.host
+    }
+
+    pub(crate) fn host_text(&self) -> String {
+        match &self.host {
+            Host::Name(name) => name.clone(),
+            Host::Address(address) => address.to_string(),
+        }
+    }
+
+    pub(crate) fn port(&self) -> u16 {
+        self.port
+    }
+
+    pub(crate) fn is_secure(&self) -> bool {
+        self.url.scheme() == "https"
+    }
+}
+
+/// A name that may lead to a public address.
+fn public_name(name: &str) -> Result<String, Denial> {
+    let bare = name.strip_suffix('.').unwrap_or(name);
+    if is_never_public(bare) {
+        return Err(Private::Name(told(name)).into());
+    }
+    // A last dot would be one host to a resolver and another one to the server.
+    match bare.len() == name.len() && name.len() <= 253 && name.split('.').all(is_label) {
+        true => Ok(name.to_owned()),
+        false => Err(Form::Host(told(name)).into()),
+    }
+}
+
+/// What a resolver is asked for: letters, digits and hyphens, and the underscores that some names have.
+fn is_label(label: &str) -> bool {
+    (1..=63).contains(&label.len())
+        && label.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || matches!(b, b'-' | b'_'))
+}
+
+/// The URL as the client library reads it, if it reads the same host and port.
+fn written(url: &Url) -> Option<Uri> {
+    let uri: Uri = url.as_str().parse().ok()?;
+    let is_same =
+        uri.scheme_str() == Some(url.scheme()) && uri.host() == url.host_str() && uri.port_u16() == url.port();
+    is_same.then_some(uri)
+}
+
+fn told(text: &str) -> String {
+    text.chars().take(TOLD_CHARACTERS_MAX).flat_map(char::escape_debug).collect()
+}

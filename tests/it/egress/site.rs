@@ -1,0 +1,126 @@
+//! Sites of the outside world on one loopback port: what they answer is chosen by the path of the request.
+//!
+//! Threads and blocking sockets, so that a site goes on being hostile whatever the test's runtime does. Each connection is
+//! served once and then closed.
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::time::Duration;
+
+use flate2::Compression;
+use flate2::write::{GzEncoder, ZlibEncoder};
+
+/// Between two bytes of a site that drips.
+const DROP: Duration = Duration::from_millis(20);
+/// What a bomb becomes.
+const BOMB_BYTES: usize = 64 << 20;
+
+/// Begins to serve, for as long as the process lives.
+pub(super) fn serve() -> SocketAddr {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let address = listener.local_addr().expect("an address");
+    std::thread::spawn(move || {
+        for stream in listener.incoming().map_while(Result::ok) {
+            // A client that goes away in the middle is what most of these are for.
+            std::thread::spawn(move || answer(stream).ok());
+        }
+    });
+    address
+}
+
+fn answer(mut stream: TcpStream) -> std::io::Result<()> {
+    let mut reader = BufReader::new(stream.try_clone()?);
+    let mut head = String::new();
+    while reader.read_line(&mut head)? > 2 {}
+    let target = head.split(' ').nth(1).unwrap_or("/").to_owned();
+    let (path, query) = target.split_once('?').unwrap_or((&target, ""));
+    let query = percent_encoding::percent_decode_str(query).decode_utf8_lossy().into_owned();
+    let length = |line: &str| line.to_ascii_lowercase().strip_prefix("content-length: ").and_then(|n| n.parse().ok());
+    let mut body = vec![0; head.lines().find_map(length).unwrap_or(0)];
+    reader.read_exact(&mut body)?;
+    match path {
+        "/echo" => whole(&mut stream, "200 OK", "set-cookie: a=b\r\n", &[head.as_bytes(), &body].concat()),
+        "/not-found" => whole(&mut stream, "404 Not Found", "", b"there is no such thing"),
+        "/redirect" => whole(&mut stream, "302 Found", &format!("location: {query}\r\n"), b""),
+        "/see-other" => whole(&mut stream, "303 See Other", &format!("location: {query}\r\n"), b""),
+        "/temporary" => whole(&mut stream, "307 Temporary Redirect", &format!("location: {query}\r\n"), b""),
+        "/created" => whole(&mut stream, "201 Created", &format!("location: {query}\r\n"), b"made"),
+        "/around" => whole(&mut stream, "302 Found", "location: /around\r\n", b""),
+        "/sized" => whole(&mut stream, "200 OK", "", &vec![b'x'; query.parse().unwrap_or(0)]),
+        "/coded" => {
+            let header = format!("content-encoding: {query}\r\n");
+            whole(&mut stream, "200 OK", &header, &coded(&query, "as it was".repeat(50).as_bytes()))
+        }
+        "/bomb" => {
+            let header = format!("content-encoding: {query}\r\n");
+            whole(&mut stream, "200 OK", &header, &coded(&query, &vec![0; BOMB_BYTES]))
+        }
+        "/headers" => {
+            stream.write_all(b"HTTP/1.1 200 OK\r\n")?;
+            let count: usize = query.parse().unwrap_or(0);
+            (0..count).try_for_each(|number| stream.write_all(format!("x-{number}: 1\r\n").as_bytes()))?;
+            stream.write_all(b"content-length: 0\r\n\r\n")
+        }
+        "/silent" => until_it_goes(&mut stream),
+        "/stalls" => {
+            stream.write_all(b"HTTP/1.1 200 OK\r\ncontent-length: 100\r\n\r\nhalf")?;
+            until_it_goes(&mut stream)
+        }
+        "/breaks-off" => stream.write_all(b"HTTP/1.1 200 OK\r\ncontent-length: 100\r\n\r\nhalf"),
+        "/drips" => drip(&mut stream),
+        "/endless" => {
+            stream.write_all(b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n")?;
+            let chunk = [b"10000\r\n".as_slice(), &[b'x'; 0x10000], b"\r\n"].concat();
+            loop {
+                stream.write_all(&chunk)?;
+            }
+        }
+        "/no-http" => stream.write_all(b"SSH-2.0-OpenSSH_9.9\r\n"),
+        _ => whole(&mut stream, "200 OK", "content-type: text/plain\r\n", b"hello"),
+    }
+}
+
+fn whole(stream: &mut TcpStream, status: &str, headers: &str, body: &[u8]) -> std::io::Result<()> {
+    let length = body.len();
+    stream.write_all(
+        format!("HTTP/1.1 {status}\r\n{headers}content-length: {length}\r\nconnection: close\r\n\r\n").as_bytes(),
+    )?;
+    stream.write_all(body)
+}
+
+fn until_it_goes(stream: &mut TcpStream) -> std::io::Result<()> {
+    std::io::copy(stream, &mut std::io::sink()).map(|_| ())
+}
+
+/// A byte at a time, until the client goes: the wait is for its end.
+fn drip(stream: &mut TcpStream) -> std::io::Result<()> {
+    stream.write_all(b"HTTP/1.1 200 OK\r\ncontent-length: 1000000\r\n\r\n")?;
+    stream.set_read_timeout(Some(DROP))?;
+    loop {
+        stream.write_all(b".")?;
+        if stream.read(&mut [0]).is_ok_and(|bytes| bytes == 0) {
+            return Ok(());
+        }
+    }
+}
+
+/// The codings one after the other, as the header names them.
+fn coded(codings: &str, text: &[u8]) -> Vec<u8> {
+    codings.split(", ").fold(text.to_vec(), |text, coding| match coding {
+        "gzip" => {
+            let mut encoder = GzEncoder::new(Vec::new(), Compression::fast());
+            encoder.write_all(&text).and_then(|()| encoder.finish()).expect("it is in memory")
+        }
+        "deflate" => {
+            let mut encoder = ZlibEncoder::new(Vec::new(), Compression::fast());
+            encoder.write_all(&text).and_then(|()| encoder.finish()).expect("it is in memory")
+        }
+        "br" => {
+            let mut encoded = Vec::new();
+            brotli::CompressorWriter::new(&mut encoded, 1 << 16, 1, 22).write_all(&text).expect("it is in memory");
+            encoded
+        }
+        "zstd" => ruzstd::encoding::compress_to_vec(text.as_slice(), ruzstd::encoding::CompressionLevel::Fastest),
+        _ => text,
+    })
+}
