@@ -442,6 +442,11 @@ fn connect_to((from, address): (&String, &SocketAddr)) -> Result<ConnectTo, Conf
     })
 }
 
+/// What the environment says of a secret that the manifest binds.
+pub(crate) fn secret(variable: &str) -> Option<String> {
+    std::env::var(variable).ok()
+}
+
 fn within<T: PartialOrd + std::fmt::Display + Copy>(
     name: &'static str,
     value: T,

@@ -2,8 +2,10 @@
 //!
 //! The sites are on loopback and reached because `egress.connect_to` names them; whatever it does not name is judged as ever.
 
+mod bound;
 mod caps;
 mod names;
+mod secure;
 mod site;
 
 use std::net::SocketAddr;

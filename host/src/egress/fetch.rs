@@ -6,15 +6,16 @@
 use std::sync::Arc;
 use std::time::Instant;
 
-use http::{Method, header};
+use http::{HeaderMap, Method, header};
 use http_body_util::Full;
 use hyper::body::Incoming;
 
 use super::address::Public;
 use super::dialer::{Origin, Route};
 use super::message::{self, Caps, FetchError, Late, Outgoing, Request, Response};
-use super::policy::{Denial, Destination, Host, Private};
+use super::policy::{Denial, Destination, Form, Host, Private};
 use super::resolver::LookupError;
+use super::secret::Secret;
 use super::{Door, Egress};
 use crate::telemetry::microseconds;
 
@@ -40,12 +41,18 @@ impl Door {
         let late = Instant::now() + caps.total();
         let mut audit = Audit::begin(self, late);
         let mut to = self.judge(Destination::read(&url), &outgoing.method, &mut audit).map_err(FetchError::Denied)?;
+        self.refuse_bound_names(&to, &outgoing).inspect_err(|error| audit.failed(error))?;
         let _place = self.in_flight.acquire().await.map_err(|_| FetchError::Busy)?;
+        // What is bound to where the plugin asked is no business of where it is sent.
+        let mut is_at_home = true;
         for hop in 0..=caps.redirects() {
-            let answer = self.exchange(&to, &outgoing, &caps, &mut audit).await.map_err(|error| match error {
-                FetchError::Denied(denial) if hop > 0 => FetchError::RedirectDenied(denial),
-                error => error,
-            });
+            let secrets = self.secrets.iter().filter(|secret| is_at_home && secret.is_for(&to));
+            let secrets: Vec<&Secret> = secrets.collect();
+            let answer =
+                self.exchange(&to, &outgoing, &secrets, &caps, &mut audit).await.map_err(|error| match error {
+                    FetchError::Denied(denial) if hop > 0 => FetchError::RedirectDenied(denial),
+                    error => error,
+                });
             let (head, body) = answer.inspect_err(|error| audit.failed(error))?.into_parts();
             audit.status = head.status.as_u16();
             message::check_head(&head.headers).inspect_err(|error| audit.failed(error))?;
@@ -56,7 +63,8 @@ impl Door {
                 let body = body.inspect_err(|error| audit.failed(error))?;
                 audit.ended(body.len());
                 let (status, url) = (head.status.as_u16(), to.url().as_str().to_owned());
-                return Ok(Response { status, url, headers: message::visible(&head.headers), body });
+                let response = Response { status, url, headers: message::visible(&head.headers), body };
+                return Ok(self.redacted(response));
             };
             let status = audit.status;
             audit.ended(0);
@@ -65,6 +73,8 @@ impl Door {
             let next = to.redirected(&location);
             let elsewhere = next.as_ref().is_ok_and(|next| next.url().origin() != to.url().origin());
             outgoing.redirected(status, elsewhere);
+            is_at_home &= !elsewhere;
+            let next = next.and_then(|next| self.keep_secrets(next, is_at_home));
             to = self.judge(next, &outgoing.method, &mut audit).map_err(FetchError::RedirectDenied)?;
         }
         Err(FetchError::TooManyRedirects(caps.redirects()))
@@ -89,10 +99,14 @@ impl Door {
         &self,
         to: &Destination,
         outgoing: &Outgoing,
+        secrets: &[&Secret],
         caps: &Caps,
         audit: &mut Audit<'_>,
     ) -> Result<http::Response<Incoming>, FetchError> {
         let routes = self.egress.routes(to).await?;
+        let (mut url, mut headers) = (to.url().clone(), outgoing.headers.clone());
+        secrets.iter().for_each(|secret| secret.add(&mut url, &mut headers));
+        let uri = to.uri_of(&url).map_err(FetchError::Denied)?;
         for route in routes.into_iter().take(TRIED_MAX) {
             audit.route = Some(route);
             let origin = Origin {
@@ -104,8 +118,8 @@ impl Door {
             };
             let mut request = http::Request::new(Full::new(outgoing.body.clone()));
             *request.method_mut() = outgoing.method.clone();
-            *request.uri_mut() = to.uri().clone();
-            *request.headers_mut() = outgoing.headers.clone();
+            *request.uri_mut() = uri.clone();
+            *request.headers_mut() = headers.clone();
             let sending = self.egress.dialer.client(&origin).request(request);
             match tokio::time::timeout(caps.first_byte(), sending).await {
                 Err(_) => return Err(FetchError::Late(Late::FirstByte)),
@@ -117,6 +131,42 @@ impl Door {
             }
         }
         Err(FetchError::Unreachable)
+    }
+}
+
+impl Door {
+    /// A plugin that sets a name which the operator binds would send something else in the secret's place.
+    fn refuse_bound_names(&self, to: &Destination, outgoing: &Outgoing) -> Result<(), FetchError> {
+        let mut bound = self.secrets.iter().filter(|secret| secret.is_for(to));
+        match bound.find(|secret| secret.is_taken(to.url(), &outgoing.headers)) {
+            Some(secret) => {
+                Err(FetchError::Invalid(format!("sets `{}`, which the operator binds a secret to", secret.name())))
+            }
+            None => Ok(()),
+        }
+    }
+
+    /// A server that was told a secret may not send it on: not to anybody else, nor another one in its place.
+    fn keep_secrets(&self, next: Destination, is_at_home: bool) -> Result<Destination, Denial> {
+        let moves = |secret: &Secret| match is_at_home && secret.is_for(&next) {
+            true => secret.is_taken(next.url(), &HeaderMap::new()),
+            false => secret.is_in(next.url().as_str()),
+        };
+        match self.secrets.iter().any(moves) {
+            true => Err(Form::Secret.into()),
+            false => Ok(next),
+        }
+    }
+
+    /// What the plugin may see of an answer.
+    fn redacted(&self, mut response: Response) -> Response {
+        for secret in &self.secrets {
+            let text = |text: String| String::from_utf8_lossy(&secret.redact(text.into_bytes())).into_owned();
+            response.url = text(response.url);
+            response.headers = response.headers.into_iter().map(|(name, value)| (text(name), text(value))).collect();
+            response.body = secret.redact(response.body);
+        }
+        response
     }
 }
 

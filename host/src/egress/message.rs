@@ -182,7 +182,7 @@ impl Outgoing {
         let mut headers = HeaderMap::with_capacity(request.headers.len() + 2);
         for (name, value) in request.headers {
             let name = HeaderName::from_bytes(name.as_bytes()).map_err(|_| invalid("has no header name".to_owned()))?;
-            if OWN.contains(&name.as_str()) {
+            if !may_be_set(&name) {
                 return Err(invalid(format!("sets the header `{name}`, which is the host's")));
             }
             let Ok(value) = HeaderValue::from_str(&value) else {
@@ -215,6 +215,11 @@ impl Outgoing {
     }
 }
 
+/// Whether a header is not the gate's own.
+pub(super) fn may_be_set(name: &HeaderName) -> bool {
+    !OWN.contains(&name.as_str())
+}
+
 /// Whether the head of an answer is within the limits, which HTTP/2 counts otherwise.
 pub(super) fn check_head(headers: &HeaderMap) -> Result<(), FetchError> {
     let bytes: usize = headers.iter().map(|(name, value)| name.as_str().len() + value.len()).sum();
@@ -226,7 +231,7 @@ pub(super) fn check_head(headers: &HeaderMap) -> Result<(), FetchError> {
 
 /// The headers that the plugin sees: not the connection's, and none that was true of the encoded body alone.
 pub(super) fn visible(headers: &HeaderMap) -> Vec<(String, String)> {
-    let shown = headers.iter().filter(|(name, _)| !OWN.contains(&name.as_str()));
+    let shown = headers.iter().filter(|(name, _)| may_be_set(name));
     shown
         .map(|(name, value)| (name.as_str().to_owned(), String::from_utf8_lossy(value.as_bytes()).into_owned()))
         .collect()

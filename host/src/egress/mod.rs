@@ -4,6 +4,7 @@
 //! - `policy`: whether a request may leave. Pure.
 //! - `resolver`, `dialer`: from a name to judged addresses, and connections to those alone.
 //! - `message`, `decode`: what is sent and what comes back, bounded.
+//! - `secret`: what the operator adds to requests.
 //! - `fetch`: one request with its redirects, each hop judged anew; one audit line each.
 //! - `operators_own`: the operator's own traffic, exempt by name and audited too.
 //!
@@ -18,6 +19,7 @@ mod message;
 pub(crate) mod operators_own;
 mod policy;
 mod resolver;
+mod secret;
 #[cfg(test)]
 mod tests;
 
@@ -29,6 +31,7 @@ use tokio::sync::Semaphore;
 
 pub(crate) use message::{Caps, Excess, FetchError, Late, Request, Response};
 pub(crate) use policy::Denial;
+pub(crate) use secret::{Binding, SECRETS_MAX, Secret, SecretError};
 
 use crate::config;
 use crate::registry::grants::Grants;
@@ -63,6 +66,7 @@ pub(crate) struct Door {
     plugin: Arc<str>,
     revision: u64,
     rights: Grants,
+    secrets: Vec<Secret>,
     in_flight: Arc<Semaphore>,
 }
 
@@ -91,11 +95,11 @@ impl Egress {
         self.dialer.dials()
     }
 
-    /// For one revision with these rights.
-    pub(crate) fn door(self: &Arc<Self>, plugin: &str, revision: u64, rights: Grants) -> Door {
+    /// For one revision with these rights and secrets.
+    pub(crate) fn door(self: &Arc<Self>, plugin: &str, revision: u64, rights: Grants, secrets: Vec<Secret>) -> Door {
         let plugin: Arc<str> = plugin.into();
         let in_flight = self.in_flight_of(&plugin);
-        Door { egress: Arc::clone(self), plugin, revision, rights, in_flight }
+        Door { egress: Arc::clone(self), plugin, revision, rights, secrets, in_flight }
     }
 
     fn in_flight_of(&self, plugin: &Arc<str>) -> Arc<Semaphore> {

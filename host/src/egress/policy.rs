@@ -54,13 +54,14 @@ pub(crate) enum Form {
     Port(u16),
     #[error("cannot be written into a request")]
     Unwritable,
+    #[error("carries a secret to another place")]
+    Secret,
 }
 
 /// Where a request goes, as it was judged.
 #[derive(Clone, Debug)]
 pub(crate) struct Destination {
     url: Url,
-    uri: Uri,
     host: Host,
     port: u16,
 }
@@ -112,8 +113,8 @@ impl Destination {
         // Both schemes have a port of their own, so there always is one.
         let port = url.port_or_known_default().ok_or(Form::Port(0))?;
         url.set_fragment(None);
-        let uri = written(&url).ok_or(Form::Unwritable)?;
-        Ok(Self { url, uri, host, port })
+        written(&url).ok_or(Form::Unwritable)?;
+        Ok(Self { url, host, port })
     }
 
     /// Whether these rights let the request out.
@@ -141,9 +142,13 @@ impl Destination {
         &self.url
     }
 
-    /// The same as a request carries it.
-    pub(crate) fn uri(&self) -> &Uri {
-        &self.uri
+    /// The same as a request carries it, with more of a query.
+    ///
+    /// # Errors
+    /// It cannot be written, or would be another destination.
+    pub(crate) fn uri_of(&self, url: &Url) -> Result<Uri, Denial> {
+        let is_here = url.origin() == self.url.origin();
+        Ok(written(url).filter(|_| is_here).ok_or(Form::Unwritable)?)
     }
 
     pub(crate) fn host(&self) -> &Host {

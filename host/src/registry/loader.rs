@@ -21,6 +21,8 @@ use super::manifest::Limits;
 use super::revision::{Off, Revision, Runner};
 use crate::capabilities::bindings::FeaturePluginPre;
 use crate::capabilities::{self, Lent, Standing, State};
+use crate::config;
+use crate::egress::{Secret, SecretError};
 use crate::metering::LineRate;
 
 /// The most imports that a component may have.
@@ -47,6 +49,8 @@ pub(crate) enum LoadError {
     Unstable,
     #[error(transparent)]
     Description(#[from] DescriptionError),
+    #[error(transparent)]
+    Secret(#[from] SecretError),
 }
 
 /// What all revisions of one plugin share.
@@ -157,7 +161,9 @@ fn assemble(runtime: &Runtime, component: &Component, whole: Whole, slots: &Slot
     let Whole { plugin, record, description, rights } = whole;
     let linked = link(runtime, component)?;
     let settings = record.settings;
-    let door = runtime.egress().door(&plugin, record.number, rights.clone());
+    let secrets = settings.secrets.iter().map(|binding| Secret::bind(binding, config::secret));
+    let secrets = secrets.collect::<Result<_, SecretError>>()?;
+    let door = runtime.egress().door(&plugin, record.number, rights.clone(), secrets);
     let lent = Lent { config: settings.config, rights: rights.clone(), door: Some(door) };
     let instances = Instances::new(Parts {
         engine: runtime.engine().clone(),

@@ -11,6 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use super::grants::Grants;
 use crate::config::Malformed;
+use crate::egress::{Binding, SECRETS_MAX};
 
 /// A manifest that cannot be used. Each message names the file, the entry, the rule and the value.
 #[derive(Debug, thiserror::Error)]
@@ -45,6 +46,9 @@ pub(crate) struct Settings {
     pub(crate) limits: Limits,
     /// What the plugin is told: strings as they are and other values as JSON text.
     pub(crate) config: BTreeMap<String, String>,
+    /// What is added to its requests.
+    #[serde(default)]
+    pub(crate) secrets: Vec<Binding>,
 }
 
 /// Where a component comes from.
@@ -102,6 +106,8 @@ struct WrittenEntry {
     limits: WrittenLimits,
     #[serde(default)]
     config: BTreeMap<String, toml::Value>,
+    #[serde(default)]
+    secrets: Vec<Binding>,
 }
 
 #[derive(Default, Deserialize)]
@@ -152,7 +158,11 @@ fn meant(written: WrittenEntry, folder: &Path) -> Result<Entry, String> {
         instances: written.instances,
         limits: limits(&written.limits)?,
         config: config.collect::<Result<_, String>>()?,
+        secrets: written.secrets,
     };
+    if settings.secrets.len() > SECRETS_MAX {
+        return Err(format!("`secrets` has {} entries; at most {SECRETS_MAX} are bound", settings.secrets.len()));
+    }
     let grants = Grants::parse(&written.grants).map_err(|error| error.to_string())?;
     Ok(Entry { name: written.name, source, grants, settings })
 }

@@ -34,11 +34,21 @@ fn answer(mut stream: TcpStream) -> std::io::Result<()> {
     while reader.read_line(&mut head)? > 2 {}
     let target = head.split(' ').nth(1).unwrap_or("/").to_owned();
     let (path, query) = target.split_once('?').unwrap_or((&target, ""));
+    // What the host added is no part of what the test says.
+    let query = query.split("&access_token=").next().unwrap_or(query);
     let query = percent_encoding::percent_decode_str(query).decode_utf8_lossy().into_owned();
     let length = |line: &str| line.to_ascii_lowercase().strip_prefix("content-length: ").and_then(|n| n.parse().ok());
     let mut body = vec![0; head.lines().find_map(length).unwrap_or(0)];
     reader.read_exact(&mut body)?;
+    // What is the same at a place that a secret is bound to.
+    let path = path.strip_prefix("/bound").or(path.strip_prefix("/granted")).unwrap_or(path);
     match path {
+        // Nothing that the host could recognise.
+        "/reversed" => {
+            head = head.chars().rev().collect();
+            whole(&mut stream, "200 OK", "", head.as_bytes())
+        }
+        "/leaks" => whole(&mut stream, "302 Found", &format!("location: http://other.test/?{target}\r\n"), b""),
         "/echo" => whole(&mut stream, "200 OK", "set-cookie: a=b\r\n", &[head.as_bytes(), &body].concat()),
         "/not-found" => whole(&mut stream, "404 Not Found", "", b"there is no such thing"),
         "/redirect" => whole(&mut stream, "302 Found", &format!("location: {query}\r\n"), b""),

@@ -21,5 +21,5 @@ pub(crate) use minute::{in_one_minute, in_one_second};
 pub(crate) use operator::{command, operator};
 pub(crate) use post::{META_CAPABILITIES, META_VERSION, MODERN, Post, failure, outcome, request};
 pub(crate) use program::ensure;
-pub(crate) use service::{Options, Service, binary, build, issue, workspace};
+pub(crate) use service::{LAB_TOKEN, Options, Service, binary, build, issue, workspace};
 pub(crate) use wire::{Held, Wire, in_time};

@@ -16,6 +16,9 @@ use super::{Answer, in_time, operator};
 /// How long a server may take to start; generous, because it is no measurement.
 const START: Duration = Duration::from_secs(120);
 
+/// A secret that the manifest of the fetching guest binds.
+pub(crate) const LAB_TOKEN: &str = "lab/token&0123456789";
+
 /// How long a log line may take to arrive.
 const LINE: Duration = Duration::from_secs(20);
 
@@ -124,6 +127,7 @@ impl Service {
         // The server's standard output goes the way of its log, and the log ends with the server.
         let script = r#""$@" <&- 1>&2 & server=$!; (cat; kill -KILL $server) <&3 >/dev/null 2>&1 & wait $server"#;
         let mut child = Command::new("sh")
+            .env("LAB_TOKEN", LAB_TOKEN)
             .args(["-c", &format!("exec 3<&0; {script}"), "sh", binary(), "serve"])
             .args(["--listen", "127.0.0.1:0", "--operator-listen", "127.0.0.1:0", "--log-format"])
             .args([options.log_format.unwrap_or("json"), "--data"])

@@ -77,7 +77,7 @@ fn settings() -> Settings {
         concurrency: 1,
         response_bytes: 1024,
     };
-    Settings { instances: InstanceMode::Fresh, limits, config: BTreeMap::new() }
+    Settings { instances: InstanceMode::Fresh, limits, config: BTreeMap::new(), secrets: Vec::new() }
 }
 
 fn begin(life: &mut Life) -> Result<u64, LifeError> {
