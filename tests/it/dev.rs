@@ -95,13 +95,17 @@ async fn an_edit_is_live_without_a_failed_call_and_a_broken_one_keeps_the_old_re
         let (dev, stop) = (Arc::clone(&dev), Arc::clone(&stop));
         async move {
             let mut seen = Vec::new();
-            while !stop.load(Ordering::Relaxed) {
+            loop {
+                // One call more after the end was asked for: that one sees the last revision.
+                let is_last = stop.load(Ordering::Relaxed);
                 let text = greeting(&dev).await;
                 if seen.last() != Some(&text) {
                     seen.push(text);
                 }
+                if is_last {
+                    return seen;
+                }
             }
-            seen
         }
     });
     write_source(&folder.path().join("hello"), "{");
