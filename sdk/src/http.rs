@@ -208,3 +208,29 @@ impl fmt::Display for NotPublicUrl {
 }
 
 impl std::error::Error for NotPublicUrl {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_url_that_a_caller_gives_is_taken_as_it_is_or_told_its_rule() {
+        let rule = |text: &str| PublicUrl::read(text).map_err(|refused| refused.to_string());
+        assert_eq!(rule(" https://example.com/a?b#c ").map(String::from), Ok("https://example.com/a?b#c".to_owned()));
+        assert_eq!(rule("HTTP://example.com").map(String::from), Ok("HTTP://example.com".to_owned()));
+        let refused = [
+            ("ftp://example.com/", "must be an http or https URL"),
+            ("example.com", "must be an http or https URL"),
+            ("http:example.com", "must be an http or https URL"),
+            ("https://me:word@example.com/", "must have no credentials"),
+            ("https:///a", "must be a URL with a host"),
+            ("https://exa mple.com/", "must be a URL with a host"),
+            ("https://example.com/\na", "must be a URL with a host"),
+        ];
+        for (text, expected) in refused {
+            assert_eq!(rule(text).map(String::from), Err(expected.to_owned()), "{text}");
+        }
+        let long = format!("https://example.com/{}", "a".repeat(2048));
+        assert_eq!(rule(&long).map(String::from), Err("must have at most 2048 characters".to_owned()));
+    }
+}

@@ -300,6 +300,7 @@ async fn the_settings_are_told_as_they_are_in_effect() {
             "fetch_ms": 5000,
             "renew_ms": 600_000,
         },
+        "egress": { "connect_to": {}, "dns_servers": [], "extra_roots": [] },
     });
     assert_eq!(settings, expected);
 }

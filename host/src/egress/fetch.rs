@@ -42,7 +42,7 @@ impl Door {
         let mut audit = Audit::begin(self, late);
         let mut to = self.judge(Destination::read(&url), &outgoing.method, &mut audit).map_err(FetchError::Denied)?;
         self.refuse_bound_names(&to, &outgoing).inspect_err(|error| audit.failed(error))?;
-        let _place = self.in_flight.acquire().await.map_err(|_| FetchError::Busy)?;
+        let _place = self.under_way.place(caps.response_bytes()).await.ok_or(FetchError::Busy)?;
         // What is bound to where the plugin asked is no business of where it is sent.
         let mut is_at_home = true;
         for hop in 0..=caps.redirects() {
@@ -74,10 +74,12 @@ impl Door {
             let elsewhere = next.as_ref().is_ok_and(|next| next.url().origin() != to.url().origin());
             outgoing.redirected(status, elsewhere);
             is_at_home &= !elsewhere;
-            let next = next.and_then(|next| self.keep_secrets(next, is_at_home));
+            let next = next.and_then(|next| self.keep_secrets(next, &outgoing.headers, is_at_home));
             to = self.judge(next, &outgoing.method, &mut audit).map_err(FetchError::RedirectDenied)?;
         }
-        Err(FetchError::TooManyRedirects(caps.redirects()))
+        let error = FetchError::TooManyRedirects(caps.redirects());
+        audit.failed(&error);
+        Err(error)
     }
 
     /// The verdict on one hop, which the audit keeps whatever it is.
@@ -147,9 +149,9 @@ impl Door {
     }
 
     /// A server that was told a secret may not send it on: not to anybody else, nor another one in its place.
-    fn keep_secrets(&self, next: Destination, is_at_home: bool) -> Result<Destination, Denial> {
+    fn keep_secrets(&self, next: Destination, headers: &HeaderMap, is_at_home: bool) -> Result<Destination, Denial> {
         let moves = |secret: &Secret| match is_at_home && secret.is_for(&next) {
-            true => secret.is_taken(next.url(), &HeaderMap::new()),
+            true => secret.is_taken(next.url(), headers),
             false => secret.is_in(next.url().as_str()),
         };
         match self.secrets.iter().any(moves) {
@@ -183,7 +185,10 @@ impl Egress {
         }
         let mut addresses: Vec<Public> = match self.resolver.addresses(name).await {
             Ok(addresses) => addresses,
-            Err(LookupError::NotPublic(refused)) => return Err(FetchError::Denied(Private::from(refused).into())),
+            Err(LookupError::NotPublic(refused)) => {
+                tracing::debug!(host = name, %refused, "a name is refused for one of its addresses");
+                return Err(FetchError::Denied(Private::Leads(name.clone()).into()));
+            }
             Err(LookupError::NoAddress | LookupError::TooMany | LookupError::Late) => {
                 return Err(FetchError::Unresolved);
             }

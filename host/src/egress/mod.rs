@@ -27,7 +27,7 @@ use std::collections::HashMap;
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
-use tokio::sync::Semaphore;
+use tokio::sync::{Semaphore, SemaphorePermit};
 
 pub(crate) use message::{Caps, Excess, FetchError, Late, Request, Response};
 pub(crate) use policy::Denial;
@@ -40,6 +40,8 @@ use resolver::{Resolver, ServersError};
 
 /// Requests of one plugin under way at once; more wait.
 const IN_FLIGHT_MAX: usize = 64;
+/// Bodies that the answers to these may have altogether, in KiB; more wait.
+const BODIES_KIB_MAX: usize = 128 * 1024;
 
 /// A gate that cannot be opened.
 #[derive(Debug, thiserror::Error)]
@@ -57,7 +59,14 @@ pub(crate) struct Egress {
     resolver: Resolver,
     dialer: Dialer,
     /// What is under way for each plugin, shared by its revisions. Never held over an await.
-    in_flight: Mutex<HashMap<Arc<str>, Weak<Semaphore>>>,
+    under_way: Mutex<HashMap<Arc<str>, Weak<UnderWay>>>,
+}
+
+/// What one plugin may have under way.
+struct UnderWay {
+    requests: Semaphore,
+    /// A permit for each KiB.
+    bodies: Semaphore,
 }
 
 /// The gate as one revision of a plugin stands before it.
@@ -67,7 +76,7 @@ pub(crate) struct Door {
     revision: u64,
     rights: Grants,
     secrets: Vec<Secret>,
-    in_flight: Arc<Semaphore>,
+    under_way: Arc<UnderWay>,
 }
 
 impl Egress {
@@ -86,7 +95,7 @@ impl Egress {
             connect_to,
             resolver: Resolver::new(&settings.dns_servers)?,
             dialer: Dialer::new(&settings.extra_roots)?,
-            in_flight: Mutex::default(),
+            under_way: Mutex::default(),
         })
     }
 
@@ -98,18 +107,27 @@ impl Egress {
     /// For one revision with these rights and secrets.
     pub(crate) fn door(self: &Arc<Self>, plugin: &str, revision: u64, rights: Grants, secrets: Vec<Secret>) -> Door {
         let plugin: Arc<str> = plugin.into();
-        let in_flight = self.in_flight_of(&plugin);
-        Door { egress: Arc::clone(self), plugin, revision, rights, secrets, in_flight }
+        let under_way = self.under_way(&plugin);
+        Door { egress: Arc::clone(self), plugin, revision, rights, secrets, under_way }
     }
 
-    fn in_flight_of(&self, plugin: &Arc<str>) -> Arc<Semaphore> {
-        let mut all = self.in_flight.lock().unwrap_or_else(PoisonError::into_inner);
+    fn under_way(&self, plugin: &Arc<str>) -> Arc<UnderWay> {
+        let mut all = self.under_way.lock().unwrap_or_else(PoisonError::into_inner);
         all.retain(|_, one| one.strong_count() > 0);
         if let Some(shared) = all.get(plugin).and_then(Weak::upgrade) {
             return shared;
         }
-        let made = Arc::new(Semaphore::new(IN_FLIGHT_MAX));
+        let (requests, bodies) = (Semaphore::new(IN_FLIGHT_MAX), Semaphore::new(BODIES_KIB_MAX));
+        let made = Arc::new(UnderWay { requests, bodies });
         all.insert(Arc::clone(plugin), Arc::downgrade(&made));
         made
+    }
+}
+
+impl UnderWay {
+    /// Waits for a place for one request whose answer has a body of at most so many bytes.
+    async fn place(&self, body_bytes_max: usize) -> Option<(SemaphorePermit<'_>, SemaphorePermit<'_>)> {
+        let kib = u32::try_from(body_bytes_max.div_ceil(1024)).ok()?;
+        Some((self.requests.acquire().await.ok()?, self.bodies.acquire_many(kib).await.ok()?))
     }
 }

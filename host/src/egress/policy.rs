@@ -28,13 +28,16 @@ pub(crate) enum Denial {
     Unacceptable(#[from] Form),
 }
 
-/// What is not public: a name by itself, or an address.
+/// What is not public: a name by itself, an address, or what a name leads to. The last tells no address: what a private
+/// network calls its machines is not a plugin's to find out.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum Private {
     #[error("the host `{0}` is never public")]
     Name(String),
     #[error(transparent)]
     Address(#[from] NotPublic),
+    #[error("the host `{0}` leads to an address that is not public")]
+    Leads(String),
 }
 
 /// What is wrong with a URL.

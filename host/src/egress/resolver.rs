@@ -44,16 +44,23 @@ pub(crate) enum LookupError {
 #[error("the name servers cannot be used: {0}")]
 pub(crate) struct ServersError(#[from] hickory_resolver::net::NetError);
 
-pub(crate) struct Resolver(TokioResolver);
+/// Without a resolver, where the system names no servers, no name has an address.
+pub(crate) struct Resolver(Option<TokioResolver>);
 
 impl Resolver {
     /// Asks these servers, or where there are none, those of the system.
     ///
     /// # Errors
-    /// The system's own cannot be read.
+    /// The servers cannot be asked.
     pub(crate) fn new(servers: &[SocketAddr]) -> Result<Self, ServersError> {
         let mut builder = match servers.is_empty() {
-            true => TokioResolver::builder_tokio()?,
+            true => match TokioResolver::builder_tokio() {
+                Ok(builder) => builder,
+                Err(error) => {
+                    tracing::warn!(target: "egress", %error, "the system names no name servers: no name is resolved");
+                    return Ok(Self(None));
+                }
+            },
             false => {
                 let servers = servers.iter().map(|server| name_server(*server)).collect();
                 let config = ResolverConfig::from_name_servers(servers);
@@ -61,7 +68,7 @@ impl Resolver {
             }
         };
         restrict(builder.options_mut());
-        Ok(Self(builder.build()?))
+        Ok(Self(Some(builder.build()?)))
     }
 
     /// All public addresses of a name, at least one.
@@ -71,7 +78,8 @@ impl Resolver {
     pub(crate) async fn addresses(&self, name: &str) -> Result<Vec<Public>, LookupError> {
         // A last dot makes the name absolute.
         let name = Name::from_ascii(format!("{name}.")).map_err(|_| LookupError::NoAddress)?;
-        let lookup = tokio::time::timeout(LOOKUP, self.0.lookup_ip(name)).await.map_err(|_| LookupError::Late)?;
+        let resolver = self.0.as_ref().ok_or(LookupError::NoAddress)?;
+        let lookup = tokio::time::timeout(LOOKUP, resolver.lookup_ip(name)).await.map_err(|_| LookupError::Late)?;
         let found: Vec<IpAddr> = match lookup {
             Ok(lookup) => lookup.iter().take(ADDRESSES_MAX + 1).collect(),
             Err(error) => {

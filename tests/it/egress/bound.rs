@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::{dials, fetch, outcome, start};
+use super::{dials, fetch, outcome, start, start_logging};
 use crate::startup::failure_in;
 use crate::support::{LAB_TOKEN, Service, build, workspace};
 
@@ -47,7 +47,7 @@ async fn a_bound_secret_is_added_where_it_is_bound_and_nowhere_else() {
 
 #[tokio::test]
 async fn nobody_reads_a_bound_secret_or_puts_another_in_its_place() {
-    let service = start().await;
+    let service = start_logging("trace").await;
     let echo = fetch(&service, json!({ "url": "http://site.test/bound/echo" })).await;
     let text = echo["text"].as_str().expect("text");
     assert!(text.starts_with("GET /bound/echo?access_token=[secret] HTTP/1.1\r\n"), "{text}");
@@ -69,6 +69,10 @@ async fn nobody_reads_a_bound_secret_or_puts_another_in_its_place() {
     assert_eq!(dials(&service).await, before);
     let other = json!({ "url": "http://site.test/bound/redirect?/bound/echo%3Faccess_token=mine", "redirects": 1 });
     assert_eq!(outcome(&service, other).await, "redirect_denied");
+
+    // A name that is free where a request begins is not free where it is sent.
+    let later = json!({ "url": "http://site.test/redirect?/bound/echo", "headers": "X-Bound: mine", "redirects": 1 });
+    assert_eq!(outcome(&service, later).await, "redirect_denied");
 
     for line in service.stop() {
         assert!(!line.contains(LAB_TOKEN) && !line.contains(ENCODED), "{line}");

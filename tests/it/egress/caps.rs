@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::{fetch, outcome, start};
+use super::{dials, fetch, outcome, start};
 use crate::support::Service;
 
 /// What a hostile answer may leave behind in the host, in bytes.
@@ -69,6 +69,24 @@ async fn a_call_has_so_many_requests_under_way_and_the_next_is_refused() {
     assert_eq!(told["outcomes"], "busy 8, first_byte_late 32");
     // The places are free again.
     assert_eq!(fetch(&service, at("/", json!({ "times": 32 }))).await["outcomes"], "ok 32");
+}
+
+#[tokio::test]
+async fn a_plugin_has_so_many_bytes_of_bodies_under_way_and_the_next_waits() {
+    let service = start().await;
+    let large = json!({ "times": 8, "response_bytes": 16 << 20, "first_byte_ms": 60_000, "total_ms": 8000 });
+    let all_taken = fetch(&service, at("/silent", large));
+    let the_next = async {
+        while dials(&service).await < 8.0 {
+            tokio::task::yield_now().await;
+        }
+        // It has no place until its time is over, and one when the others are through.
+        assert_eq!(outcome(&service, at("/", json!({ "total_ms": 200 }))).await, "total_late");
+        assert_eq!(dials(&service).await, 8.0);
+        assert_eq!(outcome(&service, at("/", json!({}))).await, "ok");
+    };
+    let (told, ()) = tokio::join!(all_taken, the_next);
+    assert_eq!(told["outcomes"], "total_late 8");
 }
 
 #[tokio::test]
