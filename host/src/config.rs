@@ -3,6 +3,8 @@
 //! Flags say where things are; the file says how much of everything. All of it is read and checked before a port is bound,
 //! unknown keys are errors, and no other file reads the environment.
 
+mod written;
+
 use std::collections::BTreeMap;
 use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
@@ -10,7 +12,8 @@ use std::time::Duration;
 
 use clap::{Args, ValueEnum};
 use ipnet::IpNet;
-use serde::Deserialize;
+
+use self::written::{Written, WrittenOAuth};
 
 /// Settings that cannot be used. Each message names the setting, the rule and the value.
 #[derive(Debug, thiserror::Error)]
@@ -238,121 +241,6 @@ pub struct Transport {
     pub idle: Duration,
     /// For running requests to end when the process stops.
     pub drain: Duration,
-}
-
-#[derive(Default, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-struct Written {
-    limits: WrittenLimits,
-    mcp: WrittenMcp,
-    oauth: Option<WrittenOAuth>,
-    credits: WrittenCredits,
-    first_party: WrittenFirstParty,
-    egress: WrittenEgress,
-}
-
-/// Each field with its default.
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields, default)]
-struct WrittenLimits {
-    connections: usize,
-    in_flight: usize,
-    instances: u32,
-    header_ms: u64,
-    body_ms: u64,
-    request_ms: u64,
-    write_ms: u64,
-    idle_ms: u64,
-    drain_ms: u64,
-    compile_memory: u64,
-    compile_cpu_seconds: u64,
-    compile_wall_ms: u64,
-}
-
-impl Default for WrittenLimits {
-    fn default() -> Self {
-        Self {
-            connections: 4096,
-            in_flight: 2048,
-            instances: 1024,
-            header_ms: 10_000,
-            body_ms: 15_000,
-            request_ms: 180_000,
-            write_ms: 30_000,
-            idle_ms: 75_000,
-            drain_ms: 30_000,
-            compile_memory: 2 << 30,
-            compile_cpu_seconds: 120,
-            compile_wall_ms: 300_000,
-        }
-    }
-}
-
-#[derive(Default, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-struct WrittenFirstParty {
-    /// Origins such as `https://www.example.com`; none turns it off.
-    origins: Vec<String>,
-    /// Addresses or networks such as `10.0.0.0/8`.
-    trusted_proxies: Vec<String>,
-}
-
-#[derive(Default, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-struct WrittenMcp {
-    /// Origins such as `https://app.example.com`.
-    origins: Vec<String>,
-}
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct WrittenOAuth {
-    issuer: String,
-    #[serde(default)]
-    audiences: Vec<String>,
-    #[serde(default = "oauth_per_minute")]
-    per_minute: u32,
-    #[serde(default)]
-    per_month: Option<u64>,
-    #[serde(default = "oauth_fetch_ms")]
-    fetch_ms: u64,
-    #[serde(default = "oauth_renew_ms")]
-    renew_ms: u64,
-}
-
-fn oauth_per_minute() -> u32 {
-    60
-}
-
-fn oauth_fetch_ms() -> u64 {
-    5000
-}
-
-fn oauth_renew_ms() -> u64 {
-    600_000
-}
-
-/// Each field with its default.
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields, default)]
-struct WrittenCredits {
-    concurrency: u32,
-    costs: BTreeMap<String, BTreeMap<String, u32>>,
-}
-
-impl Default for WrittenCredits {
-    fn default() -> Self {
-        Self { concurrency: 5, costs: BTreeMap::new() }
-    }
-}
-
-#[derive(Default, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-struct WrittenEgress {
-    /// `"api.example.com:443" = "127.0.0.1:8443"`.
-    connect_to: BTreeMap<String, SocketAddr>,
-    dns_servers: Vec<SocketAddr>,
-    extra_roots: Vec<PathBuf>,
 }
 
 impl Config {

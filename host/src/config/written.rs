@@ -1,0 +1,123 @@
+//! The configuration file as it is written: each field with its default, unknown keys are errors. What it means, and whether
+//! it may be, is the parent's to say.
+
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+
+use serde::Deserialize;
+
+#[derive(Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub(super) struct Written {
+    pub(super) limits: WrittenLimits,
+    pub(super) mcp: WrittenMcp,
+    pub(super) oauth: Option<WrittenOAuth>,
+    pub(super) credits: WrittenCredits,
+    pub(super) first_party: WrittenFirstParty,
+    pub(super) egress: WrittenEgress,
+}
+
+/// Each field with its default.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub(super) struct WrittenLimits {
+    pub(super) connections: usize,
+    pub(super) in_flight: usize,
+    pub(super) instances: u32,
+    pub(super) header_ms: u64,
+    pub(super) body_ms: u64,
+    pub(super) request_ms: u64,
+    pub(super) write_ms: u64,
+    pub(super) idle_ms: u64,
+    pub(super) drain_ms: u64,
+    pub(super) compile_memory: u64,
+    pub(super) compile_cpu_seconds: u64,
+    pub(super) compile_wall_ms: u64,
+}
+
+impl Default for WrittenLimits {
+    fn default() -> Self {
+        Self {
+            connections: 4096,
+            in_flight: 2048,
+            instances: 1024,
+            header_ms: 10_000,
+            body_ms: 15_000,
+            request_ms: 180_000,
+            write_ms: 30_000,
+            idle_ms: 75_000,
+            drain_ms: 30_000,
+            compile_memory: 2 << 30,
+            compile_cpu_seconds: 120,
+            compile_wall_ms: 300_000,
+        }
+    }
+}
+
+#[derive(Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub(super) struct WrittenFirstParty {
+    /// Origins such as `https://www.example.com`; none turns it off.
+    pub(super) origins: Vec<String>,
+    /// Addresses or networks such as `10.0.0.0/8`.
+    pub(super) trusted_proxies: Vec<String>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub(super) struct WrittenMcp {
+    /// Origins such as `https://app.example.com`.
+    pub(super) origins: Vec<String>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct WrittenOAuth {
+    pub(super) issuer: String,
+    #[serde(default)]
+    pub(super) audiences: Vec<String>,
+    #[serde(default = "oauth_per_minute")]
+    pub(super) per_minute: u32,
+    #[serde(default)]
+    pub(super) per_month: Option<u64>,
+    #[serde(default = "oauth_fetch_ms")]
+    pub(super) fetch_ms: u64,
+    #[serde(default = "oauth_renew_ms")]
+    pub(super) renew_ms: u64,
+}
+
+fn oauth_per_minute() -> u32 {
+    60
+}
+
+fn oauth_fetch_ms() -> u64 {
+    5000
+}
+
+fn oauth_renew_ms() -> u64 {
+    600_000
+}
+
+/// Each field with its default.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub(super) struct WrittenCredits {
+    pub(super) concurrency: u32,
+    pub(super) costs: BTreeMap<String, BTreeMap<String, u32>>,
+}
+
+impl Default for WrittenCredits {
+    fn default() -> Self {
+        Self { concurrency: 5, costs: BTreeMap::new() }
+    }
+}
+
+#[derive(Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub(super) struct WrittenEgress {
+    /// `"api.example.com:443" = "127.0.0.1:8443"`.
+    pub(super) connect_to: BTreeMap<String, SocketAddr>,
+    pub(super) dns_servers: Vec<SocketAddr>,
+    pub(super) extra_roots: Vec<PathBuf>,
+}
