@@ -333,9 +333,22 @@ impl Registry {
     }
 
     /// Writes a changed record with what happened to it, and tells whoever listens.
-    async fn commit(&self, turn: &mut Turn<'_>, mut next: Life) -> Result<(), RegistryError> {
+    async fn commit(&self, turn: &mut Turn<'_>, next: Life) -> Result<(), RegistryError> {
+        let events = self.write(turn, next).await?;
+        self.tell(events);
+        Ok(())
+    }
+
+    async fn write(&self, turn: &mut Turn<'_>, mut next: Life) -> Result<Vec<KeptEvent>, RegistryError> {
         let events = next.take_events();
-        for event in self.store.put_plugin(next.plugin(), &next, &events).await? {
+        let kept = self.store.put_plugin(next.plugin(), &next, &events).await?;
+        turn.insert(next.plugin().to_owned(), next);
+        Ok(kept)
+    }
+
+    /// Tells of what is so by now.
+    fn tell(&self, events: Vec<KeptEvent>) {
+        for event in events {
             let told = |name: &str| event.event[name].as_str().unwrap_or_default().to_owned();
             let (plugin, happened, by, why) = (told("plugin"), told("event"), told("by"), told("why"));
             let revision = event.event["revision"].as_u64();
@@ -346,8 +359,6 @@ impl Registry {
             // Nobody may be listening.
             self.events.send(Arc::new(event)).ok();
         }
-        turn.insert(next.plugin().to_owned(), next);
-        Ok(())
     }
 
     /// Writes a changed record and serves its revision. The one that it replaces drains.
@@ -364,8 +375,9 @@ impl Registry {
         if let Some(replaced) = replaced.as_ref().filter(|replaced| replaced.has_answered()) {
             next.prove(replaced.number);
         }
-        self.commit(turn, next).await?;
+        let events = self.write(turn, next).await?;
         self.current.store(Arc::new(catalogue));
+        self.tell(events);
         // The copy that was looked at would keep the replaced revision alive.
         drop(current);
         if let Some(replaced) = replaced {
