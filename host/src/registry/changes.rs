@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use super::grants::{Atom, Grants};
 use super::lifecycle::{Life, Mark, State};
+use super::revision::Revision;
 use super::{Registry, RegistryError, Turn, to_the_end};
 
 /// One act of an operator on one plugin.
@@ -81,23 +82,29 @@ impl Registry {
 
     /// Writes a record in which grants have changed, and gives what serves the rights that it has now.
     pub(super) async fn refresh(self: &Arc<Self>, turn: &mut Turn<'_>, next: Life) -> Result<(), RegistryError> {
-        let current = self.current();
-        let serving = current.revisions().iter().find(|revision| *revision.plugin == *next.plugin());
-        let rights = next.active().map(|active| (active.number, next.rights(active)));
-        let changed = serving
-            .zip(rights)
-            .is_some_and(|(serving, (number, rights))| serving.number == number && serving.rights != rights);
-        drop(current);
+        let lost_or_gained = |serving: &Arc<Revision>| {
+            next.revision(serving.number).is_ok_and(|record| next.rights(record) != serving.rights)
+        };
+        let changed = self.serving(next.plugin()).as_ref().is_some_and(lost_or_gained);
         match changed {
             true => self.rebuild(turn, next).await,
             false => self.commit(turn, next).await,
         }
     }
 
-    /// Writes a record and serves its active revision anew, as the record now says.
-    async fn rebuild(self: &Arc<Self>, turn: &mut Turn<'_>, next: Life) -> Result<(), RegistryError> {
-        let Some(active) = next.active().cloned() else { return self.commit(turn, next).await };
-        let revision = self.build(&next, &active).await?;
+    /// Writes a record and serves anew what serves of it, or what is active where nothing does: in safe mode these are not the
+    /// same. A revision that cannot be loaded does not keep the record from being written.
+    pub(super) async fn rebuild(self: &Arc<Self>, turn: &mut Turn<'_>, next: Life) -> Result<(), RegistryError> {
+        let serving = self.serving(next.plugin()).map(|serving| serving.number);
+        let Some(number) = serving.or(next.active().map(|active| active.number)) else {
+            return self.commit(turn, next).await;
+        };
+        let record = next.revision(number)?.clone();
+        let revision = self.build_or_off(&next, &record).await?;
         self.flip(turn, next, revision).await
+    }
+
+    fn serving(&self, plugin: &str) -> Option<Arc<Revision>> {
+        self.current().revisions().iter().find(|revision| *revision.plugin == *plugin).cloned()
     }
 }

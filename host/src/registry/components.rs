@@ -43,7 +43,7 @@ pub(crate) struct Components {
 }
 
 impl Components {
-    /// Opens or makes the folder, and removes what a process left that was killed while it wrote.
+    /// Opens or makes the folder.
     pub(crate) fn open(data: &Path) -> Result<Self, ComponentError> {
         let folder = data.join("components");
         let made = fs::DirBuilder::new().recursive(true).mode(0o700).create(&folder);

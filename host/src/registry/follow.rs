@@ -83,7 +83,7 @@ impl Registry {
             return Ok(BroughtIn::Live);
         }
         if !self.is_new(entry).await? {
-            return Ok(BroughtIn::Nothing);
+            return Ok(if self.comes_back(plugin).await? { BroughtIn::Live } else { BroughtIn::Nothing });
         }
         let why = if by == "manifest" { "the manifest names it" } else { "its source changed" };
         let order = Order { from: From::Manifest, digest: None, goes_live: true, mark: mark(by, why) };
@@ -97,6 +97,18 @@ impl Registry {
         let why = LifeError::NotGranted { plugin: plugin.to_owned(), number, missing };
         tracing::warn!(plugin, revision = number, %why, "a revision waits for approval");
         Ok(BroughtIn::Waits(why))
+    }
+
+    /// Serves what is active of a plugin that the manifest names again. Gives back whether it was not served.
+    async fn comes_back(self: &Arc<Self>, plugin: &str) -> Result<bool, RegistryError> {
+        let mut turn = self.lives.lock().await;
+        let next = self.life_in(&turn, plugin)?;
+        let is_served = self.current().revisions().iter().any(|revision| *revision.plugin == *plugin);
+        if is_served || next.active().is_none() {
+            return Ok(false);
+        }
+        self.rebuild(&mut turn, next).await?;
+        Ok(true)
     }
 
     /// Takes over what the entry grants. Gives back whether a waiting revision went live by it.

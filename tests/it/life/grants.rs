@@ -142,3 +142,20 @@ async fn a_rollback_does_not_bring_back_a_right_that_was_taken_away() {
     done(&service, "rollback", json!({ "to": 1 })).await;
     assert_eq!(serving(&service).await, 1);
 }
+
+#[tokio::test]
+async fn a_plugin_that_the_manifest_names_no_more_is_gone_until_it_is_named_again() {
+    let house = House::new("");
+    house.write("neighbour.wasm", &super::neighbour());
+    let one = std::fs::read_to_string(house.path("plugin-manifest.toml")).expect("the manifest");
+    let other = "[[plugin]]\nname = \"neighbour\"\nsource = \"neighbour.wasm\"\n";
+    house.manifest(&format!("{one}{other}"));
+    let service = house.serve().await;
+    house.manifest(other);
+    printed(&super::cli(&service, &["plugin", "follow"]), 0);
+    assert_eq!(service.get(super::PATH).await.status, 404);
+    assert_eq!(service.get("/api/v1/test/neighbour").await.status, 200);
+    house.manifest(&format!("{one}{other}"));
+    printed(&super::cli(&service, &["plugin", "follow"]), 0);
+    assert_eq!(serving(&service).await, 1);
+}

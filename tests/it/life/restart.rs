@@ -88,6 +88,10 @@ async fn safe_mode_serves_what_is_known_to_be_good_and_follows_nothing() {
     let table = printed(&cli(&service, &["status"]), 0);
     assert!(table.contains("SAFE MODE"), "{table}");
     assert_eq!(service.told("/admin/v1/plugins/probe").await["active"], 2, "the record is as it was");
+    for act in ["disable", "enable"] {
+        done(&service, act, json!({})).await;
+    }
+    assert_eq!(serving(&service).await, 1, "switched on again it is what it was");
     done(&service, "rollback", json!({})).await;
     drop(service);
     let service = house.serve().await;
