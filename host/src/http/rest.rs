@@ -85,20 +85,12 @@ pub(crate) async fn read_body(
     if body.size_hint().lower() > bytes_max as u64 {
         return Err(if is_json { too_large() } else { wrong_type() });
     }
-    let read = tokio::time::timeout(deadline, Limited::new(body, bytes_max).collect()).await;
-    let Ok(read) = read else {
-        let message = format!("The body did not arrive within {} s", deadline.as_secs());
-        return Err(Refusal::new(Code::RequestTimeout, message));
-    };
-    match read {
-        Ok(collected) => {
-            let bytes = collected.to_bytes();
-            if bytes.is_empty() || is_json { Ok(bytes) } else { Err(wrong_type()) }
-        }
-        Err(error) if error.is::<http_body_util::LengthLimitError>() => {
-            Err(if is_json { too_large() } else { wrong_type() })
-        }
-        Err(_) => Err(Refusal::new(Code::ValidationError, "The body ended before its announced length")),
+    match read_bytes(body, bytes_max, deadline).await {
+        Ok(bytes) if bytes.is_empty() || is_json => Ok(bytes),
+        Ok(_) => Err(wrong_type()),
+        // What is too long of a wrong type is refused for its type, as a stated length is.
+        Err(refusal) if refusal.code == Code::PayloadTooLarge.name() && !is_json => Err(wrong_type()),
+        Err(refusal) => Err(refusal),
     }
 }
 

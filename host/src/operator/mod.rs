@@ -34,10 +34,10 @@ use crate::http::connection::{Reply, Room};
 use crate::http::{envelope, known, overloaded, rest};
 use crate::metrics::exposition;
 use crate::registry;
+use crate::registry::components::COMPONENT_BYTES_MAX;
 use crate::stores::Store;
 
 const BODY_BYTES_MAX: usize = 16 * 1024;
-const COMPONENT_BYTES_MAX: usize = 64 << 20;
 
 /// Answers one request of the operator's listener.
 pub(crate) async fn handle(app: Arc<App>, request: Request<Incoming>, room: Room) -> Reply {
@@ -157,7 +157,8 @@ async fn answer(app: &Arc<App>, route: &Route, asking: &Asking, body: Incoming) 
         Endpoint::Compare => plugins::compare(app, plugin, asking.revision()?, asking.query()).await?,
         Endpoint::Stage if is_component(&asking.parts) => {
             let asked = Asked::read_query(asking.query().unwrap_or_default())?;
-            let component = rest::read_bytes(body, COMPONENT_BYTES_MAX, app.config.transport.request).await?;
+            let bytes_max = usize::try_from(COMPONENT_BYTES_MAX).unwrap_or(usize::MAX);
+            let component = rest::read_bytes(body, bytes_max, app.config.transport.request).await?;
             plugins::stage(app, plugin, asked, Some(component)).await?
         }
         Endpoint::Stage => plugins::stage(app, plugin, Asked::read(&read(body).await?)?, None).await?,
