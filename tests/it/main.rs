@@ -6,6 +6,7 @@ mod support;
 
 mod accounts;
 mod bank_qr;
+mod cache;
 mod compile;
 mod compression;
 mod credentials;

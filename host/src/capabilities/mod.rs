@@ -4,6 +4,7 @@
 //! to the world is a new file and a new row. Nothing here decides who is granted what: `registry` does,
 //! from the manifest and the approvals, and an instance carries what came of it.
 
+mod cache;
 mod config;
 mod http;
 mod logging;
@@ -11,13 +12,14 @@ mod state;
 
 use wasmtime::component::{HasSelf, Linker};
 
+pub(crate) use cache::{Caches, Lease};
 pub(crate) use logging::{LogScope, tell_of_dropped};
 pub(crate) use state::{Lent, State};
 
 /// The host's side of `wit/`.
 pub(crate) mod bindings {
     wasmtime::component::bindgen!({
-        path: ["../wit/config", "../wit/http", "../wit/logging", "../wit/plugin"],
+        path: ["../wit/cache", "../wit/config", "../wit/http", "../wit/logging", "../wit/plugin"],
         world: "switchbay:plugin/feature-plugin",
         imports: { default: trappable },
         exports: { default: async },
@@ -34,7 +36,12 @@ pub(crate) struct Capability {
 }
 
 /// All of them.
-pub(crate) const ALL: [Capability; 3] = [
+pub(crate) const ALL: [Capability; 4] = [
+    Capability {
+        interface: "switchbay:cache/store@0.1.0",
+        atom: "cache",
+        link: |linker| bindings::switchbay::cache::store::add_to_linker::<_, HasSelf<State>>(linker, |state| state),
+    },
     Capability {
         interface: "wasi:config/store@0.2.0-rc.1",
         atom: "config",

@@ -11,7 +11,7 @@ use wasmtime::component::ResourceTable;
 use wasmtime_wasi::p2::pipe::MemoryOutputPipe;
 use wasmtime_wasi::{WasiCtx, WasiCtxView, WasiView};
 
-use super::LogScope;
+use super::{Lease, LogScope};
 use crate::egress::Door;
 use crate::metrics::{Held, Vitals};
 use crate::registry::grants::Grants;
@@ -32,6 +32,8 @@ pub(crate) struct Lent {
     pub(crate) rights: Grants,
     /// The way out, for all but a revision that describes itself.
     pub(crate) door: Option<Door>,
+    /// The plugin's cache, where it is granted.
+    pub(crate) cache: Option<Lease>,
 }
 
 /// The store's data.
@@ -85,7 +87,12 @@ impl State {
     }
 
     pub(super) fn count_denial(&self) {
-        self.memory.vitals.denials.increment();
+        self.vitals().denials.increment();
+    }
+
+    /// What is counted of the revision's instances.
+    pub(super) fn vitals(&self) -> &Vitals {
+        &self.memory.vitals
     }
 
     /// Whether the guest was denied memory since it was made.

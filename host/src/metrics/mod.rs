@@ -128,6 +128,16 @@ pub(crate) struct Vitals {
     pub(crate) memory_bytes: Peak,
     /// Calls of a capability that were denied because it is not granted.
     pub(crate) denials: Counter,
+    pub(crate) cache: CacheReads,
+}
+
+/// What reads of the plugin's cache found.
+#[derive(Default)]
+pub(crate) struct CacheReads {
+    pub(crate) hits: Counter,
+    /// An entry that is past its freshness.
+    pub(crate) stale: Counter,
+    pub(crate) misses: Counter,
 }
 
 /// What one operation answered, by face.

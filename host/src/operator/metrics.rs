@@ -21,6 +21,7 @@ pub(crate) fn text(app: &App) -> String {
     requests(&mut exposition, &catalogue);
     calls(&mut exposition, &revisions);
     instances(&mut exposition, &revisions);
+    caches(&mut exposition, &catalogue, &revisions);
     credits(&mut exposition, app);
     exposition.into_text()
 }
@@ -114,6 +115,28 @@ fn instances(to: &mut Exposition, revisions: &[Counted]) {
     );
     for (names, vitals) in vitals() {
         to.sample(&names, vitals.denials.get());
+    }
+}
+
+fn caches(to: &mut Exposition, catalogue: &Catalogue, revisions: &[Counted]) {
+    to.family(
+        "switchbay_plugin_cache_reads_total",
+        Kind::Counter,
+        "Reads of a plugin's cache by its revision, by what they found.",
+    );
+    for revision in revisions.iter().filter(|revision| revision.revision.cached_bytes().is_some()) {
+        let Some(vitals) = revision.revision.vitals() else { continue };
+        let [plugin, number] = revision.names();
+        let cache = &vitals.cache;
+        for (found, count) in [("hit", &cache.hits), ("stale", &cache.stale), ("miss", &cache.misses)] {
+            to.sample(&[plugin, number, ("found", found)], count.get());
+        }
+    }
+    to.family("switchbay_plugin_cache_bytes", Kind::Gauge, "What the entries of a plugin's cache count.");
+    for revision in catalogue.revisions() {
+        if let Some(bytes) = revision.cached_bytes() {
+            to.sample(&[("plugin", &*revision.plugin)], bytes);
+        }
     }
 }
 

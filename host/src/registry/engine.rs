@@ -18,6 +18,7 @@ use wasmtime::component::Component;
 use wasmtime::{Config, Engine, InstanceAllocationStrategy, PoolingAllocationConfig};
 
 use super::compiler::{CompileError, Compiler};
+use crate::capabilities::Caches;
 use crate::egress::Egress;
 
 /// How often a running guest yields and its processor budget is looked at.
@@ -57,6 +58,7 @@ pub(crate) struct Runtime {
     compiler: Compiler,
     cache: PathBuf,
     egress: Arc<Egress>,
+    caches: Caches,
     stop: Arc<AtomicBool>,
     ticker: Option<JoinHandle<()>>,
 }
@@ -81,12 +83,17 @@ impl Runtime {
         let stop = Arc::new(AtomicBool::new(false));
         let ticker = tick(engine.clone(), Arc::clone(&stop))
             .map_err(|error| EngineError::Start(format!("no thread for the ticker: {error}")))?;
-        Ok(Self { engine, compiler, cache, egress, stop, ticker: Some(ticker) })
+        Ok(Self { engine, compiler, cache, egress, caches: Caches::default(), stop, ticker: Some(ticker) })
     }
 
     /// The way out of what runs here.
     pub(crate) fn egress(&self) -> &Arc<Egress> {
         &self.egress
+    }
+
+    /// What the plugins that run here remember.
+    pub(crate) fn caches(&self) -> &Caches {
+        &self.caches
     }
 
     pub(crate) fn engine(&self) -> &Engine {

@@ -18,7 +18,7 @@ use super::manifest::{InstanceMode, Limits};
 use super::revision::Off;
 use crate::capabilities::bindings::switchbay::plugin::types as wire;
 use crate::capabilities::bindings::{FeaturePlugin, FeaturePluginPre};
-use crate::capabilities::{self, Lent, LogScope, State};
+use crate::capabilities::{self, Lease, Lent, LogScope, State};
 use crate::metering::LineRate;
 use crate::metrics::Vitals;
 use crate::operation::{Answer, Call, CallerKind, Failure, Success};
@@ -27,6 +27,10 @@ use crate::operation::{Answer, Call, CallerKind, Failure, Success};
 const WARM_CALLS_MAX: u32 = 10_000;
 /// Age after which a warm instance is replaced.
 pub(crate) const WARM_AGE_MAX: Duration = Duration::from_secs(300);
+
+/// What one host call may copy out of the guest, in units of about a byte, where its answers may not be larger: the largest
+/// body or cached value with what stands beside it. More ends the call.
+const HOST_CALL_BYTES_MIN: usize = 5 << 20;
 
 /// How a call ended without an answer of the plugin's.
 #[derive(Debug, thiserror::Error)]
@@ -105,6 +109,11 @@ impl Instances {
     /// What the instances use.
     pub(crate) fn vitals(&self) -> &Vitals {
         &self.vitals
+    }
+
+    /// The bytes that the plugin's cache holds, where it is granted.
+    pub(crate) fn cached_bytes(&self) -> Option<u64> {
+        self.lent.cache.as_ref().map(Lease::bytes)
     }
 
     /// Runs one call, waiting for a place at most until its deadline.
@@ -210,8 +219,7 @@ async fn instantiate(
     let cpu = Arc::new(CpuMeter::default());
     let mut store = Store::new(engine, state);
     store.limiter(|state| state.limiter());
-    // What one host call may copy out of the guest, in units of about a byte.
-    store.set_hostcall_fuel(limits.response_bytes.saturating_mul(2).max(1 << 20));
+    store.set_hostcall_fuel(limits.response_bytes.saturating_mul(2).max(HOST_CALL_BYTES_MIN));
     store.set_epoch_deadline(1);
     let (meter, budget) = (Arc::clone(&cpu), limits.cpu);
     store.epoch_deadline_callback(move |_| match meter.used() >= budget {

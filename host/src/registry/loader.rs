@@ -164,7 +164,8 @@ fn assemble(runtime: &Runtime, component: &Component, whole: Whole, slots: &Slot
     let secrets = settings.secrets.iter().map(|binding| Secret::bind(binding, config::secret));
     let secrets = secrets.collect::<Result<_, SecretError>>()?;
     let door = runtime.egress().door(&plugin, record.number, rights.clone(), secrets);
-    let lent = Lent { config: settings.config, rights: rights.clone(), door: Some(door) };
+    let cache = rights.bytes_of("cache").map(|bytes| runtime.caches().lease(&plugin, bytes));
+    let lent = Lent { config: settings.config, rights: rights.clone(), door: Some(door), cache };
     let instances = Instances::new(Parts {
         engine: runtime.engine().clone(),
         pre: linked.pre,

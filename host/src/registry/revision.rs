@@ -130,6 +130,14 @@ impl Revision {
         }
     }
 
+    /// The bytes that the plugin's cache holds, where it is granted.
+    pub(crate) fn cached_bytes(&self) -> Option<u64> {
+        match &self.runner {
+            Runner::Component(instances) => instances.cached_bytes(),
+            Runner::Native(_) | Runner::Off(_) => None,
+        }
+    }
+
     /// Drops what has grown old.
     pub(crate) fn sweep(&self, now: Instant) {
         if let Runner::Component(instances) = &self.runner {

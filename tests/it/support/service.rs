@@ -77,7 +77,7 @@ pub(crate) fn workspace() -> &'static Path {
 pub(crate) fn build() {
     static BUILT: OnceLock<()> = OnceLock::new();
     BUILT.get_or_init(|| {
-        for manifest in ["plugin-manifest.toml", "swapped.toml", "metered.toml", "fetches.toml"] {
+        for manifest in ["plugin-manifest.toml", "swapped.toml", "metered.toml", "fetches.toml", "keeps.toml"] {
             let done = Command::new(binary())
                 .args(["build", "--manifest"])
                 .arg(workspace().join("tests/programs").join(manifest))

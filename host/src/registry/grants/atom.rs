@@ -169,6 +169,14 @@ impl Atom {
         self.interface
     }
 
+    /// What an atom of a size lends, in bytes.
+    pub(super) fn bytes(&self) -> Option<u64> {
+        match self.right {
+            Right::Size(bytes) => Some(bytes),
+            Right::Whole | Right::Http(_) | Right::HostPort(..) | Right::Name(_) => None,
+        }
+    }
+
     /// Whether all that the other allows is allowed by this one.
     pub(crate) fn covers(&self, wanted: &Atom) -> bool {
         self.meet(wanted).as_ref() == Some(wanted)

@@ -58,6 +58,11 @@ impl Grants {
         self.0.iter().any(|atom| atom.interface() == interface)
     }
 
+    /// How many bytes the atom of a kind that is granted by size lends.
+    pub(crate) fn bytes_of(&self, interface: &str) -> Option<u64> {
+        self.0.iter().filter(|atom| atom.interface() == interface).find_map(Atom::bytes)
+    }
+
     /// Whether a request is within one of the atoms of `http`.
     pub(crate) fn allow(&self, asked: &Asked<'_>) -> bool {
         self.0.iter().any(|atom| atom.allows(asked))
