@@ -123,7 +123,7 @@ fn an_interface_and_its_capability_have_one_name() {
     }
     for file in files("host/src/capabilities") {
         let stem = name(Path::new(&file.path)).trim_end_matches(".rs").to_owned();
-        let known = stem == "mod" || stem == "state" || interfaces.contains(&stem);
+        let known = stem == "mod" || stem == "instance" || interfaces.contains(&stem);
         assert!(known, "{} has no wit/{stem}", file.path);
     }
 }

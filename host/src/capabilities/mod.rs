@@ -7,14 +7,14 @@
 mod cache;
 mod config;
 mod http;
+mod instance;
 mod logging;
-mod state;
 
 use wasmtime::component::{HasSelf, Linker};
 
 pub(crate) use cache::{Caches, Lease};
+pub(crate) use instance::{Lent, State};
 pub(crate) use logging::{LogScope, tell_of_dropped};
-pub(crate) use state::{Lent, State};
 
 /// The host's side of `wit/`.
 pub(crate) mod bindings {
