@@ -57,7 +57,7 @@
 //! An input type must say `#[serde(deny_unknown_fields)]`, document every field, and stay flat: the host publishes its
 //! schema to MCP clients, many of which fail on references, unions and deep nesting, so it refuses such a schema at load.
 //!
-//! What a plugin may reach beyond its input is in a module each: [`cache`], [`config`], [`http`], [`log`]. Using one makes the
+//! What a plugin may reach beyond its input is in a module each: [`cache`], [`config`], [`http`], [`log`], [`state`]. Using one makes the
 //! component import it; the plugin asks for it with [`Plugin::wants`], and the operator grants it.
 //!
 //! This crate knows the contract (`wit/`) and no feature. It never learns of routes being called or of credentials.
@@ -73,6 +73,7 @@ pub mod cache;
 pub mod config;
 pub mod http;
 pub mod log;
+pub mod state;
 
 pub use operation::{Limit, Operation, Rest, Tool};
 pub use plugin::{Plugin, describe, invoke};
@@ -82,7 +83,7 @@ pub use reply::{ErrorCode, Failure, Reply};
 #[expect(missing_docs, reason = "generated from wit/, where the documentation stands")]
 pub mod bindings {
     wit_bindgen::generate!({
-        path: ["../wit/cache", "../wit/config", "../wit/http", "../wit/logging", "../wit/plugin"],
+        path: ["../wit/cache", "../wit/config", "../wit/http", "../wit/logging", "../wit/state", "../wit/plugin"],
         world: "switchbay:plugin/feature-plugin",
         generate_all,
         pub_export_macro: true,

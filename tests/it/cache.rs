@@ -1,70 +1,20 @@
 //! What plugins remember in the host's memory: ages, bounds, whose it is, and what becomes of it.
 
-use std::sync::Arc;
-
-use reqwest::Method;
 use serde_json::{Value, json};
-use tempfile::TempDir;
 
 use crate::metrics::{revision, scrape};
-use crate::support::{Options, Service, build, built, workspace};
+use crate::support::{Keeps, Options, Service, keeps_anew, workspace};
 
 const BYTES: &str = "switchbay_plugin_cache_bytes";
 const READS: &str = "switchbay_plugin_cache_reads_total";
+const ALL: &str = r#""cache:8MiB", "state:64KiB""#;
+const LESS: &str = r#""cache:1MiB", "state:64KiB""#;
 /// What each entry counts beside its key and value.
 const ENTRY_BYTES: usize = 256;
 
 async fn start() -> Service {
     let manifest = Some(workspace().join("tests/programs/keeps.toml"));
     Service::start(Options { manifest, ..Options::default() }).await
-}
-
-/// Two plugins of one component, in a folder whose manifest a test writes: each granted what stands beside its name.
-struct House {
-    folder: Arc<TempDir>,
-}
-
-impl House {
-    async fn serve(plugins: &[(&str, &str)]) -> (Self, Service) {
-        build();
-        let house = Self { folder: Arc::new(TempDir::new().expect("a folder")) };
-        for name in ["keeps", "other"] {
-            house.write(&format!("{name}.wasm"), &named(name));
-        }
-        house.manifest(plugins);
-        let manifest = Some(house.folder.path().join("plugin-manifest.toml"));
-        let data = Some(Arc::clone(&house.folder));
-        let service = Service::start(Options { manifest, data, ..Options::default() }).await;
-        (house, service)
-    }
-
-    fn write(&self, name: &str, bytes: &[u8]) {
-        std::fs::write(self.folder.path().join(name), bytes).expect("the file is written");
-    }
-
-    fn manifest(&self, plugins: &[(&str, &str)]) {
-        let entry = |(name, grants): &(&str, &str)| {
-            format!("[[plugin]]\nname = \"{name}\"\nsource = \"{name}.wasm\"\ngrants = [{grants}]\n")
-        };
-        let text: Vec<String> = plugins.iter().map(entry).collect();
-        self.write("plugin-manifest.toml", text.concat().as_bytes());
-    }
-
-    async fn follow(&self, service: &Service, plugins: &[(&str, &str)]) {
-        self.manifest(plugins);
-        let answer = service.admin(Method::POST, "/admin/v1/manifest/follow", None).await;
-        assert_eq!(answer.status, 200, "{answer:?}");
-    }
-}
-
-/// The guest that keeps things, by a name and on routes of its own.
-fn named(name: &str) -> Vec<u8> {
-    let mut component = built("keeps");
-    let (known, name) = (b"keeps", name.as_bytes());
-    let places: Vec<usize> =
-        component.windows(known.len()).enumerate().filter(|(_, window)| window == known).map(|(at, _)| at).collect();
-    places.into_iter().for_each(|at| component[at..at + name.len()].copy_from_slice(name));
-    component
 }
 
 async fn cache_of(service: &Service, plugin: &str, input: Value) -> Value {
@@ -129,12 +79,12 @@ async fn a_value_is_kept_as_json_and_another_shape_counts_as_none() {
 
 #[tokio::test]
 async fn what_is_refused_says_its_rule_and_changes_nothing() {
-    let (_house, service) = House::serve(&[("keeps", "\"cache:1MiB\"")]).await;
+    let (_house, service) = Keeps::serve(&[("keeps", LESS)]).await;
     // The revision wants more than is granted, so it waits; approved it has what both say.
     assert_eq!(service.told("/admin/v1/plugins/keeps").await["state"], "awaiting-approval");
     drop(service);
 
-    let (_house, service) = House::serve(&[("keeps", "\"cache:8MiB\"")]).await;
+    let (_house, service) = Keeps::serve(&[("keeps", ALL)]).await;
     assert_eq!(outcome(&service, json!({ "act": "put", "key": "k", "value": "kept" })).await, "done");
     let (day, month) = (86_400_000_u64, 2_678_400_000_u64);
     let refused = [
@@ -164,7 +114,7 @@ async fn what_is_refused_says_its_rule_and_changes_nothing() {
 
 #[tokio::test]
 async fn a_grant_that_is_taken_away_or_made_smaller_counts_for_a_full_cache() {
-    let (house, service) = House::serve(&[("keeps", "\"cache:8MiB\"")]).await;
+    let (house, service) = Keeps::serve(&[("keeps", ALL)]).await;
     // With a key of four bytes; ten of each hundred have one of three.
     let (value, short) = (64 * 1024, 10);
     let entry = ENTRY_BYTES + value + 4;
@@ -179,8 +129,8 @@ async fn a_grant_that_is_taken_away_or_made_smaller_counts_for_a_full_cache() {
         assert_eq!(outcome(&service, json!({ "act": "get", "key": key })).await, expected, "{key}");
     }
 
-    house.follow(&service, &[("keeps", "\"cache:1MiB\"")]).await;
-    assert_eq!(service.told("/admin/v1/plugins/keeps").await["rights"], json!(["cache:1MiB"]));
+    house.follow(&service, &[("keeps", LESS)]).await;
+    assert_eq!(service.told("/admin/v1/plugins/keeps").await["rights"], json!(["cache:1MiB", "state:64KiB"]));
     // Until the revision that had more has ended, with its last call.
     while bytes(&service, "keeps").await > 1 << 20 {}
     assert_eq!(bytes(&service, "keeps").await, 15 * entry);
@@ -192,7 +142,7 @@ async fn a_grant_that_is_taken_away_or_made_smaller_counts_for_a_full_cache() {
     let rule = "the entry counts 1048833 bytes; 1048576 are granted";
     assert_eq!((&large["outcome"], &large["told"]), (&json!("not_acceptable"), &json!(rule)));
 
-    house.follow(&service, &[("keeps", "")]).await;
+    house.follow(&service, &[("keeps", "\"state:64KiB\"")]).await;
     let number = revision(service.data.path(), "keeps").await;
     let series = [("plugin", "keeps"), ("revision", number.as_str())];
     let denials = async || scrape(service.data.path()).await.value("switchbay_plugin_denials_total", &series);
@@ -206,8 +156,8 @@ async fn a_grant_that_is_taken_away_or_made_smaller_counts_for_a_full_cache() {
 
 #[tokio::test]
 async fn a_swap_keeps_a_cache_and_no_other_plugin_sees_it() {
-    let both = [("keeps", "\"cache:8MiB\""), ("other", "\"cache:8MiB\"")];
-    let (house, service) = House::serve(&both).await;
+    let both = [("keeps", ALL), ("other", ALL)];
+    let (house, service) = Keeps::serve(&both).await;
     for (plugin, value) in [("keeps", "mine"), ("other", "yours")] {
         cache_of(&service, plugin, json!({ "act": "put", "key": "same", "value": value })).await;
     }
@@ -217,9 +167,7 @@ async fn a_swap_keeps_a_cache_and_no_other_plugin_sees_it() {
     assert_eq!((&get("keeps").await["told"], &get("other").await["outcome"]), (&json!("mine"), &json!("none")));
 
     // Another component of the plugin.
-    let mut component = named("keeps");
-    component.extend_from_slice(b"\0\x02\x01v");
-    house.write("keeps.wasm", &component);
+    house.write("keeps.wasm", &keeps_anew("keeps"));
     let before = revision(service.data.path(), "keeps").await;
     house.follow(&service, &both).await;
     assert_ne!(revision(service.data.path(), "keeps").await, before);

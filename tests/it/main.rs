@@ -38,6 +38,7 @@ mod reading;
 mod rest;
 mod secrets;
 mod startup;
+mod state;
 mod tidy;
 mod transport;
 mod transport_deadlines;

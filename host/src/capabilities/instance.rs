@@ -11,7 +11,7 @@ use wasmtime::component::ResourceTable;
 use wasmtime_wasi::p2::pipe::MemoryOutputPipe;
 use wasmtime_wasi::{WasiCtx, WasiCtxView, WasiView};
 
-use super::{Lease, LogScope};
+use super::{Lease, LogScope, Records};
 use crate::egress::Door;
 use crate::metrics::{Held, Vitals};
 use crate::registry::grants::Grants;
@@ -34,6 +34,8 @@ pub(crate) struct Lent {
     pub(crate) door: Option<Door>,
     /// The plugin's cache, where it is granted.
     pub(crate) cache: Option<Lease>,
+    /// The plugin's records, where they are granted.
+    pub(crate) records: Option<Records>,
 }
 
 /// The store's data.
@@ -42,6 +44,8 @@ pub(crate) struct State {
     pub(super) log: LogScope,
     /// A place for each request of one call.
     pub(super) requests: Arc<Semaphore>,
+    /// A place for each of its reads and writes of records.
+    pub(super) records: Arc<Semaphore>,
     wasi: WasiCtx,
     table: ResourceTable,
     stderr: MemoryOutputPipe,
@@ -68,7 +72,8 @@ impl State {
         let living = vitals.instances.hold();
         let memory = MemoryLimit { bytes_max: memory_bytes_max, denied: false, vitals };
         let requests = Arc::new(Semaphore::new(super::http::IN_FLIGHT_MAX));
-        Self { lent, log, requests, wasi, table, stderr, stderr_before: 0, memory, _living: living }
+        let records = Arc::new(Semaphore::new(super::state::IN_FLIGHT_MAX));
+        Self { lent, log, requests, records, wasi, table, stderr, stderr_before: 0, memory, _living: living }
     }
 
     /// Readies the state for another call.

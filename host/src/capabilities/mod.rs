@@ -9,17 +9,19 @@ mod config;
 mod http;
 mod instance;
 mod logging;
+mod state;
 
 use wasmtime::component::{HasSelf, Linker};
 
 pub(crate) use cache::{Caches, Lease};
 pub(crate) use instance::{Lent, State};
 pub(crate) use logging::{LogScope, tell_of_dropped};
+pub(crate) use state::Records;
 
 /// The host's side of `wit/`.
 pub(crate) mod bindings {
     wasmtime::component::bindgen!({
-        path: ["../wit/cache", "../wit/config", "../wit/http", "../wit/logging", "../wit/plugin"],
+        path: ["../wit/cache", "../wit/config", "../wit/http", "../wit/logging", "../wit/state", "../wit/plugin"],
         world: "switchbay:plugin/feature-plugin",
         imports: { default: trappable },
         exports: { default: async },
@@ -36,7 +38,7 @@ pub(crate) struct Capability {
 }
 
 /// All of them.
-pub(crate) const ALL: [Capability; 4] = [
+pub(crate) const ALL: [Capability; 5] = [
     Capability {
         interface: "switchbay:cache/store@0.1.0",
         atom: "cache",
@@ -56,6 +58,11 @@ pub(crate) const ALL: [Capability; 4] = [
         interface: "wasi:logging/logging@0.1.0-draft",
         atom: "logging",
         link: |linker| bindings::wasi::logging::logging::add_to_linker::<_, HasSelf<State>>(linker, |state| state),
+    },
+    Capability {
+        interface: "switchbay:state/records@0.1.0",
+        atom: "state",
+        link: |linker| bindings::switchbay::state::records::add_to_linker::<_, HasSelf<State>>(linker, |state| state),
     },
 ];
 

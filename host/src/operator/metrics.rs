@@ -22,6 +22,7 @@ pub(crate) fn text(app: &App) -> String {
     calls(&mut exposition, &revisions);
     instances(&mut exposition, &revisions);
     caches(&mut exposition, &catalogue, &revisions);
+    records(&mut exposition, app);
     credits(&mut exposition, app);
     exposition.into_text()
 }
@@ -137,6 +138,20 @@ fn caches(to: &mut Exposition, catalogue: &Catalogue, revisions: &[Counted]) {
         if let Some(bytes) = revision.cached_bytes() {
             to.sample(&[("plugin", &*revision.plugin)], bytes);
         }
+    }
+}
+
+/// Of every plugin that ever kept a record: those that left the manifest still have theirs. A store that fails is told by
+/// `/readyz`, and there are no numbers then.
+fn records(to: &mut Exposition, app: &App) {
+    let used = app.store.records_used().unwrap_or_default();
+    to.family("switchbay_plugin_state_bytes", Kind::Gauge, "What the kept records of a plugin count.");
+    for (plugin, used) in &used {
+        to.sample(&[("plugin", plugin)], used.bytes);
+    }
+    to.family("switchbay_plugin_state_records", Kind::Gauge, "How many records a plugin keeps.");
+    for (plugin, used) in &used {
+        to.sample(&[("plugin", plugin)], used.records);
     }
 }
 

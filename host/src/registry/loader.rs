@@ -20,10 +20,11 @@ use super::lifecycle::Record;
 use super::manifest::Limits;
 use super::revision::{Off, Revision, Runner};
 use crate::capabilities::bindings::FeaturePluginPre;
-use crate::capabilities::{self, Lent, Standing, State};
+use crate::capabilities::{self, Lent, Records, Standing, State};
 use crate::config;
 use crate::egress::{Secret, SecretError};
 use crate::metering::LineRate;
+use crate::stores::Store;
 
 /// The most imports that a component may have.
 const IMPORTS_MAX: usize = 256;
@@ -151,13 +152,20 @@ pub(crate) async fn load(
     components: &Components,
     whole: Whole,
     slots: Arc<Slots>,
+    store: &Arc<Store>,
 ) -> Result<Revision, LoadError> {
     let component = compile(runtime, components, &whole.record.digest).await?;
-    let runtime = Arc::clone(runtime);
-    blocking(move || assemble(&runtime, &component, whole, &slots)).await
+    let (runtime, store) = (Arc::clone(runtime), Arc::clone(store));
+    blocking(move || assemble(&runtime, &component, whole, &slots, &store)).await
 }
 
-fn assemble(runtime: &Runtime, component: &Component, whole: Whole, slots: &Slots) -> Result<Revision, LoadError> {
+fn assemble(
+    runtime: &Runtime,
+    component: &Component,
+    whole: Whole,
+    slots: &Slots,
+    store: &Arc<Store>,
+) -> Result<Revision, LoadError> {
     let Whole { plugin, record, description, rights } = whole;
     let linked = link(runtime, component)?;
     let settings = record.settings;
@@ -165,7 +173,8 @@ fn assemble(runtime: &Runtime, component: &Component, whole: Whole, slots: &Slot
     let secrets = secrets.collect::<Result<_, SecretError>>()?;
     let door = runtime.egress().door(&plugin, record.number, rights.clone(), secrets);
     let cache = rights.bytes_of("cache").map(|bytes| runtime.caches().lease(&plugin, bytes));
-    let lent = Lent { config: settings.config, rights: rights.clone(), door: Some(door), cache };
+    let records = rights.bytes_of("state").map(|bytes| Records::new(store, &plugin, bytes));
+    let lent = Lent { config: settings.config, rights: rights.clone(), door: Some(door), cache, records };
     let instances = Instances::new(Parts {
         engine: runtime.engine().clone(),
         pre: linked.pre,

@@ -303,7 +303,7 @@ impl Registry {
             return loader::off(whole, Off::Disabled).await.map_err(failed);
         }
         let slots = self.slots(plugin, record.settings.limits.concurrency);
-        loader::load(&self.runtime, &self.components, whole, slots).await.map_err(failed)
+        loader::load(&self.runtime, &self.components, whole, slots, &self.store).await.map_err(failed)
     }
 
     /// As [`Registry::build`]; what cannot be loaded is off, with the reason.

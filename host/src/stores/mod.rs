@@ -1,4 +1,4 @@
-//! What outlives the process: keys, accounts, counts of calls, credits, the life of each plugin and the instance's own
+//! What outlives the process: keys, accounts, counts of calls, credits, the life of each plugin and its records, and the instance's own
 //! secret.
 //!
 //! One engine today, embedded. Records name their owner first, no write touches two owners, and every write is idempotent
@@ -12,9 +12,11 @@ mod idempotency;
 mod keys;
 mod ledger;
 mod plugins;
+mod state;
 mod usage;
 mod writer;
 
 pub(crate) use embedded::{Store, StoreError};
 pub(crate) use ledger::Entry;
 pub(crate) use plugins::KeptEvent;
+pub(crate) use state::{Expected, KeptRecord, ListedRecord, Unwritten};

@@ -1,0 +1,244 @@
+//! Records that plugins keep: by plugin and key, each with a version, and what each plugin uses of its room.
+//!
+//! A write compares and sets in one transaction of the one writer, together with the sum that it changes, so that the sums
+//! are those of the records. No write touches two plugins.
+
+use std::ops::Bound;
+
+use redb::{ReadableTable as _, TableDefinition, WriteTransaction};
+
+use super::embedded::{Store, StoreError};
+
+/// Plugin, key → version and value.
+const RECORDS: TableDefinition<'_, (&str, &str), (u64, &[u8])> = TableDefinition::new("plugin-records");
+/// Plugin → bytes, number of records, last version.
+const USED: TableDefinition<'_, &str, (u64, u64, u64)> = TableDefinition::new("plugin-records-used");
+
+/// What a record counts beside its key and value: about what it takes in the tree.
+const RECORD_BYTES: u64 = 64;
+/// Records of one plugin.
+const RECORDS_MAX: u64 = 100_000;
+
+/// A record as it is kept.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct KeptRecord {
+    pub(crate) value: Vec<u8>,
+    pub(crate) version: u64,
+}
+
+/// A record in a listing.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct ListedRecord {
+    pub(crate) key: String,
+    pub(crate) version: u64,
+    /// Of the value.
+    pub(crate) bytes: usize,
+}
+
+/// What must be there for a write to be made.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Expected {
+    Any,
+    Absent,
+    Version(u64),
+}
+
+/// Why a write was not made.
+#[derive(Debug, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum Unwritten {
+    #[error("something else is there than was expected")]
+    Conflict { found: Option<u64> },
+    #[error("the plugin's records would count {bytes} bytes; {bytes_max} are granted")]
+    NoBytes { bytes: u64, bytes_max: u64 },
+    #[error("the plugin has {RECORDS_MAX} records; it may have no more")]
+    NoRecords,
+}
+
+/// What the records of one plugin come to.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Used {
+    pub(crate) bytes: u64,
+    pub(crate) records: u64,
+    last_version: u64,
+}
+
+pub(super) fn create_tables(transaction: &WriteTransaction) -> Result<(), StoreError> {
+    transaction.open_table(RECORDS).map_err(StoreError::engine)?;
+    transaction.open_table(USED).map_err(StoreError::engine)?;
+    Ok(())
+}
+
+impl Store {
+    /// A plugin's record.
+    pub(crate) fn record(&self, plugin: &str, key: &str) -> Result<Option<KeptRecord>, StoreError> {
+        self.read(RECORDS, |table| {
+            let stored = table.get((plugin, key)).map_err(StoreError::engine)?;
+            Ok(stored.map(|stored| {
+                let (version, value) = stored.value();
+                KeptRecord { value: value.to_vec(), version }
+            }))
+        })
+    }
+
+    /// A plugin's records whose keys begin with a prefix, in the order of their keys, from after a key where one is named.
+    pub(crate) fn records(
+        &self,
+        plugin: &str,
+        prefix: &str,
+        after: Option<&str>,
+        most: usize,
+    ) -> Result<Vec<ListedRecord>, StoreError> {
+        let from = match after {
+            Some(after) if after >= prefix => Bound::Excluded((plugin, after)),
+            _ => Bound::Included((plugin, prefix)),
+        };
+        self.read(RECORDS, |table| {
+            let mut listed = Vec::new();
+            for entry in table.range::<(&str, &str)>((from, Bound::Unbounded)).map_err(StoreError::engine)? {
+                let (name, record) = entry.map_err(StoreError::engine)?;
+                let ((owner, key), (version, value)) = (name.value(), record.value());
+                if listed.len() == most || owner != plugin || !key.starts_with(prefix) {
+                    break;
+                }
+                listed.push(ListedRecord { key: key.to_owned(), version, bytes: value.len() });
+            }
+            Ok(listed)
+        })
+    }
+
+    /// Writes a plugin's record if what is there is as expected and there is room, and gives back its version.
+    pub(crate) async fn put_record(
+        &self,
+        plugin: &str,
+        key: &str,
+        value: Vec<u8>,
+        expected: Expected,
+        bytes_max: u64,
+    ) -> Result<Result<u64, Unwritten>, StoreError> {
+        let (plugin, key) = (plugin.to_owned(), key.to_owned());
+        self.write(move |transaction| put(transaction, &plugin, &key, &value, expected, bytes_max)).await
+    }
+
+    /// Deletes a plugin's record if what is there is as expected.
+    pub(crate) async fn delete_record(
+        &self,
+        plugin: &str,
+        key: &str,
+        expected: Expected,
+    ) -> Result<Result<(), Unwritten>, StoreError> {
+        let (plugin, key) = (plugin.to_owned(), key.to_owned());
+        self.write(move |transaction| delete(transaction, &plugin, &key, expected)).await
+    }
+
+    /// What each plugin uses that ever kept a record, in the order of their names.
+    pub(crate) fn records_used(&self) -> Result<Vec<(String, Used)>, StoreError> {
+        self.read(USED, |table| {
+            let entries = table.iter().map_err(StoreError::engine)?;
+            entries
+                .map(|entry| {
+                    let (plugin, used) = entry.map_err(StoreError::engine)?;
+                    Ok((plugin.value().to_owned(), Used::of(used.value())))
+                })
+                .collect()
+        })
+    }
+}
+
+impl Used {
+    fn of((bytes, records, last_version): (u64, u64, u64)) -> Self {
+        Self { bytes, records, last_version }
+    }
+
+    /// With one record in the place of another: the bytes that each counts.
+    fn with(self, old: Option<u64>, new: Option<u64>) -> Self {
+        Self {
+            bytes: (self.bytes + new.unwrap_or(0)).saturating_sub(old.unwrap_or(0)),
+            records: (self.records + u64::from(new.is_some())).saturating_sub(u64::from(old.is_some())),
+            last_version: self.last_version + 1,
+        }
+    }
+
+    fn row(self) -> (u64, u64, u64) {
+        (self.bytes, self.records, self.last_version)
+    }
+}
+
+impl Expected {
+    fn meets(self, found: Option<u64>) -> Result<(), Unwritten> {
+        let is_met = match self {
+            Expected::Any => true,
+            Expected::Absent => found.is_none(),
+            Expected::Version(version) => found == Some(version),
+        };
+        if is_met { Ok(()) } else { Err(Unwritten::Conflict { found }) }
+    }
+}
+
+fn put(
+    transaction: &WriteTransaction,
+    plugin: &str,
+    key: &str,
+    value: &[u8],
+    expected: Expected,
+    bytes_max: u64,
+) -> Result<Result<u64, Unwritten>, StoreError> {
+    let mut records = transaction.open_table(RECORDS).map_err(StoreError::engine)?;
+    let mut all = transaction.open_table(USED).map_err(StoreError::engine)?;
+    let found = found(&records, plugin, key)?;
+    if let Err(unwritten) = expected.meets(found.map(|(version, _)| version)) {
+        return Ok(Err(unwritten));
+    }
+    let used = used(&all, plugin)?;
+    let now = used.with(found.map(|(_, bytes)| bytes), Some(counted(key, value)));
+    if now.bytes > bytes_max && now.bytes > used.bytes {
+        return Ok(Err(Unwritten::NoBytes { bytes: now.bytes, bytes_max }));
+    }
+    if now.records > RECORDS_MAX {
+        return Ok(Err(Unwritten::NoRecords));
+    }
+    records.insert((plugin, key), (now.last_version, value)).map_err(StoreError::engine)?;
+    all.insert(plugin, now.row()).map_err(StoreError::engine)?;
+    Ok(Ok(now.last_version))
+}
+
+fn delete(
+    transaction: &WriteTransaction,
+    plugin: &str,
+    key: &str,
+    expected: Expected,
+) -> Result<Result<(), Unwritten>, StoreError> {
+    let mut records = transaction.open_table(RECORDS).map_err(StoreError::engine)?;
+    let mut all = transaction.open_table(USED).map_err(StoreError::engine)?;
+    let found = found(&records, plugin, key)?;
+    if let Err(unwritten) = expected.meets(found.map(|(version, _)| version)) {
+        return Ok(Err(unwritten));
+    }
+    if let Some((_, bytes)) = found {
+        let now = used(&all, plugin)?.with(Some(bytes), None);
+        records.remove((plugin, key)).map_err(StoreError::engine)?;
+        all.insert(plugin, now.row()).map_err(StoreError::engine)?;
+    }
+    Ok(Ok(()))
+}
+
+/// The version of what is under a key, and the bytes that it counts.
+fn found(
+    records: &redb::Table<'_, (&str, &str), (u64, &[u8])>,
+    plugin: &str,
+    key: &str,
+) -> Result<Option<(u64, u64)>, StoreError> {
+    let stored = records.get((plugin, key)).map_err(StoreError::engine)?;
+    Ok(stored.map(|stored| {
+        let (version, value) = stored.value();
+        (version, counted(key, value))
+    }))
+}
+
+fn used(all: &redb::Table<'_, &str, (u64, u64, u64)>, plugin: &str) -> Result<Used, StoreError> {
+    let stored = all.get(plugin).map_err(StoreError::engine)?;
+    Ok(stored.map_or_else(Used::default, |stored| Used::of(stored.value())))
+}
+
+fn counted(key: &str, value: &[u8]) -> u64 {
+    u64::try_from(key.len() + value.len()).map_or(u64::MAX, |bytes| bytes.saturating_add(RECORD_BYTES))
+}
