@@ -3,6 +3,7 @@
 //! Flags say where things are; the file says how much of everything. All of it is read and checked before a port is bound,
 //! unknown keys are errors, and no other file reads the environment.
 
+mod resolvers;
 mod written;
 
 use std::collections::BTreeMap;
@@ -12,6 +13,8 @@ use std::time::Duration;
 
 use clap::{Args, ValueEnum};
 use ipnet::IpNet;
+
+pub(crate) use self::resolvers::{ClientSubnet, Resolver};
 
 use self::written::{Written, WrittenOAuth};
 
@@ -199,6 +202,8 @@ pub struct Egress {
     pub dns_servers: Vec<SocketAddr>,
     /// PEM files with root certificates that are trusted beside those of the system.
     pub extra_roots: Vec<PathBuf>,
+    /// DNS resolvers by the names that plugins are granted them by.
+    pub resolvers: BTreeMap<String, Resolver>,
 }
 
 /// Requests for a host and a port go to an address.
@@ -311,6 +316,7 @@ impl Config {
                 connect_to: written.egress.connect_to.iter().map(connect_to).collect::<Result<_, _>>()?,
                 dns_servers: written.egress.dns_servers,
                 extra_roots: written.egress.extra_roots,
+                resolvers: resolvers::resolvers(written.dns)?,
             },
         })
     }

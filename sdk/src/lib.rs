@@ -71,6 +71,7 @@ mod schema;
 
 pub mod cache;
 pub mod config;
+pub mod dns;
 pub mod http;
 pub mod log;
 pub mod state;
@@ -83,7 +84,7 @@ pub use reply::{ErrorCode, Failure, Reply};
 #[expect(missing_docs, reason = "generated from wit/, where the documentation stands")]
 pub mod bindings {
     wit_bindgen::generate!({
-        path: ["../wit/cache", "../wit/config", "../wit/http", "../wit/logging", "../wit/state", "../wit/plugin"],
+        path: ["../wit/cache", "../wit/config", "../wit/dns", "../wit/http", "../wit/logging", "../wit/state", "../wit/plugin"],
         world: "switchbay:plugin/feature-plugin",
         generate_all,
         pub_export_macro: true,

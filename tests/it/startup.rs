@@ -134,7 +134,7 @@ async fn a_setting_that_cannot_be_used_is_told_by_rule_and_value() {
     for (text, expected) in [
         (
             "[limit]\n",
-            "the configuration file [folder]/config.toml is malformed: line 1, column 2: unknown field `limit`, expected one of `limits`, `mcp`, `oauth`, `credits`, `first_party`, `egress`",
+            "the configuration file [folder]/config.toml is malformed: line 1, column 2: unknown field `limit`, expected one of `limits`, `mcp`, `oauth`, `credits`, `first_party`, `egress`, `dns`",
         ),
         ("[limits]\nin_flight = 0\n", "`limits.in_flight` is 0; it must be from 1 to 1000000"),
         ("[limits]\nidle_ms = 9\n", "`limits.idle_ms` is 9; it must be from 10 to 3600000"),
@@ -149,6 +149,14 @@ async fn a_setting_that_cannot_be_used_is_told_by_rule_and_value() {
         (
             "[oauth]\nissuer = \"https://id.example\"\nper_minute = 0\n",
             "`oauth.per_minute` is 0; it must be from 1 to 1000000",
+        ),
+        (
+            "[dns.resolvers]\nNear = \"https://dns.example.net/dns-query\"\n",
+            "`dns.resolvers` is a table with `Near`; it must be a name of a-z, 0-9, - and _, a letter first, as in `dns:NAME`",
+        ),
+        (
+            "[dns.resolvers]\nnear = { url = \"https://dns.example.net/dns-query\", client_subnet = \"sent\" }\n",
+            "the configuration file [folder]/config.toml is malformed: line 2, column 8: expected a URL, or a table with `url` and perhaps `client_subnet`, which is \"unsaid\" or \"withheld\"",
         ),
         ("[credits]\nconcurrency = 0\n", "`credits.concurrency` is 0; it must be from 1 to 100000"),
         ("[credits.costs.p]\no = 1000001\n", "`credits.costs` is 1000001; it must be from 0 to 1000000"),
@@ -174,6 +182,30 @@ async fn a_setting_that_cannot_be_used_is_told_by_rule_and_value() {
     assert_eq!(serve(&["--base-url", "ftp://example.com"]).await, base);
     let nowhere = "cannot read the plugin manifest /nowhere.toml: No such file or directory (os error 2)";
     assert_eq!(failure_in(folder.path(), &["--manifest", "/nowhere.toml"]).await, nowhere);
+}
+
+#[tokio::test]
+async fn a_resolver_that_could_not_be_granted_is_told_by_rule_and_value() {
+    let manifest = manifest();
+    let folder = TempDir::new().expect("a temporary folder");
+    let file = folder.path().join("config.toml");
+    let path = file.to_string_lossy();
+    let rule = "an https URL of a host name and a path, such as https://dns.example.net/dns-query";
+    for (url, because) in [
+        ("http://dns.example.net/dns-query", ""),
+        ("https://dns.example.net/", ""),
+        ("https://*.example.net/dns-query", ""),
+        ("https://127.0.0.1/dns-query", "has the address `127.0.0.1`"),
+        ("https://localhost/dns-query", "has the host `localhost`, which is never public"),
+        ("https://me@dns.example.net/dns-query", "has credentials in its target"),
+        ("https://dns.example.net/dns-query?a=b", "has a query"),
+        ("https://dns.example.net:443/dns-query", "has one spelling here"),
+    ] {
+        std::fs::write(&file, format!("[dns.resolvers]\nnear = \"{url}\"\n")).expect("the configuration is written");
+        let told = failure_in(folder.path(), &["--manifest", &manifest, "--config", &path]).await;
+        assert!(told.starts_with(&format!("`dns.resolvers` is {url}; it must be {rule}")), "{told}");
+        assert!(told.contains(because), "{told}");
+    }
 }
 
 #[tokio::test]

@@ -6,6 +6,7 @@
 
 mod cache;
 mod config;
+mod dns;
 mod http;
 mod instance;
 mod logging;
@@ -21,7 +22,7 @@ pub(crate) use state::Records;
 /// The host's side of `wit/`.
 pub(crate) mod bindings {
     wasmtime::component::bindgen!({
-        path: ["../wit/cache", "../wit/config", "../wit/http", "../wit/logging", "../wit/state", "../wit/plugin"],
+        path: ["../wit/cache", "../wit/config", "../wit/dns", "../wit/http", "../wit/logging", "../wit/state", "../wit/plugin"],
         world: "switchbay:plugin/feature-plugin",
         imports: { default: trappable },
         exports: { default: async },
@@ -38,7 +39,7 @@ pub(crate) struct Capability {
 }
 
 /// All of them.
-pub(crate) const ALL: [Capability; 5] = [
+pub(crate) const ALL: [Capability; 6] = [
     Capability {
         interface: "switchbay:cache/store@0.1.0",
         atom: "cache",
@@ -48,6 +49,11 @@ pub(crate) const ALL: [Capability; 5] = [
         interface: "wasi:config/store@0.2.0-rc.1",
         atom: "config",
         link: |linker| bindings::wasi::config::store::add_to_linker::<_, HasSelf<State>>(linker, |state| state),
+    },
+    Capability {
+        interface: "switchbay:dns/resolver@0.1.0",
+        atom: "dns",
+        link: |linker| bindings::switchbay::dns::resolver::add_to_linker::<_, HasSelf<State>>(linker, |state| state),
     },
     Capability {
         interface: "switchbay:http/client@0.1.0",

@@ -7,6 +7,8 @@ use std::path::PathBuf;
 
 use serde::Deserialize;
 
+use super::resolvers::ClientSubnet;
+
 #[derive(Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub(super) struct Written {
@@ -16,6 +18,7 @@ pub(super) struct Written {
     pub(super) credits: WrittenCredits,
     pub(super) first_party: WrittenFirstParty,
     pub(super) egress: WrittenEgress,
+    pub(super) dns: WrittenDns,
 }
 
 /// Each field with its default.
@@ -120,4 +123,27 @@ pub(super) struct WrittenEgress {
     pub(super) connect_to: BTreeMap<String, SocketAddr>,
     pub(super) dns_servers: Vec<SocketAddr>,
     pub(super) extra_roots: Vec<PathBuf>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub(super) struct WrittenDns {
+    /// `cloudflare = "https://cloudflare-dns.com/dns-query"`; those that are not written keep their defaults.
+    pub(super) resolvers: BTreeMap<String, WrittenResolver>,
+}
+
+#[derive(Deserialize)]
+#[serde(
+    untagged,
+    deny_unknown_fields,
+    expecting = "expected a URL, or a table with `url` and perhaps `client_subnet`, \
+    which is \"unsaid\" or \"withheld\""
+)]
+pub(super) enum WrittenResolver {
+    Url(String),
+    Row {
+        url: String,
+        #[serde(default)]
+        client_subnet: ClientSubnet,
+    },
 }

@@ -80,6 +80,16 @@ pub(crate) struct Origin {
     pub(crate) host: String,
     pub(crate) port: u16,
     pub(crate) route: Route,
+    pub(crate) versions: Versions,
+}
+
+/// Of HTTP.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) enum Versions {
+    /// 1.1 and 2, as the server chooses in TLS.
+    Any,
+    /// 2 alone: requests that begin at once wait for one connection and share it, where each would dial for itself.
+    Two,
 }
 
 pub(crate) type HttpClient = Client<InTime, Full<Bytes>>;
@@ -133,7 +143,7 @@ impl Dialer {
             *used = now;
             return client.clone();
         }
-        let client = self.make(origin.route);
+        let client = self.make(origin.route, origin.versions);
         if kept.clients.len() >= ORIGINS_MAX {
             let oldest = kept.clients.iter().min_by_key(|(_, (_, used))| *used).map(|(origin, _)| origin.clone());
             oldest.map(|origin| kept.clients.remove(&origin));
@@ -142,14 +152,15 @@ impl Dialer {
         client
     }
 
-    fn make(&self, route: Route) -> HttpClient {
+    fn make(&self, route: Route, versions: Versions) -> HttpClient {
         let to = To { route, dials: Arc::clone(&self.dials) };
-        let connector = HttpsConnectorBuilder::new()
-            .with_tls_config(self.tls.clone())
-            .https_or_http()
-            .enable_all_versions()
-            .wrap_connector(to);
+        let connector = HttpsConnectorBuilder::new().with_tls_config(self.tls.clone()).https_or_http();
+        let connector = match versions {
+            Versions::Any => connector.enable_all_versions().wrap_connector(to),
+            Versions::Two => connector.enable_http2().wrap_connector(to),
+        };
         Client::builder(TokioExecutor::new())
+            .http2_only(versions == Versions::Two)
             .pool_timer(TokioTimer::new())
             .timer(TokioTimer::new())
             .pool_idle_timeout(IDLE)

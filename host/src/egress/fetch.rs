@@ -117,6 +117,7 @@ impl Door {
                 host: to.host_text(),
                 port: to.port(),
                 route,
+                versions: self.versions,
             };
             let mut request = http::Request::new(Full::new(outgoing.body.clone()));
             *request.method_mut() = outgoing.method.clone();
@@ -218,7 +219,7 @@ fn unsent(error: &hyper_util::client::legacy::Error) -> FetchError {
 const ABANDONED: &str = "abandoned";
 
 /// The record of one hop, written when it is dropped: also when nobody waits for its end any more.
-struct Audit<'d> {
+pub(super) struct Audit<'d> {
     door: &'d Door,
     started: Instant,
     /// When the time of the whole request is over.
@@ -235,6 +236,11 @@ impl<'d> Audit<'d> {
     fn begin(door: &'d Door, late: Instant) -> Self {
         let (started, host) = (Instant::now(), String::new());
         Self { door, started, late, host, port: 0, route: None, verdict: ABANDONED, status: 0, bytes: 0 }
+    }
+
+    /// The record of what has no destination.
+    pub(super) fn denied_at_once(door: &'d Door, verdict: &'static str) {
+        Self::begin(door, Instant::now()).verdict = verdict;
     }
 
     fn to(&mut self, destination: &Destination) {

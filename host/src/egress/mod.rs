@@ -6,6 +6,7 @@
 //! - `message`, `decode`: what is sent and what comes back, bounded.
 //! - `secret`: what the operator adds to requests.
 //! - `fetch`: one request with its redirects, each hop judged anew; one audit line each.
+//! - `question`, `doh`: what is asked of a DNS resolver, as a fetch from where the operator says that it is.
 //! - `operators_own`: the operator's own traffic, exempt by name and audited too.
 //!
 //! No address check can be switched off. For its own network an operator names single destinations (`egress.connect_to`), and
@@ -14,10 +15,12 @@
 mod address;
 mod decode;
 mod dialer;
+mod doh;
 mod fetch;
 mod message;
 pub(crate) mod operators_own;
 mod policy;
+mod question;
 mod resolver;
 mod secret;
 #[cfg(test)]
@@ -29,13 +32,15 @@ use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use tokio::sync::{Semaphore, SemaphorePermit};
 
+pub(crate) use doh::{QueryError, Question};
 pub(crate) use message::{Caps, Excess, FetchError, Late, Request, Response};
 pub(crate) use policy::Denial;
 pub(crate) use secret::{Binding, SECRETS_MAX, Secret, SecretError};
 
 use crate::config;
-use crate::registry::grants::Grants;
-use dialer::{Dialer, TlsError};
+use crate::registry::grants::{AtomError, Grants};
+use dialer::{Dialer, TlsError, Versions};
+use doh::Endpoints;
 use resolver::{Resolver, ServersError};
 
 /// Requests of one plugin under way at once; more wait.
@@ -50,6 +55,8 @@ pub(crate) enum EgressError {
     Tls(#[from] TlsError),
     #[error("egress.dns_servers: {0}")]
     Servers(#[from] ServersError),
+    #[error("dns.resolvers: {0}")]
+    Resolvers(#[from] AtomError),
 }
 
 /// The gate of one process.
@@ -57,6 +64,8 @@ pub(crate) struct Egress {
     /// Where the operator sends requests for a host and a port instead.
     connect_to: HashMap<(String, u16), SocketAddr>,
     resolver: Resolver,
+    /// Where questions go.
+    endpoints: Endpoints,
     dialer: Dialer,
     /// What is under way for each plugin, shared by its revisions. Never held over an await.
     under_way: Mutex<HashMap<Arc<str>, Weak<UnderWay>>>,
@@ -77,6 +86,7 @@ pub(crate) struct Door {
     rights: Grants,
     secrets: Vec<Secret>,
     under_way: Arc<UnderWay>,
+    versions: Versions,
 }
 
 impl Egress {
@@ -94,6 +104,7 @@ impl Egress {
         Ok(Self {
             connect_to,
             resolver: Resolver::new(&settings.dns_servers)?,
+            endpoints: Endpoints::new(&settings.resolvers)?,
             dialer: Dialer::new(&settings.extra_roots)?,
             under_way: Mutex::default(),
         })
@@ -108,7 +119,7 @@ impl Egress {
     pub(crate) fn door(self: &Arc<Self>, plugin: &str, revision: u64, rights: Grants, secrets: Vec<Secret>) -> Door {
         let plugin: Arc<str> = plugin.into();
         let under_way = self.under_way(&plugin);
-        Door { egress: Arc::clone(self), plugin, revision, rights, secrets, under_way }
+        Door { egress: Arc::clone(self), plugin, revision, rights, secrets, under_way, versions: Versions::Any }
     }
 
     fn under_way(&self, plugin: &Arc<str>) -> Arc<UnderWay> {

@@ -204,6 +204,11 @@ impl Atom {
         matches!(&self.right, Right::Http(fetch) if fetch.allows(asked))
     }
 
+    /// Whether the right is this name.
+    pub(super) fn has_name(&self, name: &str) -> bool {
+        matches!(&self.right, Right::Name(known) if known == name)
+    }
+
     /// Whether this atom of `http` names the host on the port.
     pub(super) fn names(&self, name: &str, port: u16) -> bool {
         matches!(&self.right, Right::Http(fetch) if fetch.names(name, port))

@@ -68,6 +68,11 @@ impl Grants {
         self.0.iter().any(|atom| atom.allows(asked))
     }
 
+    /// Whether an atom of an interface whose rights are names, such as `dns`, has this name.
+    pub(crate) fn grant_name(&self, interface: &str, name: &str) -> bool {
+        self.0.iter().any(|atom| atom.interface() == interface && atom.has_name(name))
+    }
+
     /// Whether an atom of `http` names the host on the port.
     pub(crate) fn name(&self, host: &str, port: u16) -> bool {
         self.0.iter().any(|atom| atom.names(host, port))

@@ -1,0 +1,74 @@
+//! `switchbay:dns/resolver`: a plugin's questions to DNS resolvers, handed to the gate.
+//!
+//! Translates and counts; whether a question may leave, and what answers it, is `egress`'s to say. Must not know of endpoints
+//! or messages.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use wasmtime::component::{Accessor, HasSelf};
+
+use super::State;
+use super::bindings::switchbay::dns::resolver::{self as wire, Host, HostWithStore};
+use crate::egress::{Denial, FetchError, QueryError, Question};
+
+impl Host for State {}
+
+impl<T: Send + 'static> HostWithStore<T> for HasSelf<State> {
+    async fn query(
+        accessor: &Accessor<T, Self>,
+        question: wire::Question,
+    ) -> wasmtime::Result<Result<Vec<u8>, wire::Error>> {
+        let (lent, requests) = accessor.with(|mut access| {
+            let state: &mut State = access.get();
+            (Arc::clone(&state.lent), Arc::clone(&state.requests))
+        });
+        let Some(door) = lent.door.as_ref().filter(|_| lent.rights.any_of("dns")) else {
+            accessor.with(|mut access| access.get().count_denial());
+            let denial = wire::Denial::NotGranted("`dns` is not granted".to_owned());
+            return Ok(Err(wire::Error::Denied(denial)));
+        };
+        let Ok(_place) = requests.try_acquire() else { return Ok(Err(wire::Error::Busy)) };
+        let answer = door.query(from_wire(question)).await.map_err(refusal);
+        if let Err(wire::Error::Denied(_)) = &answer {
+            accessor.with(|mut access| access.get().count_denial());
+        }
+        Ok(answer)
+    }
+}
+
+fn from_wire(question: wire::Question) -> Question {
+    let wire::Question { resolver, name, record_type, timeout_ms } = question;
+    let timeout = timeout_ms.map(|ms| Duration::from_millis(u64::from(ms)));
+    Question { resolver, name, record_type, timeout }
+}
+
+fn refusal(error: QueryError) -> wire::Error {
+    let told = error.to_string();
+    match error {
+        QueryError::Ungranted => wire::Error::Denied(wire::Denial::NotGranted(told)),
+        QueryError::Unknown => wire::Error::Denied(wire::Denial::NotAcceptable(told)),
+        QueryError::Invalid(_) => wire::Error::InvalidRequest(told),
+        QueryError::Status(_) | QueryError::MediaType | QueryError::TooLarge | QueryError::Mismatch(_) => {
+            wire::Error::BadResponse(told)
+        }
+        QueryError::Fetch(error) => unanswered(error),
+    }
+}
+
+fn unanswered(error: FetchError) -> wire::Error {
+    let told = error.to_string();
+    match error {
+        FetchError::Denied(Denial::Ungranted { .. }) => wire::Error::Denied(wire::Denial::NotGranted(told)),
+        FetchError::Denied(Denial::NotPublic(_)) => wire::Error::Denied(wire::Denial::NotPublic(told)),
+        FetchError::Denied(Denial::Unacceptable(_)) => wire::Error::Denied(wire::Denial::NotAcceptable(told)),
+        FetchError::Busy => wire::Error::Busy,
+        FetchError::Unresolved | FetchError::Unreachable => wire::Error::Unreachable,
+        FetchError::Late(_) => wire::Error::Late,
+        FetchError::BadAnswer(cause) => wire::Error::BadResponse(cause),
+        FetchError::Invalid(_) => wire::Error::InvalidRequest(told),
+        FetchError::RedirectDenied(_) | FetchError::TooLarge(_) | FetchError::TooManyRedirects(_) => {
+            wire::Error::BadResponse(told)
+        }
+    }
+}

@@ -1,0 +1,140 @@
+//! Questions to DNS resolvers over HTTPS (RFC 8484): a plugin names a resolver, and the operator's configuration says where it is.
+//!
+//! A question is a request through the gate like any other. The right to a resolver is a grant of its one endpoint, made here
+//! from the configuration: nothing else of the plugin's rights and no secret counts on that way, and it leads nowhere else.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::dialer::Versions;
+use super::fetch::Audit;
+use super::message::{Caps, Excess, FetchError, Request};
+use super::question::{Asked, Mismatch, QuestionError};
+use super::{Door, EgressError};
+use crate::config;
+use crate::registry::grants::Grants;
+
+const MEDIA_TYPE: &str = "application/dns-message";
+/// The longest DNS message, in bytes.
+const MESSAGE_BYTES_MAX: usize = 65_535;
+/// The one status of an answer: whatever else a server says, it is no message of a resolver.
+const ANSWERED: u16 = 200;
+/// For a whole question, by default and at most.
+const TOTAL: (Duration, Duration) = (Duration::from_secs(5), Duration::from_secs(10));
+
+/// A question as the plugin asked it.
+#[derive(Clone, Debug)]
+pub(crate) struct Question {
+    /// The name in the configuration.
+    pub(crate) resolver: String,
+    pub(crate) name: String,
+    pub(crate) record_type: u16,
+    pub(crate) timeout: Option<Duration>,
+}
+
+/// Why there is no answer. No message repeats the name that was asked for.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum QueryError {
+    #[error("the resolver is not granted: `dns:` and its name lend it")]
+    Ungranted,
+    #[error("the resolver is none of those that the operator's configuration names")]
+    Unknown,
+    #[error("the question {0}")]
+    Invalid(#[from] QuestionError),
+    #[error(transparent)]
+    Fetch(#[from] FetchError),
+    #[error("the status is {0}")]
+    Status(u16),
+    #[error("it is not of the type {MEDIA_TYPE}")]
+    MediaType,
+    #[error("it has more than {MESSAGE_BYTES_MAX} bytes")]
+    TooLarge,
+    #[error(transparent)]
+    Mismatch(#[from] Mismatch),
+}
+
+/// A resolver of the operator's.
+struct Endpoint {
+    url: String,
+    client_subnet: config::ClientSubnet,
+    /// Questions there, and nothing else.
+    rights: Grants,
+}
+
+/// All resolvers, by their names in the configuration.
+pub(super) struct Endpoints(BTreeMap<String, Endpoint>);
+
+impl Endpoints {
+    /// # Errors
+    /// A URL is none that could be granted.
+    pub(super) fn new(resolvers: &BTreeMap<String, config::Resolver>) -> Result<Self, EgressError> {
+        let mut endpoints = BTreeMap::new();
+        for (name, config::Resolver { url, client_subnet }) in resolvers {
+            let rights = Grants::parse([config::Resolver::grant(url)])?;
+            // Some resolvers know their customers by the path, so it is not told.
+            let host = url.split('/').nth(2).unwrap_or_default();
+            tracing::info!(target: "egress", name, host, ?client_subnet, "dns.resolvers: plugins can be granted this one");
+            endpoints.insert(name.clone(), Endpoint { url: url.clone(), client_subnet: *client_subnet, rights });
+        }
+        Ok(Self(endpoints))
+    }
+}
+
+impl Door {
+    /// Asks one question and gives back the message that answers it.
+    ///
+    /// # Errors
+    /// It was denied, before anything was looked up or dialled, or there is no such message in time.
+    pub(crate) async fn query(&self, question: Question) -> Result<Vec<u8>, QueryError> {
+        let Question { resolver, name, record_type, timeout } = question;
+        if !self.rights.grant_name("dns", &resolver) {
+            Audit::denied_at_once(self, "not_granted");
+            return Err(QueryError::Ungranted);
+        }
+        let Some(endpoint) = self.egress.endpoints.0.get(&resolver) else {
+            Audit::denied_at_once(self, "not_acceptable");
+            return Err(QueryError::Unknown);
+        };
+        let asked = Asked::read(&name, record_type)?;
+        let body = asked.message(endpoint.client_subnet).ok_or(QuestionError::Characters)?;
+        let total = Some(timeout.map_or(TOTAL.0, |timeout| timeout.min(TOTAL.1)));
+        let media_type = |name: &str| (name.to_owned(), MEDIA_TYPE.to_owned());
+        let request = Request {
+            method: "POST".to_owned(),
+            url: endpoint.url.clone(),
+            headers: vec![media_type("content-type"), media_type("accept")],
+            body,
+            caps: Caps { redirects: 0, response_bytes: Some(MESSAGE_BYTES_MAX), total, first_byte: total, idle: total },
+        };
+        let response = self.to(endpoint).fetch(request).await.map_err(|error| match error {
+            FetchError::TooLarge(Excess::Body) => QueryError::TooLarge,
+            error => QueryError::Fetch(error),
+        })?;
+        if response.status != ANSWERED {
+            return Err(QueryError::Status(response.status));
+        }
+        let said = response.headers.iter().find(|(name, _)| name == "content-type").map(|(_, value)| value.as_str());
+        let essence = said.and_then(|value| value.split(';').next()).unwrap_or_default().trim();
+        if !essence.eq_ignore_ascii_case(MEDIA_TYPE) {
+            return Err(QueryError::MediaType);
+        }
+        asked.check(&response.body)?;
+        Ok(response.body)
+    }
+
+    /// The same plugin's door to this resolver alone. All the questions of a lookup go out at once, so they share one
+    /// connection of HTTP/2, which RFC 8484 recommends as the least; nobody could say before it stands whether it is one, and
+    /// each question would dial.
+    fn to(&self, endpoint: &Endpoint) -> Door {
+        Door {
+            egress: Arc::clone(&self.egress),
+            plugin: Arc::clone(&self.plugin),
+            revision: self.revision,
+            rights: endpoint.rights.clone(),
+            secrets: Vec::new(),
+            under_way: Arc::clone(&self.under_way),
+            versions: Versions::Two,
+        }
+    }
+}
