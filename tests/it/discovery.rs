@@ -132,7 +132,7 @@ async fn every_command_of_the_developer_guide_runs_as_it_stands() {
     let commands: Vec<&str> =
         blocks.captures_iter(&text).map(|block| block.get(1).expect("the block's text").as_str()).collect();
     assert_eq!(commands.len(), 3, "the directory, and two codes:\n{text}");
-    ensure("curl", "curl");
+    ensure(&[("curl", "curl")]);
     for command in commands {
         let done = Command::new("sh").args(["-c", command]).env("SWITCHBAY_KEY", service.key()).output();
         let done = done.expect("sh runs");

@@ -38,7 +38,7 @@ fn sites() -> SocketAddr {
 }
 
 fn configuration() -> String {
-    let (site, names) = (sites(), names::serve(&NAMES));
+    let (site, names) = (sites(), private_names());
     let hosts = ["site.test:80", "other.test:80", "api.fetches.test:8080", "ungranted.test:8081"];
     let rows: Vec<String> = hosts.iter().map(|host| format!("{host:?} = \"{site}\"")).collect();
     let closed = "127.0.0.1:1";
@@ -46,6 +46,11 @@ fn configuration() -> String {
         "[egress]\ndns_servers = [\"{names}\"]\nconnect_to = {{ {}, \"closed.test:80\" = \"{closed}\" }}",
         rows.join(", ")
     )
+}
+
+/// A name server that says where names lead.
+pub(crate) fn private_names() -> SocketAddr {
+    names::serve(&NAMES)
 }
 
 /// A service with the guest that fetches.
@@ -69,7 +74,7 @@ async fn outcome(service: &Service, input: Value) -> String {
     fetch(service, input).await["outcome"].as_str().expect("an outcome").to_owned()
 }
 
-async fn dials(service: &Service) -> f64 {
+pub(crate) async fn dials(service: &Service) -> f64 {
     scrape(service.data.path()).await.value(DIALS, &[])
 }
 

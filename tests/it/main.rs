@@ -2,6 +2,7 @@
 //!
 //! Each file is a subject. Nothing here links the host: what the wire cannot show is not promised.
 
+mod lab;
 mod support;
 
 mod accounts;
@@ -13,6 +14,7 @@ mod credentials;
 mod credits;
 mod dev;
 mod discovery;
+mod dns;
 mod drain;
 mod egress;
 mod first_party;

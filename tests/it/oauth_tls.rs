@@ -22,7 +22,7 @@ struct TlsServer {
 
 impl TlsServer {
     fn start() -> Self {
-        ensure("openssl", "openssl");
+        ensure(&[("openssl", "openssl")]);
         let folder = TempDir::new().expect("a temporary folder");
         let key = "-newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -days 2";
         openssl(folder.path(), &format!("req -x509 {key} -keyout ca.key -out ca.pem -subj /CN=ca"));

@@ -22,6 +22,6 @@ pub(crate) use metered::Metered;
 pub(crate) use minute::{in_one_minute, in_one_second};
 pub(crate) use operator::{command, operator};
 pub(crate) use post::{META_CAPABILITIES, META_VERSION, MODERN, Post, failure, outcome, request};
-pub(crate) use program::ensure;
+pub(crate) use program::{ensure, path};
 pub(crate) use service::{LAB_TOKEN, Options, Service, binary, build, issue, workspace};
 pub(crate) use wire::{Held, Wire, in_time};

@@ -1,23 +1,40 @@
 //! System programs that a test runs.
 
 use std::process::Command;
-use std::sync::Mutex;
+use std::sync::{Mutex, PoisonError};
 
-/// Held while a package is installed, because two installations at once fail.
+/// Held while packages are installed, because two installations at once fail.
 static INSTALLING: Mutex<()> = Mutex::new(());
 
-/// Makes sure that a program of a Debian package is there: installs it where this process may, otherwise names the command
-/// that does.
-pub(crate) fn ensure(program: &str, package: &str) {
-    let _turn = INSTALLING.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-    let found = || succeeds(&format!("command -v {program}"));
-    if found() {
+/// Makes sure that programs of Debian packages are there: installs what is missing in one go where this process may, otherwise
+/// names the command that does.
+pub(crate) fn ensure(programs: &[(&str, &str)]) {
+    let _turn = INSTALLING.lock().unwrap_or_else(PoisonError::into_inner);
+    let missing = || -> Vec<(&str, &str)> {
+        programs.iter().copied().filter(|(program, _)| !succeeds(&format!("command -v {program}"))).collect()
+    };
+    let absent = missing();
+    if absent.is_empty() {
         return;
     }
-    let installed = succeeds(&format!("apt-get update -qq && apt-get install -y -qq {package}")) && found();
-    assert!(installed, "the tests need `{program}`; install it with: sudo apt-get install {package}");
+    let packages: Vec<&str> = absent.iter().map(|(_, package)| *package).collect();
+    let packages = packages.join(" ");
+    let installed = succeeds(&format!(
+        "apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends {packages}"
+    ));
+    let absent: Vec<&str> = missing().into_iter().map(|(program, _)| program).collect();
+    assert!(
+        installed && absent.is_empty(),
+        "the tests need {}; install with: sudo apt-get install {packages}",
+        absent.join(", ")
+    );
+}
+
+/// Where programs are looked for: servers stand where only the administrator's own path leads.
+pub(crate) fn path() -> String {
+    format!("{}:/usr/sbin:/sbin", std::env::var("PATH").unwrap_or_else(|_| "/usr/bin:/bin".to_owned()))
 }
 
 fn succeeds(script: &str) -> bool {
-    Command::new("sh").args(["-c", script]).output().is_ok_and(|done| done.status.success())
+    Command::new("sh").env("PATH", path()).args(["-c", script]).output().is_ok_and(|done| done.status.success())
 }

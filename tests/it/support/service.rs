@@ -13,6 +13,10 @@ use tempfile::TempDir;
 
 use super::{Answer, in_time, operator};
 
+/// The manifests whose plugins the tests call.
+const MANIFESTS: [&str; 6] =
+    ["plugin-manifest.toml", "swapped.toml", "metered.toml", "fetches.toml", "keeps.toml", "resolves.toml"];
+
 /// How long a server may take to start; generous, because it is no measurement.
 const START: Duration = Duration::from_secs(120);
 
@@ -77,7 +81,7 @@ pub(crate) fn workspace() -> &'static Path {
 pub(crate) fn build() {
     static BUILT: OnceLock<()> = OnceLock::new();
     BUILT.get_or_init(|| {
-        for manifest in ["plugin-manifest.toml", "swapped.toml", "metered.toml", "fetches.toml", "keeps.toml"] {
+        for manifest in MANIFESTS {
             let done = Command::new(binary())
                 .args(["build", "--manifest"])
                 .arg(workspace().join("tests/programs").join(manifest))

@@ -1,0 +1,118 @@
+//! Each way in which a question comes to no answer, by resolvers that do what no real one does.
+
+use serde_json::json;
+
+use super::{dials, one, query, start};
+use crate::lab::dns::{Asked, Reply, Scripted, Speaks};
+
+/// What the name that is asked for says.
+async fn misbehave(asked: Asked) -> Reply {
+    let answer = |change: fn(&mut Vec<u8>)| {
+        let mut message = asked.answer(0, &[(1, &[192, 0, 2, 1])]);
+        change(&mut message);
+        Reply::Message(message)
+    };
+    match asked.name.split('.').next().unwrap_or_default() {
+        "good" => answer(|_| {}),
+        "padded" => answer(|message| message.resize(65_535, 0)),
+        "huge" => answer(|message| message.resize(65_536, 0)),
+        "garbage" => Reply::Message(b"what was the question".to_vec()),
+        "empty" => Reply::Message(Vec::new()),
+        "cut" => answer(|message| message.truncate(20)),
+        "query" => answer(|message| message[2] &= 0x7f),
+        "numbered" => answer(|message| message[1] = 1),
+        "renamed" => answer(|message| message[13] = b'x'),
+        "shouted" => answer(|message| message[13] = b'S'),
+        // The name begins at 12 and has 22 bytes; its type's number is the second one of two.
+        "retyped" => answer(|message| message[35] = 28),
+        "mistyped" => Reply::Body("text/html", asked.answer(0, &[])),
+        "typed" => Reply::Body("Application/DNS-Message; charset=none", asked.answer(0, &[])),
+        "moved" => Reply::Redirect("/elsewhere".to_owned()),
+        "limited" => Reply::Status(429),
+        "absent" => Reply::Status(404),
+        "broken" => Reply::Status(500),
+        "other" => Reply::Status(204),
+        "reset" => Reply::Reset,
+        "closed" => Reply::Close,
+        "late" => std::future::pending().await,
+        other => panic!("a question for {other}"),
+    }
+}
+
+#[tokio::test]
+async fn what_is_no_answer_is_told_by_what_is_wrong_with_it() {
+    let resolver = Scripted::start(misbehave).await;
+    let service = start(&[("cloudflare", &resolver.endpoint)]).await;
+    let expected = [
+        ("good", "ok", ""),
+        ("typed", "ok", ""),
+        ("shouted", "ok", ""),
+        ("padded", "ok", ""),
+        ("huge", "bad_response", "it has more than 65535 bytes"),
+        ("garbage", "bad_response", "it is no response"),
+        ("empty", "bad_response", "it is no DNS message"),
+        ("cut", "bad_response", "it is no DNS message"),
+        ("query", "bad_response", "it is no response"),
+        ("numbered", "bad_response", "its id is not 0"),
+        ("renamed", "bad_response", "it has another question"),
+        ("retyped", "bad_response", "it has another question"),
+        ("mistyped", "bad_response", "it is not of the type application/dns-message"),
+        ("moved", "bad_response", "the status is 302"),
+        ("limited", "bad_response", "the status is 429"),
+        ("absent", "bad_response", "the status is 404"),
+        ("broken", "bad_response", "the status is 500"),
+        ("other", "bad_response", "the status is 204"),
+        ("reset", "bad_response", "the exchange broke off"),
+        ("closed", "bad_response", "the exchange broke off"),
+        ("good", "ok", ""),
+    ];
+    for (name, outcome, because) in expected {
+        let answer = one(&service, &format!("{name}.example.test"), 1).await;
+        assert_eq!((&answer["outcome"], &answer["told"]), (&json!(outcome), &json!(because)), "{name}");
+    }
+    assert_eq!(resolver.asked().len(), expected.len(), "no redirect is followed, and nothing is asked twice");
+}
+
+#[tokio::test]
+async fn a_late_answer_keeps_no_other_one_waiting() {
+    let resolver = Scripted::start(async |asked| match asked.record_type {
+        15 => std::future::pending().await,
+        _ => Reply::Message(asked.answer(0, &[])),
+    })
+    .await;
+    let service = start(&[("cloudflare", &resolver.endpoint)]).await;
+    let input = json!({ "resolver": "cloudflare", "name": "example.test", "types": [1, 15, 16], "timeout_ms": 500 });
+    let answers = query(&service, input).await;
+    let outcomes: Vec<&str> = answers.iter().map(|answer| answer["outcome"].as_str().expect("an outcome")).collect();
+    assert_eq!(outcomes, ["ok", "late", "ok"]);
+}
+
+#[tokio::test]
+async fn a_resolver_that_is_not_there_or_not_trusted_is_unreachable() {
+    let answered = async |asked: Asked| Reply::Message(asked.answer(0, &[]));
+    let (mut gone, mut stranger) = (Scripted::start(answered).await, Scripted::start(answered).await);
+    let old = Scripted::speaking(Speaks::Http1, answered).await;
+    gone.endpoint.address = "127.0.0.1:1".parse().expect("an address");
+    stranger.endpoint.host = "stranger.resolver.test".to_owned();
+    for resolver in [&gone, &stranger, &old] {
+        let service = start(&[("cloudflare", &resolver.endpoint)]).await;
+        let input = json!({ "resolver": "cloudflare", "name": "example.test", "types": [1, 2, 3, 4] });
+        let answers = query(&service, input).await;
+        assert!(answers.iter().all(|answer| answer["outcome"] == "unreachable"), "{answers:?}");
+        assert!(dials(&service).await >= 1.0);
+        assert_eq!(resolver.asked().len(), 0);
+    }
+}
+
+#[tokio::test]
+async fn a_call_has_so_many_questions_under_way_and_is_told_of_the_next() {
+    let resolver = Scripted::start(misbehave).await;
+    let service = start(&[("cloudflare", &resolver.endpoint)]).await;
+    let types = vec![1; 40];
+    let input = json!({ "resolver": "cloudflare", "name": "late.example.test", "types": types, "timeout_ms": 1000 });
+    let answers = query(&service, input).await;
+    let count = |outcome: &str| answers.iter().filter(|answer| answer["outcome"] == outcome).count();
+    assert_eq!((count("late"), count("busy")), (32, 8), "{answers:?}");
+    // The places are free again.
+    assert_eq!(one(&service, "good.example.test", 1).await["outcome"], "ok");
+}
