@@ -37,6 +37,9 @@ const IDLE: Duration = Duration::from_secs(30);
 const IDLE_MAX: usize = 4;
 /// Origins, over all plugins, to which connections are kept.
 const ORIGINS_MAX: usize = 256;
+/// How long a connection for questions may be silent while one is under way before the server is asked whether it is there, and
+/// how long it has to say so. Together less than a question's time: the next one has a connection of its own.
+const SILENT: Duration = Duration::from_secs(2);
 /// What a server may send of one answer over HTTP/2 before it was read.
 const WINDOW_BYTES: u32 = 256 * 1024;
 
@@ -161,6 +164,8 @@ impl Dialer {
         };
         Client::builder(TokioExecutor::new())
             .http2_only(versions == Versions::Two)
+            .http2_keep_alive_interval((versions == Versions::Two).then_some(SILENT))
+            .http2_keep_alive_timeout(SILENT)
             .pool_timer(TokioTimer::new())
             .timer(TokioTimer::new())
             .pool_idle_timeout(IDLE)

@@ -282,6 +282,9 @@ pub(super) fn broken(error: &hyper::Error) -> FetchError {
     if error.is_parse_too_large() {
         return FetchError::TooLarge(Excess::Headers);
     }
+    if error.is_timeout() {
+        return FetchError::Late(Late::FirstByte);
+    }
     let cause = match error {
         error if error.is_incomplete_message() => "it ended in the middle",
         error if error.is_parse() => "it is not HTTP",

@@ -34,6 +34,7 @@ async fn misbehave(asked: Asked) -> Reply {
         "other" => Reply::Status(204),
         "reset" => Reply::Reset,
         "closed" => Reply::Close,
+        "frozen" => Reply::Freeze,
         "late" => std::future::pending().await,
         other => panic!("a question for {other}"),
     }
@@ -85,6 +86,16 @@ async fn a_late_answer_keeps_no_other_one_waiting() {
     let answers = query(&service, input).await;
     let outcomes: Vec<&str> = answers.iter().map(|answer| answer["outcome"].as_str().expect("an outcome")).collect();
     assert_eq!(outcomes, ["ok", "late", "ok"]);
+}
+
+#[tokio::test]
+async fn a_connection_that_died_is_noticed_before_the_next_question() {
+    let resolver = Scripted::start(misbehave).await;
+    let service = start(&[("cloudflare", &resolver.endpoint)]).await;
+    for (name, outcome) in [("good", "ok"), ("frozen", "late"), ("good", "ok")] {
+        assert_eq!(one(&service, &format!("{name}.example.test"), 1).await["outcome"], outcome);
+    }
+    assert_eq!(resolver.connections(), 2);
 }
 
 #[tokio::test]

@@ -20,7 +20,7 @@ pub(crate) fn ensure(programs: &[(&str, &str)]) {
     let packages: Vec<&str> = absent.iter().map(|(_, package)| *package).collect();
     let packages = packages.join(" ");
     let installed = succeeds(&format!(
-        "apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends {packages}"
+        "apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends -o DPkg::Lock::Timeout=120 {packages}"
     ));
     let absent: Vec<&str> = missing().into_iter().map(|(program, _)| program).collect();
     assert!(

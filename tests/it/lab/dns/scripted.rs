@@ -1,9 +1,8 @@
 //! A resolver that speaks DNS over HTTPS as real ones do, and answers what a test says.
 
-use std::convert::Infallible;
 use std::future::Future;
 use std::io;
-use std::pin::Pin;
+use std::pin::{Pin, pin};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
@@ -16,6 +15,7 @@ use hyper_util::rt::{TokioExecutor, TokioIo};
 use hyper_util::server::conn::auto;
 use tempfile::TempDir;
 use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::Notify;
 use tokio::task::JoinSet;
 use tokio_rustls::TlsAcceptor;
 
@@ -50,6 +50,8 @@ pub(crate) enum Reply {
     Reset,
     /// The connection is closed before anything is said.
     Close,
+    /// The connection stays open, and nothing is said or heard on it any more.
+    Freeze,
 }
 
 /// What it offers in TLS.
@@ -132,24 +134,33 @@ async fn accept(listener: TcpListener, acceptor: TlsAcceptor, kept: Arc<Kept>, s
 async fn serve(stream: TcpStream, acceptor: TlsAcceptor, kept: Arc<Kept>, script: Script) {
     // Whoever does not trust it, or wants another version, goes away.
     let Ok(stream) = acceptor.accept(stream).await else { return };
-    let closed = Arc::new(tokio::sync::Notify::new());
+    let end = Arc::new(End::default());
     let answer = {
-        let closed = Arc::clone(&closed);
+        let end = Arc::clone(&end);
         service_fn(move |request: Request<Incoming>| {
-            let (kept, script, closed) = (Arc::clone(&kept), Arc::clone(&script), Arc::clone(&closed));
+            let (kept, script, end) = (Arc::clone(&kept), Arc::clone(&script), Arc::clone(&end));
             async move {
                 let asked = read(request).await.expect("a question");
                 kept.asked.lock().expect("no panic").push(asked.clone());
-                respond(script(asked).await, &closed).await
+                respond(script(asked).await, &end).await
             }
         })
     };
     let builder = auto::Builder::new(TokioExecutor::new());
+    let mut connection = pin!(builder.serve_connection(TokioIo::new(stream), answer));
     tokio::select! {
         // A client that goes away in the middle is what some tests are for.
-        _ = builder.serve_connection(TokioIo::new(stream), answer) => {}
-        () = closed.notified() => {}
+        _ = connection.as_mut() => {}
+        () = end.closed.notified() => {}
+        () = end.frozen.notified() => std::future::pending().await,
     }
+}
+
+/// How a connection ends without its client.
+#[derive(Default)]
+struct End {
+    closed: Notify,
+    frozen: Notify,
 }
 
 async fn read(request: Request<Incoming>) -> Option<Asked> {
@@ -168,7 +179,7 @@ async fn read(request: Request<Incoming>) -> Option<Asked> {
     Some(Asked { name: labels.join("."), record_type, message, line, headers })
 }
 
-async fn respond(reply: Reply, closed: &tokio::sync::Notify) -> io::Result<Response<Full<Bytes>>> {
+async fn respond(reply: Reply, end: &End) -> io::Result<Response<Full<Bytes>>> {
     let response = Response::builder();
     let (response, body) = match reply {
         Reply::Message(message) => (response.header("content-type", "application/dns-message"), message),
@@ -178,9 +189,12 @@ async fn respond(reply: Reply, closed: &tokio::sync::Notify) -> io::Result<Respo
         // An error of the service resets the stream.
         Reply::Reset => return Err(io::Error::other("reset")),
         Reply::Close => {
-            closed.notify_one();
-            let never: Infallible = std::future::pending().await;
-            match never {}
+            end.closed.notify_one();
+            std::future::pending().await
+        }
+        Reply::Freeze => {
+            end.frozen.notify_one();
+            std::future::pending().await
         }
     };
     Ok(response.body(Full::new(Bytes::from(body))).expect("a response"))
