@@ -11,7 +11,7 @@ use super::State;
 use super::bindings::switchbay::http::client::{self as wire, Host, HostWithStore};
 use crate::egress::{Caps, Denial, Excess, FetchError, Late, Request, Response};
 
-/// Requests of one call under way at once; the next is refused, because each holds its body here.
+/// Requests and questions to resolvers of one call under way at once; the next is refused, because each holds its body here.
 pub(super) const IN_FLIGHT_MAX: usize = 32;
 
 impl Host for State {}
