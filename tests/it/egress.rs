@@ -18,7 +18,7 @@ use crate::metrics::{revision, scrape};
 use crate::startup::failure_in;
 use crate::support::{Options, Service, workspace};
 
-const FETCH: &str = "/api/v1/test/fetch";
+const FETCH: &str = "/api/v1/test/fetches";
 const DIALS: &str = "switchbay_egress_dials_total";
 
 /// What names lead to where `connect_to` says nothing.
@@ -65,7 +65,11 @@ async fn start_logging(filter: &str) -> Service {
 }
 
 async fn fetch(service: &Service, input: Value) -> Value {
-    let answer = service.post(FETCH, &input).await;
+    fetch_by(service, FETCH, input).await
+}
+
+async fn fetch_by(service: &Service, route: &str, input: Value) -> Value {
+    let answer = service.post(route, &input).await;
     assert_eq!(answer.status, 200, "{input}: {}", String::from_utf8_lossy(&answer.bytes));
     answer.json()["data"].clone()
 }

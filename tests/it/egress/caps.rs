@@ -90,6 +90,27 @@ async fn a_plugin_has_so_many_bytes_of_bodies_under_way_and_the_next_waits() {
 }
 
 #[tokio::test]
+async fn a_plugin_has_so_many_requests_under_way_and_the_next_waits() {
+    let service = start().await;
+    let small = json!({ "times": 32, "response_bytes": 1024, "first_byte_ms": 60_000, "total_ms": 8000 });
+    let all_taken = async {
+        tokio::join!(fetch(&service, at("/silent", small.clone())), fetch(&service, at("/silent", small.clone())))
+    };
+    let the_next = async {
+        while dials(&service).await < 64.0 {
+            tokio::task::yield_now().await;
+        }
+        // It is not dialled for until there is a place.
+        let next = json!({ "response_bytes": 1024, "total_ms": 200 });
+        assert_eq!(outcome(&service, at("/", next)).await, "total_late");
+        assert_eq!(dials(&service).await, 64.0);
+        assert_eq!(outcome(&service, at("/", json!({ "response_bytes": 1024 }))).await, "ok");
+    };
+    let ((one, two), ()) = tokio::join!(all_taken, the_next);
+    assert_eq!((&one["outcomes"], &two["outcomes"]), (&json!("total_late 32"), &json!("total_late 32")));
+}
+
+#[tokio::test]
 async fn a_request_is_bounded_too() {
     let service = start().await;
     let headers = |count: usize| (0..count).map(|number| format!("X-{number}: 1")).collect::<Vec<_>>().join("\n");

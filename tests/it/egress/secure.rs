@@ -18,7 +18,7 @@ use tempfile::TempDir;
 use tokio::net::TcpListener;
 use tokio_rustls::TlsAcceptor;
 
-use super::{dials, fetch, outcome};
+use super::{dials, fetch, fetch_by, outcome};
 use crate::support::{Options, Service, workspace};
 
 /// A site that says which version of HTTP it was asked in, and its certificate as PEM.
@@ -54,10 +54,14 @@ fn said(request: &Request<hyper::body::Incoming>) -> String {
 }
 
 async fn start(site: SocketAddr, roots: &[&Path]) -> Service {
+    start_plugins("fetches.toml", site, roots).await
+}
+
+async fn start_plugins(manifest: &str, site: SocketAddr, roots: &[&Path]) -> Service {
     let connect_to = ["secure.test:443", "other.test:443", "secure.test:80"];
     let connect_to: Vec<String> = connect_to.iter().map(|host| format!("{host:?} = \"{site}\"")).collect();
     let config = format!("[egress]\nextra_roots = {roots:?}\nconnect_to = {{ {} }}", connect_to.join(", "));
-    let manifest = Some(workspace().join("tests/programs/fetches.toml"));
+    let manifest = Some(workspace().join("tests/programs").join(manifest));
     Service::start(Options { config, manifest, ..Options::default() }).await
 }
 
@@ -84,4 +88,19 @@ async fn a_site_that_nobody_vouches_for_is_unreachable() {
     let (site, _) = serve().await;
     let service = start(site, &[]).await;
     assert_eq!(outcome(&service, json!({ "url": "https://secure.test/" })).await, "unreachable");
+}
+
+#[tokio::test]
+async fn two_plugins_never_share_a_connection() {
+    let (site, certificate) = serve().await;
+    let folder = TempDir::new().expect("a temporary folder");
+    let root = folder.path().join("root.pem");
+    std::fs::write(&root, certificate).expect("it is written");
+    let service = start_plugins("fetches-twice.toml", site, &[&root]).await;
+    for (plugin, expected) in [("fetches", 1.0), ("fetches-too", 2.0), ("fetches", 2.0), ("fetches-too", 2.0)] {
+        let input = json!({ "url": "https://secure.test/" });
+        let told = fetch_by(&service, &format!("/api/v1/test/{plugin}"), input).await;
+        assert_eq!(told["outcome"], "ok", "{told}");
+        assert_eq!(dials(&service).await, expected, "{plugin}");
+    }
 }

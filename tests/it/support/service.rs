@@ -14,8 +14,15 @@ use tempfile::TempDir;
 use super::{Answer, in_time, operator};
 
 /// The manifests whose plugins the tests call.
-const MANIFESTS: [&str; 6] =
-    ["plugin-manifest.toml", "swapped.toml", "metered.toml", "fetches.toml", "keeps.toml", "resolves.toml"];
+const MANIFESTS: [&str; 7] = [
+    "plugin-manifest.toml",
+    "swapped.toml",
+    "metered.toml",
+    "fetches.toml",
+    "fetches-twice.toml",
+    "keeps.toml",
+    "resolves.toml",
+];
 
 /// How long a server may take to start; generous, because it is no measurement.
 const START: Duration = Duration::from_secs(120);

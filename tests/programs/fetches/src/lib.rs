@@ -63,14 +63,16 @@ struct Output {
 }
 
 fn plugin() -> Plugin {
-    Plugin::new("fetches", "0.1.0", "Fetches what it is asked for")
+    Plugin::new(env!("CARGO_PKG_NAME"), "0.1.0", "Fetches what it is asked for")
         .wants("http:GET,POST public", "to fetch what it is asked for")
         .wants("http:GET http://api.fetches.test:8080/granted/", "to fetch from another port")
         .operation(
             Operation::new("fetch", fetch)
                 .title("Fetch")
                 .description("Makes the request that the caller describes.")
-                .rest(Rest::post("/api/v1/test/fetch", "test:fetch").body_bytes_max(131_072))
+                .rest(
+                    Rest::post(concat!("/api/v1/test/", env!("CARGO_PKG_NAME")), "test:fetch").body_bytes_max(131_072),
+                )
                 .deadline_ms(60_000),
         )
 }
