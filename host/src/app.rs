@@ -17,6 +17,7 @@ use crate::auth::first_party::FirstParty;
 use crate::auth::oauth::OAuth;
 use crate::config::Config;
 use crate::egress::operators_own::FetchError;
+use crate::egress::proxy::{ListenError, Proxy};
 use crate::egress::{Egress, EgressError};
 use crate::http::connection::Places;
 use crate::metering::month::Month;
@@ -57,6 +58,8 @@ pub(crate) enum StartFault {
     OAuth(#[from] FetchError),
     #[error(transparent)]
     Egress(#[from] EgressError),
+    #[error(transparent)]
+    Proxy(#[from] ListenError),
     #[error("cannot keep the operator's token in {path}: {source}")]
     Token { path: PathBuf, source: std::io::Error },
 }
@@ -76,6 +79,7 @@ pub struct App {
     pub(crate) operator_token: Token,
     pub(crate) registry: Arc<Registry>,
     pub(crate) egress: Arc<Egress>,
+    pub(crate) proxy: Arc<Proxy>,
     pub(crate) windows: Windows,
     /// Where an identity provider is configured.
     pub(crate) oauth: Option<OAuth>,
@@ -112,6 +116,7 @@ impl App {
             issuer: config.oauth.as_ref().map(|settings| settings.issuer.clone()),
         };
         let egress = Arc::new(Egress::open(&config.egress)?);
+        let proxy = Arc::new(Proxy::bind(&config.proxy).await?);
         let compiler = Compiler::new(program, config.compile);
         let runtime = Runtime::start(&config.data, config.instances_max, compiler, Arc::clone(&egress))?;
         let parts = Parts {
@@ -152,6 +157,7 @@ impl App {
             operator_token,
             registry,
             egress,
+            proxy,
             config,
         })
     }

@@ -16,7 +16,7 @@ use ipnet::IpNet;
 
 pub(crate) use self::resolvers::{ClientSubnet, Resolver};
 
-use self::written::{Written, WrittenOAuth};
+use self::written::{Written, WrittenOAuth, WrittenProxy};
 
 /// Settings that cannot be used. Each message names the setting, the rule and the value.
 #[derive(Debug, thiserror::Error)]
@@ -147,6 +147,8 @@ pub struct Config {
     pub first_party: FirstPartyConfig,
     /// How plugins reach the network.
     pub egress: Egress,
+    /// The same way for programs that run for them.
+    pub proxy: Proxy,
 }
 
 /// Pages that may call without a credential, as far as operations allow it.
@@ -204,6 +206,23 @@ pub struct Egress {
     pub extra_roots: Vec<PathBuf>,
     /// DNS resolvers by the names that plugins are granted them by.
     pub resolvers: BTreeMap<String, Resolver>,
+}
+
+/// The proxy for programs that run for a plugin.
+#[derive(Clone, Copy, Debug)]
+pub struct Proxy {
+    /// On loopback; port 0 is any.
+    pub listen: SocketAddr,
+    /// Connections at once; more wait in the kernel's backlog.
+    pub connections_max: usize,
+    /// For the head of a request, from the connection's start.
+    pub head: Duration,
+    /// After which a tunnel or a request in which nothing moves is ended.
+    pub idle: Duration,
+    /// For a whole tunnel or request.
+    pub total: Duration,
+    /// Of one tunnel or request, both ways together.
+    pub bytes_max: u64,
 }
 
 /// Requests for a host and a port go to an address.
@@ -318,6 +337,7 @@ impl Config {
                 extra_roots: written.egress.extra_roots,
                 resolvers: resolvers::resolvers(written.dns)?,
             },
+            proxy: proxy(&written.proxy)?,
         })
     }
 }
@@ -333,6 +353,22 @@ fn connect_to((from, address): (&String, &SocketAddr)) -> Result<ConnectTo, Conf
         name: "egress.connect_to",
         value: from.clone(),
         rule: "a host name in lower case and a port, such as api.example.com:443".to_owned(),
+    })
+}
+
+fn proxy(written: &WrittenProxy) -> Result<Proxy, ConfigError> {
+    let WrittenProxy { listen, connections, head_ms, idle_ms, total_ms, bytes } = *written;
+    if !listen.ip().is_loopback() {
+        let rule = "an address on loopback, such as 127.0.0.1:0: credentials cross it in the clear".to_owned();
+        return Err(ConfigError::Value { name: "proxy.listen", value: listen.to_string(), rule });
+    }
+    Ok(Proxy {
+        listen,
+        connections_max: within("proxy.connections", connections, 1, 100_000)?,
+        head: time("proxy.head_ms", head_ms)?,
+        idle: time("proxy.idle_ms", idle_ms)?,
+        total: time("proxy.total_ms", total_ms)?,
+        bytes_max: within("proxy.bytes", bytes, 1024, 1 << 40)?,
     })
 }
 

@@ -17,7 +17,7 @@
 //!
 //! Invariants, checked by `tests/it/tidy.rs`: no plugin is named here; hyper stays in `http`, `mcp`, `operator` and
 //! `egress`, which alone makes connections outwards, wasmtime in `registry` and `capabilities`, reqwest in `egress`; `pipeline`
-//! alone invokes a plugin; status numbers stand in `error`, `http` and `mcp` alone.
+//! alone invokes a plugin; status numbers stand in `error`, in the transports and in `egress::proxy`, which is one too.
 
 mod app;
 mod auth;
@@ -92,14 +92,19 @@ pub async fn serve(listeners: Listeners, app: Arc<App>, shutdown: impl Future<Ou
             None => serving.await,
         }
     };
-    let mut serving = std::pin::pin!(serving);
-    tokio::select! {
-        () = serving.as_mut() => {}
-        () = shutdown => {
-            tracing::info!("stopping: no new connections, running requests end");
-            stop.cancel();
-            serving.await;
+    let to_the_end = async {
+        let mut serving = std::pin::pin!(serving);
+        tokio::select! {
+            () = serving.as_mut() => {}
+            () = shutdown => {
+                tracing::info!("stopping: no new connections, running requests end");
+                stop.cancel();
+                serving.await;
+            }
         }
-    }
-    app.finish().await;
+        app.finish().await;
+        app.proxy.end();
+    };
+    // The programs of a running call need their way out until it has ended.
+    tokio::join!(app.proxy.serve(), to_the_end);
 }

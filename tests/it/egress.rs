@@ -5,6 +5,9 @@
 mod bound;
 mod caps;
 mod names;
+mod proxied;
+mod proxied_caps;
+mod proxied_raw;
 mod secure;
 mod site;
 
@@ -59,9 +62,18 @@ async fn start() -> Service {
 }
 
 async fn start_logging(filter: &str) -> Service {
-    let manifest = Some(workspace().join("tests/programs/fetches.toml"));
     let arguments = vec!["--log".to_owned(), filter.to_owned()];
-    Service::start(Options { config: configuration(), manifest, arguments, ..Options::default() }).await
+    start_as(Options { config: configuration(), arguments, ..Options::default() }).await
+}
+
+/// With more lines of configuration.
+async fn start_with(more: &str) -> Service {
+    start_as(Options { config: format!("{}\n{more}", configuration()), ..Options::default() }).await
+}
+
+async fn start_as(options: Options) -> Service {
+    let manifest = Some(workspace().join("tests/programs/fetches.toml"));
+    Service::start(Options { manifest, ..options }).await
 }
 
 async fn fetch(service: &Service, input: Value) -> Value {
@@ -263,6 +275,8 @@ async fn settings_of_the_gate_that_cannot_be_used_keep_the_process_from_starting
         ("connect_to = { \"a.test:80\" = \"b.test:80\" }", "line 2, column"),
         ("extra_roots = [\"/nowhere.pem\"]", "egress.extra_roots: cannot read the root certificates in /nowhere.pem"),
         ("proxy = \"http://x\"", "unknown field `proxy`"),
+        ("[proxy]\nlisten = \"0.0.0.0:0\"", "`proxy.listen` is 0.0.0.0:0; it must be an address on loopback"),
+        ("[proxy]\nlisten = \"127.0.0.1:1\"\nbytes = 1", "`proxy.bytes` is 1"),
     ];
     let manifest = workspace().join("tests/programs/fetches.toml");
     for (setting, expected) in refused {

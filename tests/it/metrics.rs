@@ -301,6 +301,14 @@ async fn the_settings_are_told_as_they_are_in_effect() {
             "renew_ms": 600_000,
         },
         "egress": { "connect_to": {}, "dns_servers": [], "extra_roots": [] },
+        "proxy": {
+            "listen": "127.0.0.1:0",
+            "connections": 256,
+            "head_ms": 10_000,
+            "idle_ms": 60_000,
+            "total_ms": 600_000,
+            "bytes": 256 << 20,
+        },
     });
     assert_eq!(settings, expected);
 }

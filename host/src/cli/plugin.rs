@@ -46,6 +46,8 @@ pub(super) enum Command {
     Enable(Act),
     /// Take an approval back; what runs loses the right at once
     Revoke(Revoke),
+    /// Lend a proxy that reaches exactly what the plugin may, to try that with curl
+    Proxy(Proxy),
     /// Read the plugin manifest again
     Follow(Common),
 }
@@ -139,6 +141,15 @@ pub(super) struct Rollback {
 }
 
 #[derive(Args)]
+pub(super) struct Proxy {
+    #[command(flatten)]
+    act: Act,
+    /// For how long, at most 600 [default: 60]
+    #[arg(long = "for", value_name = "SECONDS")]
+    seconds: Option<u64>,
+}
+
+#[derive(Args)]
 pub(super) struct Revoke {
     /// The plugin's name in the manifest
     plugin: String,
@@ -163,6 +174,7 @@ pub(super) async fn run(command: Command) -> Result<(), Failure> {
         Command::Disable(act) => on_plugin(&act, "disable", json!({})).await,
         Command::Enable(act) => on_plugin(&act, "enable", json!({})).await,
         Command::Revoke(arguments) => revoke(arguments).await,
+        Command::Proxy(arguments) => proxy(&arguments).await,
         Command::Follow(common) => follow(&common).await,
     }
 }
@@ -408,6 +420,21 @@ async fn on_plugin(act: &Act, name: &str, members: Value) -> Result<(), Failure>
 async fn revoke(arguments: Revoke) -> Result<(), Failure> {
     let Revoke { plugin, atom, common, reason } = arguments;
     on_plugin(&Act { named: Named { plugin, common }, reason }, "revoke", json!({ "atom": atom })).await
+}
+
+async fn proxy(arguments: &Proxy) -> Result<(), Failure> {
+    let Proxy { act: Act { named: Named { plugin, common }, reason }, seconds } = arguments;
+    let body = reason.with(json!({ "seconds": seconds }));
+    let lent = post(&common.folder()?, &path(plugin, "/proxy"), &body).await?;
+    if common.json {
+        println!("{lent:#}");
+        return Ok(());
+    }
+    let rights: Vec<String> = lent["rights"].as_array().into_iter().flatten().map(text).collect();
+    println!("{plugin}, revision {}, until {}", lent["revision"], text(&lent["expiresAt"]));
+    println!("rights  {}", if rights.is_empty() { "-".to_owned() } else { rights.join(", ") });
+    println!("try     curl -v --proxy {} https://…", text(&lent["url"]));
+    Ok(())
 }
 
 async fn follow(common: &Common) -> Result<(), Failure> {

@@ -19,6 +19,7 @@ pub(super) struct Written {
     pub(super) first_party: WrittenFirstParty,
     pub(super) egress: WrittenEgress,
     pub(super) dns: WrittenDns,
+    pub(super) proxy: WrittenProxy,
 }
 
 /// Each field with its default.
@@ -146,4 +147,29 @@ pub(super) enum WrittenResolver {
         #[serde(default)]
         client_subnet: ClientSubnet,
     },
+}
+
+/// Each field with its default.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub(super) struct WrittenProxy {
+    pub(super) listen: SocketAddr,
+    pub(super) connections: usize,
+    pub(super) head_ms: u64,
+    pub(super) idle_ms: u64,
+    pub(super) total_ms: u64,
+    pub(super) bytes: u64,
+}
+
+impl Default for WrittenProxy {
+    fn default() -> Self {
+        Self {
+            listen: SocketAddr::from(([127, 0, 0, 1], 0)),
+            connections: 256,
+            head_ms: 10_000,
+            idle_ms: 60_000,
+            total_ms: 600_000,
+            bytes: 256 << 20,
+        }
+    }
 }

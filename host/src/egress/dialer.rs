@@ -137,6 +137,16 @@ impl Dialer {
         self.dials.get()
     }
 
+    /// A connection of its own, for bytes that are nobody's here.
+    ///
+    /// # Errors
+    /// There is none in time.
+    pub(crate) async fn connect(&self, route: Route) -> io::Result<TcpStream> {
+        tokio::time::timeout(CONNECT, dial(route, Arc::clone(&self.dials)))
+            .await
+            .map_err(|_| io::Error::from(io::ErrorKind::TimedOut))?
+    }
+
     /// A client whose every connection goes to the origin's route.
     pub(crate) fn client(&self, origin: &Origin) -> HttpClient {
         let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
@@ -216,14 +226,17 @@ impl tower::Service<Uri> for To {
     }
 
     fn call(&mut self, _uri: Uri) -> Self::Future {
-        self.dials.increment();
-        let address = self.route.address();
-        Box::pin(async move {
-            let stream = TcpStream::connect(address).await?;
-            stream.set_nodelay(true)?;
-            Ok(TokioIo::new(stream))
-        })
+        let dialled = dial(self.route, Arc::clone(&self.dials));
+        Box::pin(async move { dialled.await.map(TokioIo::new) })
     }
+}
+
+/// The one place where a connection for a plugin is asked for. It is counted before that, whatever becomes of it.
+async fn dial(route: Route, dials: Arc<Counter>) -> io::Result<TcpStream> {
+    dials.increment();
+    let stream = TcpStream::connect(route.address()).await?;
+    stream.set_nodelay(true)?;
+    Ok(stream)
 }
 
 /// Bounds the time of a connection: the client goes on making one after the request that wanted it is gone.

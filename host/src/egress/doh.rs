@@ -7,8 +7,8 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
+use super::audit::Audit;
 use super::dialer::Versions;
-use super::fetch::Audit;
 use super::message::{Caps, Excess, FetchError, Request};
 use super::question::{Asked, Mismatch, QuestionError};
 use super::{Door, EgressError};

@@ -6,21 +6,21 @@
 use std::sync::Arc;
 use std::time::Instant;
 
-use http::{HeaderMap, Method, header};
+use http::{HeaderMap, header};
 use http_body_util::Full;
 use hyper::body::Incoming;
 
 use super::address::Public;
+use super::audit::Audit;
 use super::dialer::{Origin, Route};
 use super::message::{self, Caps, FetchError, Late, Outgoing, Request, Response};
-use super::policy::{Denial, Destination, Form, Host, Private};
+use super::policy::{Denial, Destination, Form, Host, Private, Way};
 use super::resolver::LookupError;
 use super::secret::Secret;
 use super::{Door, Egress};
-use crate::telemetry::microseconds;
 
 /// Addresses of one name that are tried one after the other.
-const TRIED_MAX: usize = 3;
+pub(super) const TRIED_MAX: usize = 3;
 
 impl Door {
     /// Makes one request.
@@ -40,7 +40,8 @@ impl Door {
         let mut outgoing = Outgoing::read(request)?;
         let late = Instant::now() + caps.total();
         let mut audit = Audit::begin(self, late);
-        let mut to = self.judge(Destination::read(&url), &outgoing.method, &mut audit).map_err(FetchError::Denied)?;
+        let mut to =
+            self.judge(Destination::read(&url), request_of(&outgoing), &mut audit).map_err(FetchError::Denied)?;
         self.refuse_bound_names(&to, &outgoing).inspect_err(|error| audit.failed(error))?;
         let _place = self.under_way.place(caps.response_bytes()).await.ok_or(FetchError::Busy)?;
         // What is bound to where the plugin asked is no business of where it is sent.
@@ -75,7 +76,7 @@ impl Door {
             outgoing.redirected(status, elsewhere);
             is_at_home &= !elsewhere;
             let next = next.and_then(|next| self.keep_secrets(next, &outgoing.headers, is_at_home));
-            to = self.judge(next, &outgoing.method, &mut audit).map_err(FetchError::RedirectDenied)?;
+            to = self.judge(next, request_of(&outgoing), &mut audit).map_err(FetchError::RedirectDenied)?;
         }
         let error = FetchError::TooManyRedirects(caps.redirects());
         audit.failed(&error);
@@ -83,21 +84,21 @@ impl Door {
     }
 
     /// The verdict on one hop, which the audit keeps whatever it is.
-    fn judge(
+    pub(super) fn judge(
         &self,
         destination: Result<Destination, Denial>,
-        method: &Method,
+        way: Way<'_>,
         audit: &mut Audit<'_>,
     ) -> Result<Destination, Denial> {
         let judged = destination.and_then(|destination| {
             audit.to(&destination);
-            destination.permit(method.as_str(), &self.rights).map(|()| destination)
+            destination.permit(way, &self.rights).map(|()| destination)
         });
         judged.inspect_err(|denial| audit.denied(denial))
     }
 
     /// Sends the request to the first of the destination's addresses that takes it.
-    async fn exchange(
+    pub(super) async fn exchange(
         &self,
         to: &Destination,
         outgoing: &Outgoing,
@@ -175,7 +176,7 @@ impl Door {
 
 impl Egress {
     /// Where requests for a destination may be dialled, best first.
-    async fn routes(&self, to: &Destination) -> Result<Vec<Route>, FetchError> {
+    pub(super) async fn routes(&self, to: &Destination) -> Result<Vec<Route>, FetchError> {
         let port = to.port();
         let name = match to.host() {
             Host::Address(address) => return Ok(vec![Route::public(*address, port)]),
@@ -200,6 +201,10 @@ impl Egress {
     }
 }
 
+fn request_of(outgoing: &Outgoing) -> Way<'_> {
+    Way::Request { method: outgoing.method.as_str() }
+}
+
 fn is_redirect(status: u16) -> bool {
     matches!(status, 301 | 302 | 303 | 307 | 308)
 }
@@ -213,75 +218,4 @@ fn unsent(error: &hyper_util::client::legacy::Error) -> FetchError {
         source = cause.source();
     }
     FetchError::BadAnswer("the exchange broke off".to_owned())
-}
-
-/// The verdict of what nobody waited for.
-const ABANDONED: &str = "abandoned";
-
-/// The record of one hop, written when it is dropped: also when nobody waits for its end any more.
-pub(super) struct Audit<'d> {
-    door: &'d Door,
-    started: Instant,
-    /// When the time of the whole request is over.
-    late: Instant,
-    host: String,
-    port: u16,
-    route: Option<Route>,
-    verdict: &'static str,
-    status: u16,
-    bytes: usize,
-}
-
-impl<'d> Audit<'d> {
-    fn begin(door: &'d Door, late: Instant) -> Self {
-        let (started, host) = (Instant::now(), String::new());
-        Self { door, started, late, host, port: 0, route: None, verdict: ABANDONED, status: 0, bytes: 0 }
-    }
-
-    /// The record of what has no destination.
-    pub(super) fn denied_at_once(door: &'d Door, verdict: &'static str) {
-        Self::begin(door, Instant::now()).verdict = verdict;
-    }
-
-    fn to(&mut self, destination: &Destination) {
-        (self.host, self.port) = (destination.host_text(), destination.port());
-    }
-
-    fn denied(&mut self, denial: &Denial) {
-        self.verdict = match denial {
-            Denial::Ungranted { .. } => "not_granted",
-            Denial::NotPublic(_) => "not_public",
-            Denial::Unacceptable(_) => "not_acceptable",
-        };
-    }
-
-    fn failed(&mut self, error: &FetchError) {
-        match error {
-            FetchError::Denied(denial) | FetchError::RedirectDenied(denial) => self.denied(denial),
-            FetchError::Unresolved => self.verdict = "unresolved",
-            FetchError::Unreachable => self.verdict = "unreachable",
-            FetchError::Late(_) => self.verdict = "late",
-            FetchError::TooLarge(_) => self.verdict = "too_large",
-            FetchError::BadAnswer(_) => self.verdict = "bad_answer",
-            FetchError::Invalid(_) | FetchError::Busy | FetchError::TooManyRedirects(_) => self.verdict = "refused",
-        }
-    }
-
-    fn ended(&mut self, bytes: usize) {
-        (self.verdict, self.bytes) = ("sent", bytes);
-    }
-}
-
-impl Drop for Audit<'_> {
-    fn drop(&mut self) {
-        let Door { plugin, revision, .. } = self.door;
-        if self.verdict == ABANDONED && Instant::now() >= self.late {
-            self.verdict = "late";
-        }
-        let address = self.route.map(|route| tracing::field::display(route.address()));
-        tracing::info!(
-            target: "egress", %plugin, revision, host = self.host, port = self.port, address, verdict = self.verdict,
-            status = self.status, bytes = self.bytes, elapsed_us = microseconds(self.started.elapsed()), "request",
-        );
-    }
 }

@@ -17,7 +17,7 @@ pub(super) const HEADERS_MAX: usize = 128;
 /// All headers of one message, in bytes.
 pub(super) const HEADER_BYTES_MAX: usize = 64 * 1024;
 /// The body of a request, in bytes.
-const REQUEST_BYTES_MAX: usize = 4 << 20;
+pub(super) const REQUEST_BYTES_MAX: usize = 4 << 20;
 /// The body of a response where the plugin asks for no other limit, and the most that it may ask for, in bytes.
 pub(crate) const RESPONSE_BYTES: (usize, usize) = (4 << 20, 16 << 20);
 /// The redirects of one request that are followed at most.
@@ -108,6 +108,21 @@ pub(crate) enum FetchError {
     TooManyRedirects(u32),
     #[error("the answer cannot be used: {0}")]
     BadAnswer(String),
+}
+
+impl FetchError {
+    /// In one word, for the audit.
+    pub(super) fn verdict(&self) -> &'static str {
+        match self {
+            Self::Denied(denial) | Self::RedirectDenied(denial) => denial.verdict(),
+            Self::Unresolved => "unresolved",
+            Self::Unreachable => "unreachable",
+            Self::Late(_) => "late",
+            Self::TooLarge(_) => "too_large",
+            Self::BadAnswer(_) => "bad_answer",
+            Self::Invalid(_) | Self::Busy | Self::TooManyRedirects(_) => "refused",
+        }
+    }
 }
 
 /// Which time ran out.

@@ -5,14 +5,17 @@
 //! - `resolver`, `dialer`: from a name to judged addresses, and connections to those alone.
 //! - `message`, `decode`: what is sent and what comes back, bounded.
 //! - `secret`: what the operator adds to requests.
-//! - `fetch`: one request with its redirects, each hop judged anew; one audit line each.
+//! - `fetch`: one request with its redirects, each hop judged anew.
 //! - `question`, `doh`: what is asked of a DNS resolver, as a fetch from where the operator says that it is.
+//! - `proxy`: the same gate for programs that run for a plugin and speak to an HTTP proxy.
+//! - `audit`: one line for whatever leaves or was refused.
 //! - `operators_own`: the operator's own traffic, exempt by name and audited too.
 //!
 //! No address check can be switched off. For its own network an operator names single destinations (`egress.connect_to`), and
 //! what is not named is judged as ever.
 
 mod address;
+mod audit;
 mod decode;
 mod dialer;
 mod doh;
@@ -20,6 +23,7 @@ mod fetch;
 mod message;
 pub(crate) mod operators_own;
 mod policy;
+pub(crate) mod proxy;
 mod question;
 mod resolver;
 mod secret;
@@ -45,6 +49,8 @@ use resolver::{Resolver, ServersError};
 
 /// Requests of one plugin under way at once; more wait.
 const IN_FLIGHT_MAX: usize = 64;
+/// Tunnels of one plugin through the proxy at once; the next is refused.
+const TUNNELS_MAX: usize = 64;
 /// Bodies that the answers to these may have altogether, in KiB; more wait.
 const BODIES_KIB_MAX: usize = 128 * 1024;
 
@@ -76,6 +82,7 @@ struct UnderWay {
     requests: Semaphore,
     /// A permit for each KiB.
     bodies: Semaphore,
+    tunnels: Semaphore,
 }
 
 /// The gate as one revision of a plugin stands before it.
@@ -128,10 +135,19 @@ impl Egress {
         if let Some(shared) = all.get(plugin).and_then(Weak::upgrade) {
             return shared;
         }
-        let (requests, bodies) = (Semaphore::new(IN_FLIGHT_MAX), Semaphore::new(BODIES_KIB_MAX));
-        let made = Arc::new(UnderWay { requests, bodies });
+        let made = Arc::new(UnderWay {
+            requests: Semaphore::new(IN_FLIGHT_MAX),
+            bodies: Semaphore::new(BODIES_KIB_MAX),
+            tunnels: Semaphore::new(TUNNELS_MAX),
+        });
         all.insert(Arc::clone(plugin), Arc::downgrade(&made));
         made
+    }
+}
+
+impl Door {
+    pub(crate) fn plugin(&self) -> &str {
+        &self.plugin
     }
 }
 

@@ -18,8 +18,8 @@ const TOLD_CHARACTERS_MAX: usize = 80;
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum Denial {
     /// No grant of the revision covers it.
-    #[error("{method} to {host} on port {port} is not granted there")]
-    Ungranted { method: String, host: String, port: u16 },
+    #[error("{way} to {host} on port {port} is not granted there")]
+    Ungranted { way: String, host: String, port: u16 },
     /// It would reach something that is not of the public network.
     #[error("{0}")]
     NotPublic(#[from] Private),
@@ -55,10 +55,34 @@ pub(crate) enum Form {
     Host(String),
     #[error("has the port {0}; 80, 443 and what the grants name for the host are taken")]
     Port(u16),
+    #[error("is no host and port alone, which is what a tunnel is asked for by")]
+    Authority,
+    #[error("has no port from 1 to 65535 in decimal, which a tunnel must name")]
+    NoPort,
     #[error("cannot be written into a request")]
     Unwritable,
     #[error("carries a secret to another place")]
     Secret,
+}
+
+impl Denial {
+    /// In one word: which of the three it is.
+    pub(crate) fn verdict(&self) -> &'static str {
+        match self {
+            Self::Ungranted { .. } => "not_granted",
+            Self::NotPublic(_) => "not_public",
+            Self::Unacceptable(_) => "not_acceptable",
+        }
+    }
+}
+
+/// What is to happen at a destination.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Way<'w> {
+    /// One request with this method, at the destination's path.
+    Request { method: &'w str },
+    /// Bytes both ways, which nobody reads.
+    Tunnel,
 }
 
 /// Where a request goes, as it was judged.
@@ -87,6 +111,25 @@ impl Destination {
             return Err(Form::TooLong(text.len()).into());
         }
         Self::of(Url::parse(text).map_err(Form::Unreadable)?)
+    }
+
+    /// Reads a host and a port, as a tunnel is asked for. It is the destination of a URL with these, and nothing else.
+    ///
+    /// # Errors
+    /// As for [`Destination::read`]; and there is more in it, or no port.
+    pub(crate) fn read_authority(text: &str) -> Result<Self, Denial> {
+        let (host, port) = text.rsplit_once(':').ok_or(Form::NoPort)?;
+        let is_port = (1..=5).contains(&port.len()) && port.bytes().all(|b| b.is_ascii_digit());
+        if !is_port || host.is_empty() {
+            return Err(Form::NoPort.into());
+        }
+        if host.contains('@') {
+            return Err(Form::Credentials.into());
+        }
+        if host.contains(['/', '\\', '?', '#']) {
+            return Err(Form::Authority.into());
+        }
+        Self::read(&format!("https://{text}/"))
     }
 
     /// Where a redirect from here leads.
@@ -120,11 +163,11 @@ impl Destination {
         Ok(Self { url, host, port })
     }
 
-    /// Whether these rights let the request out.
+    /// Whether these rights let this happen there. The one judge of every way out.
     ///
     /// # Errors
-    /// They do not: the port is none that may be asked for there, or no grant covers the request.
-    pub(crate) fn permit(&self, method: &str, rights: &Grants) -> Result<(), Denial> {
+    /// They do not: the port is none that may be asked for there, or no grant covers it.
+    pub(crate) fn permit(&self, way: Way<'_>, rights: &Grants) -> Result<(), Denial> {
         let name = match &self.host {
             Host::Name(name) => Some(name.as_str()),
             Host::Address(_) => None,
@@ -134,9 +177,13 @@ impl Destination {
             return Err(Form::Port(self.port).into());
         }
         let (secure, port, path) = (self.is_secure(), self.port, self.url.path());
-        match rights.allow(&Asked { method, secure, name, port, path }) {
+        let (is_allowed, way) = match way {
+            Way::Request { method } => (rights.allow(&Asked { method, secure, name, port, path }), told(method)),
+            Way::Tunnel => (rights.allow_tunnel(name, port), "a tunnel".to_owned()),
+        };
+        match is_allowed {
             true => Ok(()),
-            false => Err(Denial::Ungranted { method: told(method), host: self.host_text(), port }),
+            false => Err(Denial::Ungranted { way, host: self.host_text(), port }),
         }
     }
 

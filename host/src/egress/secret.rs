@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 use url::Url;
 
 use super::message;
-use super::policy::Destination;
+use super::policy::{Destination, Way};
 use crate::registry::grants::Grants;
 
 /// A shorter secret is none, and would be found in every answer.
@@ -158,7 +158,7 @@ impl Secret {
 
     /// Whether it belongs to a request there.
     pub(super) fn is_for(&self, to: &Destination) -> bool {
-        to.permit("GET", &self.requests).is_ok()
+        to.permit(Way::Request { method: "GET" }, &self.requests).is_ok()
     }
 
     /// Whether the request sets the name that this goes by, to anything but this.

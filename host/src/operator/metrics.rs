@@ -42,6 +42,10 @@ fn process(to: &mut Exposition, app: &App) {
     to.sample(&[], app.public.in_flight());
     to.family("switchbay_egress_dials_total", Kind::Counter, "Connections that plugins caused to be asked for.");
     to.sample(&[], app.egress.dials());
+    to.family("switchbay_proxy_connections", Kind::Gauge, "Open connections of the forward proxy.");
+    to.sample(&[], app.proxy.open());
+    to.family("switchbay_proxy_credentials", Kind::Gauge, "Credentials of the forward proxy that live.");
+    to.sample(&[], app.proxy.lent());
 }
 
 fn unix_seconds(at: SystemTime) -> f64 {

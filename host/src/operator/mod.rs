@@ -12,6 +12,7 @@ pub(crate) mod request;
 mod routes;
 pub(crate) mod token;
 pub(crate) mod usage;
+mod way_out;
 
 use std::sync::Arc;
 use std::time::{Instant, SystemTime};
@@ -175,6 +176,7 @@ async fn answer(app: &Arc<App>, route: &Route, asking: &Asking, body: Incoming) 
                 Endpoint::Rollback => plugins::rollback(app, plugin, asked).await?,
                 Endpoint::Disable => plugins::disable(app, plugin, asked).await?,
                 Endpoint::Enable => plugins::enable(app, plugin, asked).await?,
+                Endpoint::LendProxy => way_out::lend(app, plugin, &asked)?,
                 _ => plugins::revoke(app, plugin, asked).await?,
             }
         }

@@ -3,6 +3,7 @@
 use serde_json::{Map, Value, json};
 
 use super::routes::{Answers, Body, ROUTES, Route};
+use super::way_out;
 
 /// OpenAPI 3.1.
 pub(super) fn document() -> Value {
@@ -149,6 +150,7 @@ fn member(name: &str) -> Value {
     match name {
         "activate" => json!({ "type": "boolean" }),
         "against" | "after" | "to" => json!({ "type": "integer", "minimum": 0 }),
+        "seconds" => json!({ "type": "integer", "minimum": 1, "maximum": way_out::SECONDS.1 }),
         "grants" => json!({ "type": "array", "items": { "type": "string" } }),
         _ => json!({ "type": "string" }),
     }

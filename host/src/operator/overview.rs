@@ -91,6 +91,14 @@ pub(crate) fn config(app: &App) -> Value {
             "dns_servers": config.egress.dns_servers,
             "extra_roots": config.egress.extra_roots,
         },
+        "proxy": {
+            "listen": config.proxy.listen,
+            "connections": config.proxy.connections_max,
+            "head_ms": milliseconds(config.proxy.head),
+            "idle_ms": milliseconds(config.proxy.idle),
+            "total_ms": milliseconds(config.proxy.total),
+            "bytes": config.proxy.bytes_max,
+        },
     })
 }
 

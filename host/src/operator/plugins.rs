@@ -44,6 +44,8 @@ pub(super) struct Asked {
     to: Option<u64>,
     /// Of `revoke`.
     atom: Option<String>,
+    /// Of `proxy`: for how long.
+    pub(super) seconds: Option<u64>,
 }
 
 impl Asked {
@@ -73,7 +75,7 @@ impl Asked {
         Ok(asked)
     }
 
-    fn mark(&self) -> Result<Mark, Refusal> {
+    pub(super) fn mark(&self) -> Result<Mark, Refusal> {
         let words = |name, value: Option<&String>, most, default: &str| {
             let text = value.map_or(default, String::as_str);
             match text.chars().count() <= most && !text.chars().any(char::is_control) {
@@ -86,7 +88,7 @@ impl Asked {
     }
 }
 
-fn invalid(field: &str, rule: &str) -> Refusal {
+pub(super) fn invalid(field: &str, rule: &str) -> Refusal {
     Refusal::new(Code::ValidationError, format!("`{field}` {rule}")).with("field", field)
 }
 

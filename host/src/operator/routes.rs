@@ -23,6 +23,7 @@ pub(super) enum Endpoint {
     History,
     IssueKey,
     Keys,
+    LendProxy,
     Metrics,
     OpenAccount,
     OpenApi,
@@ -99,7 +100,7 @@ const fn act(
 }
 
 /// All of them.
-pub(super) static ROUTES: [Route; 32] = [
+pub(super) static ROUTES: [Route; 33] = [
     get("/admin/v1/status", Endpoint::Status, "Whether everything serves, and what waits for an operator"),
     get("/admin/v1/plugins", Endpoint::Plugins, "The plugins of the manifest, and where each stands"),
     get("/admin/v1/plugins/{plugin}", Endpoint::Plugin, "One plugin with its revisions"),
@@ -161,6 +162,15 @@ pub(super) static ROUTES: [Route; 32] = [
         "Take an approval back; what runs loses the right at once",
         &[("atom", "The approved atom.")],
     ),
+    Route {
+        answers: Answers::Created,
+        ..act(
+            "/admin/v1/plugins/{plugin}/proxy",
+            Endpoint::LendProxy,
+            "Lend a way out with exactly the rights of what serves; only this answer shows the credential",
+            &[("seconds", "For how long, from 1 to 600; 60 where it is absent.")],
+        )
+    },
     act("/admin/v1/manifest/follow", Endpoint::Follow, "Read the manifest again and bring in what it says anew", &[]),
     Route {
         query: &[OF_PLUGIN, AFTER],

@@ -22,7 +22,7 @@ use super::{dials, fetch, fetch_by, outcome};
 use crate::support::{Options, Service, workspace};
 
 /// A site that says which version of HTTP it was asked in, and its certificate as PEM.
-async fn serve() -> (SocketAddr, String) {
+pub(super) async fn serve() -> (SocketAddr, String) {
     let made = rcgen::generate_simple_self_signed(vec!["secure.test".to_owned()]).expect("a certificate");
     let key = PrivateKeyDer::try_from(made.signing_key.serialize_der()).expect("a key");
     let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
@@ -53,7 +53,7 @@ fn said(request: &Request<hyper::body::Incoming>) -> String {
     format!("{:?} {} {}", request.version(), request.uri().host().unwrap_or("no host"), request.uri().path())
 }
 
-async fn start(site: SocketAddr, roots: &[&Path]) -> Service {
+pub(super) async fn start(site: SocketAddr, roots: &[&Path]) -> Service {
     start_plugins("fetches.toml", site, roots).await
 }
 

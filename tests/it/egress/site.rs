@@ -85,6 +85,9 @@ fn answer(mut stream: TcpStream) -> std::io::Result<()> {
                 stream.write_all(&chunk)?;
             }
         }
+        "/proxy-status" => {
+            whole(&mut stream, "407 Proxy Authentication Required", "proxy-authenticate: Basic\r\n", b"")
+        }
         "/no-http" => stream.write_all(b"SSH-2.0-OpenSSH_9.9\r\n"),
         _ => whole(&mut stream, "200 OK", "content-type: text/plain\r\n", b"hello"),
     }

@@ -4,13 +4,14 @@
 //! answers. All is judged with a grant for any public destination, so that nothing but the rules stands in the way.
 
 mod mutated;
+mod proxied;
 
 use std::net::IpAddr;
 
 use serde_json::Value;
 
 use super::address::Public;
-use super::policy::{Denial, Destination, Host, Private};
+use super::policy::{Denial, Destination, Host, Private, Way};
 use crate::registry::grants::Grants;
 
 fn everything_public() -> Grants {
@@ -20,19 +21,11 @@ fn everything_public() -> Grants {
 /// The verdict as the gate comes to it: the URL, the grants, and then the addresses that the name leads to.
 fn judge(url: &str, answers: &[IpAddr], rights: &Grants) -> Result<Destination, Denial> {
     let destination = Destination::read(url)?;
-    destination.permit("GET", rights)?;
+    destination.permit(Way::Request { method: "GET" }, rights)?;
     if let Host::Name(_) = destination.host() {
         Public::judge_all(answers.iter().copied()).map_err(Private::from)?;
     }
     Ok(destination)
-}
-
-fn kind(denial: &Denial) -> &'static str {
-    match denial {
-        Denial::Ungranted { .. } => "not_granted",
-        Denial::NotPublic(_) => "not_public",
-        Denial::Unacceptable(_) => "not_acceptable",
-    }
 }
 
 fn rows(text: &str) -> Vec<Vec<Value>> {
@@ -65,8 +58,8 @@ fn no_hostile_destination_is_let_through() {
         let (expected, url) = (text(&row[0]), text(&row[1]));
         let told = match judge(url, &answers(row.get(2)), &rights) {
             Ok(destination) => format!("let through to {}", destination.host_text()),
-            Err(denial) if kind(&denial) == expected => continue,
-            Err(denial) => format!("{}: {denial}", kind(&denial)),
+            Err(denial) if denial.verdict() == expected => continue,
+            Err(denial) => format!("{}: {denial}", denial.verdict()),
         };
         wrong.push(format!("{url:?} should be {expected} and is {told}"));
     }
@@ -87,9 +80,9 @@ fn what_is_public_is_let_through() {
 
 fn verdict(method: &str, url: &str, atoms: &[&str]) -> &'static str {
     let rights = Grants::parse(atoms).expect("atoms");
-    match Destination::read(url).and_then(|destination| destination.permit(method, &rights)) {
+    match Destination::read(url).and_then(|destination| destination.permit(Way::Request { method }, &rights)) {
         Ok(()) => "allowed",
-        Err(denial) => kind(&denial),
+        Err(denial) => denial.verdict(),
     }
 }
 
@@ -167,9 +160,9 @@ fn a_redirect_is_read_against_where_it_came_from_and_judged_anew() {
     for location in
         ["//127.0.0.1/", "http://[::1]/", "http://2130706433/", "\\\\localhost\\x", "http://169.254.169.254"]
     {
-        assert_eq!(to(location).as_ref().map_err(kind), Err("not_public"), "{location}");
+        assert_eq!(to(location).as_ref().map_err(Denial::verdict), Err("not_public"), "{location}");
     }
     for location in ["file:///etc/passwd", "javascript:0", "http://a:b@example.com/", "http://", "data:,x"] {
-        assert_eq!(to(location).as_ref().map_err(kind), Err("not_acceptable"), "{location}");
+        assert_eq!(to(location).as_ref().map_err(Denial::verdict), Err("not_acceptable"), "{location}");
     }
 }

@@ -4,9 +4,9 @@ use std::net::{IpAddr, Ipv4Addr};
 
 use url::Url;
 
-use super::{everything_public, hostile, kind, public, text};
+use super::{everything_public, hostile, public, text};
 use crate::egress::address::Public;
-use crate::egress::policy::{Denial, Destination, Host};
+use crate::egress::policy::{Denial, Destination, Host, Way};
 
 const URLS: usize = 100_000;
 
@@ -153,7 +153,7 @@ fn check_denied(url: &str, denial: &Denial) {
         && matches!(parsed.port_or_known_default(), Some(80 | 443));
     if let Some(address) = literal.filter(|_| is_formed) {
         assert!(Public::judge(address).is_err(), "{url:?} is denied for nothing: {denial}");
-        assert_eq!(kind(denial), "not_public", "{url:?}");
+        assert_eq!(denial.verdict(), "not_public", "{url:?}");
     }
     let label = |label: &str| (1..64).contains(&label.len()) && label.bytes().all(|b| b.is_ascii_alphanumeric());
     let is_plain = parsed.host_str().is_some_and(|host| {
@@ -172,7 +172,8 @@ fn the_verdict_on_a_url_is_the_verdict_on_what_is_dialled() {
     for _ in 0..URLS {
         let (one, other) = (random.below(seeds.len()), random.below(seeds.len()));
         let url = mutate(&seeds[one], &seeds[other], &mut random);
-        let judged = Destination::read(&url).and_then(|to| to.permit("GET", &rights).map(|()| to));
+        let judged =
+            Destination::read(&url).and_then(|to| to.permit(Way::Request { method: "GET" }, &rights).map(|()| to));
         match judged {
             Ok(destination) => {
                 allowed += 1;

@@ -209,6 +209,11 @@ impl Atom {
         matches!(&self.right, Right::Name(known) if known == name)
     }
 
+    /// Whether this atom of `http` lets a tunnel to there be opened.
+    pub(super) fn allows_tunnel(&self, name: Option<&str>, port: u16) -> bool {
+        matches!(&self.right, Right::Http(fetch) if fetch.allows_tunnel(name, port))
+    }
+
     /// Whether this atom of `http` names the host on the port.
     pub(super) fn names(&self, name: &str, port: u16) -> bool {
         matches!(&self.right, Right::Http(fetch) if fetch.names(name, port))

@@ -50,6 +50,17 @@ impl Fetch {
         self.methods.bits().any(|(_, method)| method == asked.method) && self.target.reaches(asked)
     }
 
+    /// Whether a tunnel is: methods and paths within it cannot be seen, so that it takes a whole origin of https, or
+    /// `public`. What is asked for in the clear can be judged one by one, and an atom of http opens none.
+    pub(super) fn allows_tunnel(&self, name: Option<&str>, port: u16) -> bool {
+        match &self.target {
+            Target::Public => matches!(port, 80 | 443),
+            Target::Origin { secure, hosts, port: granted, path } => {
+                *secure && *granted == port && path == "/" && name.is_some_and(|name| hosts.has(name))
+            }
+        }
+    }
+
     /// Whether any request to the host on the port is.
     pub(super) fn names(&self, name: &str, port: u16) -> bool {
         matches!(&self.target, Target::Origin { hosts, port: granted, .. } if *granted == port && hosts.has(name))

@@ -73,6 +73,11 @@ impl Grants {
         self.0.iter().any(|atom| atom.interface() == interface && atom.has_name(name))
     }
 
+    /// Whether an atom of `http` grants so much of the host on the port that bytes which nobody reads may go there.
+    pub(crate) fn allow_tunnel(&self, name: Option<&str>, port: u16) -> bool {
+        self.0.iter().any(|atom| atom.allows_tunnel(name, port))
+    }
+
     /// Whether an atom of `http` names the host on the port.
     pub(crate) fn name(&self, host: &str, port: u16) -> bool {
         self.0.iter().any(|atom| atom.names(host, port))

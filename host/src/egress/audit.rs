@@ -1,0 +1,105 @@
+//! The audit of what leaves: one line for each hop, request and tunnel, whatever became of it.
+//!
+//! A line names host, port, address and verdict, and never a path, a query, a header or a credential. It is written when its
+//! record is dropped: also when nobody waits for the end any more.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use super::Door;
+use super::dialer::Route;
+use super::message::FetchError;
+use super::policy::{Denial, Destination};
+use super::proxy::Flow;
+use crate::telemetry::microseconds;
+
+/// The verdict of what nobody waited for.
+const ABANDONED: &str = "abandoned";
+
+/// The record of one hop.
+pub(super) struct Audit<'d> {
+    door: &'d Door,
+    started: Instant,
+    /// When the time of the whole request is over.
+    late: Instant,
+    host: String,
+    port: u16,
+    pub(super) route: Option<Route>,
+    verdict: &'static str,
+    pub(super) status: u16,
+    bytes: usize,
+    proxied: Option<Proxied>,
+}
+
+/// What is told beside of what came through the proxy.
+pub(super) struct Proxied {
+    /// `request` or `tunnel`.
+    pub(super) way: &'static str,
+    /// Whom the credential was lent to.
+    pub(super) lent_to: Arc<str>,
+    pub(super) flow: Arc<Flow>,
+}
+
+impl<'d> Audit<'d> {
+    pub(super) fn begin(door: &'d Door, late: Instant) -> Self {
+        let (started, host) = (Instant::now(), String::new());
+        let (port, route, status, bytes, proxied) = (0, None, 0, 0, None);
+        Self { door, started, late, host, port, route, verdict: ABANDONED, status, bytes, proxied }
+    }
+
+    pub(super) fn proxied(door: &'d Door, late: Instant, proxied: Proxied) -> Self {
+        let mut audit = Self::begin(door, late);
+        audit.proxied = Some(proxied);
+        audit
+    }
+
+    /// The record of what has no destination.
+    pub(super) fn denied_at_once(door: &'d Door, verdict: &'static str) {
+        Self::begin(door, Instant::now()).verdict = verdict;
+    }
+
+    pub(super) fn to(&mut self, destination: &Destination) {
+        (self.host, self.port) = (destination.host_text(), destination.port());
+    }
+
+    pub(super) fn denied(&mut self, denial: &Denial) {
+        self.verdict = denial.verdict();
+    }
+
+    pub(super) fn failed(&mut self, error: &FetchError) {
+        self.verdict = error.verdict();
+    }
+
+    /// The answer had this many bytes.
+    pub(super) fn ended(&mut self, bytes: usize) {
+        (self.verdict, self.bytes) = ("sent", bytes);
+    }
+
+    /// What came of it, in one word.
+    pub(super) fn came_to(&mut self, verdict: &'static str) {
+        self.verdict = verdict;
+    }
+}
+
+impl Drop for Audit<'_> {
+    fn drop(&mut self) {
+        let Door { plugin, revision, .. } = self.door;
+        if self.verdict == ABANDONED && Instant::now() >= self.late {
+            self.verdict = "late";
+        }
+        let address = self.route.map(|route| tracing::field::display(route.address()));
+        let (host, port, status) = (&self.host, self.port, self.status);
+        let verdict = self.proxied.as_ref().and_then(|proxied| proxied.flow.why_cut()).unwrap_or(self.verdict);
+        let elapsed_us = microseconds(self.started.elapsed());
+        match &self.proxied {
+            None => tracing::info!(
+                target: "egress", %plugin, revision, host, port, address, verdict, status, bytes = self.bytes, elapsed_us,
+                "request",
+            ),
+            Some(Proxied { way, lent_to, flow }) => tracing::info!(
+                target: "egress", %plugin, revision, way, %lent_to, host, port, address, verdict, status,
+                bytes_sent = flow.up(), bytes = flow.down(), elapsed_us, "proxied",
+            ),
+        }
+    }
+}

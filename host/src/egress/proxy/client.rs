@@ -1,0 +1,151 @@
+//! The other end of a connection to the proxy: its bytes counted both ways, and bounded.
+
+use std::io;
+use std::pin::Pin;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
+use std::task::{Context, Poll, ready};
+use std::time::{Duration, Instant};
+
+use bytes::{Buf as _, Bytes};
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::net::TcpStream;
+use tokio_util::sync::CancellationToken;
+
+use super::credential::Grant;
+use crate::config;
+
+/// What went through one connection, in bytes, and why it was ended from here, if it was.
+#[derive(Debug, Default)]
+pub(crate) struct Flow {
+    up: AtomicU64,
+    down: AtomicU64,
+    cut: OnceLock<&'static str>,
+}
+
+impl Flow {
+    /// From the client.
+    pub(crate) fn up(&self) -> u64 {
+        self.up.load(Ordering::Relaxed)
+    }
+
+    /// To the client.
+    pub(crate) fn down(&self) -> u64 {
+        self.down.load(Ordering::Relaxed)
+    }
+
+    /// Why it was ended from here.
+    pub(crate) fn why_cut(&self) -> Option<&'static str> {
+        self.cut.get().copied()
+    }
+
+    /// Keeps the first reason.
+    pub(super) fn cut(&self, why: &'static str) {
+        // A second reason is none.
+        self.cut.set(why).ok();
+    }
+
+    fn both(&self) -> u64 {
+        self.up().saturating_add(self.down())
+    }
+
+    /// Returns once the passage must end whatever goes on in it, and keeps the reason.
+    pub(super) async fn over(&self, end: &End<'_>) {
+        let why = tokio::select! {
+            // Credentials end with the process, too.
+            biased;
+            () = end.over.cancelled() => "stopped",
+            () = end.grant.ended.cancelled() => "revoked",
+            () = tokio::time::sleep_until(end.late.into()) => "late",
+            () = self.idle_for(end.settings.idle) => "idle",
+        };
+        self.cut(why);
+    }
+
+    /// Returns once nothing moved for this time, at the latest after twice as long.
+    async fn idle_for(&self, time: Duration) {
+        let mut before = self.both();
+        loop {
+            tokio::time::sleep(time).await;
+            let now = self.both();
+            if now == before {
+                return;
+            }
+            before = now;
+        }
+    }
+}
+
+/// What ends a passage.
+pub(super) struct End<'e> {
+    pub(super) grant: &'e Grant,
+    /// When its time is over, or its credential's.
+    pub(super) late: Instant,
+    pub(super) settings: &'e config::Proxy,
+    /// Cancelled when the process ends.
+    pub(super) over: &'e CancellationToken,
+}
+
+/// A client's connection behind the head of its request.
+pub(super) struct Client {
+    stream: TcpStream,
+    /// What was read already.
+    early: Bytes,
+    flow: Arc<Flow>,
+    /// Both ways together.
+    bytes_max: u64,
+}
+
+impl Client {
+    pub(super) fn new(stream: TcpStream, early: Bytes, flow: Arc<Flow>, bytes_max: u64) -> Self {
+        Self { stream, early, flow, bytes_max }
+    }
+
+    /// Fails once there were too many bytes.
+    fn check(&self) -> io::Result<()> {
+        match self.flow.both() > self.bytes_max {
+            true => {
+                self.flow.cut("too_large");
+                Err(io::ErrorKind::QuotaExceeded.into())
+            }
+            false => Ok(()),
+        }
+    }
+}
+
+impl AsyncRead for Client {
+    fn poll_read(self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
+        let this = self.get_mut();
+        this.check()?;
+        let before = buf.filled().len();
+        match this.early.is_empty() {
+            true => ready!(Pin::new(&mut this.stream).poll_read(cx, buf))?,
+            false => {
+                let taken = this.early.len().min(buf.remaining());
+                buf.put_slice(&this.early[..taken]);
+                this.early.advance(taken);
+            }
+        }
+        let read = buf.filled().len() - before;
+        this.flow.up.fetch_add(u64::try_from(read).unwrap_or(u64::MAX), Ordering::Relaxed);
+        Poll::Ready(Ok(()))
+    }
+}
+
+impl AsyncWrite for Client {
+    fn poll_write(self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
+        let this = self.get_mut();
+        this.check()?;
+        let written = ready!(Pin::new(&mut this.stream).poll_write(cx, bytes))?;
+        this.flow.down.fetch_add(u64::try_from(written).unwrap_or(u64::MAX), Ordering::Relaxed);
+        Poll::Ready(Ok(written))
+    }
+
+    fn poll_flush(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.get_mut().stream).poll_flush(cx)
+    }
+
+    fn poll_shutdown(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.get_mut().stream).poll_shutdown(cx)
+    }
+}

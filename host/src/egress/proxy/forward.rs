@@ -1,0 +1,127 @@
+//! A request with an absolute URL, made anew: what the client wrote about its connection ends here, and what the site wrote
+//! about its own does, too.
+//!
+//! The answer goes on as it comes, whatever its coding; a redirect is an answer like any other. No secret of the operator's
+//! is added, because an answer that is not kept whole cannot be searched for it. Nor is `Via`: a site is told of no proxy.
+
+use std::convert::Infallible;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::{HeaderMap, HeaderName, Response, StatusCode, header};
+use http_body_util::{BodyExt as _, Either, Full, LengthLimitError, Limited};
+use hyper::body::{Body as _, Incoming};
+use hyper::server::conn::http1;
+use hyper::service::service_fn;
+use hyper_util::rt::TokioIo;
+use tokio::net::TcpStream;
+
+use super::client::{Client, End, Flow};
+use super::credential::Grant;
+use super::head::{Asked, HEAD_BYTES_MAX};
+use super::refusal::Refusal;
+use crate::egress::audit::{Audit, Proxied};
+use crate::egress::message::{Caps, FetchError, HEADERS_MAX, Outgoing, REQUEST_BYTES_MAX, check_head};
+
+/// For the head of an answer: programs wait longer than a plugin's call may.
+const FIRST_BYTE: Duration = Duration::from_secs(30);
+
+/// Headers of a connection, in both directions; whatever `Connection` names is another. All of `proxy-` are as well.
+const OF_CONNECTION: [HeaderName; 6] = [
+    header::CONNECTION,
+    HeaderName::from_static("keep-alive"),
+    header::TE,
+    header::TRAILER,
+    header::TRANSFER_ENCODING,
+    header::UPGRADE,
+];
+/// Headers of a request that are written anew.
+const REMADE: [HeaderName; 4] =
+    [header::HOST, header::CONTENT_LENGTH, header::EXPECT, HeaderName::from_static("http2-settings")];
+
+type Body = Either<Full<Bytes>, Incoming>;
+
+/// Answers one request for a URL and ends the connection. What is `early` begins with a head whose target nobody reads.
+pub(super) async fn serve(stream: TcpStream, early: Bytes, asked: &Asked, end: &End<'_>) {
+    let (grant, flow) = (end.grant, Arc::new(Flow::default()));
+    let proxied = Proxied { way: "request", lent_to: Arc::clone(&grant.lent_to), flow: Arc::clone(&flow) };
+    // Taken for as long as the answer is made, and written when all of it is sent. Never held over an await.
+    let audit = Mutex::new(Some(Audit::proxied(&grant.door, end.late, proxied)));
+    let (client, kept) = (Client::new(stream, early, Arc::clone(&flow), end.settings.bytes_max), &audit);
+    let service = service_fn(move |request: http::Request<Incoming>| async move {
+        let taken = kept.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let Some(mut audit) = taken else { return Ok::<_, Infallible>(Refusal::Second.response().map(Either::Left)) };
+        let answered = answer(request, asked, grant, &mut audit).await;
+        let response = answered.unwrap_or_else(|refusal| {
+            audit.came_to(refusal.verdict());
+            refusal.response().map(Either::Left)
+        });
+        *kept.lock().unwrap_or_else(PoisonError::into_inner) = Some(audit);
+        Ok(response)
+    });
+    let mut builder = http1::Builder::new();
+    builder.keep_alive(false).header_read_timeout(None).auto_date_header(false).max_headers(HEADERS_MAX);
+    let serving = builder.max_buf_size(2 * HEAD_BYTES_MAX).serve_connection(TokioIo::new(client), service);
+    tokio::select! {
+        biased;
+        served = serving => {
+            if served.is_err() {
+                flow.cut("broken");
+            }
+        }
+        () = flow.over(end) => {}
+    }
+}
+
+async fn answer(
+    request: http::Request<Incoming>,
+    asked: &Asked,
+    grant: &Grant,
+    audit: &mut Audit<'_>,
+) -> Result<Response<Body>, Refusal> {
+    let (door, (parts, body)) = (&grant.door, request.into_parts());
+    // The verdict stands before the body is asked for.
+    let to = door.judge(asked.destination(), asked.way(), audit)?;
+    let _place = door.under_way.requests.acquire().await.map_err(|_| FetchError::Busy)?;
+    let large = || Refusal::LargeBody(REQUEST_BYTES_MAX);
+    if usize::try_from(body.size_hint().lower()).map_or(true, |stated| stated > REQUEST_BYTES_MAX) {
+        return Err(large());
+    }
+    let body = Limited::new(body, REQUEST_BYTES_MAX).collect().await.map_err(|error| {
+        match error.downcast_ref::<LengthLimitError>() {
+            Some(_) => large(),
+            None => Refusal::BrokenBody,
+        }
+    })?;
+    let mut headers = passed_on(&parts.headers);
+    REMADE.iter().for_each(|name| {
+        headers.remove(name);
+    });
+    let outgoing = Outgoing { method: parts.method, headers, body: body.to_bytes() };
+    let caps = Caps { first_byte: Some(FIRST_BYTE), ..Caps::default() };
+    let (head, body) = door.exchange(&to, &outgoing, &[], &caps, audit).await?.into_parts();
+    audit.status = head.status.as_u16();
+    check_head(&head.headers)?;
+    // What only a proxy may say would be taken for this one's.
+    if head.status.is_informational() || head.status == StatusCode::PROXY_AUTHENTICATION_REQUIRED {
+        return Err(FetchError::BadAnswer("its status is a proxy's".to_owned()).into());
+    }
+    audit.ended(0);
+    let mut response = Response::new(Either::Right(body));
+    *response.status_mut() = head.status;
+    *response.headers_mut() = passed_on(&head.headers);
+    Ok(response)
+}
+
+/// The headers without those of the connection that they came over.
+fn passed_on(headers: &HeaderMap) -> HeaderMap {
+    let named = headers.get_all(header::CONNECTION).iter().filter_map(|value| value.to_str().ok());
+    let named: Vec<&str> = named.flat_map(|names| names.split(',')).map(str::trim).collect();
+    let is_passed = |name: &HeaderName| {
+        !OF_CONNECTION.contains(name)
+            && !name.as_str().starts_with("proxy-")
+            && !named.iter().any(|one| one.eq_ignore_ascii_case(name.as_str()))
+    };
+    headers.iter().filter(|(name, _)| is_passed(name)).map(|(name, value)| (name.clone(), value.clone())).collect()
+}

@@ -1,0 +1,137 @@
+//! The head of a proxied request, read strictly: what two readers could read in two ways is no request.
+//!
+//! hyper's parser reads it; here stands what that lets through. A connection carries one request, so what follows it is
+//! nobody's. Pure: knows neither sockets nor who may ask for what.
+
+use http::Version;
+
+use super::refusal::Refusal;
+use crate::egress::message::HEADERS_MAX;
+use crate::egress::policy::{Denial, Destination, Way};
+
+/// The longest head, in bytes.
+pub(super) const HEAD_BYTES_MAX: usize = 32 * 1024;
+
+/// A head of good form.
+#[derive(Debug, PartialEq, Eq)]
+pub(in crate::egress) struct Head {
+    pub(in crate::egress) asked: Asked,
+    /// The value of `Proxy-Authorization`.
+    pub(super) credential: Option<String>,
+    /// Bytes of the request line, with its end.
+    pub(super) line_bytes: usize,
+    /// Bytes of all of it.
+    pub(super) bytes: usize,
+    pub(super) version: Version,
+}
+
+/// What a request asks a proxy for.
+#[derive(Debug, PartialEq, Eq)]
+pub(in crate::egress) enum Asked {
+    /// `CONNECT`, with a host and a port as they were written.
+    Tunnel(String),
+    /// Any other method, with a URL as it was written.
+    Request { method: String, url: String },
+}
+
+impl Asked {
+    /// Where to.
+    ///
+    /// # Errors
+    /// It is nothing that could be asked for.
+    pub(in crate::egress) fn destination(&self) -> Result<Destination, Denial> {
+        match self {
+            Self::Tunnel(authority) => Destination::read_authority(authority),
+            Self::Request { url, .. } => Destination::read(url),
+        }
+    }
+
+    pub(in crate::egress) fn way(&self) -> Way<'_> {
+        match self {
+            Self::Tunnel(_) => Way::Tunnel,
+            Self::Request { method, .. } => Way::Request { method },
+        }
+    }
+}
+
+impl Head {
+    /// Reads a head once it is whole; `None` asks for more bytes.
+    pub(in crate::egress) fn read(bytes: &[u8]) -> Result<Option<Self>, Refusal> {
+        let mut headers = [httparse::EMPTY_HEADER; HEADERS_MAX];
+        let mut request = httparse::Request::new(&mut headers);
+        let length = match request.parse(bytes) {
+            Ok(httparse::Status::Complete(length)) if length <= HEAD_BYTES_MAX => length,
+            Ok(httparse::Status::Partial) if bytes.len() <= HEAD_BYTES_MAX => return Ok(None),
+            Ok(_) | Err(httparse::Error::TooManyHeaders) => return Err(Refusal::LargeHead),
+            Err(httparse::Error::Version) => return Err(Refusal::Version),
+            Err(_) => return Err(Refusal::Malformed("it is no HTTP/1.1 request")),
+        };
+        let head = &bytes[..length];
+        let is_bare = |(at, _): (usize, &u8)| at == 0 || head[at - 1] != b'\r';
+        if head.first().is_some_and(u8::is_ascii_whitespace)
+            || head.iter().enumerate().filter(|(_, byte)| **byte == b'\n').any(is_bare)
+        {
+            return Err(Refusal::Malformed("a line of it does not end with CR and LF, or is empty"));
+        }
+        let version = match request.version {
+            Some(0) => Version::HTTP_10,
+            _ => Version::HTTP_11,
+        };
+        let (method, target) = (request.method.unwrap_or_default(), request.path.unwrap_or_default());
+        let (credential, is_tunnel) = (fields(request.headers, version)?, method == "CONNECT");
+        if is_tunnel && request.headers.iter().any(|header| is_framing(header.name)) {
+            return Err(Refusal::Malformed("a request for a tunnel has no body"));
+        }
+        let line_bytes = head.iter().position(|byte| *byte == b'\n').map_or(length, |end| end + 1);
+        let asked = asked(method, target)?;
+        Ok(Some(Self { asked, credential, line_bytes, bytes: length, version }))
+    }
+}
+
+fn asked(method: &str, target: &str) -> Result<Asked, Refusal> {
+    if !target.bytes().all(|byte| byte.is_ascii_graphic()) {
+        return Err(Refusal::Malformed("its target has other than visible ASCII characters"));
+    }
+    match method {
+        "CONNECT" => Ok(Asked::Tunnel(target.to_owned())),
+        _ if target.starts_with('/') || target == "*" => Err(Refusal::NotAbsolute),
+        _ => Ok(Asked::Request { method: method.to_owned(), url: target.to_owned() }),
+    }
+}
+
+/// Checks the header fields that say where a request ends and whose it is, and gives back its credential.
+fn fields(headers: &[httparse::Header<'_>], version: Version) -> Result<Option<String>, Refusal> {
+    let malformed = |rule| Err(Refusal::Malformed(rule));
+    let all = |name: &'static str| headers.iter().filter(move |header| header.name.eq_ignore_ascii_case(name));
+    match (all("host").count(), version) {
+        (1, _) | (0, Version::HTTP_10) => {}
+        _ => return malformed("it must have one Host"),
+    }
+    let (mut lengths, mut codings) = (all("content-length"), all("transfer-encoding"));
+    match (lengths.next(), codings.next()) {
+        (Some(_), Some(_)) => return malformed("it has both Content-Length and Transfer-Encoding"),
+        (Some(length), None) => {
+            let is_number = (1..=15).contains(&length.value.len()) && length.value.iter().all(u8::is_ascii_digit);
+            if !is_number || lengths.next().is_some() {
+                return malformed("it must have one Content-Length, in decimal");
+            }
+        }
+        (None, Some(coding)) => {
+            let is_chunked = coding.value.eq_ignore_ascii_case(b"chunked") && version == Version::HTTP_11;
+            if !is_chunked || codings.next().is_some() {
+                return malformed("its Transfer-Encoding must be `chunked`, once, in HTTP/1.1");
+            }
+        }
+        (None, None) => {}
+    }
+    let mut credentials = all("proxy-authorization");
+    let credential = credentials.next();
+    if credentials.next().is_some() {
+        return malformed("it has two credentials");
+    }
+    Ok(credential.map(|header| String::from_utf8_lossy(header.value).into_owned()))
+}
+
+fn is_framing(name: &str) -> bool {
+    ["content-length", "transfer-encoding"].iter().any(|framing| name.eq_ignore_ascii_case(framing))
+}

@@ -1,0 +1,225 @@
+//! The forward proxy: the gate for programs that run for a plugin, such as a browser, and speak to an HTTP proxy.
+//!
+//! - `credential`: what was lent to whom. Without one nothing is asked for.
+//! - `head`: the head of a request, read strictly. Pure.
+//! - `tunnel`, `forward`: the two things that a proxy can be asked for, judged as a plugin's own request is.
+//! - `client`: the bytes of one connection, counted and bounded.
+//! - `refusal`: how it says no.
+//!
+//! It listens on loopback alone. A connection carries one request, so nothing that follows can be read as a second. A tunnel is
+//! opened for `public` or the whole of an https origin, whatever the methods: nobody can see methods and paths in it. What is
+//! asked for with an absolute URL is judged by method and path. It serves for as long as anything runs that may need it, and
+//! ends with that.
+
+mod client;
+mod credential;
+mod forward;
+pub(super) mod head;
+pub(super) mod refusal;
+mod tunnel;
+
+use std::io;
+use std::net::SocketAddr;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use bytes::{Bytes, BytesMut};
+use tokio::io::AsyncReadExt as _;
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::Semaphore;
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+
+pub(crate) use client::Flow;
+pub(crate) use credential::{Lease, TooManyLent};
+
+use self::client::End;
+use self::credential::Lent;
+use self::head::{Asked, HEAD_BYTES_MAX, Head};
+use self::refusal::Refusal;
+use super::Door;
+use crate::config;
+use crate::metrics::Gauge;
+
+/// How long nothing is accepted where the process has no more files to open.
+const PAUSE: Duration = Duration::from_millis(50);
+
+/// A proxy that cannot listen.
+#[derive(Debug, thiserror::Error)]
+#[error("cannot listen on {address} (proxy.listen): {source}")]
+pub(crate) struct ListenError {
+    address: SocketAddr,
+    source: io::Error,
+}
+
+/// The proxy of one process.
+pub(crate) struct Proxy {
+    settings: config::Proxy,
+    address: SocketAddr,
+    /// Until it is served.
+    listener: Mutex<Option<TcpListener>>,
+    lent: Arc<Lent>,
+    connections: Arc<Gauge>,
+    /// Owns the tasks: of connections, and of leases that nobody holds.
+    tasks: TaskTracker,
+    /// Cancelled when all of it ends.
+    over: CancellationToken,
+}
+
+impl Proxy {
+    /// Listens. Whoever connects waits until it is served.
+    ///
+    /// # Errors
+    /// The address cannot be had.
+    pub(crate) async fn bind(settings: &config::Proxy) -> Result<Self, ListenError> {
+        let failed = |source| ListenError { address: settings.listen, source };
+        let listener = TcpListener::bind(settings.listen).await.map_err(failed)?;
+        let address = listener.local_addr().map_err(failed)?;
+        Ok(Self {
+            settings: *settings,
+            address,
+            listener: Mutex::new(Some(listener)),
+            lent: Arc::default(),
+            connections: Arc::default(),
+            tasks: TaskTracker::new(),
+            over: CancellationToken::new(),
+        })
+    }
+
+    /// Where it listens.
+    pub(crate) fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// Open connections.
+    pub(crate) fn open(&self) -> u64 {
+        self.connections.get()
+    }
+
+    /// Credentials that live.
+    pub(crate) fn lent(&self) -> usize {
+        self.lent.count()
+    }
+
+    /// Lends what the door allows for a time, or until the lease is dropped or `gone` is cancelled.
+    ///
+    /// # Errors
+    /// As many credentials live as may.
+    pub(crate) fn lend(
+        &self,
+        door: Door,
+        lent_to: &str,
+        time: Duration,
+        gone: &CancellationToken,
+    ) -> Result<Lease, TooManyLent> {
+        self.lent.lend(door, lent_to, time, gone)
+    }
+
+    /// Holds a lease until its time is over, for somebody who is not of this process.
+    pub(crate) fn hold(&self, lease: Lease, time: Duration) {
+        let over = self.over.clone();
+        self.tasks.spawn(async move {
+            let _lease = lease;
+            tokio::select! {
+                () = tokio::time::sleep(time) => {}
+                () = over.cancelled() => {}
+            }
+        });
+    }
+
+    /// Serves until it is ended, once a process.
+    pub(crate) async fn serve(self: &Arc<Self>) {
+        let listener = self.listener.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let Some(listener) = listener else { return };
+        tokio::select! {
+            () = self.over.cancelled() => {}
+            never = self.accept(&listener) => match never {},
+        }
+        drop(listener);
+        self.tasks.close();
+        self.tasks.wait().await;
+    }
+
+    /// Ends every tunnel, request and lease.
+    pub(crate) fn end(&self) {
+        self.over.cancel();
+    }
+
+    async fn accept(self: &Arc<Self>, listener: &TcpListener) -> std::convert::Infallible {
+        let places = Arc::new(Semaphore::new(self.settings.connections_max));
+        loop {
+            // More wait in the kernel's backlog.
+            let place = Arc::clone(&places).acquire_owned().await.expect("the semaphore is never closed");
+            let stream = match listener.accept().await {
+                Ok((stream, _)) => stream,
+                Err(error) => {
+                    tracing::warn!(%error, "cannot accept a connection to the proxy");
+                    tokio::time::sleep(PAUSE).await;
+                    continue;
+                }
+            };
+            let (proxy, counted) = (Arc::clone(self), self.connections.hold());
+            self.tasks.spawn(async move {
+                let _held = (place, counted);
+                tokio::select! {
+                    biased;
+                    () = proxy.connection(stream) => {}
+                    () = proxy.over.cancelled() => {}
+                }
+            });
+        }
+    }
+
+    /// Serves the one request of a connection.
+    async fn connection(&self, mut stream: TcpStream) {
+        // A peer that is gone is noticed when it is written to.
+        stream.set_nodelay(true).ok();
+        let mut received = BytesMut::new();
+        let read = tokio::time::timeout(self.settings.head, read_head(&mut stream, &mut received)).await;
+        let head = match read.unwrap_or(Err(Refusal::LateHead)) {
+            Ok(Some(head)) => head,
+            Ok(None) => return,
+            Err(refusal) => return self.refuse(stream, &received, &refusal).await,
+        };
+        let Some(grant) = self.lent.find(head.credential.as_deref()) else {
+            return self.refuse(stream, &received, &Refusal::Credential).await;
+        };
+        let received = received.freeze();
+        let late = grant.until.min(Instant::now() + self.settings.total);
+        let end = End { grant: &grant, late, settings: &self.settings, over: &self.over };
+        match &head.asked {
+            Asked::Tunnel(_) => tunnel::serve(stream, received.slice(head.bytes..), &head.asked, &end).await,
+            Asked::Request { method, .. } => {
+                // The target is judged as it stands here; whoever reads the rest is given none.
+                let line = format!("{method} / {:?}\r\n", head.version);
+                let early = [line.as_bytes(), &received[head.line_bytes..]].concat();
+                forward::serve(stream, Bytes::from(early), &head.asked, &end).await;
+            }
+        }
+    }
+
+    /// Refuses what is nobody's: there is no plugin that the line could name.
+    async fn refuse(&self, stream: TcpStream, received: &[u8], refusal: &Refusal) {
+        tracing::info!(target: "egress", verdict = refusal.verdict(), cause = %refusal, "proxied");
+        if !received.is_empty() {
+            refusal::send(stream, refusal).await;
+        }
+    }
+}
+
+/// Reads until the head is whole. `None` is a client that went before.
+async fn read_head(stream: &mut TcpStream, received: &mut BytesMut) -> Result<Option<Head>, Refusal> {
+    loop {
+        received.reserve(4096);
+        let before = received.len();
+        if stream.read_buf(received).await.map_or(true, |bytes| bytes == 0) {
+            return Ok(None);
+        }
+        // A head ends with a line.
+        if (received[before..].contains(&b'\n') || received.len() > HEAD_BYTES_MAX)
+            && let Some(head) = Head::read(received)?
+        {
+            return Ok(Some(head));
+        }
+    }
+}

@@ -1,0 +1,66 @@
+//! `CONNECT`: bytes both ways between a client and a destination that was judged. Nothing reads them.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use tokio::io::{AsyncWriteExt as _, copy_bidirectional};
+use tokio::net::TcpStream;
+
+use super::client::{Client, End, Flow};
+use super::credential::Grant;
+use super::head::Asked;
+use super::refusal::{self, Refusal};
+use crate::egress::audit::{Audit, Proxied};
+use crate::egress::fetch::TRIED_MAX;
+use crate::egress::message::{FetchError, Late};
+
+/// What a client is told before its bytes go on.
+const ESTABLISHED: &[u8] = b"HTTP/1.1 200 Connection established\r\n\r\n";
+
+/// Opens a tunnel to a host and a port, and holds it until one of its ends, its time or its credential is over.
+pub(super) async fn serve(mut stream: TcpStream, early: Bytes, asked: &Asked, end: &End<'_>) {
+    let (grant, flow) = (end.grant, Arc::new(Flow::default()));
+    let proxied = Proxied { way: "tunnel", lent_to: Arc::clone(&grant.lent_to), flow: Arc::clone(&flow) };
+    let mut audit = Audit::proxied(&grant.door, end.late, proxied);
+    let Ok(_place) = grant.door.under_way.tunnels.try_acquire() else {
+        audit.came_to(Refusal::Tunnels.verdict());
+        return refusal::send(stream, &Refusal::Tunnels).await;
+    };
+    let opened = tokio::select! {
+        opened = open(asked, grant, &mut audit) => opened,
+        () = flow.over(end) => Err(FetchError::Late(Late::Total)),
+    };
+    let mut upstream = match opened {
+        Ok(upstream) => upstream,
+        Err(error) => {
+            audit.failed(&error);
+            return refusal::send(stream, &error.into()).await;
+        }
+    };
+    if stream.write_all(ESTABLISHED).await.is_err() {
+        return;
+    }
+    let mut client = Client::new(stream, early, Arc::clone(&flow), end.settings.bytes_max);
+    tokio::select! {
+        biased;
+        ended = copy_bidirectional(&mut client, &mut upstream) => audit.came_to(match ended {
+            Ok(_) => "sent",
+            Err(_) => "broken",
+        }),
+        () = flow.over(end) => {}
+    }
+}
+
+/// The verdict, and then a connection to the first of the destination's addresses that takes one.
+async fn open(asked: &Asked, grant: &Grant, audit: &mut Audit<'_>) -> Result<TcpStream, FetchError> {
+    let door = &grant.door;
+    let to = door.judge(asked.destination(), asked.way(), audit).map_err(FetchError::Denied)?;
+    for route in door.egress.routes(&to).await?.into_iter().take(TRIED_MAX) {
+        audit.route = Some(route);
+        match door.egress.dialer.connect(route).await {
+            Ok(upstream) => return Ok(upstream),
+            Err(error) => tracing::debug!(address = %route.address(), %error, "no connection"),
+        }
+    }
+    Err(FetchError::Unreachable)
+}
