@@ -162,13 +162,13 @@ async fn answer(app: &Arc<App>, route: &Route, asking: &Asking, body: Incoming) 
             let component = rest::read_bytes(body, bytes_max, app.config.transport.request).await?;
             plugins::stage(app, plugin, asked, Some(component)).await?
         }
-        Endpoint::Stage => plugins::stage(app, plugin, Asked::read(&read(body).await?)?, None).await?,
+        Endpoint::Stage => plugins::stage(app, plugin, Asked::read(&read(body).await?, route.body)?, None).await?,
         Endpoint::Follow => {
-            Asked::read(&read(body).await?)?;
+            Asked::read(&read(body).await?, route.body)?;
             plugins::follow(app).await?
         }
         act => {
-            let asked = Asked::read(&read(body).await?)?;
+            let asked = Asked::read(&read(body).await?, route.body)?;
             match act {
                 Endpoint::Approve => plugins::approve(app, plugin, asking.revision()?, asked).await?,
                 Endpoint::Reject => plugins::reject(app, plugin, asking.revision()?, asked).await?,

@@ -74,11 +74,10 @@ fn operation(route: &Route) -> Value {
 }
 
 fn body(route: &Route) -> Option<Value> {
-    let json_body = |members: &[(&str, &str)]| {
-        let common = [("by", "Who does it."), ("why", "Why.")];
-        let properties: Map<String, Value> = common
-            .iter()
-            .chain(members)
+    let json_body = || {
+        let properties: Map<String, Value> = route
+            .body
+            .members()
             .map(|(name, meaning)| {
                 let mut schema = member(name);
                 schema["description"] = json!(meaning);
@@ -117,18 +116,11 @@ fn body(route: &Route) -> Option<Value> {
         Body::Entitlement => {
             Some(json!({ "required": true, "content": { "application/json": { "schema": entitlement() } } }))
         }
-        Body::Act(members) => Some(json!({ "required": false, "content": { "application/json": json_body(members) } })),
-        Body::Component => {
-            let members = [
-                ("path", "A file that the server can read; the manifest entry's source where it is absent."),
-                ("digest", "The component's SHA-256, in hexadecimal."),
-                ("activate", "Serve it as soon as everything that it wants is granted."),
-            ];
-            Some(json!({ "required": false, "content": {
-                "application/wasm": { "schema": { "type": "string", "format": "binary" } },
-                "application/json": json_body(&members),
-            } }))
-        }
+        Body::Act(_) => Some(json!({ "required": false, "content": { "application/json": json_body() } })),
+        Body::Component => Some(json!({ "required": false, "content": {
+            "application/wasm": { "schema": { "type": "string", "format": "binary" } },
+            "application/json": json_body(),
+        } })),
     }
 }
 

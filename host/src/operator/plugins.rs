@@ -11,6 +11,7 @@ use serde_json::{Value, json};
 
 use super::overview::milliseconds;
 use super::request::timestamp;
+use super::routes::Body;
 use crate::app::App;
 use crate::error::{Code, Refusal};
 use crate::operation::Operation;
@@ -49,14 +50,20 @@ pub(super) struct Asked {
 }
 
 impl Asked {
-    /// From a body. None at all asks for nothing in particular.
-    pub(super) fn read(body: &[u8]) -> Result<Self, Refusal> {
+    /// From a body of the route's form. None at all asks for nothing in particular.
+    pub(super) fn read(body: &[u8], form: Body) -> Result<Self, Refusal> {
         if body.is_empty() {
             return Ok(Self::default());
         }
-        serde_json::from_slice(body).map_err(|error| {
+        let unread = |error: serde_json::Error| {
             Refusal::new(Code::ValidationError, format!("The body is not what this route takes: {error}"))
-        })
+        };
+        let asked = serde_json::from_slice(body).map_err(unread)?;
+        let members: serde_json::Map<String, Value> = serde_json::from_slice(body).map_err(unread)?;
+        match members.keys().find(|name| !form.members().any(|(known, _)| known == name)) {
+            Some(foreign) => Err(invalid(foreign, "is no member of this route's body")),
+            None => Ok(asked),
+        }
     }
 
     /// From the query, where the body is a component.

@@ -55,6 +55,26 @@ pub(super) enum Body {
     Act(&'static [(&'static str, &'static str)]),
 }
 
+impl Body {
+    /// The members of a body that says what is to be done to a plugin, with what they mean.
+    pub(super) fn members(self) -> impl Iterator<Item = &'static (&'static str, &'static str)> {
+        let own: &[_] = match self {
+            Body::Act(members) => members,
+            Body::Component => &OF_COMPONENT,
+            Body::None | Body::Key | Body::Account | Body::Entitlement => &[],
+        };
+        OF_ACT.iter().chain(own)
+    }
+}
+
+/// What every act may say.
+const OF_ACT: [(&str, &str); 2] = [("by", "Who does it."), ("why", "Why.")];
+const OF_COMPONENT: [(&str, &str); 3] = [
+    ("path", "A file that the server can read; the manifest entry's source where it is absent."),
+    ("digest", "The component's SHA-256, in hexadecimal."),
+    ACTIVATE,
+];
+
 /// What a route answers with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Answers {

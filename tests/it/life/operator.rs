@@ -68,6 +68,14 @@ async fn a_request_that_cannot_be_met_is_told_why() {
     refused(post(), "/probe/revoke", json!({ "atom": "everything" }), invalid, "`everything` is no grant").await;
     refused(post(), "/probe/revoke", json!({ "atom": "config" }), conflict, "`config` was not approved").await;
     refused(post(), "/probe/disable", json!({ "colour": 1 }), invalid, "unknown field `colour`").await;
+    // What another route takes is not passed over.
+    for (act, member, value) in
+        [("disable", "to", json!(1)), ("rollback", "atom", json!("config")), ("revoke", "grants", json!([]))]
+    {
+        let words = format!("`{member}` is no member of this route's body");
+        refused(post(), &format!("/probe/{act}"), json!({ member: value }), invalid, &words).await;
+    }
+    refused(post(), "/probe/revisions", json!({ "seconds": 9 }), invalid, "`seconds` is no member").await;
     refused(post(), "/probe/disable", json!({ "why": "x".repeat(501) }), invalid, "at most 500 printable").await;
     refused(post(), "/probe/disable", json!({ "by": "a\nb" }), invalid, "at most 100 printable").await;
     refused(post(), "/probe/revisions", json!({ "path": "here.wasm" }), invalid, "must be absolute").await;
