@@ -19,6 +19,8 @@ use crate::registry::schema::{FaceSchema, OutputSchema};
 pub(crate) struct Operation {
     /// The plugin's name for it; unique within the plugin.
     pub(crate) id: String,
+    /// `PLUGIN/OPERATION`, as usage and credits are counted.
+    pub(crate) counted_as: String,
     pub(crate) title: String,
     pub(crate) description: String,
     pub(crate) output: OutputSchema,

@@ -78,7 +78,6 @@ pub(crate) fn stand(
 pub(crate) fn count(
     usage: &Usage,
     caller: &Caller,
-    plugin: &str,
     operation: &Operation,
     now: SystemTime,
     meters: &mut Meters,
@@ -89,7 +88,7 @@ pub(crate) fn count(
     let now_s = epoch_seconds(now);
     let call = Counted {
         owner: caller.owner(),
-        operation: &format!("{plugin}/{}", operation.id),
+        operation: &operation.counted_as,
         limit: caller.limits().per_month,
         is_limited: operation.terms.consumes(Consumed::Month),
     };

@@ -76,7 +76,7 @@ pub(crate) async fn reserve(
         month,
         amount: u64::from(amount),
         key: caller.owner().to_owned(),
-        operation: format!("{plugin}/{}", operation.id),
+        operation: operation.counted_as.clone(),
         request_id: request_id.to_owned(),
         identifier: identifier.map(str::to_owned),
         made_at: now_s,

@@ -149,7 +149,7 @@ impl Description {
             if operations.iter().any(|other| other.id == row.id) {
                 return Err(DescriptionError::Operation { operation: row.id, rule: "is described twice".to_owned() });
             }
-            operations.push(operation(row)?);
+            operations.push(operation(name, row)?);
         }
         let wants = wants(written.wants)?;
         Ok(Self { version: written.version, summary: written.summary, wants, operations })
@@ -185,7 +185,7 @@ fn wants(written: Vec<WrittenWant>) -> Result<Vec<Want>, DescriptionError> {
     Ok(wants)
 }
 
-fn operation(row: WrittenOperation) -> Result<Operation, DescriptionError> {
+fn operation(plugin: &str, row: WrittenOperation) -> Result<Operation, DescriptionError> {
     let id = row.id.clone();
     let broken = |rule: String| DescriptionError::Operation { operation: id.clone(), rule };
     let outside = |part| {
@@ -243,6 +243,7 @@ fn operation(row: WrittenOperation) -> Result<Operation, DescriptionError> {
         deadline: Duration::from_millis(u64::from(deadline_ms)),
         on_deadline: own_failure(row.on_deadline, Code::UpstreamTimeout, &errors).map_err(&broken)?,
         on_unavailable: own_failure(row.on_unavailable, Code::ServiceUnavailable, &errors).map_err(&broken)?,
+        counted_as: format!("{plugin}/{}", row.id),
         id: row.id,
         title: row.title,
         description: row.description,
