@@ -10,7 +10,7 @@ use super::components::{digest_of, fetch};
 use super::lifecycle::{Seen, State};
 use super::manifest::{Entry, Manifest};
 use super::stage::component_path;
-use super::{From, LifeError, LoadError, Order, Registry, RegistryError, blocking, manifest_mark, mark, pool};
+use super::{From, LifeError, Order, Registry, RegistryError, blocking, manifest_mark, mark, pool};
 
 /// What became of one entry.
 pub(crate) struct Followed {
@@ -134,8 +134,7 @@ impl Registry {
 
     /// Whether the entry's component or settings are not what it last brought in.
     async fn is_new(&self, entry: &Entry) -> Result<bool, RegistryError> {
-        let failed =
-            |source| RegistryError::Load { plugin: entry.name.clone(), source: Box::new(LoadError::Component(source)) };
+        let failed = |error| RegistryError::load(&entry.name, error);
         let path = component_path(&entry.source).map_err(failed)?;
         let digest = blocking(move || fetch(&path).map(|bytes| digest_of(&bytes))).await.map_err(failed)?;
         let now = Seen { digest, settings: entry.settings.clone() };

@@ -81,6 +81,13 @@ pub(crate) enum RegistryError {
     Pool { wanted: usize, room: u32 },
 }
 
+impl RegistryError {
+    /// What keeps a component of the plugin's from becoming a revision.
+    fn load(plugin: &str, source: impl Into<LoadError>) -> Self {
+        Self::Load { plugin: plugin.to_owned(), source: Box::new(source.into()) }
+    }
+}
+
 /// Runs work that blocks on a thread that may.
 pub(crate) async fn blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> T {
     match tokio::task::spawn_blocking(work).await {
@@ -138,8 +145,7 @@ impl Registry {
     pub(crate) async fn open(parts: Parts) -> Result<Arc<Self>, RegistryError> {
         let Parts { runtime, store, data, manifest, manifest_path, instances_max, site, safe_mode } = parts;
         pool(&manifest, instances_max)?;
-        let components = Components::open(&data)
-            .map_err(|source| RegistryError::Load { plugin: "all".to_owned(), source: Box::new(source.into()) })?;
+        let components = Components::open(&data).map_err(|error| RegistryError::load("all", error))?;
         let records: Vec<Life> = store.plugins()?;
         let lives = records.into_iter().map(|life| (life.plugin().to_owned(), life)).collect();
         let registry = Arc::new(Self {
@@ -297,7 +303,7 @@ impl Registry {
     /// Puts a recorded revision together as its plugin stands: with its rights, or off where the operator says so.
     async fn build(&self, life: &Life, record: &Record) -> Result<Revision, RegistryError> {
         let plugin = life.plugin();
-        let failed = |source| RegistryError::Load { plugin: plugin.to_owned(), source: Box::new(source) };
+        let failed = |error| RegistryError::load(plugin, error);
         let whole = self.whole(life, record).await?;
         if life.disabled().is_some() {
             return loader::off(whole, Off::Disabled).await.map_err(failed);
@@ -316,7 +322,7 @@ impl Registry {
         tracing::error!(plugin, revision, %error, "a revision cannot be loaded; its routes answer that it is off");
         let whole = self.whole(life, record).await?;
         let off = loader::off(whole, Off::Unloadable(error.to_string())).await;
-        off.map_err(|source| RegistryError::Load { plugin: plugin.to_owned(), source: Box::new(source) })
+        off.map_err(|error| RegistryError::load(plugin, error))
     }
 
     async fn whole(&self, life: &Life, record: &Record) -> Result<Whole, RegistryError> {

@@ -46,10 +46,7 @@ impl Registry {
     async fn fetch(&self, plugin: &str, order: Order) -> Result<u64, RegistryError> {
         let entry = self.entry(plugin)?;
         let Order { from, digest: expected, goes_live, mark } = order;
-        let failed = |source: ComponentError| RegistryError::Load {
-            plugin: plugin.to_owned(),
-            source: Box::new(LoadError::Component(source)),
-        };
+        let failed = |error: ComponentError| RegistryError::load(plugin, error);
         let (path, source) = match &from {
             From::Manifest => {
                 let path = component_path(&entry.source).map_err(failed)?;
@@ -115,7 +112,7 @@ impl Registry {
     }
 
     async fn steps(self: &Arc<Self>, plugin: &str, number: u64) -> Result<State, RegistryError> {
-        let failed = |source: LoadError| RegistryError::Load { plugin: plugin.to_owned(), source: Box::new(source) };
+        let failed = |error: LoadError| RegistryError::load(plugin, error);
         let record = self.life_of(plugin).await?.revision(number)?.clone();
         let (components, digest) = (self.components.clone(), record.digest.clone());
         blocking(move || components.read(&digest)).await.map_err(|error| failed(error.into()))?;
