@@ -128,7 +128,8 @@ pub(crate) async fn describe(
     if read().await.map_err(LoadError::Describe)? != text {
         return Err(LoadError::Unstable);
     }
-    let description = Description::read(&text, plugin)?;
+    let (written, named) = (text.clone(), plugin.to_owned());
+    let description = blocking(move || Description::read(&written, &named)).await?;
     for (import, interface) in &linked.lent {
         if !description.wanted().any_of(interface) {
             return Err(LoadError::NotWanted { import: import.clone(), interface });

@@ -11,9 +11,9 @@ use tokio_util::sync::CancellationToken;
 
 use super::components::{ComponentError, digest_of, fetch};
 use super::lifecycle::{Described, Fetched, Life, Mark, Seen, State};
-use super::loader::{self, LoadError, Whole};
+use super::loader::{self, LoadError};
 use super::manifest::Source;
-use super::revision::Off;
+use super::revision::{Off, Revision, Runner};
 use super::{Registry, RegistryError, blocking, mark, to_the_end};
 
 /// Where a component is fetched from.
@@ -115,18 +115,23 @@ impl Registry {
         let failed = |error: LoadError| RegistryError::load(plugin, error);
         let record = self.life_of(plugin).await?.revision(number)?.clone();
         let (components, digest) = (self.components.clone(), record.digest.clone());
-        blocking(move || components.read(&digest)).await.map_err(|error| failed(error.into()))?;
+        let bytes = blocking(move || components.read(&digest)).await.map_err(|error| failed(error.into()))?;
         self.advance(plugin, number, State::Verified).await?;
-        let component = loader::compile(&self.runtime, &self.components, &record.digest).await.map_err(failed)?;
+        let component = match self.runtime.cached(&record.digest).await {
+            Some(component) => component,
+            None => self.runtime.compile(&bytes, &record.digest).await.map_err(|error| failed(error.into()))?,
+        };
+        drop(bytes);
         self.advance(plugin, number, State::Compiled).await?;
-        let linked = loader::link(&self.runtime, &component).map_err(failed)?;
+        let runtime = Arc::clone(&self.runtime);
+        let linked = blocking(move || loader::link(&runtime, &component)).await.map_err(failed)?;
         self.advance(plugin, number, State::Linked).await?;
         let described = loader::describe(&self.runtime, &linked, &record.settings.limits, plugin).await;
         let (text, description) = described.map_err(failed)?;
         let told = Described {
             version: description.version.clone(),
             summary: description.summary.clone(),
-            wants: description.wants,
+            wants: description.wants.clone(),
         };
         self.store.put_description(&record.digest, &text).await?;
         self.change(plugin, |life| life.describe(number, told, step(State::Described))).await?;
@@ -134,13 +139,14 @@ impl Registry {
         let mut turn = self.lives.lock().await;
         let mut next = self.life_in(&turn, plugin)?;
         let record = next.revision(number)?.clone();
-        let (plugin_name, rights) = (plugin.to_owned(), next.rights(&record));
-        let whole = Whole { plugin: plugin_name, record: record.clone(), description: text, rights };
-        let known = loader::off(whole, Off::Disabled).await.map_err(failed)?;
-        self.with(Arc::new(known)).await?;
         next.advance(number, State::Compared, step(State::Compared))?;
         let staged = next.stage(number, record.staged.clone())?;
+        // What goes live is compared with what serves when it is put beside that.
         if staged == State::AwaitingApproval || !record.goes_live {
+            let rights = next.rights(&record);
+            let runner = Runner::Off(Off::Disabled);
+            let known = Revision::new(plugin, number, &record.digest, description, rights, runner);
+            self.with(Arc::new(known)).await?;
             self.commit(&mut turn, next).await?;
             return Ok(staged);
         }
