@@ -4,13 +4,14 @@
 //! The order of the steps is the design (decisions, "Order of checks"): a credential is judged before anything is counted,
 //! every authenticated call takes its slot before its input is looked at, and a plugin sees only input that fits.
 
-use std::sync::PoisonError;
+mod checked;
+
 use std::time::{Duration, Instant, SystemTime};
 
-use http::{HeaderName, HeaderValue};
-use serde_json::{Map, Value};
+use serde_json::Value;
 use sha2::{Digest, Sha256};
 
+use self::checked::{checked_failure, checked_success, failed, place};
 use crate::app::App;
 use crate::auth::first_party::Address;
 use crate::auth::oauth::OAuth;
@@ -19,21 +20,11 @@ use crate::catalogue::Bound;
 use crate::error::Refusal;
 use crate::metering::{self, Charge, Charged, Meters};
 use crate::metrics::Answers;
-use crate::operation::{
-    Answer, Call, DeclaredFailure, Face, Failure, Idempotency, Operation, Owner, Reply, Scope, Success,
-};
+use crate::operation::{Answer, Call, Face, Idempotency, Owner, Reply, Scope};
 use crate::reading::{self, Identifier, Unread};
 use crate::registry::instance::CallError;
-use crate::registry::revision::Off;
 use crate::registry::schema::FaceSchema;
 use crate::telemetry::{About, about_call, microseconds};
-
-/// A failure's message is cut to this many characters.
-const MESSAGE_CHARACTERS_MAX: usize = 1000;
-/// A longer name of a plugin's is none.
-const NAME_BYTES_MAX: usize = 64;
-/// Members of the envelope's `data` that only the host writes.
-const HOST_DETAILS: [&str; 3] = ["requestId", "retryAfter", "resetAt"];
 
 /// A call as a transport read it, before anything is decided.
 pub(crate) struct Request<'r> {
@@ -222,148 +213,6 @@ fn owner(app: &App, caller: &Caller, plugin: &str) -> Owner {
         .chain_update(caller.owner().as_bytes())
         .finalize();
     Owner::of(&digest.into())
-}
-
-/// Takes a plugin's success only as far as its operation declares it.
-fn checked_success(operation: &Operation, success: Success) -> Result<Reply, Refusal> {
-    let Success { outcome, data, headers, attachments } = success;
-    let declared = match &operation.rest {
-        Some(face) => face.outcomes.contains_key(&outcome),
-        None => outcome == "ok",
-    };
-    if !declared {
-        return Err(Refusal::internal(format!("the plugin answered the undeclared outcome {}", named(&outcome))));
-    }
-    if attachments > 0 {
-        return Err(Refusal::internal("the plugin attached stored bytes, and was lent no store"));
-    }
-    let headers = checked_headers(operation, headers)?;
-    let repeats = operation.rest.as_ref().is_some_and(|face| face.etag);
-    let digest: Option<[u8; 32]> = repeats.then(|| Sha256::digest(data.as_bytes()).into());
-    let last = || operation.last_checked.lock().unwrap_or_else(PoisonError::into_inner);
-    if digest.is_none() || *last() != digest {
-        let parsed: Value = serde_json::from_str(&data)
-            .map_err(|error| Refusal::internal(format!("the plugin's data is no JSON text: {}", place(&error))))?;
-        operation.output.check(&parsed).map_err(|broken| {
-            Refusal::internal(format!("the plugin's data does not fit its output schema: {broken}"))
-        })?;
-        if digest.is_some() {
-            *last() = digest;
-        }
-    }
-    Ok(Reply { outcome, data, headers, digest })
-}
-
-fn checked_headers(
-    operation: &Operation,
-    headers: Vec<(String, String)>,
-) -> Result<Vec<(HeaderName, HeaderValue)>, Refusal> {
-    let declared = operation.rest.as_ref().map_or(&[][..], |face| &face.headers);
-    let mut checked = Vec::with_capacity(headers.len());
-    for (name, value) in headers {
-        let Some(name) = declared.iter().find(|declared| declared.as_str().eq_ignore_ascii_case(&name)) else {
-            return Err(Refusal::internal(format!("the plugin sent the undeclared header {}", named(&name))));
-        };
-        let value = HeaderValue::from_str(&value)
-            .map_err(|_| Refusal::internal(format!("the plugin's value of the header `{name}` is none")))?;
-        checked.push((name.clone(), value));
-    }
-    Ok(checked)
-}
-
-/// Takes a plugin's failure only if its operation declares the code.
-fn checked_failure(operation: &Operation, failure: Failure) -> Refusal {
-    let Failure { code, message, retry_after_ms, details } = failure;
-    let Some(declared) = operation.errors.iter().find(|error| error.code == code) else {
-        return Refusal::internal(format!("the plugin failed with the undeclared code {}", named(&code)));
-    };
-    let details = match details.as_deref().map(serde_json::from_str::<Map<String, Value>>) {
-        None => Map::new(),
-        Some(Ok(details)) => details,
-        Some(Err(error)) => {
-            return Refusal::internal(format!("the plugin's details are no JSON object: {}", place(&error)));
-        }
-    };
-    if let Some(name) = details.keys().find(|name| HOST_DETAILS.contains(&name.as_str())) {
-        return Refusal::internal(format!("the plugin's details name `{name}`, which is the host's"));
-    }
-    Refusal {
-        status: declared.status,
-        message: message.chars().take(MESSAGE_CHARACTERS_MAX).collect::<String>().into(),
-        retry_after_s: retry_after_ms.map(|milliseconds| u64::from(milliseconds.div_ceil(1000).max(1))),
-        reset_at: None,
-        details,
-        challenge: None,
-        cause: None,
-        code: code.into(),
-    }
-}
-
-/// A call that ended without an answer of the plugin's, in the operation's own words where it declared some.
-fn failed(operation: &Operation, error: &CallError) -> Refusal {
-    let cause = error.to_string();
-    let mut refusal = match error {
-        CallError::Busy { .. } => {
-            declared(&operation.on_unavailable, "All of the operation's places are taken; try again shortly", Some(1))
-        }
-        CallError::NoRoom(_) => {
-            declared(&operation.on_unavailable, "The service is at its capacity; try again shortly", Some(1))
-        }
-        CallError::Paused { seconds } => {
-            declared(&operation.on_unavailable, "The operation is paused after repeated failures", Some(*seconds))
-        }
-        CallError::Deadline(_) => {
-            declared(&operation.on_deadline, "The operation did not finish by its deadline", None)
-        }
-        CallError::CpuSpent(_) => {
-            declared(&operation.on_deadline, "The operation used up its processor time before it finished", None)
-        }
-        CallError::Stopped => {
-            declared(&operation.on_unavailable, "The operation was replaced while this call ran; try again", Some(1))
-        }
-        CallError::Off(Off::Disabled) => {
-            declared(&operation.on_unavailable, "The operation is switched off by the operator", Some(60))
-        }
-        CallError::Off(Off::Unloadable(_)) => {
-            declared(&operation.on_unavailable, "The operation cannot be served at the moment", Some(30))
-        }
-        CallError::MemorySpent { .. } => {
-            let mut refusal = Refusal::internal("");
-            refusal.message = "The operation ran out of memory on this input".into();
-            refusal
-        }
-        CallError::Trapped { .. } | CallError::Exited(_) | CallError::TooLarge { .. } => Refusal::internal(""),
-    };
-    refusal.cause = Some(cause);
-    refusal
-}
-
-fn declared(failure: &DeclaredFailure, message: &'static str, retry_after_s: Option<u64>) -> Refusal {
-    Refusal {
-        code: failure.code.clone().into(),
-        status: failure.status,
-        message: message.into(),
-        retry_after_s: failure.retry_after_s.or(retry_after_s),
-        reset_at: None,
-        details: Map::new(),
-        challenge: None,
-        cause: None,
-    }
-}
-
-/// A plugin's name for something, in a cause: quoted only where it can be a name, because it may be made of the input.
-fn named(name: &str) -> String {
-    let is_name = (1..=NAME_BYTES_MAX).contains(&name.len())
-        && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'-');
-    match is_name {
-        true => format!("`{name}`"),
-        false => format!("of {} bytes, which is no name", name.len()),
-    }
-}
-
-/// Where a text is no JSON, and not why: the reason would quote the text.
-fn place(error: &serde_json::Error) -> String {
-    format!("line {}, column {}", error.line(), error.column())
 }
 
 /// Tells, when it is dropped, of a call that ended with its request: the client went away, or the request's time was up.
