@@ -20,6 +20,7 @@ use crate::egress::operators_own::FetchError;
 use crate::egress::proxy::{ListenError, Proxy};
 use crate::egress::{Egress, EgressError};
 use crate::http::connection::Places;
+use crate::jobs::Jobs;
 use crate::metering::month::Month;
 use crate::metering::{Reservations, Usage, Windows};
 use crate::operator::events;
@@ -80,6 +81,7 @@ pub struct App {
     pub(crate) registry: Arc<Registry>,
     pub(crate) egress: Arc<Egress>,
     pub(crate) proxy: Arc<Proxy>,
+    pub(crate) jobs: Arc<Jobs>,
     pub(crate) windows: Windows,
     /// Where an identity provider is configured.
     pub(crate) oauth: Option<OAuth>,
@@ -118,7 +120,9 @@ impl App {
         let egress = Arc::new(Egress::open(&config.egress)?);
         let proxy = Arc::new(Proxy::bind(&config.proxy).await?);
         let compiler = Compiler::new(program, config.compile);
-        let runtime = Runtime::start(&config.data, config.instances_max, compiler, Arc::clone(&egress))?;
+        let jobs = Jobs::open(Arc::clone(&store), config.jobs)?;
+        let (way_out, queue) = (Arc::clone(&egress), Arc::clone(&jobs));
+        let runtime = Runtime::start(&config.data, config.instances_max, compiler, way_out, queue)?;
         let parts = Parts {
             runtime,
             store: Arc::clone(&store),
@@ -158,6 +162,7 @@ impl App {
             registry,
             egress,
             proxy,
+            jobs,
             config,
         })
     }

@@ -3,6 +3,7 @@
 //! Flags say where things are; the file says how much of everything. All of it is read and checked before a port is bound,
 //! unknown keys are errors, and no other file reads the environment.
 
+mod jobs;
 mod resolvers;
 mod written;
 
@@ -14,6 +15,7 @@ use std::time::Duration;
 use clap::{Args, ValueEnum};
 use ipnet::IpNet;
 
+pub(crate) use self::jobs::JobLimits;
 pub(crate) use self::resolvers::{ClientSubnet, Resolver};
 
 use self::written::{Written, WrittenOAuth, WrittenProxy};
@@ -149,6 +151,8 @@ pub struct Config {
     pub egress: Egress,
     /// The same way for programs that run for them.
     pub proxy: Proxy,
+    /// How many jobs there may be.
+    pub(crate) jobs: JobLimits,
 }
 
 /// Pages that may call without a credential, as far as operations allow it.
@@ -338,6 +342,7 @@ impl Config {
                 resolvers: resolvers::resolvers(written.dns)?,
             },
             proxy: proxy(&written.proxy)?,
+            jobs: JobLimits::read(&written.jobs)?,
         })
     }
 }

@@ -7,6 +7,7 @@
 //! - `http`, `mcp`: the transports. They parse and print.
 //! - `pipeline`, `reading`: the one road to a plugin, and how it reads arguments.
 //! - `auth`, `metering`: who may call, how often and at what price.
+//! - `jobs`: work that outlives the call which submitted it.
 //! - `egress`: what leaves the process, and where it may go.
 //! - `metrics`: what is counted for the operator.
 //! - `registry`, `catalogue`, `published`: plugins loaded, put together and documented.
@@ -27,6 +28,7 @@ mod config;
 mod egress;
 mod error;
 mod http;
+mod jobs;
 mod mcp;
 mod metering;
 mod metrics;
@@ -80,7 +82,8 @@ pub async fn serve(listeners: Listeners, app: Arc<App>, shutdown: impl Future<Ou
             );
             served.cancel();
         };
-        tokio::join!(listeners, Arc::clone(&app).keep_house(served.clone()));
+        let jobs = Arc::clone(&app.jobs).work(Arc::clone(&app.registry), app.stop.clone());
+        tokio::join!(listeners, Arc::clone(&app).keep_house(served.clone()), jobs);
     };
     // Keys may be wanted until the last request is answered.
     let serving = async {

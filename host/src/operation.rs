@@ -9,7 +9,7 @@ use std::sync::Mutex;
 use std::time::Duration;
 
 use http::{HeaderName, HeaderValue, Method, StatusCode};
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use crate::metrics::Requests;
@@ -175,7 +175,7 @@ impl Face {
 }
 
 /// The caller's name within one plugin: 32 hexadecimal digits, which tell nothing of the key.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(crate) struct Owner([u8; 32]);
 
 impl Owner {
@@ -188,13 +188,20 @@ impl Owner {
         }))
     }
 
+    /// As it was written by [`Owner::as_str`].
+    pub(crate) fn read(text: &str) -> Option<Self> {
+        let digits: [u8; 32] = text.as_bytes().try_into().ok()?;
+        digits.iter().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f')).then_some(Self(digits))
+    }
+
     pub(crate) fn as_str(&self) -> &str {
         std::str::from_utf8(&self.0).expect("the digits are ASCII")
     }
 }
 
 /// How a caller is known.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub(crate) enum CallerKind {
     ApiKey,
     OAuth,
@@ -209,10 +216,26 @@ pub(crate) struct Call {
     pub(crate) owner: Owner,
     pub(crate) caller: CallerKind,
     /// For the log; a plugin does not learn it.
-    pub(crate) face: Face,
+    pub(crate) via: Via,
     pub(crate) deadline: Duration,
-    /// A JSON object that fits the face's schema.
+    /// A JSON object that fits the face's schema, or what a job was submitted with.
     pub(crate) input: String,
+}
+
+/// What a call came by.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Via {
+    Face(Face),
+    Job,
+}
+
+impl Via {
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Via::Face(face) => face.name(),
+            Via::Job => "job",
+        }
+    }
 }
 
 /// What a plugin answers, before the road has checked it.

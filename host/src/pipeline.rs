@@ -6,8 +6,10 @@
 
 mod checked;
 
+use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 
+use serde::de::IgnoredAny;
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 
@@ -17,11 +19,14 @@ use crate::auth::first_party::Address;
 use crate::auth::oauth::OAuth;
 use crate::auth::{self, AuthError, Caller, Presented};
 use crate::catalogue::Bound;
-use crate::error::Refusal;
+use crate::error::{Code, Refusal};
+use crate::jobs;
+use crate::jobs::record::{End, Job, JobFailure};
 use crate::metering::{self, Charge, Charged, Meters};
 use crate::metrics::Answers;
-use crate::operation::{Answer, Call, Face, Idempotency, Owner, Reply, Scope};
+use crate::operation::{Answer, Call, Face, Idempotency, Owner, Reply, Scope, Via};
 use crate::reading::{self, Identifier, Unread};
+use crate::registry::Registry;
 use crate::registry::instance::CallError;
 use crate::registry::schema::FaceSchema;
 use crate::telemetry::{About, about_call, microseconds};
@@ -55,7 +60,7 @@ pub(crate) async fn execute(app: &App, request: Request<'_>) -> Answered {
         plugin: &bound.revision.plugin,
         revision: bound.revision.number,
         owner: None,
-        face,
+        via: Via::Face(face),
     };
     let given_up = GivenUp { about, started };
     let mut passed = Passed::default();
@@ -122,7 +127,7 @@ async fn road(app: &App, request: Request<'_>, passed: &mut Passed) -> Result<Re
         operation: bound.operation.id.clone(),
         owner,
         caller: caller.kind(),
-        face,
+        via: Via::Face(face),
         deadline: bound.operation.deadline,
         input: Value::Object(input).to_string(),
     };
@@ -136,6 +141,64 @@ async fn road(app: &App, request: Request<'_>, passed: &mut Passed) -> Result<Re
     };
     passed.plugin_time = Some(plugin_time);
     answered
+}
+
+/// Runs a job on the revision that is active now: the second door to a plugin. Who may submit it, how often and at what price
+/// was decided on the road of the call that did; what is left is to find the plugin, run it and check what it says.
+pub(crate) async fn run_job(
+    registry: &Registry,
+    job: Job,
+    checkpoint: Option<String>,
+    left: Duration,
+    run: Arc<jobs::Run>,
+) -> End {
+    let internal = |message: &str| {
+        let failure = JobFailure { code: Code::InternalError.name().to_owned(), message: message.to_owned() };
+        End::Failed(failure)
+    };
+    let current = registry.current();
+    // A plugin that left the manifest may come back before the job's time is over.
+    let Some(revision) = current.revisions().iter().find(|revision| revision.plugin == run.name.plugin) else {
+        return End::CutOff;
+    };
+    let revision = Arc::clone(revision);
+    drop(current);
+    let Some(operation) = revision.operations.iter().find(|operation| operation.id == job.operation) else {
+        return internal("the plugin does not have the job's operation any more");
+    };
+    let call = Call {
+        request_id: job.request_id,
+        operation: job.operation,
+        owner: run.name.owner,
+        caller: job.caller,
+        via: Via::Job,
+        deadline: left,
+        input: job.input,
+    };
+    let id = run.name.id;
+    let refusal = match revision.work(call, run, checkpoint).await {
+        Ok(Answer::Success(success)) => match serde_json::from_str::<IgnoredAny>(&success.data) {
+            Ok(_) => return End::Completed(success.data),
+            Err(error) => Refusal::internal(format!("the plugin's data is no JSON text: {}", place(&error))),
+        },
+        Ok(Answer::Failure(failure)) => checked_failure(operation, failure),
+        Err(
+            error @ (CallError::Stopped
+            | CallError::NoRoom(_)
+            | CallError::Busy { .. }
+            | CallError::Paused { .. }
+            | CallError::Off(_)),
+        ) => {
+            tracing::debug!(plugin = &*revision.plugin, job = %id, %error, "a job waits for another run");
+            return End::CutOff;
+        }
+        Err(error) => failed(operation, &error),
+    };
+    if let Some(cause) = &refusal.cause {
+        let (plugin, revision) = (&*revision.plugin, revision.number);
+        tracing::warn!(plugin, revision, job = %id, code = refusal.code.as_ref(), cause, "a job failed");
+    }
+    End::Failed(JobFailure { code: refusal.code.into_owned(), message: refusal.message.into_owned() })
 }
 
 /// The plugin's part, and the time that it took.

@@ -13,7 +13,7 @@ use tracing_subscriber::util::SubscriberInitExt as _;
 use tracing_subscriber::{EnvFilter, fmt};
 
 use crate::config::LogFormat;
-use crate::operation::{Face, Owner};
+use crate::operation::{Owner, Via};
 
 /// The host's own targets, and the one of the plugins' lines.
 const OWN: [&str; 2] = ["switchbay", "plugin"];
@@ -43,7 +43,7 @@ pub(crate) struct About<'a> {
     pub(crate) revision: u64,
     /// Absent until the credential is judged.
     pub(crate) owner: Option<&'a Owner>,
-    pub(crate) face: Face,
+    pub(crate) via: Via,
 }
 
 /// A duration as the log has it.
@@ -56,7 +56,7 @@ macro_rules! about_call {
     ($level:ident, $target:expr, $about:ident, $($rest:tt)+) => {
         tracing::$level!(target: $target, request_id = $about.request_id, operation = $about.operation,
             plugin = $about.plugin, revision = $about.revision, owner = $about.owner.map($crate::operation::Owner::as_str),
-            face = $about.face.name(), $($rest)+)
+            face = $about.via.name(), $($rest)+)
     };
 }
 pub(crate) use about_call;

@@ -73,23 +73,39 @@ pub mod cache;
 pub mod config;
 pub mod dns;
 pub mod http;
+pub mod jobs;
 pub mod log;
 pub mod state;
 
 pub use operation::{Limit, Operation, Rest, Tool};
-pub use plugin::{Plugin, describe, invoke};
+pub use plugin::{Plugin, describe, invoke, work};
 pub use reply::{ErrorCode, Failure, Reply};
 
 /// The generated bindings of `wit/`, for [`export!`] and for what the typed API does not cover.
 #[expect(missing_docs, reason = "generated from wit/, where the documentation stands")]
 pub mod bindings {
     wit_bindgen::generate!({
-        path: ["../wit/cache", "../wit/config", "../wit/dns", "../wit/http", "../wit/logging", "../wit/state", "../wit/plugin"],
+        path: ["../wit/cache", "../wit/config", "../wit/dns", "../wit/http", "../wit/jobs", "../wit/logging", "../wit/state", "../wit/plugin"],
         world: "switchbay:plugin/feature-plugin",
         generate_all,
         pub_export_macro: true,
         export_macro_name: "export_component",
         default_bindings_module: "switchbay_sdk::bindings",
+        runtime_path: "switchbay_sdk::wit_bindgen_rt",
+    });
+}
+
+/// The export of plugins that have jobs. A world of its own, so that no other component exports it.
+#[doc(hidden)]
+pub mod worker_bindings {
+    wit_bindgen::generate!({
+        path: ["../wit/cache", "../wit/config", "../wit/dns", "../wit/http", "../wit/jobs", "../wit/logging", "../wit/state", "../wit/plugin"],
+        inline: "package switchbay:sdk; world works { export switchbay:plugin/worker@0.1.0; }",
+        world: "switchbay:sdk/works",
+        with: { "switchbay:plugin/types@0.1.0": crate::bindings::switchbay::plugin::types },
+        pub_export_macro: true,
+        export_macro_name: "export_worker_component",
+        default_bindings_module: "switchbay_sdk::worker_bindings",
         runtime_path: "switchbay_sdk::wit_bindgen_rt",
     });
 }
@@ -126,6 +142,32 @@ macro_rules! export {
             }
 
     $crate::bindings::export_component!(Component with_types_in $crate::bindings);
+        };
+    };
+}
+
+/// Exports the workers of the plugin that the named function builds, beside [`export!`]. A plugin that has jobs needs it.
+#[macro_export]
+macro_rules! export_worker {
+    ($plugin:path) => {
+        const _: () = {
+            static PLUGIN: ::std::sync::LazyLock<$crate::Plugin> = ::std::sync::LazyLock::new($plugin);
+
+            struct Component;
+
+            impl $crate::worker_bindings::exports::switchbay::plugin::worker::Guest for Component {
+                async fn run(
+                    call: $crate::Call,
+                    input: ::std::string::String,
+                ) -> ::core::result::Result<
+                    $crate::bindings::switchbay::plugin::types::Reply,
+                    $crate::bindings::switchbay::plugin::types::Failure,
+                > {
+                    $crate::work(&PLUGIN, call, input).await
+                }
+            }
+
+    $crate::worker_bindings::export_worker_component!(Component with_types_in $crate::worker_bindings);
         };
     };
 }

@@ -32,6 +32,7 @@ pub struct Operation {
     on_unavailable: Option<&'static str>,
     terms: Vec<(&'static str, Value)>,
     handler: Handler,
+    worker: Option<Handler>,
 }
 
 impl Operation {
@@ -58,14 +59,23 @@ impl Operation {
             on_deadline: None,
             on_unavailable: None,
             terms: Vec::new(),
-            handler: Box::new(move |call, input| {
-                Box::pin(async move {
-                    let input = serde_json::from_str(&input)
-                        .unwrap_or_else(|error| panic!("the input fits the schema and not its type: {error}"));
-                    handler(call, input).await.map(Reply::into_wire).map_err(Failure::into_wire)
-                })
-            }),
+            handler: boxed(handler),
+            worker: None,
         }
+    }
+
+    /// Runs the jobs that the operation submits (see [`crate::jobs`]). `worker` takes what a job was submitted with; the data of
+    /// its reply becomes the job's output.
+    #[must_use]
+    pub fn worker<I, O, W, F>(mut self, worker: W) -> Self
+    where
+        I: DeserializeOwned,
+        O: Serialize,
+        W: Fn(Call, I) -> F + Copy + Send + Sync + 'static,
+        F: Future<Output = Result<Reply<O>, Failure>> + 'static,
+    {
+        self.worker = Some(boxed(worker));
+        self
     }
 
     /// A short title, at most 60 characters.
@@ -179,6 +189,11 @@ impl Operation {
         (self.handler)(call, input)
     }
 
+    pub(crate) fn work(&self, call: Call, input: String) -> Answer {
+        let worker = self.worker.as_ref().unwrap_or_else(|| panic!("operation `{}` has no worker", self.id));
+        worker(call, input)
+    }
+
     pub(crate) fn describe(&self) -> Value {
         let errors: Vec<Value> =
             self.errors.iter().map(|e| json!({ "code": e.code, "status": e.status, "when": e.when })).collect();
@@ -211,6 +226,22 @@ impl Operation {
         }
         Value::Object(row)
     }
+}
+
+fn boxed<I, O, H, F>(handler: H) -> Handler
+where
+    I: DeserializeOwned,
+    O: Serialize,
+    H: Fn(Call, I) -> F + Copy + Send + Sync + 'static,
+    F: Future<Output = Result<Reply<O>, Failure>> + 'static,
+{
+    Box::new(move |call, input| {
+        Box::pin(async move {
+            let input = serde_json::from_str(&input)
+                .unwrap_or_else(|error| panic!("the input fits the schema and not its type: {error}"));
+            handler(call, input).await.map(Reply::into_wire).map_err(Failure::into_wire)
+        })
+    })
 }
 
 fn example(title: &str, input: &str) -> Value {

@@ -58,7 +58,15 @@ pub fn describe(plugin: &Plugin) -> String {
 /// Runs the operation that a call names. An operation that this plugin did not describe is a bug of the host, so it
 /// traps rather than answers.
 pub async fn invoke(plugin: &'static Plugin, call: wire::Call, input: String) -> Result<wire::Reply, wire::Failure> {
+    named(plugin, &call).run(call, input).await
+}
+
+/// Runs the worker of the operation that a job's call names. A job of an operation without one traps.
+pub async fn work(plugin: &'static Plugin, call: wire::Call, input: String) -> Result<wire::Reply, wire::Failure> {
+    named(plugin, &call).work(call, input).await
+}
+
+fn named(plugin: &'static Plugin, call: &wire::Call) -> &'static Operation {
     let operation = plugin.operations.iter().find(|operation| operation.id() == call.operation);
-    let operation = operation.unwrap_or_else(|| panic!("operation `{}` is not described", call.operation));
-    operation.run(call, input).await
+    operation.unwrap_or_else(|| panic!("operation `{}` is not described", call.operation))
 }

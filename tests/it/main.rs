@@ -19,6 +19,7 @@ mod drain;
 mod egress;
 mod first_party;
 mod hostile;
+mod jobs;
 mod keys;
 mod killed;
 mod life;

@@ -11,10 +11,13 @@ use wasmtime::component::ResourceTable;
 use wasmtime_wasi::p2::pipe::MemoryOutputPipe;
 use wasmtime_wasi::{WasiCtx, WasiCtxView, WasiView};
 
-use super::{Lease, LogScope, Records};
+use super::{JobsOf, Lease, LogScope, Records};
 use crate::egress::Door;
+use crate::jobs::Run;
 use crate::metrics::{Held, Vitals};
+use crate::operation::{CallerKind, Owner};
 use crate::registry::grants::Grants;
+use crate::registry::processor::CpuMeter;
 
 /// Bytes of standard error that are kept, for the text of a panic.
 const STDERR_BYTES_MAX: usize = 4096;
@@ -36,12 +39,35 @@ pub(crate) struct Lent {
     pub(crate) cache: Option<Lease>,
     /// The plugin's records, where they are granted.
     pub(crate) records: Option<Records>,
+    /// Its jobs, for all but a revision that describes itself.
+    pub(crate) jobs: Option<JobsOf>,
+}
+
+/// The call that an instance runs, as far as a capability must know it.
+#[derive(Clone, Debug)]
+pub(crate) struct OnBehalf {
+    pub(crate) owner: Owner,
+    pub(crate) caller: CallerKind,
+    pub(crate) operation: String,
+    pub(crate) request_id: String,
+}
+
+/// The job that an instance works on.
+#[derive(Clone)]
+pub(crate) struct Worker {
+    pub(crate) run: Arc<Run>,
+    /// A new slice begins with each thing that is kept.
+    pub(crate) cpu: Arc<CpuMeter>,
 }
 
 /// The store's data.
 pub(crate) struct State {
     pub(super) lent: Arc<Lent>,
     pub(super) log: LogScope,
+    /// Absent while a plugin describes itself.
+    pub(super) on_behalf: Option<OnBehalf>,
+    /// Where it works on a job.
+    pub(super) worker: Option<Worker>,
     /// A place for each request of one call.
     pub(super) requests: Arc<Semaphore>,
     /// A place for each of its reads and writes of records.
@@ -58,7 +84,13 @@ pub(crate) struct State {
 
 impl State {
     /// A state for one instance, with a limit on its linear memory in bytes.
-    pub(crate) fn new(lent: Arc<Lent>, log: LogScope, memory_bytes_max: usize, vitals: Arc<Vitals>) -> Self {
+    pub(crate) fn new(
+        lent: Arc<Lent>,
+        log: LogScope,
+        on_behalf: Option<OnBehalf>,
+        memory_bytes_max: usize,
+        vitals: Arc<Vitals>,
+    ) -> Self {
         let stderr = MemoryOutputPipe::new(STDERR_BYTES_MAX);
         let wasi = WasiCtx::builder()
             .stderr(stderr.clone())
@@ -73,12 +105,18 @@ impl State {
         let memory = MemoryLimit { bytes_max: memory_bytes_max, denied: false, vitals };
         let requests = Arc::new(Semaphore::new(super::http::IN_FLIGHT_MAX));
         let records = Arc::new(Semaphore::new(super::state::IN_FLIGHT_MAX));
-        Self { lent, log, requests, records, wasi, table, stderr, stderr_before: 0, memory, _living: living }
+        let (worker, stderr_before, _living) = (None, 0, living);
+        Self { lent, log, on_behalf, worker, requests, records, wasi, table, stderr, stderr_before, memory, _living }
+    }
+
+    /// The instance works on a job from here on.
+    pub(crate) fn works(&mut self, worker: Worker) {
+        self.worker = Some(worker);
     }
 
     /// Readies the state for another call.
-    pub(crate) fn begin(&mut self, log: LogScope) {
-        self.log = log;
+    pub(crate) fn begin(&mut self, log: LogScope, on_behalf: OnBehalf) {
+        (self.log, self.on_behalf) = (log, Some(on_behalf));
         self.stderr_before = self.stderr.contents().len();
     }
 

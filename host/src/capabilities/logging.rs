@@ -12,7 +12,7 @@ use std::time::Instant;
 use super::State;
 use super::bindings::wasi::logging::logging::{Host, Level};
 use crate::metering::LineRate;
-use crate::operation::{Call, Face, Owner};
+use crate::operation::{Call, Owner, Via};
 use crate::telemetry::{About, about_call};
 
 const LINES_PER_CALL_MAX: u32 = 64;
@@ -37,7 +37,7 @@ struct LoggedCall {
     operation: String,
     request_id: String,
     owner: Owner,
-    face: Face,
+    via: Via,
 }
 
 impl LogScope {
@@ -50,7 +50,7 @@ impl LogScope {
             operation: call.operation.clone(),
             request_id: call.request_id.clone(),
             owner: call.owner,
-            face: call.face,
+            via: call.via,
         };
         Self { call: Some(call), ..Self::default() }
     }
@@ -105,7 +105,7 @@ impl LoggedCall {
             plugin: &self.plugin,
             revision: self.revision,
             owner: Some(&self.owner),
-            face: self.face,
+            via: self.via,
         }
     }
 }

@@ -9,25 +9,40 @@ mod config;
 mod dns;
 mod http;
 mod instance;
+mod jobs;
 mod logging;
 mod state;
 
 use wasmtime::component::{HasSelf, Linker};
 
 pub(crate) use cache::{Caches, Lease};
-pub(crate) use instance::{Lent, State};
+pub(crate) use instance::{Lent, OnBehalf, State, Worker};
+pub(crate) use jobs::JobsOf;
 pub(crate) use logging::{LogScope, tell_of_dropped};
 pub(crate) use state::Records;
 
 /// The host's side of `wit/`.
 pub(crate) mod bindings {
     wasmtime::component::bindgen!({
-        path: ["../wit/cache", "../wit/config", "../wit/dns", "../wit/http", "../wit/logging", "../wit/state", "../wit/plugin"],
+        path: ["../wit/cache", "../wit/config", "../wit/dns", "../wit/http", "../wit/jobs", "../wit/logging", "../wit/state", "../wit/plugin"],
         world: "switchbay:plugin/feature-plugin",
         imports: { default: trappable },
         exports: { default: async },
     });
 }
+
+/// The export of plugins that have jobs. A world of its own, because most plugins have none.
+mod worker_bindings {
+    wasmtime::component::bindgen!({
+        path: ["../wit/cache", "../wit/config", "../wit/dns", "../wit/http", "../wit/jobs", "../wit/logging", "../wit/state", "../wit/plugin"],
+        inline: "package switchbay:host; world works { export switchbay:plugin/worker@0.1.0; }",
+        world: "switchbay:host/works",
+        with: { "switchbay:plugin/types": super::bindings::switchbay::plugin::types },
+        exports: { default: async },
+    });
+}
+
+pub(crate) use worker_bindings::exports::switchbay::plugin::worker;
 
 /// An interface that an operator can grant.
 pub(crate) struct Capability {
@@ -39,7 +54,7 @@ pub(crate) struct Capability {
 }
 
 /// All of them.
-pub(crate) const ALL: [Capability; 6] = [
+pub(crate) const ALL: [Capability; 8] = [
     Capability {
         interface: "switchbay:cache/store@0.1.0",
         atom: "cache",
@@ -59,6 +74,16 @@ pub(crate) const ALL: [Capability; 6] = [
         interface: "switchbay:http/client@0.1.0",
         atom: "http",
         link: |linker| bindings::switchbay::http::client::add_to_linker::<_, HasSelf<State>>(linker, |state| state),
+    },
+    Capability {
+        interface: "switchbay:jobs/queue@0.1.0",
+        atom: "jobs",
+        link: |linker| bindings::switchbay::jobs::queue::add_to_linker::<_, HasSelf<State>>(linker, |state| state),
+    },
+    Capability {
+        interface: "switchbay:jobs/work@0.1.0",
+        atom: "jobs",
+        link: |linker| bindings::switchbay::jobs::work::add_to_linker::<_, HasSelf<State>>(linker, |state| state),
     },
     Capability {
         interface: "wasi:logging/logging@0.1.0-draft",

@@ -20,6 +20,7 @@ pub(super) struct Written {
     pub(super) egress: WrittenEgress,
     pub(super) dns: WrittenDns,
     pub(super) proxy: WrittenProxy,
+    pub(super) jobs: WrittenJobs,
 }
 
 /// Each field with its default.
@@ -171,5 +172,23 @@ impl Default for WrittenProxy {
             total_ms: 600_000,
             bytes: 256 << 20,
         }
+    }
+}
+
+/// Each field with its default.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub(super) struct WrittenJobs {
+    pub(super) running: usize,
+    pub(super) open: usize,
+    pub(super) owner_running: usize,
+    pub(super) owner_open: usize,
+    pub(super) owner_kept: usize,
+    pub(super) owner_bytes: u64,
+}
+
+impl Default for WrittenJobs {
+    fn default() -> Self {
+        Self { running: 8, open: 512, owner_running: 2, owner_open: 64, owner_kept: 512, owner_bytes: 256 << 20 }
     }
 }

@@ -24,6 +24,7 @@ pub(crate) fn text(app: &App) -> String {
     caches(&mut exposition, &catalogue, &revisions);
     records(&mut exposition, app);
     credits(&mut exposition, app);
+    jobs(&mut exposition, app);
     exposition.into_text()
 }
 
@@ -197,4 +198,12 @@ fn credits(to: &mut Exposition, app: &App) {
     to.sample(&[], app.reservations.open());
     to.family("switchbay_credits_settled_total", Kind::Counter, "Credits that calls spent.");
     to.sample(&[], counts.credits_settled());
+}
+
+fn jobs(to: &mut Exposition, app: &App) {
+    to.family("switchbay_jobs", Kind::Gauge, "Jobs of a plugin that wait for their turn, and that run.");
+    for (plugin, waiting, running) in app.jobs.counts() {
+        to.sample(&[("plugin", &*plugin), ("state", "waiting")], waiting);
+        to.sample(&[("plugin", &*plugin), ("state", "running")], running);
+    }
 }

@@ -129,7 +129,9 @@ pub(super) fn failed(operation: &Operation, error: &CallError) -> Refusal {
             refusal.message = "The operation ran out of memory on this input".into();
             refusal
         }
-        CallError::Trapped { .. } | CallError::Exited(_) | CallError::TooLarge { .. } => Refusal::internal(""),
+        CallError::Trapped { .. } | CallError::Exited(_) | CallError::TooLarge { .. } | CallError::NoWorker => {
+            Refusal::internal("")
+        }
     };
     refusal.cause = Some(cause);
     refusal

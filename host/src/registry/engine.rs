@@ -20,6 +20,7 @@ use wasmtime::{Config, Engine, InstanceAllocationStrategy, PoolingAllocationConf
 use super::compiler::{CompileError, Compiler};
 use crate::capabilities::Caches;
 use crate::egress::Egress;
+use crate::jobs::Jobs;
 
 /// How often a running guest yields and its processor budget is looked at.
 const TICK: Duration = Duration::from_millis(5);
@@ -59,6 +60,7 @@ pub(crate) struct Runtime {
     cache: PathBuf,
     egress: Arc<Egress>,
     caches: Caches,
+    jobs: Arc<Jobs>,
     stop: Arc<AtomicBool>,
     ticker: Option<JoinHandle<()>>,
 }
@@ -70,6 +72,7 @@ impl Runtime {
         instances_max: u32,
         compiler: Compiler,
         egress: Arc<Egress>,
+        jobs: Arc<Jobs>,
     ) -> Result<Self, EngineError> {
         let started = |error: wasmtime::Error| EngineError::Start(format!("{error:#}"));
         let engine = Engine::new(&configuration(instances_max)).map_err(started)?;
@@ -83,7 +86,7 @@ impl Runtime {
         let stop = Arc::new(AtomicBool::new(false));
         let ticker = tick(engine.clone(), Arc::clone(&stop))
             .map_err(|error| EngineError::Start(format!("no thread for the ticker: {error}")))?;
-        Ok(Self { engine, compiler, cache, egress, caches: Caches::default(), stop, ticker: Some(ticker) })
+        Ok(Self { engine, compiler, cache, egress, jobs, caches: Caches::default(), stop, ticker: Some(ticker) })
     }
 
     /// The way out of what runs here.
@@ -94,6 +97,11 @@ impl Runtime {
     /// What the plugins that run here remember.
     pub(crate) fn caches(&self) -> &Caches {
         &self.caches
+    }
+
+    /// The jobs of what runs here.
+    pub(crate) fn jobs(&self) -> &Arc<Jobs> {
+        &self.jobs
     }
 
     pub(crate) fn engine(&self) -> &Engine {

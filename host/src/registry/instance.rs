@@ -5,7 +5,6 @@
 //! awaits the host), and calls at once (a semaphore before the pool). Whatever goes wrong ends with the store dropped, so
 //! nothing of a failed call is left for the next.
 
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -15,10 +14,12 @@ use wasmtime_wasi::I32Exit;
 
 use super::breaker::Breaker;
 use super::manifest::{InstanceMode, Limits};
+use super::processor::{CpuMeter, metered};
 use super::revision::Off;
 use crate::capabilities::bindings::switchbay::plugin::types as wire;
 use crate::capabilities::bindings::{FeaturePlugin, FeaturePluginPre};
-use crate::capabilities::{self, Lease, Lent, LogScope, State};
+use crate::capabilities::{self, Lease, Lent, LogScope, OnBehalf, State, Worker, worker};
+use crate::jobs::Run;
 use crate::metering::LineRate;
 use crate::metrics::Vitals;
 use crate::operation::{Answer, Call, CallerKind, Failure, Success};
@@ -55,6 +56,8 @@ pub(crate) enum CallError {
     TooLarge { bytes: usize, bytes_max: usize },
     #[error("the call was ended with its revision, which another one has replaced")]
     Stopped,
+    #[error("the plugin has no worker that could run a job")]
+    NoWorker,
     #[error("the plugin is off: {}", match .0 { Off::Disabled => "the operator disabled it", Off::Unloadable(why) => why })]
     Off(Off),
 }
@@ -63,6 +66,8 @@ pub(crate) enum CallError {
 pub(crate) struct Instances {
     engine: Engine,
     pre: FeaturePluginPre<State>,
+    /// Where the component exports a worker.
+    worker: Option<worker::GuestIndices>,
     lent: Arc<Lent>,
     plugin: Arc<str>,
     revision: u64,
@@ -80,6 +85,8 @@ pub(crate) struct Instances {
 pub(crate) struct Parts {
     pub(crate) engine: Engine,
     pub(crate) pre: FeaturePluginPre<State>,
+    /// Where the component exports a worker.
+    pub(crate) worker: Option<worker::GuestIndices>,
     pub(crate) lent: Arc<Lent>,
     pub(crate) plugin: Arc<str>,
     pub(crate) revision: u64,
@@ -101,9 +108,9 @@ struct Warm {
 
 impl Instances {
     pub(crate) fn new(parts: Parts) -> Self {
-        let Parts { engine, pre, lent, plugin, revision, limits, mode, permits, breaker, line_rate } = parts;
+        let Parts { engine, pre, worker, lent, plugin, revision, limits, mode, permits, breaker, line_rate } = parts;
         let (vitals, idle) = (Arc::default(), Mutex::new(Vec::new()));
-        Self { engine, pre, lent, plugin, revision, limits, mode, permits, breaker, line_rate, vitals, idle }
+        Self { engine, pre, worker, lent, plugin, revision, limits, mode, permits, breaker, line_rate, vitals, idle }
     }
 
     /// What the instances use.
@@ -137,6 +144,25 @@ impl Instances {
         outcome
     }
 
+    /// Runs a job, whose turn has come elsewhere, in an instance of its own. The budget of processor time is for each slice.
+    pub(crate) async fn work(
+        &self,
+        call: Call,
+        run: Arc<Run>,
+        checkpoint: Option<String>,
+    ) -> Result<Answer, CallError> {
+        let wall = call.deadline;
+        let trial =
+            self.breaker.admit(Instant::now()).map_err(|wait| CallError::Paused { seconds: wait.as_secs().max(1) })?;
+        let ended = tokio::time::timeout(wall, self.run_job(call, run, checkpoint)).await;
+        let ended = ended.unwrap_or(Err(CallError::Deadline(wall)));
+        match &ended {
+            Err(CallError::CpuSpent(_)) => self.breaker.spent(Instant::now()),
+            _ => trial.passed(),
+        }
+        ended
+    }
+
     /// Drops warm instances that are past their age, and tells of log lines that were dropped before a silence.
     pub(crate) fn sweep(&self, now: Instant) {
         capabilities::tell_of_dropped(&self.plugin, &self.line_rate, now);
@@ -153,7 +179,7 @@ impl Instances {
         limits: &Limits,
     ) -> Result<String, CallError> {
         let (lent, vitals) = (Arc::default(), Arc::default());
-        let state = State::new(lent, LogScope::silent(), limits.memory_bytes, vitals);
+        let state = State::new(lent, LogScope::silent(), None, limits.memory_bytes, vitals);
         let wall = Duration::from_secs(5);
         let read = async {
             let mut warm = instantiate(engine, pre, state, limits).await?;
@@ -166,20 +192,17 @@ impl Instances {
     }
 
     async fn run(&self, call: Call) -> Result<Answer, CallError> {
-        let log = LogScope::call(&self.plugin, self.revision, &self.line_rate, &call);
+        let (log, on_behalf) = self.scope(&call);
         let mut warm = match self.take_idle() {
             Some(mut warm) => {
-                warm.store.data_mut().begin(log);
+                warm.store.data_mut().begin(log, on_behalf);
                 warm
             }
-            None => {
-                let state = State::new(Arc::clone(&self.lent), log, self.limits.memory_bytes, Arc::clone(&self.vitals));
-                instantiate(&self.engine, &self.pre, state, &self.limits).await?
-            }
+            None => instantiate(&self.engine, &self.pre, self.state(log, on_behalf), &self.limits).await?,
         };
         let Warm { store, guest, cpu, .. } = &mut warm;
         cpu.begin();
-        let (call, input) = to_wire(call);
+        let (call, input) = to_wire(call, None);
         let running = store
             .run_concurrent(async |accessor| guest.switchbay_plugin_feature().call_invoke(accessor, call, input).await);
         let ended = metered(cpu, running).await;
@@ -187,15 +210,51 @@ impl Instances {
             Ok(answer) => answer,
             Err(error) => return Err(named(&error, store, &self.limits, cpu)),
         };
-        let answer = from_wire(answer);
-        let bytes = size(&answer);
-        if bytes > self.limits.response_bytes {
-            return Err(CallError::TooLarge { bytes, bytes_max: self.limits.response_bytes });
-        }
+        let answer = self.sized(answer)?;
         if self.mode == InstanceMode::Warm {
             self.put_idle(warm);
         }
         Ok(answer)
+    }
+
+    async fn run_job(&self, call: Call, run: Arc<Run>, checkpoint: Option<String>) -> Result<Answer, CallError> {
+        let worker = self.worker.as_ref().ok_or(CallError::NoWorker)?;
+        let (log, on_behalf) = self.scope(&call);
+        let (mut store, cpu) = prepare(&self.engine, self.state(log, on_behalf), &self.limits);
+        let instance = metered(&cpu, self.pre.instance_pre().instantiate_async(&mut store)).await;
+        let instance = instance.map_err(|error| unmade(&error, &mut store, &self.limits, &cpu))?;
+        let guest = worker.load(&mut store, &instance);
+        let guest = guest.map_err(|error| named(&error, &mut store, &self.limits, &cpu))?;
+        let job = wire::Job { id: run.name.id.to_string(), attempt: run.attempt, checkpoint };
+        store.data_mut().works(Worker { run, cpu: Arc::clone(&cpu) });
+        cpu.begin();
+        let (call, input) = to_wire(call, Some(job));
+        let running = store.run_concurrent(async |accessor| guest.call_run(accessor, call, input).await);
+        let ended = metered(&cpu, running).await;
+        match ended.and_then(|answer| answer) {
+            Ok(answer) => self.sized(answer),
+            Err(error) => Err(named(&error, &mut store, &self.limits, &cpu)),
+        }
+    }
+
+    fn scope(&self, call: &Call) -> (LogScope, OnBehalf) {
+        let log = LogScope::call(&self.plugin, self.revision, &self.line_rate, call);
+        let (operation, request_id) = (call.operation.clone(), call.request_id.clone());
+        (log, OnBehalf { owner: call.owner, caller: call.caller, operation, request_id })
+    }
+
+    fn state(&self, log: LogScope, on_behalf: OnBehalf) -> State {
+        let (lent, vitals) = (Arc::clone(&self.lent), Arc::clone(&self.vitals));
+        State::new(lent, log, Some(on_behalf), self.limits.memory_bytes, vitals)
+    }
+
+    fn sized(&self, answer: Result<wire::Reply, wire::Failure>) -> Result<Answer, CallError> {
+        let answer = from_wire(answer);
+        let (bytes, bytes_max) = (size(&answer), self.limits.response_bytes);
+        match bytes > bytes_max {
+            true => Err(CallError::TooLarge { bytes, bytes_max }),
+            false => Ok(answer),
+        }
     }
 
     fn take_idle(&self) -> Option<Warm> {
@@ -216,6 +275,15 @@ async fn instantiate(
     state: State,
     limits: &Limits,
 ) -> Result<Warm, CallError> {
+    let (mut store, cpu) = prepare(engine, state, limits);
+    match metered(&cpu, pre.instantiate_async(&mut store)).await {
+        Ok(guest) => Ok(Warm { store, guest, cpu, made: Instant::now(), calls: 0 }),
+        Err(error) => Err(unmade(&error, &mut store, limits, &cpu)),
+    }
+}
+
+/// A store for one instance, with its limits.
+fn prepare(engine: &Engine, state: State, limits: &Limits) -> (Store<State>, Arc<CpuMeter>) {
     let cpu = Arc::new(CpuMeter::default());
     let mut store = Store::new(engine, state);
     store.limiter(|state| state.limiter());
@@ -227,11 +295,14 @@ async fn instantiate(
         false => Ok(UpdateDeadline::Yield(1)),
     });
     cpu.begin();
-    let guest = metered(&cpu, pre.instantiate_async(&mut store)).await;
-    match guest {
-        Ok(guest) => Ok(Warm { store, guest, cpu, made: Instant::now(), calls: 0 }),
-        Err(error) if error.is::<wasmtime::PoolConcurrencyLimitError>() => Err(CallError::NoRoom(error.to_string())),
-        Err(error) => Err(named(&error, &mut store, limits, &cpu)),
+    (store, cpu)
+}
+
+/// Why there is no instance.
+fn unmade(error: &wasmtime::Error, store: &mut Store<State>, limits: &Limits, cpu: &CpuMeter) -> CallError {
+    match error.is::<wasmtime::PoolConcurrencyLimitError>() {
+        true => CallError::NoRoom(error.to_string()),
+        false => named(error, store, limits, cpu),
     }
 }
 
@@ -254,7 +325,7 @@ fn named(error: &wasmtime::Error, store: &mut Store<State>, limits: &Limits, cpu
     CallError::Trapped { cause, last_words: state.last_words() }
 }
 
-fn to_wire(call: Call) -> (wire::Call, String) {
+fn to_wire(call: Call, job: Option<wire::Job>) -> (wire::Call, String) {
     let deadline_ms = u32::try_from(call.deadline.as_millis()).unwrap_or(u32::MAX);
     let kind = match call.caller {
         CallerKind::ApiKey => wire::CallerKind::ApiKey,
@@ -262,7 +333,7 @@ fn to_wire(call: Call) -> (wire::Call, String) {
         CallerKind::FirstParty => wire::CallerKind::FirstParty,
     };
     let caller = wire::Caller { owner: call.owner.as_str().to_owned(), kind, subject: None };
-    let wired = wire::Call { request_id: call.request_id, operation: call.operation, caller, deadline_ms, job: None };
+    let wired = wire::Call { request_id: call.request_id, operation: call.operation, caller, deadline_ms, job };
     (wired, call.input)
 }
 
@@ -292,51 +363,3 @@ fn size(answer: &Answer) -> usize {
 #[derive(Debug, thiserror::Error)]
 #[error("the processor budget is used up")]
 struct CpuBudgetSpent;
-
-/// The processor time of one call: the thread's clock over each poll of the call's future. A guest that waits is not
-/// charged, and neither is one that was preempted.
-#[derive(Default)]
-struct CpuMeter {
-    used_ns: AtomicU64,
-    poll_began_ns: AtomicU64,
-}
-
-impl CpuMeter {
-    fn begin(&self) {
-        self.used_ns.store(0, Ordering::Relaxed);
-        self.poll_began_ns.store(thread_ns(), Ordering::Relaxed);
-    }
-
-    /// Including the poll that is under way, so it must be asked on the polling thread.
-    fn used(&self) -> Duration {
-        let poll = thread_ns().saturating_sub(self.poll_began_ns.load(Ordering::Relaxed));
-        Duration::from_nanos(self.used_ns.load(Ordering::Relaxed) + poll)
-    }
-
-    fn poll_begins(&self) {
-        self.poll_began_ns.store(thread_ns(), Ordering::Relaxed);
-    }
-
-    fn poll_ends(&self) {
-        let now = thread_ns();
-        let poll = now.saturating_sub(self.poll_began_ns.swap(now, Ordering::Relaxed));
-        self.used_ns.fetch_add(poll, Ordering::Relaxed);
-    }
-}
-
-fn thread_ns() -> u64 {
-    let now = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
-    u64::try_from(now.tv_sec).unwrap_or(0) * 1_000_000_000 + u64::try_from(now.tv_nsec).unwrap_or(0)
-}
-
-/// Runs a future with its polls metered.
-async fn metered<F: Future>(cpu: &CpuMeter, future: F) -> F::Output {
-    let mut future = std::pin::pin!(future);
-    std::future::poll_fn(|context| {
-        cpu.poll_begins();
-        let polled = future.as_mut().poll(context);
-        cpu.poll_ends();
-        polled
-    })
-    .await
-}

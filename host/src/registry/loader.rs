@@ -20,7 +20,7 @@ use super::lifecycle::Record;
 use super::manifest::Limits;
 use super::revision::{Off, Revision, Runner};
 use crate::capabilities::bindings::FeaturePluginPre;
-use crate::capabilities::{self, Lent, Records, Standing, State};
+use crate::capabilities::{self, JobsOf, Lent, Records, Standing, State, worker};
 use crate::config;
 use crate::egress::{Secret, SecretError};
 use crate::metering::LineRate;
@@ -28,6 +28,9 @@ use crate::stores::Store;
 
 /// The most imports that a component may have.
 const IMPORTS_MAX: usize = 256;
+
+/// What a component exports that has jobs.
+const WORKER: &str = "switchbay:plugin/worker@0.1.0";
 
 /// A component that cannot become a revision. The plugin's name stands before each message.
 #[derive(Debug, thiserror::Error)]
@@ -38,6 +41,8 @@ pub(crate) enum LoadError {
     Engine(#[from] EngineError),
     #[error("it imports `{import}`, which this host does not have")]
     UnknownImport { import: String },
+    #[error("it imports `switchbay:jobs` and does not export `{WORKER}`, which runs jobs")]
+    NoWorker,
     #[error("it has more than {IMPORTS_MAX} imports")]
     TooManyImports,
     #[error("it imports `{import}` but does not ask for `{interface}` in its `wants`")]
@@ -76,6 +81,7 @@ impl Slots {
 /// A component whose imports are all known, ready to be instantiated.
 pub(crate) struct Linked {
     pre: FeaturePluginPre<State>,
+    worker: Option<worker::GuestIndices>,
     /// The imports that an operator must grant, each with the interface's name in atoms.
     lent: Vec<(String, &'static str)>,
 }
@@ -113,7 +119,14 @@ pub(crate) fn link(runtime: &Runtime, component: &Component) -> Result<Linked, L
         }
     }
     let pre = linker.instantiate_pre(component).and_then(FeaturePluginPre::new).map_err(world)?;
-    Ok(Linked { pre, lent })
+    let worker = match kind.exports(engine).any(|(export, _)| export == WORKER) {
+        true => Some(worker::GuestIndices::new(pre.instance_pre()).map_err(world)?),
+        false => None,
+    };
+    if worker.is_none() && lent.iter().any(|(_, atom)| *atom == "jobs") {
+        return Err(LoadError::NoWorker);
+    }
+    Ok(Linked { pre, worker, lent })
 }
 
 /// Reads what a component says of itself, twice, in instances to which every capability is denied.
@@ -175,10 +188,13 @@ fn assemble(
     let door = runtime.egress().door(&plugin, record.number, rights.clone(), secrets);
     let cache = rights.bytes_of("cache").map(|bytes| runtime.caches().lease(&plugin, bytes));
     let records = rights.bytes_of("state").map(|bytes| Records::new(store, &plugin, bytes));
-    let lent = Lent { config: settings.config, rights: rights.clone(), door: Some(door), cache, records };
+    let jobs = JobsOf { jobs: Arc::clone(runtime.jobs()), plugin: plugin.as_str().into() };
+    let lent =
+        Lent { config: settings.config, rights: rights.clone(), door: Some(door), cache, records, jobs: Some(jobs) };
     let instances = Instances::new(Parts {
         engine: runtime.engine().clone(),
         pre: linked.pre,
+        worker: linked.worker,
         lent: Arc::new(lent),
         plugin: plugin.as_str().into(),
         revision: record.number,

@@ -21,6 +21,7 @@ pub(crate) mod lifecycle;
 pub(crate) mod loader;
 pub(crate) mod manifest;
 pub(crate) mod pattern;
+pub(crate) mod processor;
 pub(crate) mod profile;
 pub(crate) mod revision;
 pub(crate) mod schema;

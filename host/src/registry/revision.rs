@@ -10,6 +10,7 @@ use tokio_util::sync::CancellationToken;
 use super::description::Description;
 use super::grants::Grants;
 use super::instance::{CallError, Instances};
+use crate::jobs::Run;
 use crate::metrics::{Calls, Outcome, Vitals};
 use crate::operation::{Answer, Call, Operation};
 
@@ -97,6 +98,24 @@ impl Revision {
         ended
     }
 
+    /// Runs a job. Only the pipeline calls this.
+    pub(crate) async fn work(
+        &self,
+        call: Call,
+        run: Arc<Run>,
+        checkpoint: Option<String>,
+    ) -> Result<Answer, CallError> {
+        match &self.runner {
+            Runner::Component(instances) => tokio::select! {
+                biased;
+                () = self.stop.cancelled() => Err(CallError::Stopped),
+                ended = instances.work(call, run, checkpoint) => ended,
+            },
+            Runner::Native(_) => Err(CallError::NoWorker),
+            Runner::Off(off) => Err(CallError::Off(off.clone())),
+        }
+    }
+
     /// Whether it has answered a call well.
     pub(crate) fn has_answered(&self) -> bool {
         self.calls.ended().any(|(outcome, count)| outcome == Outcome::Ok && count > 0)
@@ -163,7 +182,7 @@ fn outcome(ended: &Result<Answer, CallError>) -> Outcome {
         Err(CallError::Deadline(_)) => Outcome::Deadline,
         Err(CallError::CpuSpent(_)) => Outcome::CpuSpent,
         Err(CallError::MemorySpent { .. }) => Outcome::MemorySpent,
-        Err(CallError::Trapped { .. }) => Outcome::Trap,
+        Err(CallError::Trapped { .. } | CallError::NoWorker) => Outcome::Trap,
         Err(CallError::Exited(_)) => Outcome::Exit,
         Err(CallError::TooLarge { .. }) => Outcome::TooLarge,
         Err(CallError::Stopped) => Outcome::Stopped,

@@ -16,7 +16,7 @@ use serde::de::DeserializeOwned;
 
 use super::cache::RecordCache;
 use super::writer::Writer;
-use super::{accounts, idempotency, keys, ledger, plugins, state, usage};
+use super::{accounts, idempotency, jobs, keys, ledger, plugins, state, usage};
 use crate::auth::account::Account;
 use crate::auth::api_key::KeyRecord;
 
@@ -88,6 +88,7 @@ impl Store {
         usage::create_tables(&transaction)?;
         ledger::create_tables(&transaction)?;
         idempotency::create_tables(&transaction)?;
+        jobs::create_tables(&transaction)?;
         plugins::create_tables(&transaction)?;
         state::create_tables(&transaction)?;
         let owner_secret = keep_owner_secret(&transaction)?;

@@ -1,5 +1,5 @@
-//! What outlives the process: keys, accounts, counts of calls, credits, the life of each plugin and its records, and the instance's own
-//! secret.
+//! What outlives the process: keys, accounts, counts of calls, credits, jobs, the life of each plugin and its records, and the
+//! instance's own secret.
 //!
 //! One engine today, embedded. Records name their owner first, no write touches two owners, and every write is idempotent
 //! by id, so that a shared engine can follow. Time is passed in. Must not know what a record means.
@@ -9,6 +9,7 @@ mod audit;
 mod cache;
 mod embedded;
 mod idempotency;
+mod jobs;
 mod keys;
 mod ledger;
 mod plugins;
@@ -17,6 +18,7 @@ mod usage;
 mod writer;
 
 pub(crate) use embedded::{Store, StoreError};
+pub(crate) use jobs::{Earlier, Keep, Kept, Page};
 pub(crate) use ledger::Entry;
 pub(crate) use plugins::KeptEvent;
 pub(crate) use state::{Expected, KeptRecord, ListedRecord, Unwritten};

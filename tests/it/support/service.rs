@@ -14,7 +14,7 @@ use tempfile::TempDir;
 use super::{Answer, in_time, operator};
 
 /// The manifests whose plugins the tests call.
-const MANIFESTS: [&str; 7] = [
+const MANIFESTS: [&str; 8] = [
     "plugin-manifest.toml",
     "swapped.toml",
     "metered.toml",
@@ -22,6 +22,7 @@ const MANIFESTS: [&str; 7] = [
     "fetches-twice.toml",
     "keeps.toml",
     "resolves.toml",
+    "works.toml",
 ];
 
 /// How long a server may take to start; generous, because it is no measurement.

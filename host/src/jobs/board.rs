@@ -1,0 +1,311 @@
+//! Which jobs wait, which run, and how much every owner has: what the runner decides by.
+//!
+//! A picture in memory of what the store holds, made at the start and kept by every change. Pure: time is passed in, and
+//! nothing here waits, writes or runs.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use tokio_util::sync::CancellationToken;
+
+use super::record::JobName;
+use crate::config::JobLimits;
+use crate::operation::Owner;
+
+/// The longest that a job waits before it is tried again.
+const PAUSE_MAX: Duration = Duration::from_secs(30);
+
+/// All jobs of this process.
+pub(super) struct Board {
+    limits: JobLimits,
+    lanes: BTreeMap<Arc<str>, Lane>,
+    /// By when they are forgotten.
+    expiries: BTreeSet<(u64, JobName)>,
+}
+
+/// The jobs of one plugin.
+#[derive(Default)]
+struct Lane {
+    /// In the order in which their turn comes.
+    waiting: VecDeque<Waiting>,
+    running: HashMap<JobName, Run>,
+    known: HashMap<JobName, Known>,
+    owners: HashMap<Owner, Has>,
+}
+
+struct Known {
+    expires_ms: u64,
+    due_ms: u64,
+    bytes: u64,
+}
+
+struct Waiting {
+    name: JobName,
+    due_ms: u64,
+    not_before: Instant,
+    /// How often it was tried in vain.
+    tries: u32,
+}
+
+struct Run {
+    cancelled: CancellationToken,
+    tries: u32,
+}
+
+/// What one owner has of one plugin.
+#[derive(Default)]
+struct Has {
+    jobs: usize,
+    open: usize,
+    running: usize,
+    bytes: u64,
+}
+
+/// A job whose turn it is.
+#[derive(Debug)]
+pub(super) struct Turn {
+    pub(super) name: JobName,
+    /// Cancelled when the run is to be dropped.
+    pub(super) cancelled: CancellationToken,
+}
+
+impl Board {
+    pub(super) fn new(limits: JobLimits) -> Self {
+        Self { limits, lanes: BTreeMap::new(), expiries: BTreeSet::new() }
+    }
+
+    /// Takes a place for a job that is about to be kept, unless its plugin or owner has as many as it may.
+    pub(super) fn admit(&mut self, name: &JobName, due_ms: u64, expires_ms: u64) -> bool {
+        let limits = self.limits;
+        let lane = self.lanes.entry(Arc::clone(&name.plugin)).or_default();
+        let open: usize = lane.owners.values().map(|has| has.open).sum();
+        let has = lane.owners.entry(name.owner).or_default();
+        let is_full = open >= limits.open
+            || has.open >= limits.owner_open
+            || has.jobs >= limits.owner_kept
+            || has.bytes >= limits.owner_bytes;
+        if is_full {
+            return false;
+        }
+        (has.jobs, has.open) = (has.jobs + 1, has.open + 1);
+        lane.known.insert(name.clone(), Known { expires_ms, due_ms, bytes: 0 });
+        self.expiries.insert((expires_ms, name.clone()));
+        true
+    }
+
+    /// Takes in a job that the store holds, whatever the limits say now.
+    pub(super) fn take_in(&mut self, name: &JobName, due_ms: u64, expires_ms: u64, bytes: u64, is_open: bool) {
+        let lane = self.lanes.entry(Arc::clone(&name.plugin)).or_default();
+        let has = lane.owners.entry(name.owner).or_default();
+        (has.jobs, has.open, has.bytes) = (has.jobs + 1, has.open + usize::from(is_open), has.bytes + bytes);
+        lane.known.insert(name.clone(), Known { expires_ms, due_ms, bytes });
+        self.expiries.insert((expires_ms, name.clone()));
+    }
+
+    /// Lets an admitted job wait for its turn.
+    pub(super) fn wait(&mut self, name: JobName, now: Instant) {
+        self.queue(name, now, 0);
+    }
+
+    fn queue(&mut self, name: JobName, not_before: Instant, tries: u32) {
+        let Some(lane) = self.lanes.get_mut(&name.plugin) else { return };
+        let Some(due_ms) = lane.known.get(&name).map(|known| known.due_ms) else { return };
+        lane.waiting.push_back(Waiting { name, due_ms, not_before, tries });
+    }
+
+    /// The next job whose turn it is: the oldest of an owner who has a place, or one that is late and has only to be told so.
+    pub(super) fn next(&mut self, now: Instant, now_ms: u64) -> Option<Turn> {
+        let limits = self.limits;
+        self.lanes.values_mut().find_map(|lane| lane.next(&limits, now, now_ms))
+    }
+
+    /// How long until a job that waits has its turn for another reason than the end of a run.
+    pub(super) fn pause(&self, now: Instant) -> Option<Duration> {
+        let waiting = self.lanes.values().flat_map(|lane| &lane.waiting);
+        waiting.map(|waiting| waiting.not_before.saturating_duration_since(now)).filter(|pause| !pause.is_zero()).min()
+    }
+
+    /// A run is over; the job too, or it waits again.
+    pub(super) fn ran(&mut self, name: &JobName, is_over: bool, now: Instant) {
+        let Some(lane) = self.lanes.get_mut(&name.plugin) else { return };
+        let Some(run) = lane.running.remove(name) else { return };
+        let Some(has) = lane.owners.get_mut(&name.owner) else { return };
+        has.running -= 1;
+        match is_over {
+            true => has.open = has.open.saturating_sub(1),
+            false => {
+                let pause = match run.tries {
+                    0 => Duration::ZERO,
+                    tries => Duration::from_secs(1 << (tries - 1).min(5)).min(PAUSE_MAX),
+                };
+                self.queue(name.clone(), now + pause, run.tries + 1);
+            }
+        }
+    }
+
+    /// A job ended without a run's doing: whoever runs it stops, and it does not wait any more.
+    pub(super) fn end(&mut self, name: &JobName) {
+        let Some(lane) = self.lanes.get_mut(&name.plugin) else { return };
+        if let Some(run) = lane.running.get(name) {
+            // Its place is free when the run has stopped.
+            return run.cancelled.cancel();
+        }
+        let waited = lane.waiting.len();
+        lane.waiting.retain(|waiting| waiting.name != *name);
+        if lane.waiting.len() < waited
+            && let Some(has) = lane.owners.get_mut(&name.owner)
+        {
+            has.open = has.open.saturating_sub(1);
+        }
+    }
+
+    /// A job has more to its name.
+    pub(super) fn grew(&mut self, name: &JobName, bytes: u64) {
+        let Some(lane) = self.lanes.get_mut(&name.plugin) else { return };
+        let Some(known) = lane.known.get_mut(name) else { return };
+        known.bytes += bytes;
+        if let Some(has) = lane.owners.get_mut(&name.owner) {
+            has.bytes += bytes;
+        }
+    }
+
+    /// Jobs to be forgotten, at most so many.
+    pub(super) fn expired(&self, now_ms: u64, most: usize) -> Vec<JobName> {
+        let due = self.expiries.iter().take_while(|(expires_ms, _)| *expires_ms <= now_ms);
+        due.take(most).map(|(_, name)| name.clone()).collect()
+    }
+
+    /// A job is gone, or was never kept.
+    pub(super) fn forget(&mut self, name: &JobName) {
+        self.end(name);
+        let Some(lane) = self.lanes.get_mut(&name.plugin) else { return };
+        let Some(known) = lane.known.remove(name) else { return };
+        self.expiries.remove(&(known.expires_ms, name.clone()));
+        if let Some(has) = lane.owners.get_mut(&name.owner) {
+            (has.jobs, has.bytes) = (has.jobs - 1, has.bytes.saturating_sub(known.bytes));
+            if has.jobs == 0 && has.running == 0 {
+                lane.owners.remove(&name.owner);
+            }
+        }
+    }
+
+    /// A place that was taken for a job which was not kept is free again.
+    pub(super) fn give_up(&mut self, name: &JobName) {
+        if let Some(has) = self.lanes.get_mut(&name.plugin).and_then(|lane| lane.owners.get_mut(&name.owner)) {
+            has.open = has.open.saturating_sub(1);
+        }
+        self.forget(name);
+    }
+
+    /// Jobs of each plugin that wait, and that run.
+    pub(super) fn counts(&self) -> impl Iterator<Item = (&Arc<str>, usize, usize)> {
+        self.lanes.iter().map(|(plugin, lane)| (plugin, lane.waiting.len(), lane.running.len()))
+    }
+}
+
+impl Lane {
+    fn next(&mut self, limits: &JobLimits, now: Instant, now_ms: u64) -> Option<Turn> {
+        let has_room = self.running.len() < limits.running;
+        let owners = &self.owners;
+        let place = self.waiting.iter().position(|waiting| {
+            let is_late = waiting.due_ms <= now_ms;
+            let may_run = || owners.get(&waiting.name.owner).is_some_and(|has| has.running < limits.owner_running);
+            is_late || (has_room && waiting.not_before <= now && may_run())
+        })?;
+        let Waiting { name, tries, .. } = self.waiting.remove(place)?;
+        self.owners.entry(name.owner).or_default().running += 1;
+        let cancelled = CancellationToken::new();
+        self.running.insert(name.clone(), Run { cancelled: cancelled.clone(), tries });
+        Some(Turn { name, cancelled })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use uuid::Uuid;
+
+    use super::*;
+
+    const LIMITS: JobLimits =
+        JobLimits { running: 3, open: 6, owner_running: 2, owner_open: 4, owner_kept: 5, owner_bytes: 100 };
+
+    fn name(owner: u8, id: u128) -> JobName {
+        JobName { owner: Owner::of(&[owner; 32]), plugin: "p".into(), id: Uuid::from_u128(id) }
+    }
+
+    fn submit(board: &mut Board, name: &JobName, now: Instant) -> bool {
+        let is_admitted = board.admit(name, 1000, 2000);
+        if is_admitted {
+            board.wait(name.clone(), now);
+        }
+        is_admitted
+    }
+
+    fn turns(board: &mut Board, now: Instant, now_ms: u64) -> Vec<u128> {
+        std::iter::from_fn(|| board.next(now, now_ms)).map(|turn| turn.name.id.as_u128()).collect()
+    }
+
+    #[test]
+    fn nobody_has_more_than_a_share() {
+        let (mut board, now) = (Board::new(LIMITS), Instant::now());
+        let admitted: Vec<u128> = (0..8).filter(|id| submit(&mut board, &name(1, *id), now)).collect();
+        assert_eq!(admitted, [0, 1, 2, 3], "an owner has four open jobs");
+        let admitted: Vec<u128> = (10..18).filter(|id| submit(&mut board, &name(2, *id), now)).collect();
+        assert_eq!(admitted, [10, 11], "the plugin has six open jobs");
+        // The first owner waits behind its own two, the second one goes before.
+        assert_eq!(turns(&mut board, now, 0), [0, 1, 10]);
+        board.ran(&name(1, 1), true, now);
+        assert_eq!(turns(&mut board, now, 0), [2]);
+        assert!(submit(&mut board, &name(2, 12), now));
+        for id in [0, 2, 3] {
+            board.end(&name(1, id));
+        }
+        board.ran(&name(1, 0), true, now);
+        board.ran(&name(1, 2), true, now);
+        assert_eq!(turns(&mut board, now, 0), [11], "what was cancelled while it waited has no turn");
+        assert!(submit(&mut board, &name(1, 5), now));
+        assert!(!submit(&mut board, &name(1, 6), now), "five jobs are kept for an owner");
+        board.forget(&name(1, 0));
+        board.grew(&name(1, 5), 99);
+        assert!(submit(&mut board, &name(1, 7), now));
+        board.forget(&name(1, 1));
+        board.grew(&name(1, 5), 1);
+        assert!(!submit(&mut board, &name(1, 8), now), "and a hundred bytes");
+    }
+
+    #[test]
+    fn what_is_cut_off_is_tried_again_later_and_later_and_what_is_late_at_once() {
+        let (mut board, mut now) = (Board::new(LIMITS), Instant::now());
+        assert!(submit(&mut board, &name(1, 1), now));
+        for pause_s in [0, 1, 2, 4, 8, 16, 30, 30] {
+            assert_eq!(turns(&mut board, now, 0), [1]);
+            board.ran(&name(1, 1), false, now);
+            let pause = Duration::from_secs(pause_s);
+            assert_eq!(board.pause(now), Some(pause).filter(|pause| !pause.is_zero()));
+            if pause_s > 0 {
+                assert_eq!(turns(&mut board, now + pause - Duration::from_millis(1), 999), [0_u128; 0]);
+            }
+            now += pause;
+        }
+        assert_eq!(turns(&mut board, now - PAUSE_MAX, 1000), [1], "its time is over");
+    }
+
+    #[test]
+    fn a_run_is_told_of_its_end_and_an_expired_job_leaves_nothing() {
+        let (mut board, now) = (Board::new(LIMITS), Instant::now());
+        assert!(submit(&mut board, &name(1, 1), now) && submit(&mut board, &name(1, 2), now));
+        let turn = board.next(now, 0).expect("its turn");
+        assert_eq!(board.expired(1999, 9), []);
+        assert_eq!(board.expired(2000, 9), [name(1, 1), name(1, 2)]);
+        for id in [1, 2] {
+            board.forget(&name(1, id));
+        }
+        assert!(turn.cancelled.is_cancelled());
+        board.ran(&name(1, 1), true, now);
+        let lane = &board.lanes["p"];
+        assert_eq!((lane.waiting.len(), lane.running.len(), lane.known.len()), (0, 0, 0));
+        assert!(lane.owners.values().all(|has| (has.jobs, has.open, has.running, has.bytes) == (0, 0, 0, 0)));
+        assert!(board.expired(u64::MAX, 9).is_empty());
+    }
+}
