@@ -76,6 +76,12 @@ impl Slots {
             line_rate: Arc::default(),
         }
     }
+
+    /// As many places as that, of a plugin that is known: a pause of its calls goes on.
+    pub(crate) fn resized(&self, concurrency: usize) -> Self {
+        let (breaker, line_rate) = (Arc::clone(&self.breaker), Arc::clone(&self.line_rate));
+        Self { concurrency, permits: Arc::new(Semaphore::new(concurrency)), breaker, line_rate }
+    }
 }
 
 /// A component whose imports are all known, ready to be instantiated.

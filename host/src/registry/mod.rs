@@ -401,12 +401,14 @@ impl Registry {
 
     fn slots(&self, plugin: &str, concurrency: usize) -> Arc<Slots> {
         let mut slots = self.slots.lock().unwrap_or_else(PoisonError::into_inner);
-        let kept = slots.get(plugin).filter(|kept| kept.concurrency == concurrency).cloned();
-        kept.unwrap_or_else(|| {
-            let made = Arc::new(Slots::new(concurrency));
-            slots.insert(plugin.to_owned(), Arc::clone(&made));
-            made
-        })
+        let made = match slots.get(plugin) {
+            Some(kept) if kept.concurrency == concurrency => return Arc::clone(kept),
+            Some(kept) => kept.resized(concurrency),
+            None => Slots::new(concurrency),
+        };
+        let made = Arc::new(made);
+        slots.insert(plugin.to_owned(), Arc::clone(&made));
+        made
     }
 
     /// Removes files and descriptions that no record names.

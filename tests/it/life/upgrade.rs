@@ -1,8 +1,10 @@
 //! An upgrade that wants more waits and shows the difference; one that does not goes on; any can be undone.
 
+use reqwest::Method;
 use serde_json::json;
 
 use super::{House, PATH, act, cli, complaint, done, printed, probe, serving, stage, states, upload};
+use crate::support::built;
 
 const ATOM: &str = "http:GET https://api.example.com/";
 
@@ -152,6 +154,25 @@ async fn a_revision_that_is_being_prepared_can_be_rejected() {
     assert_eq!(serving(&service).await, 3);
     let second = service.told("/admin/v1/plugins/probe/revisions/2").await;
     assert_eq!(second["changed"]["why"], "the wrong file", "what was cancelled does not come back");
+}
+
+#[tokio::test]
+async fn a_pause_of_a_plugins_calls_outlives_a_change_of_its_settings() {
+    let house = House::new("");
+    house.write("spin.wasm", &built("spin"));
+    let manifest = |concurrency: u32| {
+        let limits = format!("limits = {{ memory = \"16MiB\", cpu_ms = 50, concurrency = {concurrency} }}");
+        house.manifest(&format!("[[plugin]]\nname = \"spin\"\nsource = \"spin.wasm\"\n{limits}\n"));
+    };
+    manifest(4);
+    let service = house.serve().await;
+    for _ in 0..5 {
+        assert_eq!(service.post("/api/v1/test/spin", &json!({})).await.status, 504);
+    }
+    manifest(3);
+    let followed = service.admin(Method::POST, "/admin/v1/manifest/follow", None).await;
+    assert_eq!(followed.json()["data"]["plugins"][0]["outcome"], "live", "{followed:?}");
+    assert_eq!(service.post("/api/v1/test/spin", &json!({})).await.status, 503);
 }
 
 #[tokio::test]
