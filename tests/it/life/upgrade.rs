@@ -3,8 +3,8 @@
 use reqwest::Method;
 use serde_json::json;
 
-use super::{House, PATH, act, cli, complaint, done, printed, probe, serving, stage, states, upload};
-use crate::support::built;
+use super::{House, PATH, PLUGIN, act, cli, complaint, done, printed, probe, serving, stage, states, upload};
+use crate::support::{Wire, built, in_time};
 
 const ATOM: &str = "http:GET https://api.example.com/";
 
@@ -173,6 +173,43 @@ async fn a_pause_of_a_plugins_calls_outlives_a_change_of_its_settings() {
     let followed = service.admin(Method::POST, "/admin/v1/manifest/follow", None).await;
     assert_eq!(followed.json()["data"]["plugins"][0]["outcome"], "live", "{followed:?}");
     assert_eq!(service.post("/api/v1/test/spin", &json!({})).await.status, 503);
+}
+
+#[tokio::test]
+async fn what_was_written_is_served_though_the_operator_hangs_up_in_the_middle() {
+    let house = House::new("");
+    let service = house.serve().await;
+    stage(&service, probe(2, &[]), "?activate=true").await;
+    let (mut now, mut changes) = (2, 0);
+    for round in 0..60 {
+        let path = format!("{PLUGIN}/revisions/{}/activate", 3 - now);
+        let token = service.operator_token();
+        let mut wire = Wire::connect(&service.operator_url()).await;
+        wire.send(format!(
+            "POST {path} HTTP/1.1\r\nHost: test\r\nAuthorization: Bearer {token}\r\n\
+             Content-Type: application/json\r\nContent-Length: 2\r\n\r\n{{}}"
+        ))
+        .await;
+        // Each time at another moment.
+        for _ in 0..round * 3 {
+            tokio::task::yield_now().await;
+        }
+        drop(wire);
+        // Whether it was heard or not, what is in the record comes to serve.
+        let told = in_time("the record and what serves agree", async {
+            loop {
+                let told = service.told(PLUGIN).await;
+                if told["active"] == told["revision"] {
+                    return told;
+                }
+            }
+        })
+        .await;
+        changes += u32::from(told["active"] != json!(now));
+        now = told["active"].as_u64().expect("a number");
+    }
+    assert!(changes > 10, "{changes} changes were heard");
+    assert_eq!(u64::from(serving(&service).await), now);
 }
 
 #[tokio::test]
