@@ -199,4 +199,21 @@ mod tests {
         assert_eq!(with(b"\0\0\xa8\x80\0\x01\0\0\0\0\0\0", QUESTION), Err(Mismatch::NoResponse));
         assert_eq!(asked().check(b"\0\0\x81"), Err(Mismatch::Unreadable));
     }
+
+    #[test]
+    fn no_bit_of_an_answer_that_says_whose_it_is_may_be_another() {
+        let answer = [b"\0\0\x81\xa0\0\x01\0\0\0\0\0\0".as_slice(), QUESTION].concat();
+        for bit in 0..answer.len() * 8 {
+            let (byte, mask) = (bit / 8, 0x80 >> (bit % 8));
+            let mut other = answer.clone();
+            other[byte] ^= mask;
+            // AA, TC and RD; RA, Z, AD, CD and the response code; how many records follow; the case of a letter.
+            let is_free = match byte {
+                2 => mask <= 0x04,
+                3 | 6..12 => true,
+                _ => mask == 0x20 && answer[byte].is_ascii_alphabetic(),
+            };
+            assert_eq!(asked().check(&other).is_ok(), is_free, "bit {bit}");
+        }
+    }
 }
