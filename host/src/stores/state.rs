@@ -242,3 +242,33 @@ fn used(all: &redb::Table<'_, &str, (u64, u64, u64)>, plugin: &str) -> Result<Us
 fn counted(key: &str, value: &[u8]) -> u64 {
     u64::try_from(key.len() + value.len()).map_or(u64::MAX, |bytes| bytes.saturating_add(RECORD_BYTES))
 }
+
+#[cfg(test)]
+mod tests {
+    use tempfile::TempDir;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn the_records_are_bounded_by_number_too() {
+        let folder = TempDir::new().expect("a temporary folder");
+        let store = Store::open(folder.path()).expect("a store");
+        let put = async |key| {
+            store.put_record("plugin", key, Vec::new(), Expected::Any, u64::MAX).await.expect("the store works")
+        };
+        put("a").await.expect("there is room");
+        // As if the others were there: to write them takes minutes.
+        store
+            .write(|transaction| {
+                let mut all = transaction.open_table(USED).map_err(StoreError::engine)?;
+                all.insert("plugin", (65, RECORDS_MAX, 1)).map_err(StoreError::engine)?;
+                Ok(())
+            })
+            .await
+            .expect("written");
+        assert_eq!(put("b").await, Err(Unwritten::NoRecords));
+        assert_eq!(put("a").await, Ok(2), "in the place of what was there");
+        store.delete_record("plugin", "a", Expected::Version(2)).await.expect("the store works").expect("deleted");
+        assert_eq!(put("b").await, Ok(4));
+    }
+}
