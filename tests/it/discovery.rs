@@ -6,14 +6,16 @@ use regex_lite::Regex;
 use reqwest::Method;
 use serde_json::{Value, json};
 
+use crate::domain_dns::Resolver;
 use crate::support::{Answer, Options, Service, ensure, workspace};
 
 const DOCUMENTS: [(&str, &str); 2] =
     [("/openapi.json", "application/json"), ("/developer-guide", "text/markdown; charset=utf-8")];
 
-/// The plugins that the product serves, without the tests' own.
+/// The plugins that the product serves, without the tests' own, before an outside world that answers.
 async fn product() -> Service {
-    Service::start(Options { manifest: Some(workspace().join("plugin-manifest.toml")), ..Options::default() }).await
+    let (config, manifest) = (Resolver::shared().configuration(), Some(workspace().join("plugin-manifest.toml")));
+    Service::start(Options { config, manifest, ..Options::default() }).await
 }
 
 async fn document(service: &Service, path: &str) -> Answer {
@@ -67,7 +69,7 @@ async fn every_declared_route_answers_its_examples_as_declared() {
         }
     }
     routes.sort_unstable();
-    assert_eq!(routes, ["get /api/v1/tools/bank-qr/banks", "post /api/v1/tools/bank-qr"]);
+    assert_eq!(routes, ["get /api/v1/tools/bank-qr/banks", "post /api/v1/domain/dns", "post /api/v1/tools/bank-qr"]);
 }
 
 /// Sends a route's examples with a key that has the declared scope alone, and looks at the answers with the declared schemas.
@@ -131,7 +133,7 @@ async fn every_command_of_the_developer_guide_runs_as_it_stands() {
     let blocks = Regex::new("(?ms)^```sh\n(.*?)^```$").unwrap();
     let commands: Vec<&str> =
         blocks.captures_iter(&text).map(|block| block.get(1).expect("the block's text").as_str()).collect();
-    assert_eq!(commands.len(), 3, "the directory, and two codes:\n{text}");
+    assert_eq!(commands.len(), 5, "the directory, two codes and two lookups:\n{text}");
     ensure(&[("curl", "curl")]);
     for command in commands {
         let done = Command::new("sh").args(["-c", command]).env("SWITCHBAY_KEY", service.key()).output();
@@ -212,7 +214,8 @@ async fn an_operation_is_not_for_any_page() {
 #[tokio::test]
 async fn health_and_readiness_answer_without_a_credential() {
     let service = product().await;
-    let ready = json!({ "status": "ready", "plugins": [{ "name": "bank-qr", "version": "0.1.0" }] });
+    let plugins = ["bank-qr", "domain-dns"].map(|name| json!({ "name": name, "version": "0.1.0" }));
+    let ready = json!({ "status": "ready", "plugins": plugins });
     for (path, expected) in [("/healthz", json!({ "status": "ok" })), ("/readyz", ready)] {
         let answer = document(&service, path).await;
         assert_eq!((answer.status, answer.json()), (200, expected), "{path}");

@@ -15,6 +15,7 @@ mod credits;
 mod dev;
 mod discovery;
 mod dns;
+mod domain_dns;
 mod drain;
 mod egress;
 mod first_party;

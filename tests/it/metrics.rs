@@ -214,7 +214,7 @@ async fn the_plugins_are_listed_with_what_they_may() {
         plugins.as_array_mut().expect("plugins").iter_mut().map(|one| one["digest"].take()).collect();
     assert!(digests.iter().all(|digest| digest.as_str().is_some_and(|digest| digest.len() == 64)), "{digests:?}");
     let names: Vec<&Value> = plugins.as_array().expect("plugins").iter().map(|one| &one["name"]).collect();
-    assert_eq!(names, ["bank-qr", "misbehave", "spin"]);
+    assert_eq!(names, ["bank-qr", "domain-dns", "misbehave", "spin"]);
     let expected = json!({
         "name": "misbehave",
         "state": "active",
@@ -253,8 +253,8 @@ async fn the_plugins_are_listed_with_what_they_may() {
             },
         ],
     });
-    assert_eq!(plugins[1], expected);
-    assert_eq!((&plugins[2]["instances"], &plugins[2]["operations"][0]["tool"]), (&json!("fresh"), &Value::Null));
+    assert_eq!(plugins[2], expected);
+    assert_eq!((&plugins[3]["instances"], &plugins[3]["operations"][0]["tool"]), (&json!("fresh"), &Value::Null));
 }
 
 #[tokio::test]

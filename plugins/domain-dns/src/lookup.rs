@@ -1,0 +1,199 @@
+//! A lookup's published result, put together from what became of its 16 queries.
+//!
+//! It must know nothing of where answers come from, of the cache and of the clock.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+use switchbay_sdk::schemars::{self, JsonSchema};
+
+use crate::kind::{self, ASKED, Kind};
+use crate::message::Flags;
+use crate::query::{Counts, Failed, Outcome, Record, SectionName};
+use crate::status::{self, Status, StatusSummary};
+
+/// A resolver that can be asked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum Provider {
+    Cloudflare,
+    Google,
+}
+
+impl Provider {
+    /// Its name in requests, in answers and among the operator's resolvers.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Cloudflare => "cloudflare",
+            Self::Google => "google",
+        }
+    }
+}
+
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct Lookup<'a> {
+    /// The hostname that was looked up: in lower case, in ASCII, without the trailing dot.
+    domain: &'a str,
+    /// The resolver that was asked.
+    #[schemars(with = "Provider")]
+    provider: &'a str,
+    /// The records of all queries, each once with its shortest time to live, in the order of sections and types.
+    records: Vec<Record>,
+    /// The same records by section and type; only sections and types that have some.
+    sections: Vec<SectionGroups>,
+    /// The queries, one for each type: A, AAAA, CNAME, MX, NS, PTR, SRV, SOA, TXT, CAA, DS, DNSKEY, TLSA, NAPTR, HTTPS, SVCB.
+    queries: Vec<Query<'a>>,
+    /// What came of it as a whole.
+    #[serde(rename = "statusSummary")]
+    status_summary: StatusSummary,
+    /// When the resolver was asked. A result is kept for 60 seconds.
+    #[schemars(extend("format" = "date-time"))]
+    queried_at: &'a str,
+}
+
+#[derive(Debug, Serialize, JsonSchema)]
+struct SectionGroups {
+    section: SectionName,
+    /// `Answer`, `Authority` or `Additional`.
+    title: &'static str,
+    /// The section's records by type.
+    groups: Vec<Group>,
+}
+
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+struct Group {
+    /// The name of the type.
+    type_name: String,
+    /// The number of the type.
+    type_code: u16,
+    /// The records.
+    records: Vec<Record>,
+}
+
+#[derive(Debug, Serialize, JsonSchema)]
+struct Query<'a> {
+    /// What was asked.
+    query: Question<'a>,
+    /// What became of it.
+    status: Status,
+    /// The bits of the answer's head; all false where there was no answer.
+    flags: FlagBits,
+    /// The records of this answer, as they came.
+    records: &'a [Record],
+    /// How many they are.
+    counts: Counts,
+}
+
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+struct Question<'a> {
+    /// The name, as it was asked for.
+    name: &'a str,
+    /// The name in lower case, in ASCII, without the trailing dot.
+    normalized_name: &'a str,
+    /// The name of the type.
+    type_name: &'static str,
+    /// The number of the type.
+    type_code: u16,
+}
+
+#[derive(Debug, Serialize, JsonSchema)]
+struct FlagBits {
+    /// The answer is truncated.
+    tc: bool,
+    /// Recursion was desired.
+    rd: bool,
+    /// Recursion is available.
+    ra: bool,
+    /// The resolver has validated the answer by DNSSEC.
+    ad: bool,
+    /// Checking was disabled.
+    cd: bool,
+}
+
+impl<'a> Lookup<'a> {
+    /// The result for a name, in lower case and without trailing dot. The outcomes are in the order of [`ASKED`].
+    pub(crate) fn of(domain: &'a str, provider: Provider, outcomes: &'a [Outcome], queried_at: &'a str) -> Self {
+        let records = deduplicated(outcomes);
+        Self {
+            domain,
+            provider: provider.name(),
+            sections: sections(&records),
+            records,
+            queries: ASKED.iter().zip(outcomes).map(|(kind, outcome)| query(domain, kind, outcome)).collect(),
+            status_summary: status::summary(domain, outcomes),
+            queried_at,
+        }
+    }
+}
+
+/// What a lookup without a single answer failed by; of several ways, the latest that a query came to.
+pub(crate) fn failure(outcomes: &[Outcome]) -> Option<Failed> {
+    let failed: Option<Vec<Failed>> = outcomes.iter().map(Outcome::failed).collect();
+    failed?.into_iter().max()
+}
+
+/// The records of all answers, each once: 16 queries bring the same alias and the same SOA up to 16 times.
+fn deduplicated(outcomes: &[Outcome]) -> Vec<Record> {
+    let mut places: BTreeMap<(SectionName, &str, u16, &str), usize> = BTreeMap::new();
+    let mut records: Vec<Record> = Vec::new();
+    for record in outcomes.iter().filter_map(Outcome::answer).flat_map(|answer| &answer.records) {
+        let key = (record.section, &*record.canonical_name, record.type_code, &*record.normalized_data);
+        let place = *places.entry(key).or_insert(records.len());
+        match records.get_mut(place) {
+            None => records.push(record.clone()),
+            Some(known) => {
+                known.ttl = known.ttl.min(record.ttl);
+                known.ttl_again = known.ttl;
+            }
+        }
+    }
+    records.sort_by_key(|record| (record.section, kind::rank(record.type_code)));
+    records
+}
+
+/// Sorted records by section and type.
+fn sections(records: &[Record]) -> Vec<SectionGroups> {
+    let groups = |records: &[Record]| {
+        let of_type = |records: &[Record]| Group {
+            type_name: records[0].type_name.clone(),
+            type_code: records[0].type_code,
+            records: records.to_vec(),
+        };
+        records.chunk_by(|one, next| one.type_code == next.type_code).map(of_type).collect()
+    };
+    let of_section = |records: &[Record]| SectionGroups {
+        section: records[0].section,
+        title: match records[0].section {
+            SectionName::Answer => "Answer",
+            SectionName::Authority => "Authority",
+            SectionName::Additional => "Additional",
+        },
+        groups: groups(records),
+    };
+    records.chunk_by(|one, next| one.section == next.section).map(of_section).collect()
+}
+
+fn query<'a>(domain: &'a str, kind: &'static Kind, outcome: &'a Outcome) -> Query<'a> {
+    let answer = outcome.answer();
+    let flags = answer.map(|answer| answer.flags).unwrap_or_default();
+    Query {
+        query: Question { name: domain, normalized_name: domain, type_name: kind.name, type_code: kind.code },
+        status: Status::of(outcome),
+        flags: bits(flags),
+        records: answer.map_or(&[], |answer| &answer.records),
+        counts: answer.map(|answer| answer.counts).unwrap_or_default(),
+    }
+}
+
+fn bits(flags: Flags) -> FlagBits {
+    let Flags { truncated, recursion_desired, recursion_available, authentic_data, checking_disabled } = flags;
+    FlagBits {
+        tc: truncated,
+        rd: recursion_desired,
+        ra: recursion_available,
+        ad: authentic_data,
+        cd: checking_disabled,
+    }
+}
