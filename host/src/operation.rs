@@ -5,10 +5,12 @@
 
 use std::collections::HashMap;
 use std::fmt;
+use std::num::NonZeroUsize;
 use std::sync::Mutex;
 use std::time::Duration;
 
 use http::{HeaderName, HeaderValue, Method, StatusCode};
+use lru::LruCache;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
@@ -36,10 +38,13 @@ pub(crate) struct Operation {
     pub(crate) examples: Vec<Example>,
     /// What it answered, for the operator.
     pub(crate) requests: Requests,
-    /// The digest of the last reply that passed its check, for operations whose replies repeat (those with an ETag): a
-    /// reply with the same digest is not parsed again. Guards one small value; never held over an await.
-    pub(crate) last_checked: Mutex<Option<[u8; 32]>>,
+    /// Digests of the replies that passed their check lately: one that a plugin had kept, and so repeats, is not parsed again,
+    /// which costs more than all the rest of its call. Held for one look; never over an await.
+    pub(crate) checked: Mutex<LruCache<[u8; 32], ()>>,
 }
+
+/// How many digests are remembered of one operation: as many different replies as repeat within a short time.
+pub(crate) const CHECKED_MAX: NonZeroUsize = NonZeroUsize::new(256).expect("it is not zero");
 
 /// What a call of an operation takes of its caller's limits, on both faces.
 #[derive(Clone, Debug)]

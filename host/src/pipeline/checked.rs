@@ -35,19 +35,19 @@ pub(super) fn checked_success(operation: &Operation, success: Success) -> Result
         return Err(Refusal::internal("the plugin attached stored bytes, and was lent no store"));
     }
     let headers = checked_headers(operation, headers)?;
-    let repeats = operation.rest.as_ref().is_some_and(|face| face.etag);
-    let digest: Option<[u8; 32]> = repeats.then(|| Sha256::digest(data.as_bytes()).into());
-    let last = || operation.last_checked.lock().unwrap_or_else(PoisonError::into_inner);
-    if digest.is_none() || *last() != digest {
+    let digest: [u8; 32] = Sha256::digest(data.as_bytes()).into();
+    let checked = || operation.checked.lock().unwrap_or_else(PoisonError::into_inner);
+    let is_known = checked().get(&digest).is_some();
+    if !is_known {
         let parsed: Value = serde_json::from_str(&data)
             .map_err(|error| Refusal::internal(format!("the plugin's data is no JSON text: {}", place(&error))))?;
         operation.output.check(&parsed).map_err(|broken| {
             Refusal::internal(format!("the plugin's data does not fit its output schema: {broken}"))
         })?;
-        if digest.is_some() {
-            *last() = digest;
-        }
+        checked().put(digest, ());
     }
+    let has_etag = operation.rest.as_ref().is_some_and(|face| face.etag);
+    let digest = has_etag.then_some(digest);
     Ok(Reply { outcome, data, headers, digest })
 }
 

@@ -7,6 +7,7 @@ use std::sync::Mutex;
 use std::time::Duration;
 
 use http::StatusCode;
+use lru::LruCache;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
@@ -17,7 +18,7 @@ use super::schema::{FaceSchema, OutputSchema, SchemaError};
 use super::terms::{self, Settle};
 use crate::error::Code;
 use crate::metrics::Requests;
-use crate::operation::{Consumed, DeclaredError, DeclaredFailure, Example, Idempotency, Operation};
+use crate::operation::{CHECKED_MAX, Consumed, DeclaredError, DeclaredFailure, Example, Idempotency, Operation};
 
 const BODY_BYTES_DEFAULT: usize = 16 * 1024;
 const BODY_BYTES_MAX: usize = 1 << 20;
@@ -252,7 +253,7 @@ fn operation(plugin: &str, row: WrittenOperation) -> Result<Operation, Descripti
         requests: Requests::new(errors.iter().map(|error| error.code.as_str())),
         errors,
         examples,
-        last_checked: Mutex::new(None),
+        checked: Mutex::new(LruCache::new(CHECKED_MAX)),
     })
 }
 
