@@ -197,3 +197,74 @@ fn bits(flags: Flags) -> FlagBits {
         cd: checking_disabled,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sample::{Sample, record};
+
+    const DOMAIN: &str = "example.com";
+
+    fn outcomes(answer: impl Fn(&Kind) -> Result<Vec<u8>, Failed>) -> Vec<Outcome> {
+        ASKED.iter().map(|kind| Outcome::of(answer(kind), DOMAIN, kind)).collect()
+    }
+
+    #[test]
+    fn a_lookup_without_an_answer_failed_in_the_worst_of_its_ways() {
+        let of = |ways: &[Failed]| failure(&ways.iter().map(|way| Outcome::Failed(*way)).collect::<Vec<_>>());
+        assert_eq!(of(&[Failed::Unreachable, Failed::Unreachable]), Some(Failed::Unreachable));
+        assert_eq!(of(&[Failed::Unreachable, Failed::Bad]), Some(Failed::Bad));
+        assert_eq!(of(&[Failed::Bad, Failed::Late, Failed::Unreachable]), Some(Failed::Late));
+        let one = outcomes(|kind| match kind.code {
+            6 => Ok(Sample::of(DOMAIN, 6).bytes()),
+            _ => Err(Failed::Late),
+        });
+        assert_eq!(failure(&one), None);
+    }
+
+    #[test]
+    fn sections_and_types_stand_in_their_order() {
+        let outcomes = outcomes(|kind| {
+            let sample = Sample::of(DOMAIN, kind.code)
+                .additional(record("ns.example.com", 1, 9, &[192, 0, 2, 1]))
+                .authority(record(DOMAIN, 46, 9, b"signed"))
+                .authority(record(DOMAIN, 2, 9, b"\x02ns\0"));
+            Ok(match kind.code {
+                16 => sample.answer(record(DOMAIN, 16, 9, b"\x01t")),
+                28 => sample.answer(record(DOMAIN, 28, 9, &[0; 16])),
+                _ => sample,
+            }
+            .bytes())
+        });
+        let lookup = Lookup::of(DOMAIN, Provider::Google, &outcomes, "now");
+        let order: Vec<(&str, Vec<&str>)> = lookup
+            .sections
+            .iter()
+            .map(|section| (section.title, section.groups.iter().map(|group| group.type_name.as_str()).collect()))
+            .collect();
+        let expected =
+            [("Answer", vec!["AAAA", "TXT"]), ("Authority", vec!["NS", "TYPE46"]), ("Additional", vec!["A"])];
+        assert_eq!(order, expected);
+        assert_eq!(lookup.records.len(), 5);
+    }
+
+    #[test]
+    fn no_answer_panics() {
+        arbtest::arbtest(|u| {
+            let kind = u.choose(&ASKED)?;
+            let data: Vec<u8> = u.arbitrary()?;
+            let owner = *u.choose(&[DOMAIN, "www.example.com", ""])?;
+            let sample =
+                Sample::of(DOMAIN, kind.code).answer(record(owner, kind.code, 1, &data)).authority(data.clone());
+            let mut bytes = sample.bytes();
+            for _ in 0..u.int_in_range(0..=4)? {
+                let place = u.choose_index(bytes.len())?;
+                bytes[place] = u.arbitrary()?;
+            }
+            let outcomes = outcomes(|other| if other.code == kind.code { Ok(bytes.clone()) } else { Ok(data.clone()) });
+            let lookup = Lookup::of(DOMAIN, Provider::Cloudflare, &outcomes, "now");
+            assert!(serde_json::to_string(&lookup).is_ok());
+            Ok(())
+        });
+    }
+}
