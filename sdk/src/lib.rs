@@ -57,8 +57,9 @@
 //! An input type must say `#[serde(deny_unknown_fields)]`, document every field, and stay flat: the host publishes its
 //! schema to MCP clients, many of which fail on references, unions and deep nesting, so it refuses such a schema at load.
 //!
-//! What a plugin may reach beyond its input is in a module each: [`cache`], [`config`], [`http`], [`log`], [`state`]. Using one makes the
-//! component import it; the plugin asks for it with [`Plugin::wants`], and the operator grants it.
+//! What a plugin may reach beyond its input is in a module each: [`cache`], [`config`], [`dns`], [`http`], [`line_query`],
+//! [`log`], [`state`]. Using one makes the component import it; the plugin asks for it with [`Plugin::wants`], and the operator
+//! grants it.
 //!
 //! This crate knows the contract (`wit/`) and no feature. It never learns of routes being called or of credentials.
 
@@ -74,6 +75,7 @@ pub mod config;
 pub mod dns;
 pub mod http;
 pub mod jobs;
+pub mod line_query;
 pub mod log;
 pub mod state;
 
@@ -85,7 +87,7 @@ pub use reply::{ErrorCode, Failure, Reply};
 #[expect(missing_docs, reason = "generated from wit/, where the documentation stands")]
 pub mod bindings {
     wit_bindgen::generate!({
-        path: ["../wit/cache", "../wit/config", "../wit/dns", "../wit/http", "../wit/jobs", "../wit/logging", "../wit/state", "../wit/plugin"],
+        path: ["../wit/cache", "../wit/config", "../wit/dns", "../wit/http", "../wit/jobs", "../wit/line-query", "../wit/logging", "../wit/state", "../wit/plugin"],
         world: "switchbay:plugin/feature-plugin",
         generate_all,
         pub_export_macro: true,
@@ -99,7 +101,7 @@ pub mod bindings {
 #[doc(hidden)]
 pub mod worker_bindings {
     wit_bindgen::generate!({
-        path: ["../wit/cache", "../wit/config", "../wit/dns", "../wit/http", "../wit/jobs", "../wit/logging", "../wit/state", "../wit/plugin"],
+        path: ["../wit/cache", "../wit/config", "../wit/dns", "../wit/http", "../wit/jobs", "../wit/line-query", "../wit/logging", "../wit/state", "../wit/plugin"],
         inline: "package switchbay:sdk; world works { export switchbay:plugin/worker@0.1.0; }",
         world: "switchbay:sdk/works",
         with: { "switchbay:plugin/types@0.1.0": crate::bindings::switchbay::plugin::types },

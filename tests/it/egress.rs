@@ -4,6 +4,7 @@
 
 mod bound;
 mod caps;
+mod line;
 mod names;
 mod proxied;
 mod proxied_caps;

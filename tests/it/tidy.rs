@@ -119,11 +119,11 @@ fn an_interface_and_its_capability_have_one_name() {
     let mut interfaces: Vec<String> = folders("wit").iter().map(|folder| name(folder)).collect();
     interfaces.retain(|interface| interface != "plugin");
     for interface in &interfaces {
-        let file = workspace().join(format!("host/src/capabilities/{interface}.rs"));
+        let file = workspace().join(format!("host/src/capabilities/{}.rs", interface.replace('-', "_")));
         assert!(file.is_file(), "wit/{interface} has no host/src/capabilities/{interface}.rs");
     }
     for file in files("host/src/capabilities") {
-        let stem = name(Path::new(&file.path)).trim_end_matches(".rs").to_owned();
+        let stem = name(Path::new(&file.path)).trim_end_matches(".rs").replace('_', "-");
         let known = stem == "mod" || stem == "instance" || interfaces.contains(&stem);
         assert!(known, "{} has no wit/{stem}", file.path);
     }

@@ -10,6 +10,7 @@ mod dns;
 mod http;
 mod instance;
 mod jobs;
+mod line_query;
 mod logging;
 mod state;
 
@@ -24,7 +25,7 @@ pub(crate) use state::Records;
 /// The host's side of `wit/`.
 pub(crate) mod bindings {
     wasmtime::component::bindgen!({
-        path: ["../wit/cache", "../wit/config", "../wit/dns", "../wit/http", "../wit/jobs", "../wit/logging", "../wit/state", "../wit/plugin"],
+        path: ["../wit/cache", "../wit/config", "../wit/dns", "../wit/http", "../wit/jobs", "../wit/line-query", "../wit/logging", "../wit/state", "../wit/plugin"],
         world: "switchbay:plugin/feature-plugin",
         imports: { default: trappable },
         exports: { default: async },
@@ -34,7 +35,7 @@ pub(crate) mod bindings {
 /// The export of plugins that have jobs. A world of its own, because most plugins have none.
 mod worker_bindings {
     wasmtime::component::bindgen!({
-        path: ["../wit/cache", "../wit/config", "../wit/dns", "../wit/http", "../wit/jobs", "../wit/logging", "../wit/state", "../wit/plugin"],
+        path: ["../wit/cache", "../wit/config", "../wit/dns", "../wit/http", "../wit/jobs", "../wit/line-query", "../wit/logging", "../wit/state", "../wit/plugin"],
         inline: "package switchbay:host; world works { export switchbay:plugin/worker@0.1.0; }",
         world: "switchbay:host/works",
         with: { "switchbay:plugin/types": super::bindings::switchbay::plugin::types },
@@ -54,7 +55,7 @@ pub(crate) struct Capability {
 }
 
 /// All of them.
-pub(crate) const ALL: [Capability; 8] = [
+pub(crate) const ALL: [Capability; 9] = [
     Capability {
         interface: "switchbay:cache/store@0.1.0",
         atom: "cache",
@@ -84,6 +85,13 @@ pub(crate) const ALL: [Capability; 8] = [
         interface: "switchbay:jobs/work@0.1.0",
         atom: "jobs",
         link: |linker| bindings::switchbay::jobs::work::add_to_linker::<_, HasSelf<State>>(linker, |state| state),
+    },
+    Capability {
+        interface: "switchbay:line-query/client@0.1.0",
+        atom: "line-query",
+        link: |linker| {
+            bindings::switchbay::line_query::client::add_to_linker::<_, HasSelf<State>>(linker, |state| state)
+        },
     },
     Capability {
         interface: "wasi:logging/logging@0.1.0-draft",

@@ -1,4 +1,4 @@
-//! The audit of what leaves: one line for each hop, request and tunnel, whatever became of it.
+//! The audit of what leaves: one line for each hop, request, query and tunnel, whatever became of it.
 //!
 //! A line names host, port, address and verdict, and never a path, a query, a header or a credential. It is written when its
 //! record is dropped: also when nobody waits for the end any more.
@@ -9,7 +9,7 @@ use std::time::Instant;
 use super::Door;
 use super::dialer::Route;
 use super::message::FetchError;
-use super::policy::{Denial, Destination};
+use super::policy::{Denial, Destination, Host};
 use super::proxy::Flow;
 use crate::telemetry::microseconds;
 
@@ -18,6 +18,8 @@ const ABANDONED: &str = "abandoned";
 
 /// The record of one hop.
 pub(super) struct Audit<'d> {
+    /// `request`, or `line query`, which has no status.
+    what: &'static str,
     door: &'d Door,
     started: Instant,
     /// When the time of the whole request is over.
@@ -44,7 +46,14 @@ impl<'d> Audit<'d> {
     pub(super) fn begin(door: &'d Door, late: Instant) -> Self {
         let (started, host) = (Instant::now(), String::new());
         let (port, route, status, bytes, proxied) = (0, None, 0, 0, None);
-        Self { door, started, late, host, port, route, verdict: ABANDONED, status, bytes, proxied }
+        let what = "request";
+        Self { what, door, started, late, host, port, route, verdict: ABANDONED, status, bytes, proxied }
+    }
+
+    pub(super) fn begin_line(door: &'d Door, late: Instant) -> Self {
+        let mut audit = Self::begin(door, late);
+        audit.what = "line query";
+        audit
     }
 
     pub(super) fn proxied(door: &'d Door, late: Instant, proxied: Proxied) -> Self {
@@ -59,7 +68,11 @@ impl<'d> Audit<'d> {
     }
 
     pub(super) fn to(&mut self, destination: &Destination) {
-        (self.host, self.port) = (destination.host_text(), destination.port());
+        self.at(destination.host(), destination.port());
+    }
+
+    pub(super) fn at(&mut self, host: &Host, port: u16) {
+        (self.host, self.port) = (host.to_string(), port);
     }
 
     pub(super) fn denied(&mut self, denial: &Denial) {
@@ -94,7 +107,7 @@ impl Drop for Audit<'_> {
         match &self.proxied {
             None => tracing::info!(
                 target: "egress", %plugin, revision, host, port, address, verdict, status, bytes = self.bytes, elapsed_us,
-                "request",
+                "{}", self.what,
             ),
             Some(Proxied { way, lent_to, flow }) => tracing::info!(
                 target: "egress", %plugin, revision, way, %lent_to, host, port, address, verdict, status,

@@ -9,6 +9,7 @@ use std::time::Instant;
 use http::{HeaderMap, header};
 use http_body_util::Full;
 use hyper::body::Incoming;
+use tokio::net::TcpStream;
 
 use super::address::Public;
 use super::audit::Audit;
@@ -20,7 +21,7 @@ use super::secret::Secret;
 use super::{Door, Egress};
 
 /// Addresses of one name that are tried one after the other.
-pub(super) const TRIED_MAX: usize = 3;
+const TRIED_MAX: usize = 3;
 
 impl Door {
     /// Makes one request.
@@ -106,7 +107,7 @@ impl Door {
         caps: &Caps,
         audit: &mut Audit<'_>,
     ) -> Result<http::Response<Incoming>, FetchError> {
-        let routes = self.egress.routes(to).await?;
+        let routes = self.egress.routes(to.host(), to.port()).await?;
         let (mut url, mut headers) = (to.url().clone(), outgoing.headers.clone());
         secrets.iter().for_each(|secret| secret.add(&mut url, &mut headers));
         let uri = to.uri_of(&url).map_err(FetchError::Denied)?;
@@ -175,10 +176,21 @@ impl Door {
 }
 
 impl Egress {
-    /// Where requests for a destination may be dialled, best first.
-    pub(super) async fn routes(&self, to: &Destination) -> Result<Vec<Route>, FetchError> {
-        let port = to.port();
-        let name = match to.host() {
+    /// A connection of its own to the first of the addresses that takes one.
+    pub(super) async fn connect(&self, host: &Host, port: u16, audit: &mut Audit<'_>) -> Result<TcpStream, FetchError> {
+        for route in self.routes(host, port).await?.into_iter().take(TRIED_MAX) {
+            audit.route = Some(route);
+            match self.dialer.connect(route).await {
+                Ok(stream) => return Ok(stream),
+                Err(error) => tracing::debug!(address = %route.address(), %error, "no connection"),
+            }
+        }
+        Err(FetchError::Unreachable)
+    }
+
+    /// Where requests for a host and a port may be dialled, best first.
+    async fn routes(&self, host: &Host, port: u16) -> Result<Vec<Route>, FetchError> {
+        let name = match host {
             Host::Address(address) => return Ok(vec![Route::public(*address, port)]),
             Host::Name(name) => name,
         };

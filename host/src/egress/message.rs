@@ -71,7 +71,7 @@ impl Caps {
     }
 }
 
-fn within(asked: Option<Duration>, (default, most): (Duration, Duration)) -> Duration {
+pub(super) fn within(asked: Option<Duration>, (default, most): (Duration, Duration)) -> Duration {
     asked.map_or(default, |asked| asked.min(most))
 }
 

@@ -7,6 +7,7 @@
 //! - `secret`: what the operator adds to requests.
 //! - `fetch`: one request with its redirects, each hop judged anew.
 //! - `question`, `doh`: what is asked of a DNS resolver, as a fetch from where the operator says that it is.
+//! - `line`: one line to a server and its answer.
 //! - `proxy`: the same gate for programs that run for a plugin and speak to an HTTP proxy.
 //! - `audit`: one line for whatever leaves or was refused.
 //! - `operators_own`: the operator's own traffic, exempt by name and audited too.
@@ -20,6 +21,7 @@ mod decode;
 mod dialer;
 mod doh;
 mod fetch;
+mod line;
 mod message;
 pub(crate) mod operators_own;
 mod policy;
@@ -37,6 +39,7 @@ use std::sync::{Arc, Mutex, PoisonError, Weak};
 use tokio::sync::{Semaphore, SemaphorePermit};
 
 pub(crate) use doh::{QueryError, Question};
+pub(crate) use line::LineQuery;
 pub(crate) use message::{Caps, Excess, FetchError, Late, Request, Response};
 pub(crate) use policy::Denial;
 pub(crate) use secret::{Binding, SECRETS_MAX, Secret, SecretError};

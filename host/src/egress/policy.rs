@@ -3,6 +3,8 @@
 //! What is judged here is what is dialled: the host and the port of the one parse travel on as a [`Destination`], and nothing
 //! reads the text again. Pure: a name is judged by what it says, and what it leads to by `address`, when it is resolved.
 
+use std::fmt;
+
 use http::Uri;
 use url::Url;
 
@@ -11,6 +13,8 @@ use crate::registry::grants::{Asked, Grants, is_never_public};
 
 /// The longest URL, in bytes.
 const URL_BYTES_MAX: usize = 8192;
+/// The longest host that stands alone, in bytes.
+const HOST_BYTES_MAX: usize = 1024;
 /// How much of a wrong scheme or host a message repeats, in characters.
 const TOLD_CHARACTERS_MAX: usize = 80;
 
@@ -45,6 +49,8 @@ pub(crate) enum Private {
 pub(crate) enum Form {
     #[error("has {0} bytes; at most {URL_BYTES_MAX} are taken")]
     TooLong(usize),
+    #[error("has a host of {0} bytes; at most {HOST_BYTES_MAX} are taken")]
+    LongHost(usize),
     #[error("cannot be read: {0}")]
     Unreadable(url::ParseError),
     #[error("has the scheme `{0}`; it must be http or https")]
@@ -150,12 +156,7 @@ impl Destination {
         if !url.username().is_empty() || url.password().is_some() {
             return Err(Form::Credentials.into());
         }
-        let host = match url.host() {
-            None => return Err(Form::Host(String::new()).into()),
-            Some(url::Host::Ipv4(address)) => Host::Address(Public::judge(address.into()).map_err(Private::from)?),
-            Some(url::Host::Ipv6(address)) => Host::Address(Public::judge(address.into()).map_err(Private::from)?),
-            Some(url::Host::Domain(name)) => Host::Name(public_name(name)?),
-        };
+        let host = Host::judge(url.host().ok_or_else(|| Form::Host(String::new()))?)?;
         // Both schemes have a port of their own, so there always is one.
         let port = url.port_or_known_default().ok_or(Form::Port(0))?;
         url.set_fragment(None);
@@ -163,7 +164,7 @@ impl Destination {
         Ok(Self { url, host, port })
     }
 
-    /// Whether these rights let this happen there. The one judge of every way out.
+    /// Whether these rights let this happen there. The one judge of requests and tunnels; of lines it is [`Host::permit_line`].
     ///
     /// # Errors
     /// They do not: the port is none that may be asked for there, or no grant covers it.
@@ -206,10 +207,7 @@ impl Destination {
     }
 
     pub(crate) fn host_text(&self) -> String {
-        match &self.host {
-            Host::Name(name) => name.clone(),
-            Host::Address(address) => address.to_string(),
-        }
+        self.host.to_string()
     }
 
     pub(crate) fn port(&self) -> u16 {
@@ -218,6 +216,52 @@ impl Destination {
 
     pub(crate) fn is_secure(&self) -> bool {
         self.url.scheme() == "https"
+    }
+}
+
+impl Host {
+    /// Reads a host that stands alone, as the parser of URLs reads one. What it gives back may still not be granted.
+    ///
+    /// # Errors
+    /// It is no host, or never public.
+    pub(super) fn read(text: &str) -> Result<Self, Denial> {
+        if text.len() > HOST_BYTES_MAX {
+            return Err(Form::LongHost(text.len()).into());
+        }
+        Self::judge(url::Host::parse(text).map_err(Form::Unreadable)?)
+    }
+
+    fn judge<S: AsRef<str>>(host: url::Host<S>) -> Result<Self, Denial> {
+        let public = |address| Public::judge(address).map(Host::Address).map_err(Private::from);
+        Ok(match host {
+            url::Host::Ipv4(address) => public(address.into())?,
+            url::Host::Ipv6(address) => public(address.into())?,
+            url::Host::Domain(name) => Host::Name(public_name(name.as_ref())?),
+        })
+    }
+
+    /// Whether these rights let a query of one line out to here.
+    ///
+    /// # Errors
+    /// No grant covers the host on the port.
+    pub(super) fn permit_line(&self, port: u16, rights: &Grants) -> Result<(), Denial> {
+        let name = match self {
+            Host::Name(name) => Some(name.as_str()),
+            Host::Address(_) => None,
+        };
+        match rights.allow_line(name, port) {
+            true => Ok(()),
+            false => Err(Denial::Ungranted { way: "a line".to_owned(), host: self.to_string(), port }),
+        }
+    }
+}
+
+impl fmt::Display for Host {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Host::Name(name) => f.write_str(name),
+            Host::Address(address) => write!(f, "{address}"),
+        }
     }
 }
 

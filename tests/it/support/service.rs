@@ -14,7 +14,7 @@ use tempfile::TempDir;
 use super::{Answer, in_time, operator};
 
 /// The manifests whose plugins the tests call.
-const MANIFESTS: [&str; 8] = [
+const MANIFESTS: [&str; 9] = [
     "plugin-manifest.toml",
     "swapped.toml",
     "metered.toml",
@@ -22,6 +22,7 @@ const MANIFESTS: [&str; 8] = [
     "fetches-twice.toml",
     "keeps.toml",
     "resolves.toml",
+    "asks.toml",
     "works.toml",
 ];
 

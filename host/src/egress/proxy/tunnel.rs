@@ -11,7 +11,6 @@ use super::credential::Grant;
 use super::head::Asked;
 use super::refusal::{self, Refusal};
 use crate::egress::audit::{Audit, Proxied};
-use crate::egress::fetch::TRIED_MAX;
 use crate::egress::message::{FetchError, Late};
 
 /// What a client is told before its bytes go on.
@@ -55,12 +54,5 @@ pub(super) async fn serve(mut stream: TcpStream, early: Bytes, asked: &Asked, en
 async fn open(asked: &Asked, grant: &Grant, audit: &mut Audit<'_>) -> Result<TcpStream, FetchError> {
     let door = &grant.door;
     let to = door.judge(asked.destination(), asked.way(), audit).map_err(FetchError::Denied)?;
-    for route in door.egress.routes(&to).await?.into_iter().take(TRIED_MAX) {
-        audit.route = Some(route);
-        match door.egress.dialer.connect(route).await {
-            Ok(upstream) => return Ok(upstream),
-            Err(error) => tracing::debug!(address = %route.address(), %error, "no connection"),
-        }
-    }
-    Err(FetchError::Unreachable)
+    door.egress.connect(to.host(), to.port(), audit).await
 }

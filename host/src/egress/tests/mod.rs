@@ -166,3 +166,82 @@ fn a_redirect_is_read_against_where_it_came_from_and_judged_anew() {
         assert_eq!(to(location).as_ref().map_err(Denial::verdict), Err("not_acceptable"), "{location}");
     }
 }
+
+/// The verdict on a host alone, as for a query of one line.
+fn judge_line(host: &str, answers: &[IpAddr]) -> Result<Host, Denial> {
+    let host = Host::read(host)?;
+    host.permit_line(43, &Grants::parse(["line-query:*:43"]).expect("an atom"))?;
+    if let Host::Name(_) = &host {
+        Public::judge_all(answers.iter().copied()).map_err(Private::from)?;
+    }
+    Ok(host)
+}
+
+/// The host of a URL as it is written, where it is plain to see which part that is.
+fn written_host(url: &str) -> Option<&str> {
+    let (_, rest) = url.split_once("://")?;
+    let authority = rest.split(['/', '\\', '?', '#']).next().filter(|authority| !authority.contains('@'))?;
+    let end = authority.rfind(':').filter(|colon| !authority[*colon..].contains(']')).unwrap_or(authority.len());
+    Some(&authority[..end]).filter(|host| !host.is_empty())
+}
+
+#[test]
+fn a_host_alone_is_judged_as_in_a_url() {
+    let mut judged = 0;
+    for row in hostile().iter().filter(|row| text(&row[0]) == "not_public") {
+        let (url, answers) = (text(&row[1]), answers(row.get(2)));
+        if let Some(host) = written_host(url) {
+            // What a URL's parser takes out of the text (a tab, a newline) is no host here, and let through neither way.
+            assert!(judge_line(host, &answers).is_err(), "{host:?}");
+        }
+        let parsed = url::Url::parse(url).expect("a URL");
+        let host = parsed.host_str().expect("a host");
+        let verdict = judge_line(host, &answers);
+        assert_eq!(verdict.as_ref().map_err(Denial::verdict), Err("not_public"), "{host:?}");
+        judged += 1;
+    }
+    assert!(judged >= 150, "{judged} rows");
+    for row in public() {
+        let parsed = url::Url::parse(text(&row[0])).expect("a URL");
+        let host = parsed.host_str().expect("a host");
+        assert!(judge_line(host, &answers(row.get(1))).is_ok(), "{host:?}");
+    }
+}
+
+#[test]
+fn a_query_of_one_line_is_within_an_atom_or_denied() {
+    let verdict = |host: &str, port: u16, atoms: &[&str]| {
+        let rights = Grants::parse(atoms).expect("atoms");
+        let judged = Host::read(host).and_then(|host| host.permit_line(port, &rights));
+        judged.as_ref().map_or_else(Denial::verdict, |()| "allowed")
+    };
+    let named = ["line-query:whois.example.net:43", "line-query:*.example.org:4343", "http:GET public"];
+    assert_eq!(verdict("whois.example.net", 43, &named), "allowed");
+    assert_eq!(verdict("WHOIS.example.NET", 43, &named), "allowed");
+    assert_eq!(verdict("a.b.example.org", 4343, &named), "allowed");
+    for (host, port) in [
+        ("whois.example.net", 4343),
+        ("whois.example.net", 80),
+        ("whois.example.net", 0),
+        ("example.org", 4343),
+        ("a.example.org", 43),
+        ("example.net", 43),
+        ("93.184.215.14", 43),
+        ("[2606:2800:21f:cb07:6820:80da:af6b:8b2c]", 43),
+    ] {
+        assert_eq!(verdict(host, port, &named), "not_granted", "{host}:{port}");
+    }
+    let any = ["line-query:*:43"];
+    for host in ["whois.example.net", "93.184.215.14", "[2606:2800:21f:cb07:6820:80da:af6b:8b2c]"] {
+        assert_eq!(verdict(host, 43, &any), "allowed", "{host}");
+        assert_eq!(verdict(host, 80, &any), "not_granted", "{host}");
+    }
+    for host in
+        ["", "a b.example", "a.example\r\nb", "a.example\0", "user@a.example", "a.example:43", "a.example/x", "::1"]
+    {
+        assert_eq!(verdict(host, 43, &any), "not_acceptable", "{host:?}");
+    }
+    for host in ["localhost", "whois", "127.1", "0x7f000001", "[::1]", "a.internal", "\u{ff11}27.0.0.1"] {
+        assert_eq!(verdict(host, 43, &any), "not_public", "{host:?}");
+    }
+}

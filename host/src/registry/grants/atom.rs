@@ -214,6 +214,16 @@ impl Atom {
         matches!(&self.right, Right::Http(fetch) if fetch.allows_tunnel(name, port))
     }
 
+    /// Whether this atom of `line-query` covers the host on the port.
+    pub(super) fn allows_line(&self, host: Option<&str>, port: u16) -> bool {
+        match &self.right {
+            Right::HostPort(place, granted) => {
+                *granted == port && host.map_or(*place == Place::Any, |host| place.has(host))
+            }
+            Right::Whole | Right::Size(_) | Right::Http(_) | Right::Name(_) => false,
+        }
+    }
+
     /// Whether this atom of `http` names the host on the port.
     pub(super) fn names(&self, name: &str, port: u16) -> bool {
         matches!(&self.right, Right::Http(fetch) if fetch.names(name, port))

@@ -78,6 +78,11 @@ impl Grants {
         self.0.iter().any(|atom| atom.allows_tunnel(name, port))
     }
 
+    /// Whether an atom of `line-query` covers the host on the port. `None` is a literal address, which only any host covers.
+    pub(crate) fn allow_line(&self, host: Option<&str>, port: u16) -> bool {
+        self.0.iter().any(|atom| atom.allows_line(host, port))
+    }
+
     /// Whether an atom of `http` names the host on the port.
     pub(crate) fn name(&self, host: &str, port: u16) -> bool {
         self.0.iter().any(|atom| atom.names(host, port))

@@ -1,0 +1,65 @@
+//! `switchbay:line-query/client`: a plugin's queries of one line, handed to the gate.
+//!
+//! Translates and counts; whether a query may leave is `egress`'s to say. Must not know of addresses or connections.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use wasmtime::component::{Accessor, HasSelf};
+
+use super::State;
+use super::bindings::switchbay::line_query::client::{self as wire, Host, HostWithStore};
+use crate::egress::{Denial, FetchError, LineQuery};
+
+impl Host for State {}
+
+impl<T: Send + 'static> HostWithStore<T> for HasSelf<State> {
+    async fn query(
+        accessor: &Accessor<T, Self>,
+        request: wire::Request,
+    ) -> wasmtime::Result<Result<Vec<u8>, wire::Error>> {
+        let (lent, requests) = accessor.with(|mut access| {
+            let state: &mut State = access.get();
+            (Arc::clone(&state.lent), Arc::clone(&state.requests))
+        });
+        let Some(door) = lent.door.as_ref().filter(|_| lent.rights.any_of("line-query")) else {
+            accessor.with(|mut access| access.get().count_denial());
+            let denial = wire::Denial::NotGranted("`line-query` is not granted".to_owned());
+            return Ok(Err(wire::Error::Denied(denial)));
+        };
+        let Ok(_place) = requests.try_acquire() else { return Ok(Err(wire::Error::Busy)) };
+        let answer = door.query_line(from_wire(request)).await;
+        if let Err(FetchError::Denied(_)) = &answer {
+            accessor.with(|mut access| access.get().count_denial());
+        }
+        Ok(answer.map_err(refusal))
+    }
+}
+
+fn from_wire(request: wire::Request) -> LineQuery {
+    let wire::Request { host, port, line, response_bytes, total_ms, idle_ms } = request;
+    let time = |ms: Option<u32>| ms.map(|ms| Duration::from_millis(u64::from(ms)));
+    let response_bytes = response_bytes.map(|bytes| usize::try_from(bytes).unwrap_or(usize::MAX));
+    LineQuery { host, port, line, response_bytes, total: time(total_ms), idle: time(idle_ms) }
+}
+
+fn refusal(error: FetchError) -> wire::Error {
+    match error {
+        FetchError::Denied(denial) | FetchError::RedirectDenied(denial) => wire::Error::Denied(denied(denial)),
+        FetchError::Invalid(rule) => wire::Error::InvalidRequest(format!("the request {rule}")),
+        FetchError::Busy => wire::Error::Busy,
+        FetchError::Unresolved => wire::Error::Unresolved,
+        FetchError::Unreachable => wire::Error::Unreachable,
+        FetchError::Late(_) => wire::Error::Late,
+        FetchError::TooLarge(_) => wire::Error::TooLarge,
+        FetchError::BadAnswer(_) | FetchError::TooManyRedirects(_) => wire::Error::Broken(error.to_string()),
+    }
+}
+
+fn denied(denial: Denial) -> wire::Denial {
+    match denial {
+        Denial::Ungranted { .. } => wire::Denial::NotGranted(denial.to_string()),
+        Denial::NotPublic(_) => wire::Denial::NotPublic(denial.to_string()),
+        Denial::Unacceptable(form) => wire::Denial::NotAcceptable(format!("the request {form}")),
+    }
+}
