@@ -133,7 +133,8 @@ impl Door {
             revision: self.revision,
             rights: endpoint.rights.clone(),
             secrets: Vec::new(),
-            under_way: Arc::clone(&self.under_way),
+            under_way: Arc::clone(&self.questions),
+            questions: Arc::clone(&self.questions),
             versions: Versions::Two,
         }
     }

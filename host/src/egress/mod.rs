@@ -52,6 +52,8 @@ use resolver::{Resolver, ServersError};
 
 /// Requests of one plugin under way at once; more wait.
 const IN_FLIGHT_MAX: usize = 64;
+/// Questions of one plugin to resolvers under way at once; more wait. A lookup asks many at a time, over one connection.
+const QUESTIONS_MAX: usize = 512;
 /// Tunnels of one plugin through the proxy at once; the next is refused.
 const TUNNELS_MAX: usize = 64;
 /// Bodies that the answers to these may have altogether, in KiB; more wait.
@@ -77,10 +79,17 @@ pub(crate) struct Egress {
     endpoints: Endpoints,
     dialer: Dialer,
     /// What is under way for each plugin, shared by its revisions. Never held over an await.
-    under_way: Mutex<HashMap<Arc<str>, Weak<UnderWay>>>,
+    under_way: Mutex<HashMap<(Arc<str>, Lane), Weak<UnderWay>>>,
 }
 
-/// What one plugin may have under way.
+/// What does not wait for one another.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+enum Lane {
+    Requests,
+    Questions,
+}
+
+/// What one plugin may have under way of a lane.
 struct UnderWay {
     requests: Semaphore,
     /// A permit for each KiB.
@@ -96,6 +105,7 @@ pub(crate) struct Door {
     rights: Grants,
     secrets: Vec<Secret>,
     under_way: Arc<UnderWay>,
+    questions: Arc<UnderWay>,
     versions: Versions,
 }
 
@@ -128,22 +138,28 @@ impl Egress {
     /// For one revision with these rights and secrets.
     pub(crate) fn door(self: &Arc<Self>, plugin: &str, revision: u64, rights: Grants, secrets: Vec<Secret>) -> Door {
         let plugin: Arc<str> = plugin.into();
-        let under_way = self.under_way(&plugin);
-        Door { egress: Arc::clone(self), plugin, revision, rights, secrets, under_way, versions: Versions::Any }
+        let (under_way, questions) =
+            (self.under_way(&plugin, Lane::Requests), self.under_way(&plugin, Lane::Questions));
+        let (egress, versions) = (Arc::clone(self), Versions::Any);
+        Door { egress, plugin, revision, rights, secrets, under_way, questions, versions }
     }
 
-    fn under_way(&self, plugin: &Arc<str>) -> Arc<UnderWay> {
+    fn under_way(&self, plugin: &Arc<str>, lane: Lane) -> Arc<UnderWay> {
         let mut all = self.under_way.lock().unwrap_or_else(PoisonError::into_inner);
         all.retain(|_, one| one.strong_count() > 0);
-        if let Some(shared) = all.get(plugin).and_then(Weak::upgrade) {
+        let key = (Arc::clone(plugin), lane);
+        if let Some(shared) = all.get(&key).and_then(Weak::upgrade) {
             return shared;
         }
         let made = Arc::new(UnderWay {
-            requests: Semaphore::new(IN_FLIGHT_MAX),
+            requests: Semaphore::new(match lane {
+                Lane::Requests => IN_FLIGHT_MAX,
+                Lane::Questions => QUESTIONS_MAX,
+            }),
             bodies: Semaphore::new(BODIES_KIB_MAX),
             tunnels: Semaphore::new(TUNNELS_MAX),
         });
-        all.insert(Arc::clone(plugin), Arc::downgrade(&made));
+        all.insert(key, Arc::downgrade(&made));
         made
     }
 }

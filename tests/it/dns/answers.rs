@@ -124,6 +124,26 @@ async fn sixteen_questions_are_under_way_at_once_over_one_connection() {
 }
 
 #[tokio::test]
+async fn lookups_at_once_do_not_wait_for_one_another() {
+    const LOOKUPS: usize = 8;
+    let all = Arc::new(Barrier::new(LOOKUPS * TYPES.len()));
+    let resolver = Scripted::start(move |asked| {
+        let all = Arc::clone(&all);
+        async move {
+            all.wait().await;
+            Reply::Message(asked.answer(0, &[]))
+        }
+    })
+    .await;
+    let service = start(&[("cloudflare", &resolver.endpoint)]).await;
+    let numbers = TYPES.map(|(number, _)| number);
+    let lookup = || query(&service, json!({ "resolver": "cloudflare", "name": "example.test", "types": numbers }));
+    for answers in futures::future::join_all((0..LOOKUPS).map(|_| lookup())).await {
+        assert!(answers.iter().all(|answer| told(answer).status == "NOERROR"), "{answers:?}");
+    }
+}
+
+#[tokio::test]
 async fn a_question_is_a_small_message_that_names_nobody() {
     let resolver = Scripted::start(async |asked| Reply::Message(asked.answer(3, &[]))).await;
     let service = start(&[("cloudflare", &resolver.endpoint)]).await;
