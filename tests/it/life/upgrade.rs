@@ -208,8 +208,12 @@ async fn what_was_written_is_served_though_the_operator_hangs_up_in_the_middle()
         changes += u32::from(told["active"] != json!(now));
         now = told["active"].as_u64().expect("a number");
     }
-    assert!(changes > 10, "{changes} changes were heard");
-    assert_eq!(u64::from(serving(&service).await), now);
+    assert!(changes > 0, "no change was heard");
+    // The last one may be heard only now.
+    in_time("the record and what serves agree", async {
+        while service.told(PLUGIN).await["active"] != json!(serving(&service).await) {}
+    })
+    .await;
 }
 
 #[tokio::test]
