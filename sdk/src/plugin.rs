@@ -13,8 +13,14 @@ pub struct Plugin {
     name: &'static str,
     version: &'static str,
     summary: &'static str,
-    wants: Vec<(&'static str, &'static str)>,
+    wants: Vec<Want>,
     operations: Vec<Operation>,
+}
+
+struct Want {
+    atom: &'static str,
+    why: &'static str,
+    optional: bool,
 }
 
 impl Plugin {
@@ -28,7 +34,15 @@ impl Plugin {
     /// reason. What is not asked for is never granted.
     #[must_use]
     pub fn wants(mut self, atom: &'static str, why: &'static str) -> Self {
-        self.wants.push((atom, why));
+        self.wants.push(Want { atom, why, optional: false });
+        self
+    }
+
+    /// Asks for a capability that the plugin works without: it serves before it is granted, and until then each use is
+    /// denied.
+    #[must_use]
+    pub fn welcomes(mut self, atom: &'static str, why: &'static str) -> Self {
+        self.wants.push(Want { atom, why, optional: true });
         self
     }
 
@@ -40,9 +54,18 @@ impl Plugin {
     }
 }
 
+impl Want {
+    fn describe(&self) -> Value {
+        match self.optional {
+            true => json!({ "atom": self.atom, "why": self.why, "optional": true }),
+            false => json!({ "atom": self.atom, "why": self.why }),
+        }
+    }
+}
+
 /// The description of a plugin: the JSON text that `describe` exports.
 pub fn describe(plugin: &Plugin) -> String {
-    let wants: Vec<Value> = plugin.wants.iter().map(|(atom, why)| json!({ "atom": atom, "why": why })).collect();
+    let wants: Vec<Value> = plugin.wants.iter().map(Want::describe).collect();
     let operations: Vec<Value> = plugin.operations.iter().map(Operation::describe).collect();
     json!({
         "schema": 1,

@@ -27,10 +27,14 @@ fn probe(revision: u32, wants: &[&str]) -> Vec<u8> {
 }
 
 fn named(name: &str, revision: u32, wants: &[&str]) -> Vec<u8> {
+    let want = |atom: &&str| json!({ "atom": atom, "why": format!("revision {revision} needs it") });
+    wanting(name, revision, wants.iter().map(want).collect())
+}
+
+fn wanting(name: &str, revision: u32, wants: Value) -> Vec<u8> {
     let mut description = good(name);
     description["version"] = json!(format!("{revision}.0.0"));
-    description["wants"] =
-        wants.iter().map(|atom| json!({ "atom": atom, "why": format!("revision {revision} needs it") })).collect();
+    description["wants"] = wants;
     let operation = &mut description["operations"][0];
     operation["description"] = json!(format!("Tells that this is revision {revision} of the plugin."));
     operation["rest"]["cache_control"] = json!(format!("max-age={revision}"));

@@ -282,7 +282,7 @@ fn revision(life: &Life, record: &Record) -> Value {
     let wants = record
         .wants
         .iter()
-        .map(|want| json!({ "atom": want.atom, "why": want.why, "granted": granted.covers(&want.atom) }));
+        .map(|want| json!({ "atom": want.atom, "why": want.why, "optional": want.optional, "granted": granted.covers(&want.atom) }));
     let mut told = json!({
         "plugin": life.plugin(),
         "revision": record.number,

@@ -62,6 +62,9 @@ pub(crate) struct Description {
 pub(crate) struct Want {
     pub(crate) atom: Atom,
     pub(crate) why: String,
+    /// Whether the plugin works without it, and so does not wait for it.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub(crate) optional: bool,
 }
 
 #[derive(Deserialize)]
@@ -69,6 +72,8 @@ pub(crate) struct Want {
 struct WrittenWant {
     atom: String,
     why: String,
+    #[serde(default)]
+    optional: bool,
 }
 
 #[derive(Deserialize)]
@@ -176,12 +181,12 @@ fn about(written: &Written) -> Result<(), String> {
 fn wants(written: Vec<WrittenWant>) -> Result<Vec<Want>, DescriptionError> {
     Grants::parse(written.iter().map(|want| &want.atom)).map_err(DescriptionError::Want)?;
     let mut wants = Vec::with_capacity(written.len());
-    for WrittenWant { atom, why } in written {
+    for WrittenWant { atom, why, optional } in written {
         if !(1..=WHY_BYTES_MAX).contains(&why.len()) {
             let rule = format!("must say in 1 to {WHY_BYTES_MAX} bytes why it wants `{atom}`, not {}", why.len());
             return Err(DescriptionError::Rule(rule));
         }
-        wants.push(Want { atom: Atom::parse(&atom).map_err(DescriptionError::Want)?, why });
+        wants.push(Want { atom: Atom::parse(&atom).map_err(DescriptionError::Want)?, why, optional });
     }
     Ok(wants)
 }

@@ -93,7 +93,7 @@ impl Registry {
             return Ok(BroughtIn::Live);
         }
         let life = self.life_of(plugin).await?;
-        let missing = life.missing(life.revision(number)?);
+        let missing = life.lacking(life.revision(number)?);
         let why = LifeError::NotGranted { plugin: plugin.to_owned(), number, missing };
         tracing::warn!(plugin, revision = number, %why, "a revision waits for approval");
         Ok(BroughtIn::Waits(why))

@@ -3,7 +3,7 @@
 use reqwest::Method;
 use serde_json::json;
 
-use super::{House, PATH, PLUGIN, act, cli, complaint, done, printed, probe, serving, stage, states, upload};
+use super::{House, PATH, PLUGIN, act, cli, complaint, done, printed, probe, serving, stage, states, upload, wanting};
 use crate::support::{Wire, built, in_time};
 
 const ATOM: &str = "http:GET https://api.example.com/";
@@ -244,4 +244,23 @@ async fn a_plugin_is_switched_off_and_on_again_and_its_neighbour_serves() {
     assert_eq!(complaint(&cli(&service, &["plugin", "disable", "probe"]), 5).lines().count(), 1);
     printed(&cli(&service, &["plugin", "enable", "probe"]), 0);
     assert_eq!(serving(&service).await, 2);
+}
+
+#[tokio::test]
+async fn an_upgrade_does_not_wait_for_what_it_can_do_without() {
+    let house = House::new("");
+    let service = house.serve().await;
+    let wish = json!([{ "atom": ATOM, "why": "it would be welcome", "optional": true }]);
+    let file = house.write("second.wasm", &wanting("probe", 2, wish));
+    let file = file.to_str().expect("a path");
+    printed(&cli(&service, &["plugin", "stage", "probe", file, "--activate"]), 0);
+    assert_eq!(serving(&service).await, 2);
+    let told = service.told("/admin/v1/plugins/probe").await;
+    assert_eq!((&told["state"], &told["rights"]), (&json!("active"), &json!([])), "{told}");
+
+    let shown = printed(&cli(&service, &["plugin", "diff", "probe", "2"]), 0);
+    assert!(shown.contains(&format!("not granted yet\n  {ATOM}: it would be welcome\n")), "{shown}");
+    printed(&cli(&service, &["plugin", "approve", "probe", "2"]), 0);
+    let told = service.told("/admin/v1/plugins/probe").await;
+    assert_eq!(told["rights"], json!([ATOM]), "{told}");
 }

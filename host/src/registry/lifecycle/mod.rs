@@ -104,9 +104,14 @@ impl Life {
         self.granted().effective(&record.wanted())
     }
 
-    /// What a revision wants and is not granted.
+    /// What a revision wants and is not granted: what an approval grants.
     pub(crate) fn missing(&self, record: &Record) -> Grants {
         self.granted().uncovered(&record.wanted())
+    }
+
+    /// What of that it cannot do without: what it waits for.
+    pub(crate) fn lacking(&self, record: &Record) -> Grants {
+        self.granted().uncovered(&record.needed())
     }
 
     /// The revision to start from when nothing newer is trusted: the latest to serve that has answered a call well.
@@ -175,14 +180,14 @@ impl Life {
         Ok(())
     }
 
-    /// Ends a revision's way in: staged where all that it wants is granted, waiting for approval otherwise. An older
+    /// Ends a revision's way in: staged where all that it needs is granted, waiting for approval otherwise. An older
     /// candidate is superseded.
     pub(crate) fn stage(&mut self, number: u64, mark: Mark) -> Result<State, LifeError> {
         let record = self.revision(number)?;
         if record.state != State::Compared {
             return Err(self.refused_in(number, record.state, "it was not compared"));
         }
-        let to = if self.missing(record).is_empty() { State::Staged } else { State::AwaitingApproval };
+        let to = if self.lacking(record).is_empty() { State::Staged } else { State::AwaitingApproval };
         let older: Vec<u64> = self.revisions.iter().filter(|r| r.state.is_candidate()).map(|r| r.number).collect();
         for superseded in older {
             let why = format!("superseded by revision {number}");
@@ -254,7 +259,7 @@ impl Life {
     /// Makes a staged or kept revision the one that serves. What served before drains.
     pub(crate) fn activate(&mut self, number: u64, mark: Mark) -> Result<(), LifeError> {
         let record = self.revision(number)?;
-        let (state, missing) = (record.state, self.missing(record));
+        let (state, missing) = (record.state, self.lacking(record));
         match state {
             State::Active => return Err(self.refused_in(number, state, "it serves already")),
             State::Rejected => return Err(self.refused_in(number, state, "stage it again")),
@@ -343,11 +348,11 @@ impl Life {
         self.trim();
     }
 
-    /// A candidate waits exactly as long as something that it wants is not granted.
+    /// A candidate waits exactly as long as something that it needs is not granted.
     fn settle_candidate(&mut self, mark: &Mark) {
         let Some(candidate) = self.candidate() else { return };
         let (number, state) = (candidate.number, candidate.state);
-        let to = if self.missing(candidate).is_empty() { State::Staged } else { State::AwaitingApproval };
+        let to = if self.lacking(candidate).is_empty() { State::Staged } else { State::AwaitingApproval };
         if to != state {
             self.set(number, to, mark.clone());
         }

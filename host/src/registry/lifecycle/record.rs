@@ -155,6 +155,11 @@ impl Record {
     pub(crate) fn wanted(&self) -> Grants {
         self.wants.iter().map(|want| want.atom.clone()).collect()
     }
+
+    /// What it cannot do without.
+    pub(crate) fn needed(&self) -> Grants {
+        self.wants.iter().filter(|want| !want.optional).map(|want| want.atom.clone()).collect()
+    }
 }
 
 /// A component as it was fetched.

@@ -96,8 +96,16 @@ fn describe(life: &mut Life, number: u64, wants: &[&str]) -> Result<(), LifeErro
         life.advance(number, state, mark())?;
     }
     let why = "it is needed".to_owned();
-    let wants = grants(wants).iter().map(|atom| Want { atom: atom.clone(), why: why.clone() }).collect();
+    let wants = grants(wants)
+        .iter()
+        .map(|atom| Want { atom: atom.clone(), why: why.clone(), optional: is_optional(atom) })
+        .collect();
     life.describe(number, Described { version: "1".to_owned(), summary: String::new(), wants }, mark())
+}
+
+/// One of the atoms is a wish that a revision does without.
+fn is_optional(atom: &Atom) -> bool {
+    *atom == Atom::parse(ATOMS[8]).expect("an atom")
 }
 
 fn any_of(life: &Life, index: Index) -> u64 {
@@ -165,7 +173,7 @@ fn check_shape(life: &Life) {
     assert!(count(&[State::Retained]) <= RETAINED_MAX && count(&[State::Rejected]) <= REJECTED_MAX);
     if let Some(candidate) = life.candidate() {
         assert_eq!(
-            life.missing(candidate).is_empty(),
+            life.lacking(candidate).is_empty(),
             candidate.state == State::Staged,
             "a candidate waits for nothing"
         );
@@ -213,7 +221,7 @@ proptest! {
             let serves = |life: &Life| life.active().map(|active| active.number);
             if serves(&life) != serves(&before) {
                 let active = life.active().expect("something serves");
-                prop_assert!(life.missing(active).is_empty(), "{step:?} made serve what is not granted");
+                prop_assert!(life.lacking(active).is_empty(), "{step:?} made serve what is not granted");
             }
         }
     }
