@@ -7,6 +7,7 @@ use reqwest::Method;
 use serde_json::{Value, json};
 
 use crate::domain_dns::Resolver;
+use crate::oembed;
 use crate::support::{Answer, Options, Service, ensure, workspace};
 
 const DOCUMENTS: [(&str, &str); 2] =
@@ -14,7 +15,8 @@ const DOCUMENTS: [(&str, &str); 2] =
 
 /// The plugins that the product serves, without the tests' own, before an outside world that answers.
 async fn product() -> Service {
-    let (config, manifest) = (Resolver::shared().configuration(), Some(workspace().join("plugin-manifest.toml")));
+    let config = oembed::examples_beside(&Resolver::shared().configuration());
+    let manifest = Some(workspace().join("plugin-manifest.toml"));
     Service::start(Options { config, manifest, ..Options::default() }).await
 }
 
@@ -69,7 +71,13 @@ async fn every_declared_route_answers_its_examples_as_declared() {
         }
     }
     routes.sort_unstable();
-    assert_eq!(routes, ["get /api/v1/tools/bank-qr/banks", "post /api/v1/domain/dns", "post /api/v1/tools/bank-qr"]);
+    let expected = [
+        "get /api/v1/tools/bank-qr/banks",
+        "post /api/v1/domain/dns",
+        "post /api/v1/oembed/resolve",
+        "post /api/v1/tools/bank-qr",
+    ];
+    assert_eq!(routes, expected);
 }
 
 /// Sends a route's examples with a key that has the declared scope alone, and looks at the answers with the declared schemas.
@@ -133,7 +141,7 @@ async fn every_command_of_the_developer_guide_runs_as_it_stands() {
     let blocks = Regex::new("(?ms)^```sh\n(.*?)^```$").unwrap();
     let commands: Vec<&str> =
         blocks.captures_iter(&text).map(|block| block.get(1).expect("the block's text").as_str()).collect();
-    assert_eq!(commands.len(), 5, "the directory, two codes and two lookups:\n{text}");
+    assert_eq!(commands.len(), 6, "the directory, two codes, two lookups and a post:\n{text}");
     ensure(&[("curl", "curl")]);
     for command in commands {
         let done = Command::new("sh").args(["-c", command]).env("SWITCHBAY_KEY", service.key()).output();
@@ -214,7 +222,7 @@ async fn an_operation_is_not_for_any_page() {
 #[tokio::test]
 async fn health_and_readiness_answer_without_a_credential() {
     let service = product().await;
-    let plugins = ["bank-qr", "domain-dns"].map(|name| json!({ "name": name, "version": "0.1.0" }));
+    let plugins = ["bank-qr", "domain-dns", "oembed"].map(|name| json!({ "name": name, "version": "0.1.0" }));
     let ready = json!({ "status": "ready", "plugins": plugins });
     for (path, expected) in [("/healthz", json!({ "status": "ok" })), ("/readyz", ready)] {
         let answer = document(&service, path).await;

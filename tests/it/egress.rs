@@ -5,7 +5,7 @@
 mod bound;
 mod caps;
 mod line;
-mod names;
+pub(crate) mod names;
 mod proxied;
 mod proxied_caps;
 mod proxied_raw;

@@ -36,6 +36,7 @@ mod oauth;
 mod oauth_keys;
 mod oauth_tls;
 mod oauth_tokens;
+mod oembed;
 mod parity;
 mod quota;
 mod reading;

@@ -3,7 +3,7 @@
 use std::net::{IpAddr, SocketAddr, UdpSocket};
 
 /// Begins to serve, for as long as the process lives. What has no row does not exist.
-pub(super) fn serve(rows: &'static [(&'static str, &'static [&'static str])]) -> SocketAddr {
+pub(crate) fn serve(rows: &'static [(&'static str, &'static [&'static str])]) -> SocketAddr {
     let socket = UdpSocket::bind("127.0.0.1:0").expect("a port");
     let address = socket.local_addr().expect("an address");
     std::thread::spawn(move || {

@@ -1,0 +1,110 @@
+//! Posts of social networks as metadata and embed markup (the spec's "Social oEmbed").
+//!
+//! This file is the index: the operation and its road. The road: `address` reads the URL (with `tracking`), `walk` follows a
+//! short link, `provider` asks, `resolved` reads the answer (with `markup`), `kept` remembers it, and `trouble` says what went
+//! wrong. What differs between networks stands in `networks`, one file each.
+
+mod address;
+mod kept;
+mod markup;
+mod networks;
+mod provider;
+mod resolved;
+mod settings;
+mod tracking;
+mod trouble;
+mod walk;
+
+#[cfg(test)]
+mod tests;
+
+use serde::Deserialize;
+use switchbay_sdk::schemars::{self, JsonSchema};
+use switchbay_sdk::{Call, Failure, Operation, Plugin, Reply, Rest, Tool};
+
+use address::Address;
+use networks::{Place, Post};
+use provider::Budget;
+use resolved::Resolved;
+use settings::Settings;
+use trouble::Trouble;
+
+/// What resolving one URL may take, in milliseconds (spec, "Limits").
+const DEADLINE_MS: u32 = 12_000;
+
+/// The plugin.
+pub fn plugin() -> Plugin {
+    let plugin = Plugin::new("oembed", "0.1.0", "Posts of six social networks as metadata and embed markup")
+        .wants("cache:16MiB", "to ask no provider twice for the same post")
+        .wants("config", "to learn of other providers and versions")
+        .wants("logging", "to say which provider refuses to answer");
+    let plugin = wishes().into_iter().fold(plugin, |plugin, (atom, why)| plugin.wants(atom, why));
+    plugin.operation(
+        trouble::CODES
+            .into_iter()
+            .fold(Operation::new("resolve", resolve), Operation::error)
+            .title("Resolve a social post")
+            .description(
+                "Resolves the public URL of a post on X, Facebook, Instagram, Threads, TikTok or Reddit into normalized \
+                 metadata and safe embed markup. Takes permalinks and the networks' own short links; profiles and other \
+                 sites are unsupported. `embed.html` has no scripts: add those of `embed.scripts` to the page. For X it is \
+                 null.",
+            )
+            .rest(Rest::post("/api/v1/oembed/resolve", "oembed:read"))
+            .tool(Tool::new("resolve_social_embed", "oembed:read").read_only().open_world())
+            .deadline_ms(DEADLINE_MS)
+            .on_deadline(&trouble::TIMEOUT, None)
+            .example("A post", r#"{ "url": "https://x.com/jack/status/20" }"#),
+    )
+}
+
+#[cfg(target_family = "wasm")]
+switchbay_sdk::export!(plugin);
+
+/// What the networks are reached by, each atom once: some have one provider.
+fn wishes() -> Vec<(&'static str, &'static str)> {
+    let providers =
+        networks::ALL.iter().map(|network| (network.provider.atom, "to ask a network's provider of a post"));
+    let walks = networks::ALL.iter().flat_map(|network| network.walks);
+    let mut wishes: Vec<(&str, &str)> = Vec::new();
+    for wish in providers.chain(walks.map(|atom| (*atom, "to follow a network's short links"))) {
+        if !wishes.iter().any(|(atom, _)| *atom == wish.0) {
+            wishes.push(wish);
+        }
+    }
+    wishes
+}
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct Resolve {
+    /// The URL of a post or a short link to one: 1 to 2048 characters, http or https. Space around it is ignored.
+    url: String,
+}
+
+async fn resolve(call: Call, input: Resolve) -> Result<Reply<Resolved>, Failure> {
+    let asked = Address::read(&input.url)?;
+    let original_url = asked.url.to_string();
+    let network = asked.network;
+    let settings = Settings::read(network)?;
+    let budget = Budget::new(call.deadline_ms, settings.request_ms());
+    let post = match asked.place {
+        Place::Post(post) => post,
+        Place::Short => behind(asked, &settings, budget).await?,
+        Place::Login | Place::Other => return Err(Trouble::UnsupportedUrl.into()),
+    };
+    let key = format!("{} {}", network.name, post.url);
+    let resolved = kept::or_made(&key, provider::ask(network, &post, &settings, budget)).await?;
+    Ok(Reply::ok(resolved.asked_for(original_url)))
+}
+
+/// The post that a short link leads to.
+async fn behind(short: Address, settings: &Settings, budget: Budget) -> Result<Post, Trouble> {
+    let key = format!("{} {}{}", short.network.name, short.url.host_str().unwrap_or_default(), short.url.path());
+    let network = short.network;
+    let url = kept::or_made(&key, walk::follow(short, settings, budget)).await?;
+    match network.read(&url) {
+        Some(Place::Post(post)) => Ok(post),
+        Some(Place::Short | Place::Login | Place::Other) | None => Err(Trouble::Unresolved),
+    }
+}
