@@ -1,6 +1,7 @@
 //! Bank QR: the directory, and codes whose payload is read from the picture again.
 
 mod emv;
+mod refresh;
 mod scanner;
 
 use std::collections::HashSet;

@@ -1,10 +1,24 @@
 //! The bank directory: what is known of a bank, and which bank a caller means.
 //!
-//! It must know nothing of payloads, JSON or requests; the facts themselves are in `banks`.
+//! It must know nothing of payloads, JSON or requests; the facts themselves are in `banks`, or came by `refresh`.
 
-use crate::banks::BANKS;
+use crate::banks::{BANKS, UPDATED_AT};
+#[cfg(any(target_family = "wasm", test))]
+use crate::upstream::Listed;
 
-/// One bank of the snapshot.
+/// The banks as they are at one time.
+#[derive(Debug)]
+pub(crate) struct Directory {
+    /// Every bank, in directory order.
+    pub(crate) banks: &'static [Bank],
+    /// Since when they are these.
+    pub(crate) updated_at: &'static str,
+}
+
+/// The directory that is built in.
+pub(crate) static SNAPSHOT: Directory = Directory { banks: BANKS, updated_at: UPDATED_AT };
+
+/// One bank.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Bank {
     /// The six digits that route a transfer; the only key which goes into a payload.
@@ -23,21 +37,49 @@ pub(crate) struct Bank {
     pub(crate) aliases: &'static [&'static str],
 }
 
-/// Every bank, in directory order.
-pub(crate) fn all() -> &'static [Bank] {
-    BANKS
+impl Directory {
+    /// Of these banks, for as long as the process lives. Each keeps the former names that the snapshot knows, and the
+    /// snapshot's own where they are others now.
+    #[cfg(any(target_family = "wasm", test))]
+    pub(crate) fn of(banks: &[Listed], updated_at: &str) -> Self {
+        let banks: Vec<Bank> = banks.iter().map(adopt).collect();
+        Self { banks: banks.leak(), updated_at: kept(updated_at) }
+    }
+
+    /// The bank whose bin, code, short name or alias is `key`, whatever the case of its letters.
+    ///
+    /// All keys are ASCII, so ASCII case is enough, and a look-alike such as the Kelvin sign finds
+    /// nothing. A current name wins over another bank's former one.
+    pub(crate) fn find(&self, key: &str) -> Option<&'static Bank> {
+        let named = |name: &&str| name.eq_ignore_ascii_case(key);
+        self.banks
+            .iter()
+            .find(|bank| [bank.bin, bank.code, bank.short_name].iter().any(named))
+            .or_else(|| self.banks.iter().find(|bank| bank.aliases.iter().any(named)))
+    }
 }
 
-/// The bank whose bin, code, short name or alias is `key`, whatever the case of its letters.
-///
-/// All keys are ASCII, so ASCII case is enough, and a look-alike such as the Kelvin sign finds
-/// nothing. A current name wins over another bank's former one.
-pub(crate) fn find(key: &str) -> Option<&'static Bank> {
-    let named = |name: &&str| name.eq_ignore_ascii_case(key);
-    BANKS
-        .iter()
-        .find(|bank| [bank.bin, bank.code, bank.short_name].iter().any(named))
-        .or_else(|| BANKS.iter().find(|bank| bank.aliases.iter().any(named)))
+#[cfg(any(target_family = "wasm", test))]
+fn adopt(listed: &Listed) -> Bank {
+    let (code, short_name) = (kept(&listed.code), kept(&listed.short_name));
+    let known = BANKS.iter().find(|bank| bank.bin == listed.bin);
+    let mut aliases: Vec<&'static str> = known.map(|bank| bank.aliases.to_vec()).unwrap_or_default();
+    aliases.extend(known.into_iter().flat_map(|bank| [bank.code, bank.short_name]));
+    aliases.retain(|alias| ![code, short_name].iter().any(|name| name.eq_ignore_ascii_case(alias)));
+    Bank {
+        bin: kept(&listed.bin),
+        code,
+        short_name,
+        name: kept(&listed.name),
+        transfer_supported: listed.transfer_supported,
+        logo_url: listed.logo_url.as_deref().map(kept),
+        aliases: aliases.leak(),
+    }
+}
+
+#[cfg(any(target_family = "wasm", test))]
+fn kept(text: &str) -> &'static str {
+    text.to_owned().leak()
 }
 
 #[cfg(test)]
@@ -50,7 +92,7 @@ mod tests {
 
     #[track_caller]
     fn check(key: &str, expected_bin: Option<&str>) {
-        assert_eq!(find(key).map(|bank| bank.bin), expected_bin, "{key:?}");
+        assert_eq!(SNAPSHOT.find(key).map(|bank| bank.bin), expected_bin, "{key:?}");
     }
 
     #[test]
@@ -85,6 +127,25 @@ mod tests {
     }
 
     #[test]
+    fn a_refreshed_bank_is_found_by_the_names_that_the_snapshot_knows() {
+        let mut banks: Vec<Listed> = SNAPSHOT.banks.iter().map(crate::upstream::listed).collect();
+        let renamed = banks.iter_mut().find(|bank| bank.bin == "970406").expect("a bank");
+        (renamed.code, renamed.short_name) = ("NEW".to_owned(), "Newest".to_owned());
+        let directory = Directory::of(&banks, "2026-11-21T00:00:00Z");
+        let bin = |key: &str| directory.find(key).map(|bank| bank.bin);
+        for key in ["new", "Newest", "VIKKI", "VikkiBank", "DOB", "DongABank"] {
+            assert_eq!(bin(key), Some("970406"), "{key}");
+        }
+        for bank in SNAPSHOT.banks {
+            assert_eq!(bin(bank.bin), Some(bank.bin));
+        }
+        assert_eq!(
+            (directory.find("VCCB"), directory.updated_at),
+            (SNAPSHOT.find("VCCB").filter(|bank| bank.aliases == ["VietCapitalBank"]), "2026-11-21T00:00:00Z")
+        );
+    }
+
+    #[test]
     fn anything_else_finds_nothing() {
         check("", None);
         check("97043", None);
@@ -108,22 +169,22 @@ mod tests {
             logo_url: Some("https://cdn.vietqr.io/img/VCCB.png"),
             aliases: &["VietCapitalBank"],
         };
-        assert_eq!(find("VCCB"), Some(&expected));
+        assert_eq!(SNAPSHOT.find("VCCB"), Some(&expected));
     }
 
     #[test]
     fn the_snapshot_is_whole() {
-        assert_eq!(all().len(), 65);
-        assert_eq!(all().iter().filter(|bank| bank.transfer_supported).count(), 41);
-        assert_eq!(all().iter().filter(|bank| bank.logo_url.is_none()).count(), 2);
-        assert_eq!(all().first().map(|bank| bank.short_name), Some("VietinBank"));
-        assert_eq!(all().last().map(|bank| bank.short_name), Some("MoMo"));
+        assert_eq!(SNAPSHOT.banks.len(), 65);
+        assert_eq!(SNAPSHOT.banks.iter().filter(|bank| bank.transfer_supported).count(), 41);
+        assert_eq!(SNAPSHOT.banks.iter().filter(|bank| bank.logo_url.is_none()).count(), 2);
+        assert_eq!(SNAPSHOT.banks.first().map(|bank| bank.short_name), Some("VietinBank"));
+        assert_eq!(SNAPSHOT.banks.last().map(|bank| bank.short_name), Some("MoMo"));
     }
 
     #[test]
     fn no_key_means_two_banks() {
         let mut owners = BTreeMap::new();
-        for bank in all() {
+        for bank in SNAPSHOT.banks {
             let keys = [bank.bin, bank.code, bank.short_name];
             for key in keys.iter().chain(bank.aliases) {
                 let owner = *owners.entry(key.to_ascii_lowercase()).or_insert(bank.bin);
@@ -134,7 +195,7 @@ mod tests {
 
     #[test]
     fn every_row_is_well_formed() {
-        for bank in all() {
+        for bank in SNAPSHOT.banks {
             assert_eq!(bank.bin.len(), 6, "{bank:?}");
             assert!(bank.bin.bytes().all(|byte| byte.is_ascii_digit()), "{bank:?}");
             for key in [bank.code, bank.short_name].iter().chain(bank.aliases) {

@@ -1,13 +1,18 @@
 //! Vietnamese bank directory and bank-transfer QR codes (the spec's "Bank QR").
 //!
 //! This file is the index: the two operations, their types and their rows. The work is in pure modules: `directory`
-//! (with its table, `banks`), `memo`, `payload`, `image`. Payment details never leave the plugin: it has no network.
+//! (with its table, `banks`, and its upstream's list, `upstream`), `memo`, `payload`, `image`; `refresh` alone reaches out,
+//! for the list. Payment details never leave the plugin.
 
 mod banks;
 mod directory;
 mod image;
 mod memo;
 mod payload;
+#[cfg(target_family = "wasm")]
+mod refresh;
+#[cfg(any(target_family = "wasm", test))]
+mod upstream;
 
 use serde::{Deserialize, Serialize};
 use switchbay_sdk::schemars::{self, JsonSchema};
@@ -22,6 +27,10 @@ const IMAGE_SIZE_DEFAULT: u32 = 320;
 /// The plugin, for [`switchbay_sdk::export!`] and for the benchmarks' native yardstick.
 pub fn plugin() -> Plugin {
     Plugin::new("bank-qr", "0.1.0", "Vietnamese bank directory and bank-transfer QR codes")
+        .welcomes("http:GET https://api.vietqr.io/v2/banks", "to refresh the bank directory once a day")
+        .welcomes("state:1MiB", "to keep the refreshed directory")
+        .welcomes("config", "to learn of another upstream and of other times")
+        .welcomes("logging", "to say why the directory was not refreshed")
         .operation(
             Operation::new("banks", banks)
                 .title("List banks for bank QR")
@@ -196,14 +205,25 @@ enum WarningCode {
     LimitedTransferSupport,
 }
 
+/// The directory as it is now.
+#[cfg(target_family = "wasm")]
+use refresh::current as directory;
+
+/// Natively there is no host to ask.
+#[cfg(not(target_family = "wasm"))]
+async fn directory() -> &'static directory::Directory {
+    &directory::SNAPSHOT
+}
+
 async fn banks(_call: Call, _input: NoInput) -> Result<Reply<Directory>, Failure> {
-    let banks: Vec<DirectoryBank> =
-        directory::all().iter().map(|bank| DirectoryBank { bank: published(bank), logo_url: bank.logo_url }).collect();
-    Ok(Reply::ok(Directory { count: banks.len(), banks, updated_at: banks::UPDATED_AT }))
+    let directory = directory().await;
+    let published = |bank: &directory::Bank| DirectoryBank { bank: published(bank), logo_url: bank.logo_url };
+    let banks: Vec<DirectoryBank> = directory.banks.iter().map(published).collect();
+    Ok(Reply::ok(Directory { count: banks.len(), banks, updated_at: directory.updated_at }))
 }
 
 async fn generate(_call: Call, input: Generate) -> Result<Reply<Generated>, Failure> {
-    let Some(bank) = directory::find(&input.bank) else {
+    let Some(bank) = directory().await.find(&input.bank) else {
         return Err(Failure::new(
             &UNKNOWN_BANK,
             "`bank` must be a bin, code or short name from the bank directory; this value is none of them",
