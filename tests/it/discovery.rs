@@ -7,6 +7,7 @@ use reqwest::Method;
 use serde_json::{Value, json};
 
 use crate::domain_dns::Resolver;
+use crate::domain_whois;
 use crate::oembed;
 use crate::support::{Answer, Options, Service, ensure, workspace};
 
@@ -15,9 +16,31 @@ const DOCUMENTS: [(&str, &str); 2] =
 
 /// The plugins that the product serves, without the tests' own, before an outside world that answers.
 async fn product() -> Service {
-    let config = oembed::examples_beside(&Resolver::shared().configuration());
-    let manifest = Some(workspace().join("plugin-manifest.toml"));
-    Service::start(Options { config, manifest, ..Options::default() }).await
+    let config = together(&[Resolver::shared().configuration(), domain_whois::examples(), oembed::examples()]);
+    Service::start(Options { config, manifest: Some(workspace().join("plugin-manifest.toml")), ..Options::default() })
+        .await
+}
+
+/// One configuration of several: tables and lists hold what each of them says.
+fn together(parts: &[String]) -> String {
+    let read = |part: &String| -> toml::Table { part.parse().expect("a configuration") };
+    let whole = parts.iter().map(read).fold(toml::Table::new(), |mut whole, part| {
+        merge(&mut whole, part);
+        whole
+    });
+    toml::to_string(&whole).expect("it came from text")
+}
+
+fn merge(whole: &mut toml::Table, part: toml::Table) {
+    for (key, value) in part {
+        match (whole.get_mut(&key), value) {
+            (Some(toml::Value::Table(known)), toml::Value::Table(more)) => merge(known, more),
+            (Some(toml::Value::Array(known)), toml::Value::Array(more)) => known.extend(more),
+            (_, value) => {
+                whole.insert(key, value);
+            }
+        }
+    }
 }
 
 async fn document(service: &Service, path: &str) -> Answer {
@@ -74,6 +97,7 @@ async fn every_declared_route_answers_its_examples_as_declared() {
     let expected = [
         "get /api/v1/tools/bank-qr/banks",
         "post /api/v1/domain/dns",
+        "post /api/v1/domain/whois",
         "post /api/v1/oembed/resolve",
         "post /api/v1/tools/bank-qr",
     ];
@@ -141,7 +165,7 @@ async fn every_command_of_the_developer_guide_runs_as_it_stands() {
     let blocks = Regex::new("(?ms)^```sh\n(.*?)^```$").unwrap();
     let commands: Vec<&str> =
         blocks.captures_iter(&text).map(|block| block.get(1).expect("the block's text").as_str()).collect();
-    assert_eq!(commands.len(), 6, "the directory, two codes, two lookups and a post:\n{text}");
+    assert_eq!(commands.len(), 8, "the directory, two codes, four lookups and a post:\n{text}");
     ensure(&[("curl", "curl")]);
     for command in commands {
         let done = Command::new("sh").args(["-c", command]).env("SWITCHBAY_KEY", service.key()).output();
@@ -222,7 +246,8 @@ async fn an_operation_is_not_for_any_page() {
 #[tokio::test]
 async fn health_and_readiness_answer_without_a_credential() {
     let service = product().await;
-    let plugins = ["bank-qr", "domain-dns", "oembed"].map(|name| json!({ "name": name, "version": "0.1.0" }));
+    let plugins =
+        ["bank-qr", "domain-dns", "domain-whois", "oembed"].map(|name| json!({ "name": name, "version": "0.1.0" }));
     let ready = json!({ "status": "ready", "plugins": plugins });
     for (path, expected) in [("/healthz", json!({ "status": "ok" })), ("/readyz", ready)] {
         let answer = document(&service, path).await;

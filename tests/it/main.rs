@@ -16,6 +16,7 @@ mod dev;
 mod discovery;
 mod dns;
 mod domain_dns;
+mod domain_whois;
 mod drain;
 mod egress;
 mod first_party;

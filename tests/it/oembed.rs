@@ -106,12 +106,12 @@ impl House {
     }
 }
 
-/// This configuration, with what leads the product's examples to a provider.
-pub(crate) fn examples_beside(configuration: &str) -> String {
+/// What leads the product's examples to a provider.
+pub(crate) fn examples() -> String {
     static EXAMPLES: OnceLock<Lab> = OnceLock::new();
     let lab = EXAMPLES.get_or_init(Lab::start);
     lab.answer("publish.x.com/oembed", Reply::json(200, &x_post("20")));
-    lab.beside(configuration)
+    lab.configuration()
 }
 
 /// What X says of a post of jack's.

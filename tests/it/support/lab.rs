@@ -134,13 +134,6 @@ impl Lab {
         format!("[egress]\nextra_roots = [{:?}]\nconnect_to = {{ {} }}\n", self.root(), self.rows())
     }
 
-    /// A configuration that has both settings, with these among them.
-    pub(crate) fn beside(&self, configuration: &str) -> String {
-        let roots = format!("extra_roots = [{:?}, ", self.root());
-        let rows = format!("connect_to = {{ {}, ", self.rows());
-        configuration.replacen("extra_roots = [", &roots, 1).replacen("connect_to = { ", &rows, 1)
-    }
-
     fn rows(&self) -> String {
         let rows: Vec<String> = HOSTS.iter().map(|host| format!("\"{host}:443\" = \"{}\"", self.site)).collect();
         rows.join(", ")

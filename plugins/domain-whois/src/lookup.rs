@@ -1,0 +1,254 @@
+//! The way to an answer: what is kept, then the registry by RDAP, then by port 43, then what is kept but old.
+//!
+//! The only module that reaches out. It never sees what the caller is; what it keeps is what may be told to anyone.
+
+use std::time::{Duration, Instant};
+
+use serde::{Deserialize, Serialize};
+use switchbay_sdk::{cache, config, http, line_query};
+
+use crate::registration::{Answer, Registration};
+use crate::servers::{self, Services};
+use crate::{rdap, text};
+
+/// All of a lookup.
+const BUDGET: Duration = Duration::from_secs(10);
+/// Each of its parts at most, in milliseconds.
+const LIST_MS: u64 = 2_000;
+const RDAP_MS: u64 = 6_000;
+const LINE_MS: u64 = 4_000;
+const REFERRAL_MS: u64 = 2_500;
+/// With less than this left, nothing more is asked.
+const LEFT_MIN_MS: u64 = 250;
+
+/// Where IANA publishes which RDAP services there are.
+const LIST_URL: &str = "https://data.iana.org/rdap/dns.json";
+/// The setting that names another place; an empty one stays with the list that the plugin was built with.
+const LIST_SETTING: &str = "bootstrap_url";
+
+const LIST_BYTES: u32 = 1 << 20;
+const RDAP_BYTES: u32 = 512 << 10;
+const LINE_BYTES: u32 = 64 << 10;
+const REDIRECTS: u32 = 3;
+const LINE_PORT: u16 = 43;
+
+const MINUTE_MS: u64 = 60_000;
+const DAY_MS: u64 = 24 * 60 * MINUTE_MS;
+/// How long what is no longer fresh is kept, for when the registry fails.
+const STALE_MS: u64 = 30 * DAY_MS;
+const REGISTERED: cache::Ages = cache::Ages { fresh_ms: DAY_MS, stale_ms: STALE_MS };
+const FREE: cache::Ages = cache::Ages { fresh_ms: 10 * MINUTE_MS, stale_ms: STALE_MS };
+const LIST: cache::Ages = cache::Ages { fresh_ms: DAY_MS, stale_ms: STALE_MS };
+/// After the list could not be fetched, another try waits this long.
+const LIST_FAILED: cache::Ages = cache::Ages { fresh_ms: 10 * MINUTE_MS, stale_ms: STALE_MS };
+const LIST_KEY: &str = "rdap-services";
+
+/// When to ask a registry again that refused without saying when.
+const THROTTLED_MS: u32 = 30_000;
+/// The longest wait that a registry can ask for.
+const THROTTLED_MAX_S: u32 = 3_600;
+
+/// What is known of a domain, as it is kept.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Record {
+    pub(crate) registered: bool,
+    pub(crate) registration: Registration,
+}
+
+/// A record, and where it was.
+pub(crate) struct Found {
+    pub(crate) record: Record,
+    pub(crate) cached: bool,
+    pub(crate) stale: bool,
+}
+
+/// Why nothing is known, the least telling first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Trouble {
+    /// Nobody answers for the top-level domain.
+    Unsupported,
+    Unreachable,
+    Unusable(&'static str),
+    Throttled {
+        retry_after_ms: u32,
+    },
+    Late,
+}
+
+/// Looks up a registrable domain.
+pub(crate) async fn lookup(domain: &str, force_refresh: bool) -> Result<Found, Trouble> {
+    let key = format!("domain {domain}");
+    // Without a cache every lookup asks.
+    let kept = cache::get_json::<Record>(&key).unwrap_or(None);
+    match kept {
+        Some(cache::Entry { value, stale: false, .. }) if !force_refresh => {
+            Ok(Found { record: value, cached: true, stale: false })
+        }
+        kept => match ask(domain).await {
+            Ok(record) => {
+                let ages = if record.registered { REGISTERED } else { FREE };
+                cache::put_json(&key, &record, ages).ok();
+                Ok(Found { record, cached: false, stale: false })
+            }
+            Err(trouble) => match kept {
+                Some(kept) => Ok(Found { record: kept.value, cached: true, stale: true }),
+                None => Err(trouble),
+            },
+        },
+    }
+}
+
+/// What is left of a lookup's time.
+struct Budget(Instant);
+
+impl Budget {
+    /// Milliseconds for the next part, at most `most`.
+    fn part(&self, most: u64) -> Result<u32, Trouble> {
+        let left = BUDGET.saturating_sub(self.0.elapsed());
+        let left = u64::try_from(left.as_millis()).unwrap_or(u64::MAX).min(most);
+        if left < LEFT_MIN_MS {
+            return Err(Trouble::Late);
+        }
+        u32::try_from(left).map_err(|_| Trouble::Late)
+    }
+}
+
+async fn ask(domain: &str) -> Result<Record, Trouble> {
+    let budget = Budget(Instant::now());
+    let mut trouble = Trouble::Unsupported;
+    if let Some(url) = services(&budget).await.url(domain) {
+        match by_rdap(&url, domain, &budget).await {
+            Ok(record) => return Ok(record),
+            Err(met) => trouble = trouble.max(met),
+        }
+    }
+    if let Some(server) = servers::whois(domain) {
+        match by_line(server, domain, &budget).await {
+            Ok(record) => return Ok(record),
+            Err(met) => trouble = trouble.max(met),
+        }
+    }
+    Err(trouble)
+}
+
+/// The RDAP services: those kept, or fetched anew once a day, or those that the plugin was built with.
+async fn services(budget: &Budget) -> Services {
+    let kept = cache::get_json::<String>(LIST_KEY).unwrap_or(None);
+    let kept = match kept {
+        Some(cache::Entry { value, stale: false, .. }) => return Services::of_text(value),
+        kept => kept.map(|kept| Services::of_text(kept.value)),
+    };
+    let fetched = list(budget).await;
+    let ages = if fetched.is_some() { LIST } else { LIST_FAILED };
+    let services = fetched.or(kept).unwrap_or_else(Services::snapshot);
+    cache::put_json(LIST_KEY, &services.text(), ages).ok();
+    services
+}
+
+async fn list(budget: &Budget) -> Option<Services> {
+    let url = config::get(LIST_SETTING).unwrap_or_else(|| LIST_URL.to_owned());
+    if url.is_empty() {
+        return None;
+    }
+    let request = http::get(url).header("accept", "application/json").redirects(REDIRECTS);
+    let response = request.response_bytes(LIST_BYTES).total_ms(budget.part(LIST_MS).ok()?).send().await.ok()?;
+    response.is_success().then(|| Services::of_registry(&response.json().ok()?))?
+}
+
+async fn by_rdap(url: &str, domain: &str, budget: &Budget) -> Result<Record, Trouble> {
+    let (answer, retry_after_ms) = rdap(url, domain, budget.part(RDAP_MS)?).await?;
+    let (mut record, referral) = settled(answer, retry_after_ms)?;
+    let missing = record.registered && record.registration.organization.is_none();
+    // The registry's word stands, whatever becomes of the registrar's.
+    if let (true, Some(referral), Ok(ms)) = (missing, referral.filter(|other| other != url), budget.part(REFERRAL_MS))
+        && let Ok((Answer::Registered { registration, .. }, _)) = rdap(&referral, domain, ms).await
+    {
+        complete(&mut record.registration, registration);
+    }
+    Ok(record)
+}
+
+async fn by_line(server: &str, domain: &str, budget: &Budget) -> Result<Record, Trouble> {
+    let answer = line(server, domain, budget.part(LINE_MS)?).await?;
+    let (mut record, referral) = settled(answer, THROTTLED_MS)?;
+    let missing = record.registered && record.registration.organization.is_none();
+    if let (true, Some(referral), Ok(ms)) = (missing, referral.filter(|host| host != server), budget.part(REFERRAL_MS))
+        && let Ok(Answer::Registered { registration, .. }) = line(&referral, domain, ms).await
+    {
+        complete(&mut record.registration, registration);
+    }
+    Ok(record)
+}
+
+/// An RDAP service's answer, and when to come back where it is that the service is asked too often.
+async fn rdap(url: &str, domain: &str, ms: u32) -> Result<(Answer, u32), Trouble> {
+    let request = http::get(url).header("accept", "application/rdap+json, application/json;q=0.9").redirects(REDIRECTS);
+    let response = request.response_bytes(RDAP_BYTES).total_ms(ms).send().await.map_err(of_http)?;
+    let wait = response.header("retry-after").and_then(|seconds| seconds.trim().parse::<u32>().ok());
+    let wait = wait.map_or(THROTTLED_MS, |seconds| seconds.clamp(1, THROTTLED_MAX_S) * 1000);
+    Ok((rdap::read(response.status(), response.bytes(), domain), wait))
+}
+
+async fn line(server: &str, domain: &str, ms: u32) -> Result<Answer, Trouble> {
+    let question = servers::question(server, domain);
+    let limits = (Some(LINE_BYTES), Some(ms));
+    let request = line_query::Request::new(server, LINE_PORT, question);
+    let request = line_query::Request { response_bytes: limits.0, total_ms: limits.1, idle_ms: limits.1, ..request };
+    let answer = line_query::query(request).await.map_err(of_line)?;
+    Ok(text::read(&answer, domain))
+}
+
+/// What an answer settles, and who may know more.
+fn settled(answer: Answer, retry_after_ms: u32) -> Result<(Record, Option<String>), Trouble> {
+    match answer {
+        Answer::Registered { registration, referral } => Ok((Record { registered: true, registration }, referral)),
+        Answer::Free => Ok((Record { registered: false, registration: Registration::default() }, None)),
+        Answer::Reserved => {
+            let mut registration = Registration::default();
+            registration.add_status("reserved");
+            Ok((Record { registered: false, registration }, None))
+        }
+        Answer::Throttled => Err(Trouble::Throttled { retry_after_ms }),
+        Answer::Unusable(why) => Err(Trouble::Unusable(why)),
+    }
+}
+
+/// Takes from the registrar what the registry does not tell.
+fn complete(registration: &mut Registration, other: Registration) {
+    let fill = |place: &mut Option<String>, other: Option<String>| {
+        if place.is_none() {
+            *place = other;
+        }
+    };
+    fill(&mut registration.organization, other.organization);
+    fill(&mut registration.registrar, other.registrar);
+    fill(&mut registration.creation_date, other.creation_date);
+    fill(&mut registration.expiration_date, other.expiration_date);
+}
+
+fn of_http(error: http::Error) -> Trouble {
+    match error {
+        http::Error::FirstByteLate | http::Error::Idle | http::Error::TotalLate => Trouble::Late,
+        http::Error::Busy | http::Error::Unresolved | http::Error::Unreachable => Trouble::Unreachable,
+        http::Error::Denied(_) | http::Error::RedirectDenied(_) | http::Error::InvalidRequest(_) => {
+            Trouble::Unusable("it leads to where nothing may be asked")
+        }
+        http::Error::HeadersTooLarge | http::Error::BodyTooLarge => Trouble::Unusable("its answer is too large"),
+        http::Error::TooManyRedirects => Trouble::Unusable("it redirects without end"),
+        http::Error::BadResponse(_) => Trouble::Unusable("its answer is broken"),
+    }
+}
+
+fn of_line(error: line_query::Error) -> Trouble {
+    match error {
+        line_query::Error::Late => Trouble::Late,
+        line_query::Error::Busy | line_query::Error::Unresolved | line_query::Error::Unreachable => {
+            Trouble::Unreachable
+        }
+        line_query::Error::Denied(_) | line_query::Error::InvalidRequest(_) => {
+            Trouble::Unusable("it leads to where nothing may be asked")
+        }
+        line_query::Error::TooLarge => Trouble::Unusable("its answer is too large"),
+        line_query::Error::Broken(_) => Trouble::Unusable("its answer is broken"),
+    }
+}

@@ -1,0 +1,255 @@
+//! What of a free text may be told: the names of registrars and organisations, and never of persons.
+//!
+//! Every free text of a result passes here, whichever protocol brought it. In doubt it is kept back.
+
+/// Characters of a name.
+const NAME_MAX: usize = 160;
+
+/// Words (or parts of words, in scripts without spaces) that stand in place of what a registry keeps back.
+const KEPT_BACK: &str = "\
+    redact, privacy, private person, proxy, data protected, not disclosed, nondisclosed, non disclosed, withheld, \
+    masked, masking, whoisguard, gdpr, anonym, hidden, not shown, not applicable, n/a, identity protect, \
+    protection service, unavailable, not available, not published, statutory, undisclosed, unknown, individual, \
+    natural person, 비공개";
+
+/// Words that only an organisation's name has, wherever they stand in it.
+const WORDS: &str = "\
+    academy administration of the for agency aktiengesellschaft alliance association asociacion associacao \
+    assurance authority centrum chamber college commission committee commune community company consortium \
+    consulting cooperative corporation council department enterprise enterprises federation fondation foundation \
+    fundacao fundacion fundacja gesellschaft gmbh government group gruppe holding holdings hosting hospital \
+    incorporated industries institut institute instituto insurance international internet laboratories labs \
+    library limitada limited logistics ministerio ministry museum nadace network networks office organisation \
+    organization partners politechnika registry school services software solutions societe society stiftung studio \
+    systems technologies technology telecom telekom trust universidad universidade universita universitaet \
+    universitat universiteit university universität université università universitet uniwersytet univerzita \
+    verein vereniging yliopisto kommune kommun instytut ústav město obec şirketi sirketi";
+
+/// Legal forms, as the last words of a name, without their dots.
+const FORMS: &str = "\
+    ab ag aps as asa asbl bhd bv bvba co corp dd doo ead eg eirl eireli ek eood ev gbr gesmbh gie hf inc ivs jsc \
+    kft kg kgaa kk ks lda llc llp lp ltd ltda mbh me nv nyrt ohg ood oy oyj pbc plc pjsc pte pty pvt sa sab sarl \
+    sas sasu sca scrl se sia sicav sl slu snc spa spk spol spolka spzoo sprl spzo cv srl srls sro stichting svc \
+    uab ug ulc vof vzw zoo zrt ооо ао зао пао оао";
+
+/// Legal forms and kinds of organisations in scripts without spaces.
+const PARTS: &str = "株式会社 有限会社 合同会社 財団 社団 大学 公司 集团 集團 协会 大學 研究院 委员会 銀行 银行 주식회사 유한회사 (주) ㈜ 대학 재단 협회 공사";
+
+/// What a text in a registrar's place tells: its name, without what stands in brackets behind it.
+pub(crate) fn registrar(text: &str) -> Option<String> {
+    // Registrars are called `R01-RU` and the like; what has more digits is somebody's handle.
+    let handle = |name: &str| handle(name) && name.bytes().filter(u8::is_ascii_digit).count() >= 4;
+    plain(text).filter(|name| !kept_back(name) && !handle(name) && !street(name))
+}
+
+/// What a text tells in a place that is meant for an organisation's name: itself, but where it is kept back, is of a
+/// form that no name has, or is the name of a person whom the answer names elsewhere.
+pub(crate) fn organization(text: &str, persons: &[&str]) -> Option<String> {
+    let name = plain(text).filter(|name| !kept_back(name) && !handle(name) && !street(name) && !of_a_person(name))?;
+    (is_organization(&name) || !(persons.iter().any(|person| same(person, &name)) || person_like(&name)))
+        .then_some(name)
+}
+
+/// What a text tells in a place where persons and organisations stand: an organisation's name that is plainly one.
+pub(crate) fn holder(text: &str) -> Option<String> {
+    let name = plain(text).filter(|name| !kept_back(name) && !handle(name) && !street(name) && !of_a_person(name))?;
+    is_organization(&name).then_some(name)
+}
+
+/// The text in one line, without what stands in brackets behind it, or nothing where it holds an address of mail or of
+/// a page, a number to call, or no letters.
+fn plain(text: &str) -> Option<String> {
+    let text = text.trim();
+    let aside =
+        |rest: &str| rest.contains("://") || rest.contains('=') || rest.bytes().any(|byte| byte.is_ascii_digit());
+    let brackets = text.match_indices(['(', '[']).map(|(at, _)| at);
+    let end = brackets.filter(|at| *at > 0).find(|at| aside(&text[*at..])).unwrap_or(text.len());
+    let words: Vec<&str> =
+        text[..end].split(|c: char| c.is_whitespace() || c.is_control()).filter(|word| !word.is_empty()).collect();
+    let text = words.join(" ");
+    let text = text.trim_matches(|c: char| matches!(c, ',' | ';' | ':' | '*' | ' '));
+    let quoted = text.strip_prefix('"').and_then(|rest| rest.strip_suffix('"')).filter(|rest| !rest.contains('"'));
+    let text = quoted.unwrap_or(text).to_owned();
+    let length = text.chars().count();
+    let kept = !text.contains(['@', '<', '>', '{', '}']) && !text.contains("://") && !callable(&text);
+    (kept && (2..=NAME_MAX).contains(&length) && text.chars().any(char::is_alphabetic)).then_some(text)
+}
+
+/// Whether seven digits stand in a row, with nothing but the marks of a phone number between them.
+fn callable(text: &str) -> bool {
+    let mut digits = 0;
+    text.chars().any(|c| {
+        match c {
+            c if c.is_numeric() => digits += 1,
+            ' ' | '-' | '.' | '(' | ')' | '/' | '+' => {}
+            _ => digits = 0,
+        }
+        digits >= 7
+    })
+}
+
+fn kept_back(name: &str) -> bool {
+    let name = name.to_lowercase();
+    KEPT_BACK.split(", ").any(|word| name.contains(word))
+}
+
+/// A registry's name for a contact: one word with a number in it.
+fn handle(name: &str) -> bool {
+    let digits = name.bytes().filter(u8::is_ascii_digit).count();
+    !name.contains(' ') && (digits >= 4 || digits >= 1 && name.contains(['-', ':', '_']))
+}
+
+/// A number beside a word for a street.
+fn street(name: &str) -> bool {
+    const STREETS: &str = "street st road rd avenue ave av lane drive dr boulevard blvd rue via calle rua \
+        ul ulica strasse straße str weg platz gatan vej gate straat laan suite apt box";
+    let lower = name.to_lowercase();
+    let mut words = lower.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty());
+    let ends = |word: &str| {
+        ["straße", "strasse", "straat", "gatan", "vägen", "vej", "utca", "weg", "gasse", "platz", "katu"]
+            .iter()
+            .any(|end| word.ends_with(end))
+    };
+    lower.bytes().any(|byte| byte.is_ascii_digit()) && words.any(|word| listed(STREETS, word) || ends(word))
+}
+
+/// Whether the name says that a person stands behind it.
+fn of_a_person(name: &str) -> bool {
+    let name = format!(" {} ", name.to_lowercase());
+    let marks = [
+        " t/a ",
+        " d/b/a ",
+        " dba ",
+        " trading as ",
+        " c/o ",
+        " attn ",
+        " attn: ",
+        " mr ",
+        " mr. ",
+        " mrs ",
+        " mrs. ",
+        " ms ",
+        " dr. ",
+        " herr ",
+        " frau ",
+    ];
+    marks.iter().any(|mark| name.contains(mark))
+}
+
+/// Whether a name is plainly that of an organisation.
+fn is_organization(name: &str) -> bool {
+    let lower = name.to_lowercase();
+    if PARTS.split(' ').any(|part| lower.contains(part)) {
+        return true;
+    }
+    let undotted: String = lower.chars().filter(|c| *c != '.').collect();
+    let words: Vec<&str> =
+        undotted.split(|c: char| !(c.is_alphanumeric() || c == '/')).filter(|word| !word.is_empty()).collect();
+    let squeezed: Vec<String> = words.iter().map(|word| word.replace('/', "")).collect();
+    // `S. p. A.` and `sp. z o.o.` fall apart into letters.
+    let last: String = squeezed.iter().rev().take(3).rev().map(String::as_str).collect();
+    // Written like a name, these may be the end of one.
+    let may_be_a_name = |word: &str| listed("as co dd doo eg ek ev ks me sa sas se sia ug", word);
+    let titled = name.ends_with(char::is_lowercase);
+    let form = squeezed.last().filter(|word| !(titled && may_be_a_name(word)));
+    squeezed.len() > 1
+        && (squeezed.iter().any(|word| listed(WORDS, word))
+            || form.is_some_and(|word| listed(FORMS, word))
+            || squeezed
+                .first()
+                .is_some_and(|word| matches!(word.as_str(), "ооо" | "ао" | "зао" | "пао" | "оао" | "stichting" | "pt"))
+            || ["spa", "srl", "spzoo", "sro", "sa", "as", "ltd"].contains(&last.as_str())
+            || last.ends_with("spzoo"))
+}
+
+/// Whether a name without a mark of an organisation may be a person's: a few words of letters alone, or a few signs of
+/// a script that writes names so. Some organisations are kept back by this, and no person is told.
+fn person_like(name: &str) -> bool {
+    let name = name.replace(',', " ");
+    let words: Vec<&str> = name.split(' ').filter(|word| !word.is_empty()).collect();
+    let letters = |word: &&str| word.chars().all(|c| c.is_alphabetic() || matches!(c, '.' | '\'' | '’' | '-'));
+    let signs = !name.contains(|c: char| c.is_ascii_alphanumeric()) && name.chars().count() <= 5;
+    signs || (2..=5).contains(&words.len()) && words.iter().all(letters)
+}
+
+/// Whether a list of words, a space between them, has this one.
+fn listed(words: &str, word: &str) -> bool {
+    words.split(' ').any(|known| known == word)
+}
+
+/// Whether two texts are the same words, in any order and case.
+fn same(one: &str, other: &str) -> bool {
+    let words = |text: &str| {
+        let mut words: Vec<String> =
+            text.to_lowercase().split(|c: char| !c.is_alphanumeric()).map(str::to_owned).collect();
+        words.retain(|word| !word.is_empty());
+        words.sort();
+        words
+    };
+    !one.is_empty() && words(one) == words(other)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn organisations_are_told() {
+        for name in [
+            "Example Holdings",
+            "Beispiel GmbH",
+            "Ejemplo S.A.",
+            "Przykład sp. z o.o.",
+            "Příklad, s.r.o.",
+            "Esempio S. p. A.",
+            "例子有限公司",
+            "(주)예시",
+            "Eksempel A/S",
+            "Пример ООО",
+            "ООО Пример",
+            "Example Co., Ltd.",
+        ] {
+            assert_eq!(holder(name).as_deref(), Some(name));
+            assert_eq!(organization(name, &[name]).as_deref(), Some(name));
+        }
+        assert_eq!(organization("Exemplar", &["Jane Doe"]).as_deref(), Some("Exemplar"));
+        assert_eq!(holder("Exemplar"), None);
+    }
+
+    #[test]
+    fn persons_and_what_is_kept_back_are_not() {
+        let back = [
+            "REDACTED FOR PRIVACY",
+            "Private Person",
+            "Domains By Proxy, LLC",
+            "Statutory Masking Enabled",
+            "Not Disclosed",
+            "c/o Example GmbH",
+            "John Smith t/a Example Ltd",
+            "12 Example Street",
+            "ABC123-FRNIC",
+            "exampl1234-00001",
+            "me@example.com",
+            "+1.2025550100",
+            "Example Ltd +44 20 7946 0000",
+            "https://example.com/",
+            "Jane Doe",
+            "DOE, JANE",
+            "Mr. X Example Ltd",
+        ];
+        for text in back {
+            assert_eq!((organization(text, &[]), holder(text)), (None, None), "{text}");
+        }
+        assert_eq!(organization("Quire", &["quire"]), None);
+    }
+
+    #[test]
+    fn a_registrar_is_told_without_what_stands_behind_it() {
+        assert_eq!(registrar("Example Registrar Ltd [Tag = EXAMPLE]").as_deref(), Some("Example Registrar Ltd"));
+        assert_eq!(registrar("Example Corp.(http://example.com)").as_deref(), Some("Example Corp."));
+        assert_eq!(registrar("EXAMPLE-RU").as_deref(), Some("EXAMPLE-RU"));
+        assert_eq!(registrar("(주)예시(http://example.kr)").as_deref(), Some("(주)예시"));
+        assert_eq!(registrar("R01-RU").as_deref(), Some("R01-RU"));
+        assert_eq!(registrar("help@example.com"), None);
+    }
+}

@@ -1,0 +1,67 @@
+//! What is told of a registration. The members are all that can ever leave: no member is free text but the registrar
+//! and the organisation, and both pass `public`.
+
+use serde::{Deserialize, Serialize};
+
+use crate::name::host_name;
+use crate::status;
+
+/// Values of a list.
+const LIST_MAX: usize = 32;
+
+/// A registration as it is told and kept.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Registration {
+    pub(crate) registrar: Option<String>,
+    pub(crate) organization: Option<String>,
+    pub(crate) creation_date: Option<String>,
+    pub(crate) updated_date: Option<String>,
+    pub(crate) expiration_date: Option<String>,
+    pub(crate) status: Vec<String>,
+    pub(crate) dnssec: Option<String>,
+    pub(crate) name_servers: Vec<String>,
+}
+
+/// What a registry answered.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Answer {
+    Registered {
+        registration: Registration,
+        /// Where the registrar may say more: a host of port 43, or a URL of RDAP.
+        referral: Option<String>,
+    },
+    /// Nobody has the name.
+    Free,
+    /// Nobody has the name, and nobody may have it.
+    Reserved,
+    /// The registry answers no more questions for a while.
+    Throttled,
+    /// Nothing that could be read, and why.
+    Unusable(&'static str),
+}
+
+impl Registration {
+    /// Adds the statuses that a text holds.
+    pub(crate) fn add_status(&mut self, text: &str) {
+        for name in status::read(text) {
+            if self.status.len() < LIST_MAX && !self.status.iter().any(|known| known == name) {
+                self.status.push(name.to_owned());
+            }
+        }
+    }
+
+    /// Adds a name server; addresses and what is no host name are left out.
+    pub(crate) fn add_name_server(&mut self, text: &str) {
+        let Some(name) = host_name(text.trim()) else { return };
+        let last = name.rsplit('.').next().unwrap_or_default();
+        let a_name = name.contains('.') && last.bytes().any(|byte| byte.is_ascii_alphabetic());
+        if a_name && self.name_servers.len() < LIST_MAX && !self.name_servers.contains(&name) {
+            self.name_servers.push(name);
+        }
+    }
+
+    /// Whether anything was found at all.
+    pub(crate) fn is_empty(&self) -> bool {
+        *self == Self::default()
+    }
+}

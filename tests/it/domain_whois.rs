@@ -1,0 +1,294 @@
+//! Domain WHOIS before registries of a lab: what is told, what is kept, and what becomes of every failure.
+
+mod corpus;
+mod failures;
+mod lab;
+
+use std::collections::BTreeSet;
+
+use serde_json::{Value, json};
+
+use crate::support::{Answer, Options, Post, Service, failure, outcome, workspace};
+use corpus::cases;
+use lab::{Does, Lab};
+
+const WHOIS: &str = "/api/v1/domain/whois";
+const TOOL: &str = "lookup_domain_whois";
+
+/// Where IANA says which RDAP services there are.
+const IANA: &str = "data.iana.org";
+const LIST: &str = "/rdap/dns.json";
+
+/// An RDAP service of the lab, for domains below `lab`, which no port-43 server answers for.
+const RDAP: &str = "rdap.lab.test";
+const DENIC: &str = "whois.denic.de";
+
+/// A service before a lab.
+async fn start(lab: &Lab) -> Service {
+    let (config, manifest) = (lab.configuration(), Some(workspace().join("plugin-manifest.toml")));
+    Service::start(Options { config, manifest, ..Options::default() }).await
+}
+
+/// A lab in which IANA lists the services of the lab alone, so that other domains are asked for on port 43.
+fn laboratory(rdap: &[&str], lines: &[&str], closed: &[&str]) -> Lab {
+    let lab = Lab::start(&[&[IANA, RDAP], rdap].concat(), lines, closed);
+    let services = json!([
+        [["lab"], [format!("https://{RDAP}/")]],
+        [["shut"], ["https://rdap.shut.test/"]],
+        [["inside"], ["https://127.0.0.1/"]],
+    ]);
+    lab.when(IANA, LIST, Does::rdap(200, &json!({ "version": "1.0", "services": services }).to_string()));
+    lab
+}
+
+/// The configuration in which the examples of the operation's documents are answered.
+pub(crate) fn examples() -> String {
+    let lab = laboratory(&[], &[DENIC], &[]);
+    lab.when(
+        DENIC,
+        "-T dn,ace example.de",
+        Does::says("Domain: example.de\nNserver: ns.example.net\nStatus: connect\n"),
+    );
+    let configuration = lab.configuration();
+    // Its folder must outlive the services.
+    std::mem::forget(lab);
+    configuration
+}
+
+/// An RDAP answer for a domain.
+fn registered(domain: &str) -> Does {
+    let body = json!({
+        "objectClassName": "domain", "ldhName": domain, "status": ["active"],
+        "events": [{ "eventAction": "registration", "eventDate": "2001-02-03T04:05:06Z" }],
+    });
+    Does::rdap(200, &body.to_string())
+}
+
+async fn ask(service: &Service, input: &Value) -> Answer {
+    service.post(WHOIS, input).await
+}
+
+/// The `data` of a success.
+async fn told(service: &Service, input: Value) -> Value {
+    let answer = ask(service, &input).await;
+    assert_eq!(answer.status, 200, "{input}: {}", String::from_utf8_lossy(&answer.bytes));
+    answer.json()["data"].clone()
+}
+
+/// Where the data of a success comes from: cached, stale.
+async fn source(service: &Service, input: Value) -> (bool, bool) {
+    let meta = told(service, input).await["meta"].clone();
+    (meta["cached"] == true, meta["stale"] == true)
+}
+
+/// Both faces refuse with this status, code and these members of `data` beside the request's id.
+async fn refused(service: &Service, input: Value, expected: (u16, &str, Value)) {
+    let (status, code, details) = expected;
+    let rest = ask(service, &input).await;
+    assert_eq!(rest.status, status, "{input}: {}", String::from_utf8_lossy(&rest.bytes));
+    let retry_after = rest.headers.get("retry-after").and_then(|seconds| seconds.to_str().ok()).map(str::to_owned);
+    assert_eq!(retry_after, details.get("retryAfter").map(Value::to_string), "{input}");
+    let called = Post::call(TOOL, &input).bearer(service.key()).send(service).await;
+    assert_eq!(outcome(&called), format!("200 isError {code} #7"), "{input}");
+    for mut body in [rest.json(), failure(&called.json()["result"]).1] {
+        body["data"].as_object_mut().expect("an object").remove("requestId").expect("an id");
+        assert_eq!((&body["error"]["code"], &body["data"]), (&json!(code), &details), "{input}: {body}");
+    }
+}
+
+/// What a case of a corpus expects, in the whole answer.
+fn whole(case: &corpus::Case) -> Value {
+    let mut data =
+        json!({ "domain": case.domain, "query_domain": case.domain, "meta": { "cached": false, "stale": false } });
+    let expected = case.expected.clone().expect("it is told");
+    data.as_object_mut().expect("an object").extend(expected.as_object().expect("an object").clone());
+    data
+}
+
+#[tokio::test]
+async fn what_port_43_servers_answer_is_told() {
+    let cases = cases("port43");
+    let hosts: BTreeSet<&str> = cases.iter().map(|case| case.server.as_str()).collect();
+    let lab = laboratory(&[], &hosts.into_iter().collect::<Vec<_>>(), &["rdap.eins.example:443"]);
+    let service = start(&lab).await;
+    for case in cases.iter().filter(|case| case.kind != "throttled") {
+        lab.when(&case.server, &case.question(), case.does());
+        assert_eq!(told(&service, json!({ "domain": case.domain })).await, whole(case), "{}", case.server);
+        assert_eq!(lab.asked(&case.server, &case.question()), 1, "{}", case.domain);
+    }
+    for case in cases.iter().filter(|case| case.kind == "throttled") {
+        lab.when(&case.server, &case.question(), case.does());
+        let anew = told(&service, json!({ "domain": case.domain, "forceRefresh": true })).await;
+        assert_eq!(anew["meta"], json!({ "cached": true, "stale": true }), "{}", case.domain);
+        assert_eq!(anew["registered"], true, "{}", case.domain);
+    }
+}
+
+#[tokio::test]
+async fn what_rdap_services_answer_is_told() {
+    let cases = cases("rdap");
+    let place = |url: &str| -> (String, String) {
+        let (host, path) = url.strip_prefix("https://").and_then(|rest| rest.split_once('/')).expect("a URL");
+        (host.to_owned(), format!("/{path}domain/"))
+    };
+    let hosts: BTreeSet<String> = cases.iter().map(|case| place(&case.server).0).collect();
+    let hosts: Vec<&str> = hosts.iter().map(String::as_str).collect();
+    // IANA cannot be reached, so the list that the plugin was built with is used.
+    let closed = ["data.iana.org:443", "rdap.eins.example:443"];
+    let lab = Lab::start(&hosts, &[], &closed);
+    let service = start(&lab).await;
+    for case in cases.iter().filter(|case| case.kind != "throttled") {
+        let (host, mut path) = place(&case.server);
+        // One registry may have a service for each of its domains.
+        if case.domain.ends_with(".net") {
+            path = "/net/v1/domain/".to_owned();
+        }
+        lab.when(&host, &format!("{path}{}", case.domain), case.does());
+        assert_eq!(told(&service, json!({ "domain": case.domain })).await, whole(case), "{}", case.server);
+        assert_eq!(lab.asked(&host, &format!("{path}{}", case.domain)), 1, "{}", case.domain);
+    }
+}
+
+#[tokio::test]
+async fn both_faces_tell_the_same_in_one_form() {
+    let lab = laboratory(&[], &[DENIC], &[]);
+    let service = start(&lab).await;
+    lab.when(RDAP, "/domain/xn--bcher-kva.lab", registered("XN--BCHER-KVA.LAB"));
+    let input = json!({ "domain": " https://WWW.Bücher.lab:8443/shop?q#top " });
+    let data = told(&service, input.clone()).await;
+    let expected = json!({
+        "domain": "xn--bcher-kva.lab",
+        "query_domain": "www.xn--bcher-kva.lab",
+        "registered": true,
+        "creation_date": "2001-02-03T04:05:06Z",
+        "status": ["ok"],
+        "meta": { "cached": false, "stale": false },
+    });
+    assert_eq!(data, expected);
+    let called = service.tool(TOOL, &input).await;
+    let mut kept = expected;
+    kept["meta"]["cached"] = json!(true);
+    assert_eq!(called["structuredContent"], json!({ "success": true, "data": kept }));
+    let answer = ask(&service, &json!({ "domain": "bücher.lab" })).await;
+    assert_eq!(answer.header("cache-control"), "private, no-store");
+}
+
+#[tokio::test]
+async fn what_is_no_domain_is_told_as_the_field_domain() {
+    let lab = laboratory(&[], &[], &[]);
+    let service = start(&lab).await;
+    let field = || (400, "VALIDATION_ERROR", json!({ "field": "domain" }));
+    let wrong = [
+        "1.2.3.4",
+        "http://1.2.3.4/",
+        "[::1]",
+        "http://[2001:db8::1]:80/",
+        "http://0x7f000001/",
+        "2130706433",
+        "localhost",
+        "com",
+        "co.uk",
+        "https://co.uk/",
+        "公司.cn",
+        "a..lab",
+        "-a.lab",
+        "a_b.lab",
+        "a b.lab",
+        "me@example.lab",
+        "ftp://example.lab/",
+        "example.lab/path",
+        "  ",
+        "https://",
+        "mailto:me@example.lab",
+    ];
+    for domain in wrong {
+        refused(&service, json!({ "domain": domain }), field()).await;
+    }
+    for input in [json!({}), json!({ "domain": null }), json!({ "domain": 5 })] {
+        refused(&service, input, field()).await;
+    }
+    let long = json!({ "field": "domain", "max": 2048 });
+    refused(&service, json!({ "domain": "a".repeat(2049) }), (400, "VALIDATION_ERROR", long)).await;
+    let short = json!({ "field": "domain", "min": 1 });
+    refused(&service, json!({ "domain": "" }), (400, "VALIDATION_ERROR", short)).await;
+    let unknown = json!({ "domain": "example.lab", "force": true });
+    refused(&service, unknown, (400, "VALIDATION_ERROR", json!({ "field": "force" }))).await;
+    let word = json!({ "domain": "example.lab", "forceRefresh": "yes" });
+    refused(&service, word, (400, "VALIDATION_ERROR", json!({ "field": "forceRefresh" }))).await;
+    assert_eq!(lab.asked(IANA, LIST), 0, "nobody is asked for what is no domain");
+}
+
+#[tokio::test]
+async fn an_answer_is_kept_for_the_whole_domain_and_asked_anew_on_demand() {
+    let lab = laboratory(&[], &[], &[]);
+    let service = start(&lab).await;
+    lab.when(RDAP, "/domain/kept.lab", registered("kept.lab"));
+    lab.when(RDAP, "/domain/nobodys.lab", Does::rdap(404, "{}"));
+    for domain in ["kept.lab", "nobodys.lab"] {
+        let question = format!("/domain/{domain}");
+        assert_eq!(source(&service, json!({ "domain": domain })).await, (false, false), "{domain}");
+        assert_eq!(source(&service, json!({ "domain": domain })).await, (true, false), "{domain}");
+        let below = told(&service, json!({ "domain": format!("https://a.b.{domain}/"), "forceRefresh": false })).await;
+        assert_eq!((&below["meta"]["cached"], &below["domain"]), (&json!(true), &json!(domain)));
+        assert_eq!(below["query_domain"], format!("a.b.{domain}"));
+        assert_eq!(lab.asked(RDAP, &question), 1, "{domain}");
+        assert_eq!(
+            source(&service, json!({ "domain": domain, "forceRefresh": true })).await,
+            (false, false),
+            "{domain}"
+        );
+        assert_eq!(lab.asked(RDAP, &question), 2, "{domain}");
+    }
+    // What is asked anew is what is kept from then on.
+    lab.when(RDAP, "/domain/nobodys.lab", registered("nobodys.lab"));
+    assert_eq!(told(&service, json!({ "domain": "nobodys.lab" })).await["registered"], false);
+    assert_eq!(told(&service, json!({ "domain": "nobodys.lab", "forceRefresh": true })).await["registered"], true);
+    assert_eq!(told(&service, json!({ "domain": "nobodys.lab" })).await["registered"], true);
+    assert_eq!(lab.asked(IANA, LIST), 1, "the list of services is kept too");
+}
+
+#[tokio::test]
+async fn the_list_of_services_is_fetched_or_else_the_one_that_was_built_in() {
+    for list in [
+        Does::rdap(500, ""),
+        Does::rdap(200, "{\"services\":[[7]]}"),
+        Does::rdap(200, "<html>"),
+        Does::Floods,
+        Does::Breaks,
+    ] {
+        let lab = Lab::start(&[IANA, "rdap.publicinterestregistry.org"], &[], &[]);
+        let service = start(&lab).await;
+        lab.when(IANA, LIST, list.clone());
+        lab.when("rdap.publicinterestregistry.org", "/rdap/domain/example.org", registered("example.org"));
+        assert_eq!(told(&service, json!({ "domain": "example.org" })).await["registered"], true, "{list:?}");
+        assert_eq!(told(&service, json!({ "domain": "example.org", "forceRefresh": true })).await["registered"], true);
+        assert_eq!(lab.asked(IANA, LIST), 1, "what failed is not tried at once again: {list:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_registrar_completes_what_the_registry_tells() {
+    let lab = laboratory(&["rdap.registrar.test"], &["whois.verisign-grs.com", "whois.registrar.test"], &[]);
+    let service = start(&lab).await;
+    let thin = "   Domain Name: THIN.COM\n   Registrar WHOIS Server: whois.registrar.test\n\
+                \x20  Registrar: Registrar Inc.\n   Creation Date: 2001-02-03T04:05:06Z\n";
+    lab.when("whois.verisign-grs.com", "domain thin.com", Does::says(thin));
+    let thick = "Domain Name: thin.com\nRegistrant Organization: Example Holdings Ltd\n\
+                 Creation Date: 1999-01-01T00:00:00Z\nRegistrar: Another Name\n\
+                 Registrant Name: Jane Roe\nRegistrant Email: jane@example.com\n";
+    lab.when("whois.registrar.test", "thin.com", Does::says(thick));
+    let data = told(&service, json!({ "domain": "thin.com" })).await;
+    assert_eq!((&data["organization"], &data["registrar"]), (&json!("Example Holdings Ltd"), &json!("Registrar Inc.")));
+    assert_eq!(data["creation_date"], "2001-02-03T04:05:06Z", "the registry's word stands");
+
+    let href = "https://rdap.registrar.test/domain/THIN.LAB";
+    let related = json!({ "rel": "related", "type": "application/rdap+json", "href": href });
+    let body = json!({ "objectClassName": "domain", "ldhName": "thin.lab", "status": ["active"], "links": [related] });
+    lab.when(RDAP, "/domain/thin.lab", Does::rdap(200, &body.to_string()));
+    let holder =
+        json!({ "roles": ["registrant"], "vcardArray": ["vcard", [["org", {}, "text", "Example Holdings Ltd"]]] });
+    let body = json!({ "objectClassName": "domain", "ldhName": "thin.lab", "entities": [holder] });
+    lab.when("rdap.registrar.test", "/domain/THIN.LAB", Does::rdap(200, &body.to_string()));
+    let data = told(&service, json!({ "domain": "thin.lab" })).await;
+    assert_eq!((&data["organization"], &data["status"]), (&json!("Example Holdings Ltd"), &json!(["ok"])));
+}

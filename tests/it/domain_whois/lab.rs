@@ -1,0 +1,201 @@
+//! The registries of the lab: RDAP services over TLS and port-43 servers, on loopback ports that `connect_to` leads to.
+//!
+//! What each answers is said by the test, by host and question, and may change under way; every question is written
+//! down. Threads and blocking sockets, so that a server goes on being hostile whatever the test's runtime does.
+
+use std::collections::HashMap;
+use std::io::{Read, Write};
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::sync::{Arc, Mutex};
+
+use rustls::pki_types::PrivateKeyDer;
+use rustls::{ServerConfig, ServerConnection, StreamOwned};
+use tempfile::TempDir;
+
+/// A port that nobody listens on.
+const CLOSED: &str = "127.0.0.1:1";
+
+/// What a server does when it is asked.
+#[derive(Clone, Debug)]
+pub(crate) enum Does {
+    /// Port 43: these bytes, and the end.
+    Says(Vec<u8>),
+    /// RDAP: status and headers as they stand, and a body.
+    Answers(String, Vec<u8>),
+    /// Ends the connection without an answer: on port 43 with a reset.
+    Breaks,
+    /// Begins an answer, and goes on never.
+    Stalls,
+    /// Answers without end.
+    Floods,
+}
+
+impl Does {
+    pub(crate) fn says(text: &str) -> Self {
+        Does::Says(text.replace('\n', "\r\n").into_bytes())
+    }
+
+    /// An RDAP answer with a status.
+    pub(crate) fn rdap(status: u16, body: &str) -> Self {
+        Does::Answers(format!("{status} Status\r\ncontent-type: application/rdap+json"), body.into())
+    }
+
+    pub(crate) fn redirects(location: &str) -> Self {
+        Does::Answers(format!("302 Found\r\nlocation: {location}"), Vec::new())
+    }
+}
+
+/// What is scripted and what was asked, both as `host question`.
+#[derive(Default)]
+struct Script {
+    does: Mutex<HashMap<String, Does>>,
+    asked: Mutex<Vec<String>>,
+}
+
+impl Script {
+    fn ask(&self, question: String) -> Does {
+        let does = self.does.lock().expect("no writer panicked").get(&question).cloned();
+        self.asked.lock().expect("no writer panicked").push(question);
+        does.unwrap_or(Does::Says(Vec::new()))
+    }
+}
+
+/// A set of registries. It serves for as long as the process lives.
+pub(crate) struct Lab {
+    script: Arc<Script>,
+    connect_to: Vec<(String, String)>,
+    root: TempDir,
+}
+
+impl Lab {
+    /// RDAP services and port-43 servers by host name; the closed ones refuse every connection.
+    pub(crate) fn start(rdap: &[&str], lines: &[&str], closed: &[&str]) -> Self {
+        let script = Arc::new(Script::default());
+        let root = TempDir::new().expect("a temporary folder");
+        let mut connect_to: Vec<(String, String)> =
+            closed.iter().map(|at| ((*at).to_owned(), CLOSED.to_owned())).collect();
+        for host in lines {
+            let (host, script) = ((*host).to_owned(), Arc::clone(&script));
+            let name = format!("{host}:43");
+            let at = serve(move |stream| line(stream, &host, &script));
+            connect_to.push((name, at.to_string()));
+        }
+        let (config, pem) = certificate(rdap);
+        std::fs::write(root.path().join("root.pem"), pem).expect("it is written");
+        let served = Arc::clone(&script);
+        let at = serve(move |stream| secure(stream, Arc::clone(&config), &served));
+        connect_to.extend(rdap.iter().map(|host| (format!("{host}:443"), at.to_string())));
+        Self { script, connect_to, root }
+    }
+
+    /// What a server does from now on when it is asked this.
+    pub(crate) fn when(&self, host: &str, question: &str, does: Does) {
+        self.script.does.lock().expect("no writer panicked").insert(format!("{host} {question}"), does);
+    }
+
+    /// How often a server was asked this.
+    pub(crate) fn asked(&self, host: &str, question: &str) -> usize {
+        let question = format!("{host} {question}");
+        self.script.asked.lock().expect("no writer panicked").iter().filter(|asked| **asked == question).count()
+    }
+
+    /// The configuration of a service that this is the outside world of.
+    pub(crate) fn configuration(&self) -> String {
+        let rows: Vec<String> = self.connect_to.iter().map(|(host, at)| format!("{host:?} = {at:?}")).collect();
+        let root = self.root.path().join("root.pem");
+        // Nobody tells addresses: what is not led to does not exist.
+        format!(
+            "[egress]\ndns_servers = [\"{CLOSED}\"]\nextra_roots = [{root:?}]\nconnect_to = {{ {} }}",
+            rows.join(", ")
+        )
+    }
+}
+
+/// A certificate for these names, and as PEM.
+fn certificate(names: &[&str]) -> (Arc<ServerConfig>, String) {
+    let names: Vec<String> = names.iter().map(|name| (*name).to_owned()).collect();
+    let made = rcgen::generate_simple_self_signed(names).expect("a certificate");
+    let key = PrivateKeyDer::try_from(made.signing_key.serialize_der()).expect("a key");
+    let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
+    let config = ServerConfig::builder_with_provider(provider).with_safe_default_protocol_versions().expect("versions");
+    let config = config.with_no_client_auth().with_single_cert(vec![made.cert.der().clone()], key).expect("they fit");
+    (Arc::new(config), made.cert.pem())
+}
+
+fn serve(answer: impl Fn(TcpStream) -> std::io::Result<()> + Send + Sync + 'static) -> SocketAddr {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let address = listener.local_addr().expect("an address");
+    let answer = Arc::new(answer);
+    std::thread::spawn(move || {
+        for stream in listener.incoming().map_while(Result::ok) {
+            let answer = Arc::clone(&answer);
+            // A client that goes away in the middle is what most of these are for.
+            std::thread::spawn(move || answer(stream).ok());
+        }
+    });
+    address
+}
+
+/// One question of port 43.
+fn line(mut stream: TcpStream, host: &str, script: &Script) -> std::io::Result<()> {
+    // The host sends a question in one piece. What is not taken when a connection is closed makes its end a reset.
+    let mut question = [0; 1024];
+    let length = stream.peek(&mut question)?;
+    let does = script.ask(format!("{host} {}", String::from_utf8_lossy(&question[..length]).trim_end_matches("\r\n")));
+    if !matches!(does, Does::Breaks) {
+        stream.read_exact(&mut question[..length])?;
+    }
+    match does {
+        Does::Says(bytes) | Does::Answers(_, bytes) => stream.write_all(&bytes),
+        Does::Breaks => Ok(()),
+        Does::Stalls => {
+            stream.write_all(b"% one moment\r\n")?;
+            std::io::copy(&mut stream, &mut std::io::sink()).map(|_| ())
+        }
+        Does::Floods => loop {
+            stream.write_all(&[b'x'; 0x4000])?;
+        },
+    }
+}
+
+/// One request over TLS.
+fn secure(stream: TcpStream, config: Arc<ServerConfig>, script: &Script) -> std::io::Result<()> {
+    let connection = ServerConnection::new(config).map_err(std::io::Error::other)?;
+    let mut stream = StreamOwned::new(connection, stream);
+    let mut head = Vec::new();
+    while !head.ends_with(b"\r\n\r\n") {
+        let mut byte = [0];
+        if stream.read(&mut byte)? == 0 {
+            return Ok(());
+        }
+        head.push(byte[0]);
+    }
+    let head = String::from_utf8_lossy(&head).into_owned();
+    let path = head.split(' ').nth(1).unwrap_or("/");
+    let host = head.lines().find_map(|line| line.strip_prefix("host: ")).unwrap_or_default();
+    match script.ask(format!("{host} {path}")) {
+        // Nothing is scripted: a test that did not mean to ask this is to see it.
+        Does::Says(body) => answer(&mut stream, "500 Not Scripted", &body),
+        Does::Answers(head, body) => answer(&mut stream, &head, &body),
+        Does::Breaks => Ok(()),
+        Does::Stalls => {
+            stream.write_all(b"HTTP/1.1 200 OK\r\ncontent-length: 100\r\n\r\n{")?;
+            stream.flush()?;
+            std::io::copy(&mut stream, &mut std::io::sink()).map(|_| ())
+        }
+        Does::Floods => {
+            stream.write_all(b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n")?;
+            let chunk = [b"4000\r\n".as_slice(), &[b' '; 0x4000], b"\r\n"].concat();
+            loop {
+                stream.write_all(&chunk)?;
+            }
+        }
+    }
+}
+
+fn answer(stream: &mut impl Write, head: &str, body: &[u8]) -> std::io::Result<()> {
+    let length = body.len();
+    write!(stream, "HTTP/1.1 {head}\r\ncontent-length: {length}\r\nconnection: close\r\n\r\n")?;
+    stream.write_all(body)?;
+    stream.flush()
+}
