@@ -8,6 +8,7 @@
 //! - `pipeline`, `reading`: the one road to a plugin, and how it reads arguments.
 //! - `auth`, `metering`: who may call, how often and at what price.
 //! - `jobs`: work that outlives the call which submitted it.
+//! - `address`: which addresses are public.
 //! - `egress`: what leaves the process, and where it may go.
 //! - `metrics`: what is counted for the operator.
 //! - `registry`, `catalogue`, `published`: plugins loaded, put together and documented.
@@ -20,6 +21,7 @@
 //! `egress`, which alone makes connections outwards, wasmtime in `registry` and `capabilities`, reqwest in `egress`; `pipeline`
 //! alone invokes a plugin; status numbers stand in `error`, in the transports and in `egress::proxy`, which is one too.
 
+mod address;
 mod app;
 mod auth;
 mod capabilities;

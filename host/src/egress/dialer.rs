@@ -25,8 +25,8 @@ use rustls::{ClientConfig, RootCertStore};
 use rustls_platform_verifier::Verifier;
 use tokio::net::TcpStream;
 
-use super::address::Public;
 use super::message::{HEADER_BYTES_MAX, HEADERS_MAX};
+use crate::address::Public;
 use crate::metrics::Counter;
 
 /// A connection that is not there by then, TLS and all, will not be.

@@ -11,7 +11,6 @@ use http_body_util::Full;
 use hyper::body::Incoming;
 use tokio::net::TcpStream;
 
-use super::address::Public;
 use super::audit::Audit;
 use super::dialer::{Origin, Route};
 use super::message::{self, Caps, FetchError, Late, Outgoing, Request, Response};
@@ -19,6 +18,7 @@ use super::policy::{Denial, Destination, Form, Host, Private, Way};
 use super::resolver::LookupError;
 use super::secret::Secret;
 use super::{Door, Egress};
+use crate::address::Public;
 
 /// Addresses of one name that are tried one after the other.
 const TRIED_MAX: usize = 3;

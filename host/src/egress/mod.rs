@@ -1,6 +1,5 @@
 //! The one gate to the network: everything that a plugin causes to leave this process goes through here.
 //!
-//! - `address`: which addresses are public. Pure.
 //! - `policy`: whether a request may leave. Pure.
 //! - `resolver`, `dialer`: from a name to judged addresses, and connections to those alone.
 //! - `message`, `decode`: what is sent and what comes back, bounded.
@@ -15,7 +14,6 @@
 //! No address check can be switched off. For its own network an operator names single destinations (`egress.connect_to`), and
 //! what is not named is judged as ever.
 
-mod address;
 mod audit;
 mod decode;
 mod dialer;

@@ -8,7 +8,7 @@ use std::fmt;
 use http::Uri;
 use url::Url;
 
-use super::address::{NotPublic, Public};
+use crate::address::{NotPublic, Public};
 use crate::registry::grants::{Asked, Grants, is_never_public};
 
 /// The longest URL, in bytes.

@@ -10,8 +10,8 @@ use std::net::IpAddr;
 
 use serde_json::Value;
 
-use super::address::Public;
 use super::policy::{Denial, Destination, Host, Private, Way};
+use crate::address::Public;
 use crate::registry::grants::Grants;
 
 fn everything_public() -> Grants {

@@ -8,7 +8,7 @@ use std::net::IpAddr;
 use url::{Host as UrlHost, Url};
 
 use super::{answers, everything_public, hostile, judge, public, text};
-use crate::egress::address::Public;
+use crate::address::Public;
 use crate::egress::policy::{Denial, Destination, Host, Private};
 use crate::egress::proxy::head::{Asked, Head};
 use crate::registry::grants::Grants;
