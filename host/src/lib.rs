@@ -15,6 +15,7 @@
 //! - `capabilities`: what a plugin may be lent, one file per WIT interface of the same name.
 //! - `egress`: the one gate to the network.
 //! - `stores`: what outlives the process.
+//! - `watch`: folders whose changes are followed.
 //! - `operator`, `cli`: the operator's listener and command line.
 //!
 //! Invariants, checked by `tests/it/tidy.rs`: no plugin is named here; hyper stays in `http`, `mcp`, `operator` and
@@ -42,6 +43,7 @@ mod reading;
 mod registry;
 mod stores;
 mod telemetry;
+mod watch;
 
 pub mod cli;
 pub mod native;
