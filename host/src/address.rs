@@ -1,13 +1,26 @@
-//! Which addresses are public. Pure: the one rule by which every address is judged before it is dialled.
+//! What an address is by itself, and which are public. Pure: the one rule by which every address is judged before it is
+//! dialled, and what plugins are told of one.
 //!
 //! IPv4 is public unless a row says otherwise. IPv6 is an allow rule: only what the world's registries hand out (2000::/3) and
 //! of that nothing special, so every form that carries an IPv4 address inside (mapped, translated, 6to4, Teredo) is refused
 //! rather than unwrapped: nobody who means a public address writes one of those. The rows follow IANA's special-purpose
 //! registries; AS112 and AMT, which those call global, are public here too, and the anycasts of 192.0.0.0/24 and 2001::/23
-//! are not, because no site is there.
+//! are not, because no site is there. So what is dialled ([`Class::dialable`]) is less than what is global
+//! ([`Class::global`]), and both are columns of one answer.
 
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+
+/// What an address is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Class {
+    /// The special range that it is of, as a message says it (`of a private network`). Most addresses are of none.
+    pub(crate) range: Option<&'static str>,
+    /// Whether it is of the public network, by IANA's registries.
+    pub(crate) global: bool,
+    /// Whether this host connects to it. What is not global never is.
+    pub(crate) dialable: bool,
+}
 
 /// An address that was found public. Nothing else makes one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -54,6 +67,9 @@ const V6_WITHIN: [(Ipv6Addr, u32, &str); 5] = [
     (Ipv6Addr::new(0x3fff, 0, 0, 0, 0, 0, 0, 0), 20, "for documentation"),
 ];
 
+/// What has no row and is outside of that.
+const NOT_HANDED_OUT: &str = "not handed out to anybody";
+
 /// Names for what is outside of it. What has no row is not handed out.
 const V6_OUTSIDE: [(Ipv6Addr, u32, &str); 13] = [
     (Ipv6Addr::LOCALHOST, 128, "loopback"),
@@ -71,20 +87,60 @@ const V6_OUTSIDE: [(Ipv6Addr, u32, &str); 13] = [
     (Ipv6Addr::new(0xff00, 0, 0, 0, 0, 0, 0, 0), 8, "multicast"),
 ];
 
+/// Ranges of IPv4 that are special and global all the same. Those that no block above holds are dialled like any other.
+const V4_GLOBAL: [(Ipv4Addr, u32, &str); 6] = [
+    (Ipv4Addr::new(168, 63, 129, 16), 32, "a cloud's service for its own machines"),
+    (Ipv4Addr::new(192, 0, 0, 9), 32, "an anycast of the Port Control Protocol"),
+    (Ipv4Addr::new(192, 0, 0, 10), 32, "an anycast of TURN"),
+    (Ipv4Addr::new(192, 31, 196, 0), 24, "of AS112, which answers for private names"),
+    (Ipv4Addr::new(192, 52, 193, 0), 24, "of relays for multicast"),
+    (Ipv4Addr::new(192, 175, 48, 0), 24, "of AS112, which answers for private names"),
+];
+
+/// The same of IPv6.
+const V6_GLOBAL: [(Ipv6Addr, u32, &str); 9] = [
+    (Ipv6Addr::new(0x64, 0xff9b, 0, 0, 0, 0, 0, 0), 96, "a translated IPv4 address"),
+    (Ipv6Addr::new(0x2001, 1, 0, 0, 0, 0, 0, 1), 128, "an anycast of the Port Control Protocol"),
+    (Ipv6Addr::new(0x2001, 1, 0, 0, 0, 0, 0, 2), 128, "an anycast of TURN"),
+    (Ipv6Addr::new(0x2001, 1, 0, 0, 0, 0, 0, 3), 128, "an anycast of service registration"),
+    (Ipv6Addr::new(0x2001, 3, 0, 0, 0, 0, 0, 0), 32, "of relays for multicast"),
+    (Ipv6Addr::new(0x2001, 4, 0x112, 0, 0, 0, 0, 0), 48, "of AS112, which answers for private names"),
+    (Ipv6Addr::new(0x2001, 0x20, 0, 0, 0, 0, 0, 0), 28, "a name of a key, not of a place"),
+    (Ipv6Addr::new(0x2001, 0x30, 0, 0, 0, 0, 0, 0), 28, "a name of a drone, not of a place"),
+    (Ipv6Addr::new(0x2620, 0x4f, 0x8000, 0, 0, 0, 0, 0), 48, "of AS112, which answers for private names"),
+];
+
+/// What an address is. One that carries another is judged as it stands: see [`carried`].
+pub(crate) fn classify(address: IpAddr) -> Class {
+    let (block, global) = match address {
+        IpAddr::V4(v4) => (named_v4(v4, &V4), named_v4(v4, &V4_GLOBAL)),
+        IpAddr::V6(v6) => (blocked_v6(v6), named_v6(v6, &V6_GLOBAL)),
+    };
+    Class { range: global.or(block), global: global.is_some() || block.is_none(), dialable: block.is_none() }
+}
+
+/// The IPv4 address within an IPv6 address that only stands for it: mapped, translated by the well-known prefix, or 6to4.
+pub(crate) fn carried(address: Ipv6Addr) -> Option<Ipv4Addr> {
+    let [first, a, b, .., y, z] = address.segments();
+    let of = |high: u16, low: u16| Ipv4Addr::from_bits(u32::from(high) << 16 | u32::from(low));
+    let is_translated = is_in(address, V6_GLOBAL[0].0, V6_GLOBAL[0].1);
+    match first {
+        0x2002 => Some(of(a, b)),
+        _ if is_translated => Some(of(y, z)),
+        _ => address.to_ipv4_mapped(),
+    }
+}
+
 impl Public {
     /// Judges an address.
     ///
     /// # Errors
     /// It is not public.
     pub(crate) fn judge(address: IpAddr) -> Result<Self, NotPublic> {
-        let block = match address {
-            IpAddr::V4(v4) => named_v4(v4),
-            IpAddr::V6(v6) if is_in(v6, V6_HANDED_OUT.0, V6_HANDED_OUT.1) => named_v6(v6, &V6_WITHIN),
-            IpAddr::V6(v6) => Some(named_v6(v6, &V6_OUTSIDE).unwrap_or("not handed out to anybody")),
-        };
-        match block {
-            None => Ok(Self(address)),
-            Some(block) => Err(NotPublic { address, block }),
+        let class = classify(address);
+        match class.dialable {
+            true => Ok(Self(address)),
+            false => Err(NotPublic { address, block: class.range.unwrap_or(NOT_HANDED_OUT) }),
         }
     }
 
@@ -108,9 +164,16 @@ impl fmt::Display for Public {
     }
 }
 
-fn named_v4(address: Ipv4Addr) -> Option<&'static str> {
+fn named_v4(address: Ipv4Addr, rows: &[(Ipv4Addr, u32, &'static str)]) -> Option<&'static str> {
     let is_in = |prefix: Ipv4Addr, length: u32| (address.to_bits() ^ prefix.to_bits()).leading_zeros() >= length;
-    V4.iter().find(|(prefix, length, _)| is_in(*prefix, *length)).map(|(_, _, block)| *block)
+    rows.iter().find(|(prefix, length, _)| is_in(*prefix, *length)).map(|(_, _, block)| *block)
+}
+
+fn blocked_v6(address: Ipv6Addr) -> Option<&'static str> {
+    match is_in(address, V6_HANDED_OUT.0, V6_HANDED_OUT.1) {
+        true => named_v6(address, &V6_WITHIN),
+        false => Some(named_v6(address, &V6_OUTSIDE).unwrap_or(NOT_HANDED_OUT)),
+    }
 }
 
 fn named_v6(address: Ipv6Addr, rows: &[(Ipv6Addr, u32, &'static str)]) -> Option<&'static str> {
@@ -139,10 +202,10 @@ mod tests {
 
     #[test]
     fn each_row_begins_where_its_prefix_does() {
-        for (prefix, length, block) in V4 {
+        for (prefix, length, block) in V4.into_iter().chain(V4_GLOBAL) {
             assert_eq!(prefix.to_bits() & !(u32::MAX.checked_shl(32 - length).unwrap_or(0)), 0, "{prefix}: {block}");
         }
-        for (prefix, length, block) in V6_WITHIN.into_iter().chain(V6_OUTSIDE) {
+        for (prefix, length, block) in V6_WITHIN.into_iter().chain(V6_OUTSIDE).chain(V6_GLOBAL) {
             assert_eq!(prefix.to_bits() & !(u128::MAX.checked_shl(128 - length).unwrap_or(0)), 0, "{prefix}: {block}");
         }
     }
@@ -215,6 +278,45 @@ mod tests {
         for address in neighbours {
             assert!(is_public(address), "{address}");
         }
+    }
+
+    /// A row of `special.json`: a prefix, and whether IANA's registry calls it globally reachable. No row within another is
+    /// judged by the outer one.
+    fn special() -> Vec<(ipnet::IpNet, bool)> {
+        let rows: Vec<(ipnet::IpNet, bool, String)> =
+            serde_json::from_str(include_str!("../../tests/it/ip_info/special.json")).expect("a table");
+        rows.into_iter().map(|(prefix, global, _)| (prefix, global)).collect()
+    }
+
+    #[test]
+    fn what_the_registries_call_special_is_named_and_global_where_they_say_so() {
+        let rows = special();
+        assert_eq!(rows.len(), 57);
+        for (prefix, global) in &rows {
+            for address in [prefix.network(), prefix.broadcast()] {
+                let inner =
+                    rows.iter().filter(|(row, _)| row.contains(&address)).max_by_key(|(row, _)| row.prefix_len());
+                let expected = inner.map_or(*global, |(_, global)| *global);
+                let class = classify(address);
+                assert_eq!((class.global, class.range.is_some()), (expected, true), "{address} of {prefix}");
+                assert!(class.global || !class.dialable, "{address}");
+            }
+        }
+    }
+
+    #[test]
+    fn an_address_that_only_stands_for_another_tells_it() {
+        let check = |text: &str, expected: Option<&str>| {
+            let found = carried(text.parse().expect("an address"));
+            assert_eq!(found, expected.map(|text| text.parse().expect("an address")), "{text}");
+        };
+        check("::ffff:8.8.8.8", Some("8.8.8.8"));
+        check("64:ff9b::1.2.3.4", Some("1.2.3.4"));
+        check("2002:a00:1::1", Some("10.0.0.1"));
+        check("64:ff9b:1::1.2.3.4", None);
+        check("::1.2.3.4", None);
+        check("2001:0:808:808::1", None);
+        check("2606:4700::1111", None);
     }
 
     #[test]

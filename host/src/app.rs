@@ -20,6 +20,7 @@ use crate::egress::operators_own::FetchError;
 use crate::egress::proxy::{ListenError, Proxy};
 use crate::egress::{Egress, EgressError};
 use crate::http::connection::Places;
+use crate::ip_databases::{IpDatabases, KeptError};
 use crate::jobs::Jobs;
 use crate::metering::month::Month;
 use crate::metering::{Reservations, Usage, Windows};
@@ -27,13 +28,15 @@ use crate::operator::events;
 use crate::operator::token::{self, Token};
 use crate::published::Site;
 use crate::registry::compiler::Compiler;
-use crate::registry::engine::{EngineError, Runtime};
+use crate::registry::engine::{EngineError, Lendable, Runtime};
 use crate::registry::manifest::{Manifest, ManifestError};
-use crate::registry::{Parts, Registry, RegistryError};
+use crate::registry::{Parts, Registry, RegistryError, blocking};
 use crate::stores::{Store, StoreError};
 
 /// How often idle instances are looked at.
 const SWEEP: Duration = Duration::from_secs(5);
+/// A start waits so long for IP databases and no longer; they are read on.
+const DATABASES: Duration = Duration::from_secs(10);
 /// How often counts of calls are written: what a crash may lose of them.
 const WRITE_USAGE: Duration = Duration::from_secs(1);
 /// Counts in one write.
@@ -61,6 +64,8 @@ pub(crate) enum StartFault {
     Egress(#[from] EgressError),
     #[error(transparent)]
     Proxy(#[from] ListenError),
+    #[error(transparent)]
+    IpDatabases(#[from] KeptError),
     #[error("cannot keep the operator's token in {path}: {source}")]
     Token { path: PathBuf, source: std::io::Error },
 }
@@ -82,6 +87,7 @@ pub struct App {
     pub(crate) egress: Arc<Egress>,
     pub(crate) proxy: Arc<Proxy>,
     pub(crate) jobs: Arc<Jobs>,
+    pub(crate) ip_databases: Arc<IpDatabases>,
     pub(crate) windows: Windows,
     /// Where an identity provider is configured.
     pub(crate) oauth: Option<OAuth>,
@@ -120,9 +126,15 @@ impl App {
         let egress = Arc::new(Egress::open(&config.egress)?);
         let proxy = Arc::new(Proxy::bind(&config.proxy).await?);
         let compiler = Compiler::new(program, config.compile);
+        let ip_databases = Arc::new(IpDatabases::open(config.ip_databases.clone(), &config.data)?);
+        let reading = blocking({
+            let ip_databases = Arc::clone(&ip_databases);
+            move || ip_databases.read()
+        });
         let jobs = Jobs::open(Arc::clone(&store), config.jobs)?;
-        let (way_out, queue) = (Arc::clone(&egress), Arc::clone(&jobs));
-        let runtime = Runtime::start(&config.data, config.instances_max, compiler, way_out, queue)?;
+        let lendable =
+            Lendable { egress: Arc::clone(&egress), jobs: Arc::clone(&jobs), ip_databases: Arc::clone(&ip_databases) };
+        let runtime = Runtime::start(&config.data, config.instances_max, compiler, lendable)?;
         let parts = Parts {
             runtime,
             store: Arc::clone(&store),
@@ -133,7 +145,10 @@ impl App {
             site,
             safe_mode: config.safe_mode,
         };
-        let registry = Registry::open(parts).await?;
+        let (registry, read) = tokio::join!(Registry::open(parts), tokio::time::timeout(DATABASES, reading));
+        if read.is_err() {
+            tracing::warn!("IP databases are still read; each serves once it was verified");
+        }
         let expired = store.expire_all(epoch_seconds(SystemTime::now())).await?;
         if expired > 0 {
             tracing::warn!(expired, "an earlier process left reservations of credits; they are given back");
@@ -159,10 +174,11 @@ impl App {
             stop: CancellationToken::new(),
             store,
             operator_token,
-            registry,
+            registry: registry?,
             egress,
             proxy,
             jobs,
+            ip_databases,
             config,
         })
     }

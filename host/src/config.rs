@@ -3,7 +3,9 @@
 //! Flags say where things are; the file says how much of everything. All of it is read and checked before a port is bound,
 //! unknown keys are errors, and no other file reads the environment.
 
+mod databases;
 mod jobs;
+mod proxy;
 mod resolvers;
 mod written;
 
@@ -16,9 +18,12 @@ use clap::{Args, ValueEnum};
 use ipnet::IpNet;
 
 pub(crate) use self::jobs::JobLimits;
+pub(crate) use self::proxy::Proxy;
 pub(crate) use self::resolvers::{ClientSubnet, Resolver};
 
-use self::written::{Written, WrittenOAuth, WrittenProxy};
+use self::databases::databases;
+use self::written::{Written, WrittenOAuth};
+use crate::ip_databases::Source;
 
 /// Settings that cannot be used. Each message names the setting, the rule and the value.
 #[derive(Debug, thiserror::Error)]
@@ -150,9 +155,11 @@ pub struct Config {
     /// How plugins reach the network.
     pub egress: Egress,
     /// The same way for programs that run for them.
-    pub proxy: Proxy,
+    pub(crate) proxy: Proxy,
     /// How many jobs there may be.
     pub(crate) jobs: JobLimits,
+    /// The files of IP databases, by the databases' names in grants.
+    pub(crate) ip_databases: BTreeMap<String, Source>,
 }
 
 /// Pages that may call without a credential, as far as operations allow it.
@@ -210,23 +217,6 @@ pub struct Egress {
     pub extra_roots: Vec<PathBuf>,
     /// DNS resolvers by the names that plugins are granted them by.
     pub resolvers: BTreeMap<String, Resolver>,
-}
-
-/// The proxy for programs that run for a plugin.
-#[derive(Clone, Copy, Debug)]
-pub struct Proxy {
-    /// On loopback; port 0 is any.
-    pub listen: SocketAddr,
-    /// Connections at once; more wait in the kernel's backlog.
-    pub connections_max: usize,
-    /// For the head of a request, from the connection's start.
-    pub head: Duration,
-    /// After which a tunnel or a request in which nothing moves is ended.
-    pub idle: Duration,
-    /// For a whole tunnel or request.
-    pub total: Duration,
-    /// Of one tunnel or request, both ways together.
-    pub bytes_max: u64,
 }
 
 /// Requests for a host and a port go to an address.
@@ -341,8 +331,9 @@ impl Config {
                 extra_roots: written.egress.extra_roots,
                 resolvers: resolvers::resolvers(written.dns)?,
             },
-            proxy: proxy(&written.proxy)?,
+            proxy: Proxy::read(&written.proxy)?,
             jobs: JobLimits::read(&written.jobs)?,
+            ip_databases: databases(written.ip_databases)?,
         })
     }
 }
@@ -361,25 +352,24 @@ fn connect_to((from, address): (&String, &SocketAddr)) -> Result<ConnectTo, Conf
     })
 }
 
-fn proxy(written: &WrittenProxy) -> Result<Proxy, ConfigError> {
-    let WrittenProxy { listen, connections, head_ms, idle_ms, total_ms, bytes } = *written;
-    if !listen.ip().is_loopback() {
-        let rule = "an address on loopback, such as 127.0.0.1:0: credentials cross it in the clear".to_owned();
-        return Err(ConfigError::Value { name: "proxy.listen", value: listen.to_string(), rule });
-    }
-    Ok(Proxy {
-        listen,
-        connections_max: within("proxy.connections", connections, 1, 100_000)?,
-        head: time("proxy.head_ms", head_ms)?,
-        idle: time("proxy.idle_ms", idle_ms)?,
-        total: time("proxy.total_ms", total_ms)?,
-        bytes_max: within("proxy.bytes", bytes, 1024, 1 << 40)?,
-    })
-}
-
 /// What the environment says of a secret that the manifest binds.
 pub(crate) fn secret(variable: &str) -> Option<String> {
     std::env::var(variable).ok()
+}
+
+/// What the environment says to npm.
+pub(crate) struct Npm {
+    /// The registry.
+    pub(crate) registry: Option<String>,
+    /// Where the user's settings are.
+    pub(crate) home: Option<PathBuf>,
+}
+
+/// Read by those who use what npm uses.
+pub(crate) fn npm() -> Npm {
+    let written = ["npm_config_registry", "NPM_CONFIG_REGISTRY"].into_iter().find_map(|name| std::env::var(name).ok());
+    let registry = written.filter(|registry| !registry.is_empty());
+    Npm { registry, home: std::env::var("HOME").ok().map(PathBuf::from) }
 }
 
 fn within<T: PartialOrd + std::fmt::Display + Copy>(

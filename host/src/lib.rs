@@ -8,12 +8,14 @@
 //! - `pipeline`, `reading`: the one road to a plugin, and how it reads arguments.
 //! - `auth`, `metering`: who may call, how often and at what price.
 //! - `jobs`: work that outlives the call which submitted it.
-//! - `address`: which addresses are public.
+//! - `address`: what an address is, and which are public.
 //! - `egress`: what leaves the process, and where it may go.
 //! - `metrics`: what is counted for the operator.
 //! - `registry`, `catalogue`, `published`: plugins loaded, put together and documented.
 //! - `capabilities`: what a plugin may be lent, one file per WIT interface of the same name.
 //! - `egress`: the one gate to the network.
+//! - `ip_databases`: what is known of IP addresses, and time zones.
+//! - `data`: free databases, fetched for the operator.
 //! - `stores`: what outlives the process.
 //! - `watch`: folders whose changes are followed.
 //! - `operator`, `cli`: the operator's listener and command line.
@@ -28,9 +30,11 @@ mod auth;
 mod capabilities;
 mod catalogue;
 mod config;
+mod data;
 mod egress;
 mod error;
 mod http;
+mod ip_databases;
 mod jobs;
 mod mcp;
 mod metering;
@@ -87,7 +91,8 @@ pub async fn serve(listeners: Listeners, app: Arc<App>, shutdown: impl Future<Ou
             served.cancel();
         };
         let jobs = Arc::clone(&app.jobs).work(Arc::clone(&app.registry), app.stop.clone());
-        tokio::join!(listeners, Arc::clone(&app).keep_house(served.clone()), jobs);
+        let databases = Arc::clone(&app.ip_databases).follow(served.clone());
+        tokio::join!(listeners, Arc::clone(&app).keep_house(served.clone()), jobs, databases);
     };
     // Keys may be wanted until the last request is answered.
     let serving = async {

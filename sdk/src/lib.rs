@@ -74,6 +74,7 @@ pub mod cache;
 pub mod config;
 pub mod dns;
 pub mod http;
+pub mod ip_database;
 pub mod jobs;
 pub mod line_query;
 pub mod log;
@@ -87,7 +88,7 @@ pub use reply::{ErrorCode, Failure, Reply};
 #[expect(missing_docs, reason = "generated from wit/, where the documentation stands")]
 pub mod bindings {
     wit_bindgen::generate!({
-        path: ["../wit/cache", "../wit/config", "../wit/dns", "../wit/http", "../wit/jobs", "../wit/line-query", "../wit/logging", "../wit/state", "../wit/plugin"],
+        path: ["../wit/cache", "../wit/config", "../wit/dns", "../wit/http", "../wit/ip-database", "../wit/jobs", "../wit/line-query", "../wit/logging", "../wit/state", "../wit/plugin"],
         world: "switchbay:plugin/feature-plugin",
         generate_all,
         pub_export_macro: true,
@@ -101,7 +102,7 @@ pub mod bindings {
 #[doc(hidden)]
 pub mod worker_bindings {
     wit_bindgen::generate!({
-        path: ["../wit/cache", "../wit/config", "../wit/dns", "../wit/http", "../wit/jobs", "../wit/line-query", "../wit/logging", "../wit/state", "../wit/plugin"],
+        path: ["../wit/cache", "../wit/config", "../wit/dns", "../wit/http", "../wit/ip-database", "../wit/jobs", "../wit/line-query", "../wit/logging", "../wit/state", "../wit/plugin"],
         inline: "package switchbay:sdk; world works { export switchbay:plugin/worker@0.1.0; }",
         world: "switchbay:sdk/works",
         with: { "switchbay:plugin/types@0.1.0": crate::bindings::switchbay::plugin::types },

@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 
 use crate::domain_dns::Resolver;
 use crate::domain_whois;
+use crate::ip_info::databases::{Databases, flat_city_v4};
 use crate::oembed;
 use crate::support::{Answer, Options, Service, ensure, workspace};
 
@@ -16,7 +17,10 @@ const DOCUMENTS: [(&str, &str); 2] =
 
 /// The plugins that the product serves, without the tests' own, before an outside world that answers.
 async fn product() -> Service {
-    let config = together(&[Resolver::shared().configuration(), domain_whois::examples(), oembed::examples()]);
+    // Read before anything is served, so the file may go with the folder.
+    let databases = Databases::new().with("city", "CC-BY-4.0", &[("city.mmdb", &flat_city_v4())]);
+    let parts = [Resolver::shared().configuration(), domain_whois::examples(), oembed::examples(), databases.config()];
+    let config = together(&parts);
     Service::start(Options { config, manifest: Some(workspace().join("plugin-manifest.toml")), ..Options::default() })
         .await
 }
@@ -98,6 +102,7 @@ async fn every_declared_route_answers_its_examples_as_declared() {
         "get /api/v1/tools/bank-qr/banks",
         "post /api/v1/domain/dns",
         "post /api/v1/domain/whois",
+        "post /api/v1/ip-info/{ip}",
         "post /api/v1/oembed/resolve",
         "post /api/v1/tools/bank-qr",
     ];
@@ -109,6 +114,7 @@ async fn try_route(service: &Service, openapi: &Value, path: &str, method: &str,
     let scope = operation["security"][0]["apiKey"][0].as_str().expect("a scope");
     assert_eq!(operation["security"][1]["bearer"][0], scope);
     let key = service.issue(&["--scope", scope]);
+    let path = &*path.replace("{ip}", "8.8.8.8");
     let method: Method = method.to_uppercase().parse().expect("a method");
     let declared = operation.pointer("/responses/200/content/application~1json/schema").expect("a schema");
     let bodies: Vec<Option<&Value>> = match operation.pointer("/requestBody/content/application~1json/examples") {
@@ -165,7 +171,7 @@ async fn every_command_of_the_developer_guide_runs_as_it_stands() {
     let blocks = Regex::new("(?ms)^```sh\n(.*?)^```$").unwrap();
     let commands: Vec<&str> =
         blocks.captures_iter(&text).map(|block| block.get(1).expect("the block's text").as_str()).collect();
-    assert_eq!(commands.len(), 8, "the directory, two codes, four lookups and a post:\n{text}");
+    assert_eq!(commands.len(), 10, "the directory, two codes, six lookups and a post:\n{text}");
     ensure(&[("curl", "curl")]);
     for command in commands {
         let done = Command::new("sh").args(["-c", command]).env("SWITCHBAY_KEY", service.key()).output();
@@ -246,8 +252,8 @@ async fn an_operation_is_not_for_any_page() {
 #[tokio::test]
 async fn health_and_readiness_answer_without_a_credential() {
     let service = product().await;
-    let plugins =
-        ["bank-qr", "domain-dns", "domain-whois", "oembed"].map(|name| json!({ "name": name, "version": "0.1.0" }));
+    let plugins = ["bank-qr", "domain-dns", "domain-whois", "ip-info", "oembed"]
+        .map(|name| json!({ "name": name, "version": "0.1.0" }));
     let ready = json!({ "status": "ready", "plugins": plugins });
     for (path, expected) in [("/healthz", json!({ "status": "ok" })), ("/readyz", ready)] {
         let answer = document(&service, path).await;

@@ -134,7 +134,7 @@ async fn a_setting_that_cannot_be_used_is_told_by_rule_and_value() {
     for (text, expected) in [
         (
             "[limit]\n",
-            "the configuration file [folder]/config.toml is malformed: line 1, column 2: unknown field `limit`, expected one of `limits`, `mcp`, `oauth`, `credits`, `first_party`, `egress`, `dns`, `proxy`, `jobs`",
+            "the configuration file [folder]/config.toml is malformed: line 1, column 2: unknown field `limit`, expected one of `limits`, `mcp`, `oauth`, `credits`, `first_party`, `egress`, `dns`, `proxy`, `jobs`, `ip_databases`",
         ),
         ("[limits]\nin_flight = 0\n", "`limits.in_flight` is 0; it must be from 1 to 1000000"),
         ("[limits]\nidle_ms = 9\n", "`limits.idle_ms` is 9; it must be from 10 to 3600000"),

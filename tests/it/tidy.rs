@@ -92,6 +92,7 @@ fn libraries_stay_in_their_rooms() {
     only_in(&host, &["host/src/registry/", "host/src/capabilities/"], "wasmtime", uses("wasmtime"));
     only_in(&host, &["host/src/egress/"], "reqwest", uses("reqwest"));
     only_in(&host, &["host/src/stores/"], "redb", uses("redb"));
+    only_in(&host, &["host/src/ip_databases/"], "maxminddb", uses("maxminddb"));
     let environment = |line: &str| line.contains("env::var");
     only_in(&host, &["host/src/config.rs", "host/src/registry/build.rs"], "the environment", environment);
 }

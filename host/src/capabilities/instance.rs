@@ -13,6 +13,7 @@ use wasmtime_wasi::{WasiCtx, WasiCtxView, WasiView};
 
 use super::{JobsOf, Lease, LogScope, Records};
 use crate::egress::Door;
+use crate::ip_databases::IpDatabases;
 use crate::jobs::Run;
 use crate::metrics::{Held, Vitals};
 use crate::operation::{CallerKind, Owner};
@@ -41,6 +42,8 @@ pub(crate) struct Lent {
     pub(crate) records: Option<Records>,
     /// Its jobs, for all but a revision that describes itself.
     pub(crate) jobs: Option<JobsOf>,
+    /// What is known of addresses, for all but the same.
+    pub(crate) ip_databases: Option<Arc<IpDatabases>>,
 }
 
 /// The call that an instance runs, as far as a capability must know it.

@@ -9,6 +9,7 @@ mod config;
 mod dns;
 mod http;
 mod instance;
+mod ip_database;
 mod jobs;
 mod line_query;
 mod logging;
@@ -25,7 +26,7 @@ pub(crate) use state::Records;
 /// The host's side of `wit/`.
 pub(crate) mod bindings {
     wasmtime::component::bindgen!({
-        path: ["../wit/cache", "../wit/config", "../wit/dns", "../wit/http", "../wit/jobs", "../wit/line-query", "../wit/logging", "../wit/state", "../wit/plugin"],
+        path: ["../wit/cache", "../wit/config", "../wit/dns", "../wit/http", "../wit/ip-database", "../wit/jobs", "../wit/line-query", "../wit/logging", "../wit/state", "../wit/plugin"],
         world: "switchbay:plugin/feature-plugin",
         imports: { default: trappable },
         exports: { default: async },
@@ -35,7 +36,7 @@ pub(crate) mod bindings {
 /// The export of plugins that have jobs. A world of its own, because most plugins have none.
 mod worker_bindings {
     wasmtime::component::bindgen!({
-        path: ["../wit/cache", "../wit/config", "../wit/dns", "../wit/http", "../wit/jobs", "../wit/line-query", "../wit/logging", "../wit/state", "../wit/plugin"],
+        path: ["../wit/cache", "../wit/config", "../wit/dns", "../wit/http", "../wit/ip-database", "../wit/jobs", "../wit/line-query", "../wit/logging", "../wit/state", "../wit/plugin"],
         inline: "package switchbay:host; world works { export switchbay:plugin/worker@0.1.0; }",
         world: "switchbay:host/works",
         with: { "switchbay:plugin/types": super::bindings::switchbay::plugin::types },
@@ -55,7 +56,7 @@ pub(crate) struct Capability {
 }
 
 /// All of them.
-pub(crate) const ALL: [Capability; 9] = [
+pub(crate) const ALL: [Capability; 10] = [
     Capability {
         interface: "switchbay:cache/store@0.1.0",
         atom: "cache",
@@ -75,6 +76,13 @@ pub(crate) const ALL: [Capability; 9] = [
         interface: "switchbay:http/client@0.1.0",
         atom: "http",
         link: |linker| bindings::switchbay::http::client::add_to_linker::<_, HasSelf<State>>(linker, |state| state),
+    },
+    Capability {
+        interface: "switchbay:ip-database/lookup@0.1.0",
+        atom: "ip-database",
+        link: |linker| {
+            bindings::switchbay::ip_database::lookup::add_to_linker::<_, HasSelf<State>>(linker, |state| state)
+        },
     },
     Capability {
         interface: "switchbay:jobs/queue@0.1.0",

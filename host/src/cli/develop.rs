@@ -168,4 +168,8 @@ fn greet(app: &App, operator: &str, base_url: &str, key: &str) {
         println!("\nTry:\n\n{}", request.replace("$SWITCHBAY_KEY", key));
     }
     println!("Plugins follow their source while this runs. Stop with Ctrl-C.");
+    let wants_databases = catalogue.revisions().iter().any(|revision| revision.rights.any_of("ip-database"));
+    if wants_databases && app.ip_databases.are_none() {
+        println!("There is no IP database yet: `switchbay data fetch` gets free ones while this runs.");
+    }
 }

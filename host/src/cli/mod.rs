@@ -5,6 +5,7 @@
 
 mod account;
 mod compile;
+mod data;
 mod develop;
 mod key;
 mod place;
@@ -53,6 +54,9 @@ enum Command {
     Account(account::Command),
     /// Print the calls and credits of a month by key, account and operation
     Usage(usage::Usage),
+    /// Fetch free IP databases
+    #[command(subcommand)]
+    Data(data::Command),
     /// Recompute the balances of credits from their records
     Audit(place::Common),
     /// Compile the component on standard input; a server starts this, no person needs to
@@ -72,6 +76,7 @@ pub fn run() -> ExitCode {
         Command::Status(common) => finish(async move { plugin::status(&common).await }),
         Command::Account(command) => finish(account::run(command)),
         Command::Usage(arguments) => finish(usage::usage(arguments)),
+        Command::Data(command) => finish(data::run(command)),
         Command::Audit(common) => finish(usage::audit(common)),
         // Without threads, whose stacks would count against its limit.
         Command::CompileComponent(arguments) => compile::compile_component(&arguments),

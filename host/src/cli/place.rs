@@ -1,6 +1,6 @@
 //! Where a command works: through the operator's API while a server runs, on the store otherwise, never both.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::Args;
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
@@ -29,10 +29,7 @@ pub(super) enum Place {
 
 impl Common {
     pub(super) fn folder(&self) -> Result<PathBuf, Failure> {
-        match &self.data {
-            Some(data) => Ok(data.clone()),
-            None => Ok(crate::config::find_manifest()?.with_file_name(".switchbay")),
-        }
+        folder(self.data.as_deref())
     }
 
     pub(super) fn place(&self) -> Result<Place, Failure> {
@@ -42,6 +39,14 @@ impl Common {
             Err(StoreError::InUse { .. }) => Ok(Place::Server(data)),
             Err(error) => Err(error.into()),
         }
+    }
+}
+
+/// The data folder that was named, or the one beside the manifest.
+pub(super) fn folder(named: Option<&Path>) -> Result<PathBuf, Failure> {
+    match named {
+        Some(data) => Ok(data.to_owned()),
+        None => Ok(crate::config::find_manifest()?.with_file_name(".switchbay")),
     }
 }
 

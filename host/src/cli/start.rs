@@ -51,6 +51,7 @@ async fn follow(app: Arc<App>, mut hangups: Signal) {
         if !is_due {
             return;
         }
+        app.ip_databases.read_again();
     }
 }
 

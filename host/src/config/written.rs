@@ -7,6 +7,7 @@ use std::path::PathBuf;
 
 use serde::Deserialize;
 
+use super::databases::WrittenIpDatabase;
 use super::resolvers::ClientSubnet;
 
 #[derive(Default, Deserialize)]
@@ -21,6 +22,7 @@ pub(super) struct Written {
     pub(super) dns: WrittenDns,
     pub(super) proxy: WrittenProxy,
     pub(super) jobs: WrittenJobs,
+    pub(super) ip_databases: BTreeMap<String, WrittenIpDatabase>,
 }
 
 /// Each field with its default.

@@ -77,8 +77,10 @@ pub(crate) struct Egress {
     endpoints: Endpoints,
     dialer: Dialer,
     /// What is under way for each plugin, shared by its revisions. Never held over an await.
-    under_way: Mutex<HashMap<(Arc<str>, Lane), Weak<UnderWay>>>,
+    under_way: Mutex<Lanes>,
 }
+
+type Lanes = HashMap<(Arc<str>, Lane), Weak<UnderWay>>;
 
 /// What does not wait for one another.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]

@@ -1,9 +1,10 @@
-//! The operator's own traffic: documents that a setting names, such as the keys of its identity provider.
+//! The operator's own traffic: what a setting or a command names, such as the keys of its identity provider.
 //!
 //! It is exempt from the rules for what plugins reach, so it goes to the origin that the operator wrote and to https origins
 //! that documents from there name, and nowhere else: a redirect is an answer like any other that is not the document. Knows
 //! nothing of what it fetches.
 
+use std::io;
 use std::time::{Duration, Instant};
 
 use bytes::{Bytes, BytesMut};
@@ -15,6 +16,8 @@ use crate::telemetry::microseconds;
 
 /// A connection that is not there by then will not be.
 const CONNECT: Duration = Duration::from_secs(3);
+/// Between two pieces of an answer.
+const IDLE: Duration = Duration::from_secs(30);
 
 /// Fetches documents for one purpose.
 pub(crate) struct OperatorsOwn {
@@ -35,7 +38,11 @@ pub(crate) enum FetchError {
     #[error("the answer has the status {0}")]
     Status(u16),
     #[error("the document is larger than {bytes_max} bytes")]
-    TooLarge { bytes_max: usize },
+    TooLarge { bytes_max: u64 },
+    #[error("nothing arrived for {0:?}")]
+    Idle(Duration),
+    #[error("what arrived cannot be kept: {0}")]
+    Keep(#[source] io::Error),
 }
 
 impl OperatorsOwn {
@@ -72,9 +79,39 @@ impl OperatorsOwn {
 
     /// Fetches one JSON document, and writes one audit line of it.
     pub(crate) async fn fetch(&self, url: &Url, bytes_max: usize, deadline: Duration) -> Result<Bytes, FetchError> {
+        let mut body = BytesMut::new();
+        let take = |chunk: &[u8], _: Option<u64>| {
+            body.extend_from_slice(chunk);
+            Ok(())
+        };
+        let bytes_max = u64::try_from(bytes_max).unwrap_or(u64::MAX);
+        self.audited(url, "application/json", bytes_max, deadline, take).await?;
+        Ok(body.freeze())
+    }
+
+    /// Fetches anything and hands it out piece by piece, each with the length that was announced, and writes one audit line
+    /// of it.
+    pub(crate) async fn download(
+        &self,
+        url: &Url,
+        bytes_max: u64,
+        deadline: Duration,
+        take: impl FnMut(&[u8], Option<u64>) -> io::Result<()>,
+    ) -> Result<(), FetchError> {
+        self.audited(url, "*/*", bytes_max, deadline, take).await
+    }
+
+    async fn audited(
+        &self,
+        url: &Url,
+        accept: &'static str,
+        bytes_max: u64,
+        deadline: Duration,
+        take: impl FnMut(&[u8], Option<u64>) -> io::Result<()>,
+    ) -> Result<(), FetchError> {
         let started = Instant::now();
         let fetched = match self.allows(url) {
-            true => match tokio::time::timeout(deadline, self.exchange(url, bytes_max)).await {
+            true => match tokio::time::timeout(deadline, self.exchange(url, accept, bytes_max, take)).await {
                 Ok(fetched) => fetched,
                 Err(_) => Err(FetchError::Deadline(deadline)),
             },
@@ -83,37 +120,45 @@ impl OperatorsOwn {
         let elapsed_us = microseconds(started.elapsed());
         let (purpose, origin, path) = (self.purpose, url.origin().ascii_serialization(), url.path());
         match &fetched {
-            Ok(body) => {
-                let bytes = body.len();
+            Ok(bytes) => {
                 tracing::info!(purpose, origin, path, bytes, elapsed_us, "a document was fetched");
             }
             Err(error) => {
                 tracing::info!(purpose, origin, path, cause = %error, elapsed_us, "a document was not fetched");
             }
         }
-        fetched
+        fetched.map(|_| ())
     }
 
-    async fn exchange(&self, url: &Url, bytes_max: usize) -> Result<Bytes, FetchError> {
+    /// Gives back how many bytes came.
+    async fn exchange(
+        &self,
+        url: &Url,
+        accept: &'static str,
+        bytes_max: u64,
+        mut take: impl FnMut(&[u8], Option<u64>) -> io::Result<()>,
+    ) -> Result<u64, FetchError> {
         let failed = |error: reqwest::Error| FetchError::Exchange(error.without_url());
         let too_large = FetchError::TooLarge { bytes_max };
-        let request = self.client.get(url.clone()).header(header::ACCEPT, "application/json");
+        let request = self.client.get(url.clone()).header(header::ACCEPT, accept);
         let mut response = request.send().await.map_err(failed)?;
         if !response.status().is_success() {
             return Err(FetchError::Status(response.status().as_u16()));
         }
-        let announced = response.content_length().unwrap_or(0);
-        if usize::try_from(announced).map_or(true, |announced| announced > bytes_max) {
+        let announced = response.content_length();
+        if announced.is_some_and(|announced| announced > bytes_max) {
             return Err(too_large);
         }
-        let mut body = BytesMut::new();
-        while let Some(chunk) = response.chunk().await.map_err(failed)? {
-            if body.len() + chunk.len() > bytes_max {
+        let mut bytes = 0;
+        loop {
+            let arrived = tokio::time::timeout(IDLE, response.chunk()).await.map_err(|_| FetchError::Idle(IDLE))?;
+            let Some(chunk) = arrived.map_err(failed)? else { return Ok(bytes) };
+            bytes += u64::try_from(chunk.len()).unwrap_or(u64::MAX);
+            if bytes > bytes_max {
                 return Err(too_large);
             }
-            body.extend_from_slice(&chunk);
+            take(&chunk, announced).map_err(FetchError::Keep)?;
         }
-        Ok(body.freeze())
     }
 }
 

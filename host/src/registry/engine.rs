@@ -20,6 +20,7 @@ use wasmtime::{Config, Engine, InstanceAllocationStrategy, PoolingAllocationConf
 use super::compiler::{CompileError, Compiler};
 use crate::capabilities::Caches;
 use crate::egress::Egress;
+use crate::ip_databases::IpDatabases;
 use crate::jobs::Jobs;
 
 /// How often a running guest yields and its processor budget is looked at.
@@ -53,14 +54,20 @@ pub(crate) enum EngineError {
     Cache { path: PathBuf, source: std::io::Error },
 }
 
+/// What the process lends to those that run here.
+pub(crate) struct Lendable {
+    pub(crate) egress: Arc<Egress>,
+    pub(crate) jobs: Arc<Jobs>,
+    pub(crate) ip_databases: Arc<IpDatabases>,
+}
+
 /// The engine with its ticker thread, which ends when this is dropped.
 pub(crate) struct Runtime {
     engine: Engine,
     compiler: Compiler,
     cache: PathBuf,
-    egress: Arc<Egress>,
     caches: Caches,
-    jobs: Arc<Jobs>,
+    lendable: Lendable,
     stop: Arc<AtomicBool>,
     ticker: Option<JoinHandle<()>>,
 }
@@ -71,8 +78,7 @@ impl Runtime {
         folder: &Path,
         instances_max: u32,
         compiler: Compiler,
-        egress: Arc<Egress>,
-        jobs: Arc<Jobs>,
+        lendable: Lendable,
     ) -> Result<Self, EngineError> {
         let started = |error: wasmtime::Error| EngineError::Start(format!("{error:#}"));
         let engine = Engine::new(&configuration(instances_max)).map_err(started)?;
@@ -86,12 +92,12 @@ impl Runtime {
         let stop = Arc::new(AtomicBool::new(false));
         let ticker = tick(engine.clone(), Arc::clone(&stop))
             .map_err(|error| EngineError::Start(format!("no thread for the ticker: {error}")))?;
-        Ok(Self { engine, compiler, cache, egress, jobs, caches: Caches::default(), stop, ticker: Some(ticker) })
+        Ok(Self { engine, compiler, cache, lendable, caches: Caches::default(), stop, ticker: Some(ticker) })
     }
 
     /// The way out of what runs here.
     pub(crate) fn egress(&self) -> &Arc<Egress> {
-        &self.egress
+        &self.lendable.egress
     }
 
     /// What the plugins that run here remember.
@@ -101,7 +107,12 @@ impl Runtime {
 
     /// The jobs of what runs here.
     pub(crate) fn jobs(&self) -> &Arc<Jobs> {
-        &self.jobs
+        &self.lendable.jobs
+    }
+
+    /// What those that run here may be told of addresses.
+    pub(crate) fn ip_databases(&self) -> &Arc<IpDatabases> {
+        &self.lendable.ip_databases
     }
 
     pub(crate) fn engine(&self) -> &Engine {

@@ -192,11 +192,15 @@ fn assemble(
     let secrets = settings.secrets.iter().map(|binding| Secret::bind(binding, config::secret));
     let secrets = secrets.collect::<Result<_, SecretError>>()?;
     let door = runtime.egress().door(&plugin, record.number, rights.clone(), secrets);
-    let cache = rights.bytes_of("cache").map(|bytes| runtime.caches().lease(&plugin, bytes));
-    let records = rights.bytes_of("state").map(|bytes| Records::new(store, &plugin, bytes));
-    let jobs = JobsOf { jobs: Arc::clone(runtime.jobs()), plugin: plugin.as_str().into() };
-    let lent =
-        Lent { config: settings.config, rights: rights.clone(), door: Some(door), cache, records, jobs: Some(jobs) };
+    let lent = Lent {
+        config: settings.config,
+        door: Some(door),
+        cache: rights.bytes_of("cache").map(|bytes| runtime.caches().lease(&plugin, bytes)),
+        records: rights.bytes_of("state").map(|bytes| Records::new(store, &plugin, bytes)),
+        jobs: Some(JobsOf { jobs: Arc::clone(runtime.jobs()), plugin: plugin.as_str().into() }),
+        ip_databases: Some(Arc::clone(runtime.ip_databases())),
+        rights: rights.clone(),
+    };
     let instances = Instances::new(Parts {
         engine: runtime.engine().clone(),
         pre: linked.pre,

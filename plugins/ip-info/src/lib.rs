@@ -1,0 +1,226 @@
+//! Location, network and time zone of public IP addresses (the spec's "IP information").
+//!
+//! This file is the index: the operation, its types, and which database is asked for what. The host reads the operator's
+//! databases and hands out entries as they stand; what their fields mean is `location`'s and `network`'s to say.
+
+mod countries;
+mod entry;
+mod location;
+mod network;
+
+use serde::{Deserialize, Serialize};
+use switchbay_sdk::ip_database::{self, Basis, Error, Found, Place};
+use switchbay_sdk::schemars::{self, JsonSchema};
+use switchbay_sdk::{Call, ErrorCode, Failure, Operation, Plugin, Reply, Rest, Tool};
+
+use entry::Entry;
+use location::Location;
+use network::{Network, Security};
+
+/// The text is no address, or none of the public network.
+const NO_ADDRESS: ErrorCode = ErrorCode::new("VALIDATION_ERROR", 400, "`ip` is no public IPv4 or IPv6 address.");
+/// There is nothing to look it up in.
+const NO_DATABASE: ErrorCode = ErrorCode::new("SERVICE_UNAVAILABLE", 503, "The server has no IP database.");
+
+/// Boundaries of time zones, where they decide, and the licence that they are credited by.
+const BOUNDARIES: (&str, &str) = ("Time zone boundaries from OpenStreetMap contributors", "ODbL-1.0");
+
+/// The plugin.
+pub fn plugin() -> Plugin {
+    Plugin::new("ip-info", "0.1.0", "Location, network and time zone of public IP addresses")
+        .wants("ip-database:city", "to say where an address is")
+        .wants("ip-database:country", "to say in which country it is, where the city is not known")
+        .wants("ip-database:asn", "to say whose network it is of")
+        .wants("ip-database:anonymous", "to say whether somebody hides behind it")
+        .operation(
+            Operation::new("lookup", lookup)
+                .title("Look up IP information")
+                .description(
+                    "Returns location, network and time zone of a public IPv4 or IPv6 address from the databases of this \
+                     server; nobody else is asked. Every field is always there, and null where it is not known. A \
+                     location is that of an area, never of a person. `sources` names the databases, their licences and \
+                     when they were built.",
+                )
+                .rest(Rest::post("/api/v1/ip-info/{ip}", "ip:lookup"))
+                .tool(Tool::new("lookup_ip_information", "ip:lookup").read_only())
+                .error(NO_ADDRESS)
+                .error(NO_DATABASE)
+                .example("An IPv4 address", r#"{ "ip": "8.8.8.8" }"#)
+                .example("An IPv6 address", r#"{ "ip": "2606:4700:4700::1111" }"#),
+        )
+}
+
+#[cfg(target_family = "wasm")]
+switchbay_sdk::export!(plugin);
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct Lookup {
+    /// The address by itself: no brackets, port, prefix, zone or leading zeros. An IPv6 address that stands for an IPv4
+    /// address is looked up as that one.
+    #[schemars(length(min = 2, max = 64))]
+    ip: String,
+}
+
+#[derive(Serialize, JsonSchema)]
+struct Information {
+    /// The address that was looked up, in its one spelling.
+    ip: String,
+    /// The version of IP.
+    #[schemars(extend("enum" = [4, 6]))]
+    version: u8,
+    /// What the address is; others than public ones are refused.
+    #[serde(rename = "type")]
+    kind: Kind,
+    /// Where it is.
+    location: Location,
+    /// Whose network it is of.
+    network: Network,
+    /// The time zone there, at the time of the request.
+    timezone: Timezone,
+    /// Whether somebody hides behind it; null where no database tells.
+    security: Option<Security>,
+    /// The databases that were asked.
+    sources: Vec<Source>,
+    /// About this answer.
+    meta: Meta,
+}
+
+#[derive(Serialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+enum Kind {
+    Public,
+}
+
+#[derive(Default, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+struct Timezone {
+    /// By the time zone database, such as `Asia/Ho_Chi_Minh`.
+    id: Option<String>,
+    /// Such as `CET`, or `+07` where there are no letters in use.
+    abbreviation: Option<String>,
+    /// Seconds east of UTC.
+    utc_offset_seconds: Option<i32>,
+    /// The same as `+07:00`.
+    utc_offset: Option<String>,
+    /// Whether daylight saving time is in force.
+    is_dst: Option<bool>,
+    /// The time there, with its offset.
+    local_time: Option<String>,
+}
+
+#[derive(Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+struct Source {
+    /// What it is called.
+    name: String,
+    /// The licence that it is credited by.
+    license: Option<String>,
+    /// When it was built.
+    built_at: Option<String>,
+}
+
+#[derive(Serialize, JsonSchema)]
+struct Meta {
+    /// Whether the answer was kept from an earlier request. Databases are read each time.
+    cached: bool,
+}
+
+async fn lookup(_call: Call, input: Lookup) -> Result<Reply<Information>, Failure> {
+    let refused = |told: String| Failure::new(&NO_ADDRESS, format!("`ip` {told}")).detail("field", "ip");
+    let class = ip_database::classify(&input.ip).map_err(|error| match error {
+        Error::InvalidAddress(rule) => refused(rule),
+        other => unavailable(&other),
+    })?;
+    if !class.global {
+        let range = class.range.as_deref().unwrap_or("not of the public network");
+        return Err(refused(format!("must be a public address; {} is {range}", class.address)));
+    }
+    let mut asked = Asked { ip: &class.address, sources: Vec::new() };
+    let mut place = asked.find("city")?;
+    let mut location = Location::of(&place.entry);
+    if location.country_code.is_none() {
+        let country = asked.find("country")?;
+        if country.entry.is_there() {
+            location = Location::of(&country.entry);
+            place = country;
+        }
+    }
+    let system = asked.find("asn")?;
+    if asked.sources.is_empty() {
+        return Err(unavailable(&Error::Absent));
+    }
+    let hidden = asked.find("anonymous")?;
+    let timezone = asked.timezone(&location, &place.entry)?;
+    let information = Information {
+        version: class.family,
+        kind: Kind::Public,
+        network: Network::of(&system.entry, system.network.or(place.network)),
+        security: hidden.is_asked.then(|| Security::of(&hidden.entry)),
+        location,
+        timezone,
+        sources: asked.sources,
+        meta: Meta { cached: false },
+        ip: class.address,
+    };
+    Ok(Reply::ok(information))
+}
+
+fn unavailable(error: &Error) -> Failure {
+    let told = match error {
+        Error::Absent => "this server has no IP database; its operator gets free ones with `switchbay data fetch`",
+        Error::Denied(_) => "this server does not let this plugin read its IP databases",
+        Error::Unreadable(_) | Error::InvalidAddress(_) => "an IP database of this server cannot be read",
+    };
+    Failure::new(&NO_DATABASE, told)
+}
+
+/// The databases that were asked about one address, each credited once.
+struct Asked<'a> {
+    ip: &'a str,
+    sources: Vec<Source>,
+}
+
+/// What a database said. One that is not there says nothing.
+#[derive(Default)]
+struct Said {
+    is_asked: bool,
+    entry: Entry,
+    network: Option<String>,
+}
+
+impl Asked<'_> {
+    fn find(&mut self, database: &str) -> Result<Said, Failure> {
+        let Found { database, network, entry } = match ip_database::find(database, self.ip) {
+            Ok(found) => found,
+            Err(Error::Absent | Error::Denied(_)) => return Ok(Said::default()),
+            Err(error) => return Err(unavailable(&error)),
+        };
+        self.sources.push(Source { name: database.title, license: database.license, built_at: database.built });
+        Ok(Said { is_asked: true, entry: Entry::read(entry.as_deref()), network })
+    }
+
+    fn timezone(&mut self, location: &Location, entry: &Entry) -> Result<Timezone, Failure> {
+        let place = Place {
+            zone: location::zone(entry),
+            country: location.country_code.clone(),
+            latitude: location.latitude,
+            longitude: location.longitude,
+        };
+        let Some(zone) = ip_database::zone_of(&place).map_err(|error| unavailable(&error))? else {
+            return Ok(Timezone::default());
+        };
+        if zone.by == Basis::Boundaries {
+            let (name, license) = BOUNDARIES;
+            self.sources.push(Source { name: name.to_owned(), license: Some(license.to_owned()), built_at: None });
+        }
+        Ok(Timezone {
+            id: Some(zone.id),
+            abbreviation: Some(zone.abbreviation),
+            utc_offset_seconds: Some(zone.offset_seconds),
+            utc_offset: zone.local_time.get(zone.local_time.len().saturating_sub(6)..).map(str::to_owned),
+            is_dst: Some(zone.is_dst),
+            local_time: Some(zone.local_time),
+        })
+    }
+}
