@@ -11,6 +11,7 @@ use crate::domain_whois;
 use crate::ip_info::databases::{Databases, flat_city_v4};
 use crate::oembed;
 use crate::support::{Answer, Options, Service, ensure, workspace};
+use crate::web_data;
 
 const DOCUMENTS: [(&str, &str); 2] =
     [("/openapi.json", "application/json"), ("/developer-guide", "text/markdown; charset=utf-8")];
@@ -19,7 +20,13 @@ const DOCUMENTS: [(&str, &str); 2] =
 async fn product() -> Service {
     // Read before anything is served, so the file may go with the folder.
     let databases = Databases::new().with("city", "CC-BY-4.0", &[("city.mmdb", &flat_city_v4())]);
-    let parts = [Resolver::shared().configuration(), domain_whois::examples(), oembed::examples(), databases.config()];
+    let parts = [
+        Resolver::shared().configuration(),
+        domain_whois::examples(),
+        oembed::examples(),
+        databases.config(),
+        web_data::configuration(),
+    ];
     let config = together(&parts);
     Service::start(Options { config, manifest: Some(workspace().join("plugin-manifest.toml")), ..Options::default() })
         .await
@@ -105,6 +112,7 @@ async fn every_declared_route_answers_its_examples_as_declared() {
         "post /api/v1/ip-info/{ip}",
         "post /api/v1/oembed/resolve",
         "post /api/v1/tools/bank-qr",
+        "post /api/v1/web/scrape",
     ];
     assert_eq!(routes, expected);
 }
@@ -171,7 +179,7 @@ async fn every_command_of_the_developer_guide_runs_as_it_stands() {
     let blocks = Regex::new("(?ms)^```sh\n(.*?)^```$").unwrap();
     let commands: Vec<&str> =
         blocks.captures_iter(&text).map(|block| block.get(1).expect("the block's text").as_str()).collect();
-    assert_eq!(commands.len(), 10, "the directory, two codes, six lookups and a post:\n{text}");
+    assert_eq!(commands.len(), 11, "the directory, two codes, six lookups, a post and a page:\n{text}");
     ensure(&[("curl", "curl")]);
     for command in commands {
         let done = Command::new("sh").args(["-c", command]).env("SWITCHBAY_KEY", service.key()).output();
@@ -252,7 +260,7 @@ async fn an_operation_is_not_for_any_page() {
 #[tokio::test]
 async fn health_and_readiness_answer_without_a_credential() {
     let service = product().await;
-    let plugins = ["bank-qr", "domain-dns", "domain-whois", "ip-info", "oembed"]
+    let plugins = ["bank-qr", "domain-dns", "domain-whois", "ip-info", "oembed", "web-data"]
         .map(|name| json!({ "name": name, "version": "0.1.0" }));
     let ready = json!({ "status": "ready", "plugins": plugins });
     for (path, expected) in [("/healthz", json!({ "status": "ok" })), ("/readyz", ready)] {

@@ -52,5 +52,6 @@ mod transport;
 mod transport_deadlines;
 mod transport_h2;
 mod usage;
+mod web_data;
 mod windows;
 mod wrong;

@@ -145,7 +145,9 @@ async fn cards_and_metadata_are_public_and_cacheable() {
 fn metadata(base_url: &str) -> Value {
     json!({
         "resource": format!("{base_url}/mcp"),
-        "scopes_supported": ["bank-qr:banks", "bank-qr:generate", "domain:dns", "domain:whois", "oembed:read"],
+        "scopes_supported": [
+            "bank-qr:banks", "bank-qr:generate", "domain:dns", "domain:whois", "ip:lookup", "oembed:read", "web:scrape",
+        ],
         "bearer_methods_supported": ["header"],
         "resource_name": "Switchbay",
         "resource_documentation": format!("{base_url}/developer-guide"),

@@ -14,7 +14,7 @@ use tempfile::TempDir;
 use super::{Answer, in_time, operator};
 
 /// The manifests whose plugins the tests call.
-const MANIFESTS: [&str; 11] = [
+const MANIFESTS: [&str; 12] = [
     "plugin-manifest.toml",
     "swapped.toml",
     "metered.toml",
@@ -24,6 +24,7 @@ const MANIFESTS: [&str; 11] = [
     "resolves.toml",
     "asks.toml",
     "works.toml",
+    "web-data.toml",
     "ip_info.toml",
     "../../plugin-manifest.toml",
 ];

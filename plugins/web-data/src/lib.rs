@@ -1,0 +1,147 @@
+//! Public web pages as clean documents (the spec's "Web data").
+//!
+//! This file is the index: the operation, its types and its row. `scrape` reaches out. `page` is the road from an answer's
+//! bytes to a document, through pure modules: `charset`, `source`, `parse` (with `tree` and `tag`), `meta` and `title`,
+//! `blocks` (with `hints` and `lexicon`), `features`, `weights` and `select`, then `markdown` (with `code`, `escape` and
+//! `table`) or `html`. `browser` tells which pages show their content to a browser alone.
+//!
+//! All of them are bounded, whatever a page holds: linear in its bytes, and loops instead of recursion.
+
+mod address;
+mod blocks;
+mod browser;
+mod charset;
+mod code;
+#[cfg(test)]
+mod corpus;
+mod escape;
+mod features;
+mod hints;
+#[cfg(test)]
+mod hostile;
+mod html;
+mod lexicon;
+mod markdown;
+mod meta;
+mod page;
+mod parse;
+mod scrape;
+mod select;
+mod source;
+mod table;
+mod tag;
+mod title;
+#[cfg(test)]
+mod torture;
+mod tree;
+mod weights;
+
+use serde::{Deserialize, Serialize};
+use serde_json::json;
+use switchbay_sdk::schemars::{self, JsonSchema};
+use switchbay_sdk::{Call, ErrorCode, Failure, Operation, Plugin, Reply, Rest, Tool};
+
+/// The URL names nothing that may be fetched.
+const NOT_PUBLIC: ErrorCode =
+    ErrorCode::new("VALIDATION_ERROR", 400, "`url` is no public web page: its form, port, host or address.");
+
+/// There is no answer that can be used.
+const BAD_RESPONSE: ErrorCode =
+    ErrorCode::new("UPSTREAM_BAD_RESPONSE", 502, "The page's server could not be reached or gave no usable answer.");
+
+/// There is no answer in time.
+const LATE: ErrorCode = ErrorCode::new("UPSTREAM_TIMEOUT", 504, "The page's server did not answer in time.");
+
+/// The plugin cannot fetch.
+const UNAVAILABLE: ErrorCode = ErrorCode::new("SERVICE_UNAVAILABLE", 503, "Pages cannot be fetched at present.");
+
+/// What the spec gives a new operation ("Limits").
+const BUDGET_MS: u32 = 25_000;
+const SCRAPES_PER_MINUTE: u32 = 20;
+
+/// The plugin, for [`switchbay_sdk::export!`] and for the benchmarks' native yardstick.
+pub fn plugin() -> Plugin {
+    let format = json!({
+        "type": "string",
+        "enum": ["markdown", "text", "html"],
+        "default": "markdown",
+        "description": "How the content is written; Markdown when left out.",
+    });
+    Plugin::new("web-data", "0.1.0", "Public web pages as clean documents")
+        .wants("http:GET public", "to fetch the pages that callers name")
+        .wants("logging", "to say which pages would need a browser")
+        .operation(
+            Operation::new("scrape", scrape)
+                .title("Scrape a web page")
+                .description(
+                    "Fetches one public web page and returns its main content as Markdown, with title and description; \
+                     navigation, advertisements and other boilerplate are left out. A page that answers with an error \
+                     is still a document: read `httpStatus`. Scripts are not run. `content` is null for what is no \
+                     text, such as images and PDF.",
+                )
+                .rest(Rest::post("/api/v1/web/scrape", "web:scrape"))
+                .tool(Tool::new("scrape_web_page", "web:scrape").read_only().open_world().added("format", format))
+                .deadline_ms(BUDGET_MS)
+                .window_per_minute(SCRAPES_PER_MINUTE)
+                .error(NOT_PUBLIC)
+                .error(BAD_RESPONSE)
+                .error(LATE)
+                .error(UNAVAILABLE)
+                .example("One page", r#"{ "url": "http://example.com/" }"#),
+        )
+}
+
+#[cfg(target_family = "wasm")]
+switchbay_sdk::export!(plugin);
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct Scrape {
+    /// The page's address: http or https, public, port 80 or 443, without credentials.
+    #[schemars(length(min = 1, max = 2048))]
+    url: String,
+    #[serde(default)]
+    #[schemars(skip)]
+    format: Format,
+}
+
+/// How content is written.
+#[derive(Clone, Copy, Debug, Default, Deserialize, JsonSchema, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+enum Format {
+    #[default]
+    Markdown,
+    Text,
+    Html,
+}
+
+#[derive(Serialize, JsonSchema)]
+struct Scraped {
+    /// The page.
+    document: Document,
+}
+
+/// A page as the spec's "Standard document" has it.
+#[derive(Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+struct Document {
+    /// Where the content came from, after redirects.
+    url: String,
+    /// The page's title.
+    title: Option<String>,
+    /// The page's description, at most 10,000 characters.
+    description: Option<String>,
+    /// The main content, at most 200,000 characters; null where the answer is no text.
+    content: Option<String>,
+    /// How the content is written, or null where there is none.
+    content_format: Option<Format>,
+    /// Whether something was cut at its length.
+    content_truncated: bool,
+    /// The status that the page's server answered with.
+    http_status: Option<u16>,
+}
+
+async fn scrape(_call: Call, input: Scrape) -> Result<Reply<Scraped>, Failure> {
+    let document = scrape::fetch(&input.url, input.format).await?;
+    Ok(Reply::ok(Scraped { document }))
+}

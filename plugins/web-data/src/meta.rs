@@ -1,0 +1,171 @@
+//! What a page says of itself: titles, descriptions, kind, address, language.
+//!
+//! It must know nothing of the page's text blocks.
+
+use serde_json::Value;
+
+use crate::tag::Tag;
+use crate::tree::{ROOT, Tree};
+
+/// Kinds of page that are told apart.
+pub(crate) const KINDS: usize = 11;
+
+/// Types of structured data and of `og:type`, by kind.
+const KIND_NAMES: [&[&str]; KINDS] = [
+    &["article", "newsarticle", "blogposting", "report", "scholarlyarticle", "techarticle"],
+    &["product", "productgroup", "og:product", "offer", "product.item"],
+    &["itemlist", "collectionpage", "offercatalog", "searchresultspage", "product.group"],
+    &["discussionforumposting", "qapage", "question", "answer"],
+    &["service", "localbusiness", "professionalservice", "organization", "corporation"],
+    &["faqpage"],
+    &["breadcrumblist"],
+    &["website"],
+    &["review", "aggregaterating"],
+    &["person", "profilepage"],
+    &["video", "videoobject", "video.other", "recipe", "event", "jobposting", "course"],
+];
+
+/// Values of structured data that are looked at.
+const VALUES_MAX: usize = 20_000;
+/// Bytes of a title or description that are kept.
+const TEXT_BYTES_MAX: usize = 64 * 1024;
+
+/// What a page declares.
+#[derive(Debug, Default)]
+pub(crate) struct Facts {
+    pub(crate) kinds: [bool; KINDS],
+    pub(crate) title: Option<String>,
+    pub(crate) og_title: Option<String>,
+    pub(crate) og_description: Option<String>,
+    pub(crate) site_name: Option<String>,
+    pub(crate) description: Option<String>,
+    pub(crate) twitter_description: Option<String>,
+    /// `headline` or `name`, and `description`, of structured data about the page's subject.
+    pub(crate) headline: Option<String>,
+    pub(crate) structured_description: Option<String>,
+    /// The longest text that structured data has of an article or a posting.
+    pub(crate) structured_body: Option<String>,
+    pub(crate) canonical: Option<String>,
+    pub(crate) base: Option<String>,
+    pub(crate) language: Option<String>,
+    /// A `<meta http-equiv=refresh>`, as it was written.
+    pub(crate) refresh: Option<String>,
+}
+
+impl Facts {
+    /// All that it says of its title, and of its description.
+    pub(crate) fn words(&self) -> (String, String) {
+        let join = |texts: [&Option<String>; 4]| texts.into_iter().flatten().cloned().collect::<Vec<_>>().join(" ");
+        (
+            join([&self.title, &self.og_title, &self.headline, &None]),
+            join([&self.description, &self.og_description, &self.structured_description, &self.twitter_description]),
+        )
+    }
+}
+
+/// Reads what a page declares, in its tree and in its structured data.
+pub(crate) fn read(tree: &Tree, structured: &[String]) -> Facts {
+    let mut facts = Facts::default();
+    for (id, element) in tree.elements(ROOT) {
+        let attribute = |name| element.attribute(name).map(str::trim).filter(|value| !value.is_empty());
+        match element.tag {
+            Tag::Html => facts.language = attribute("lang").map(str::to_owned),
+            Tag::Title if facts.title.is_none() => facts.title = clean(&tree.text_of(id, TEXT_BYTES_MAX)),
+            Tag::Base if facts.base.is_none() => facts.base = attribute("href").map(str::to_owned),
+            Tag::Link => {
+                let is_canonical = attribute("rel")
+                    .is_some_and(|rel| rel.split_whitespace().any(|r| r.eq_ignore_ascii_case("canonical")));
+                if is_canonical && facts.canonical.is_none() {
+                    facts.canonical = attribute("href").map(str::to_owned);
+                }
+            }
+            Tag::Meta => {
+                let name = attribute("property").or(attribute("name")).or(attribute("http-equiv"));
+                if let (Some(name), Some(content)) = (name, attribute("content")) {
+                    declare(&mut facts, &name.to_ascii_lowercase(), content);
+                }
+            }
+            _ => {}
+        }
+    }
+    for text in structured {
+        if let Ok(value) = serde_json::from_str(text.trim().trim_end_matches(';')) {
+            structure(&mut facts, &value);
+        }
+    }
+    facts
+}
+
+fn declare(facts: &mut Facts, name: &str, content: &str) {
+    let place = match name {
+        "og:title" => &mut facts.og_title,
+        "og:description" => &mut facts.og_description,
+        "og:site_name" => &mut facts.site_name,
+        "description" => &mut facts.description,
+        "twitter:description" => &mut facts.twitter_description,
+        "refresh" => &mut facts.refresh,
+        "og:type" => {
+            let name = content.to_ascii_lowercase();
+            add_kind(facts, if name == "product" { "og:product" } else { &name });
+            return;
+        }
+        _ => return,
+    };
+    if place.is_none() {
+        *place = clean(content);
+    }
+}
+
+fn add_kind(facts: &mut Facts, name: &str) {
+    if let Some(kind) = KIND_NAMES.iter().position(|names| names.contains(&name)) {
+        facts.kinds[kind] = true;
+    }
+}
+
+fn structure(facts: &mut Facts, value: &Value) {
+    let mut open = vec![value];
+    for _ in 0..VALUES_MAX {
+        match open.pop() {
+            None => return,
+            Some(Value::Array(values)) => open.extend(values.iter().rev()),
+            Some(Value::Object(object)) => {
+                let mut is_subject = false;
+                let types = match object.get("@type") {
+                    Some(Value::Array(types)) => types.iter().filter_map(Value::as_str).collect(),
+                    Some(Value::String(name)) => vec![name.as_str()],
+                    _ => Vec::new(),
+                };
+                for name in types {
+                    let name = name.to_ascii_lowercase();
+                    add_kind(facts, &name);
+                    is_subject |= KIND_NAMES[0].contains(&name.as_str())
+                        || matches!(
+                            &*name,
+                            "product" | "discussionforumposting" | "question" | "recipe" | "webpage" | "event"
+                        );
+                }
+                let text = |name: &str| object.get(name).and_then(Value::as_str).and_then(clean);
+                if is_subject {
+                    facts.headline = facts.headline.take().or_else(|| text("headline")).or_else(|| text("name"));
+                    facts.structured_description = facts.structured_description.take().or_else(|| text("description"));
+                    for body in [text("articleBody"), text("text")].into_iter().flatten() {
+                        if facts.structured_body.as_ref().is_none_or(|present| present.len() < body.len()) {
+                            facts.structured_body = Some(body);
+                        }
+                    }
+                }
+                open.extend(object.values().filter(|value| value.is_array() || value.is_object()));
+            }
+            Some(_) => {}
+        }
+    }
+}
+
+/// A text without markup's white space; nothing of an empty one.
+fn clean(text: &str) -> Option<String> {
+    let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    match text.is_empty() || text.len() > TEXT_BYTES_MAX {
+        true => None,
+        false => Some(text),
+    }
+}

@@ -1,0 +1,320 @@
+//! An answer's body, read as a document.
+//!
+//! This is the road from bytes to content: what kind of body, its characters, its tree, its blocks, the choice among them,
+//! and how that is written. It must know nothing of requests or of the wire's names.
+
+use crate::address;
+use crate::blocks;
+use crate::browser::{self, Reason};
+use crate::charset;
+use crate::html;
+use crate::markdown::{self, Style};
+use crate::meta::{self, Facts};
+use crate::parse;
+use crate::select;
+use crate::source;
+use crate::title;
+use crate::tree::{Id, NONE, ROOT, Tree};
+
+/// Characters of content (the spec's "Standard document").
+pub(crate) const CONTENT_CHARACTERS_MAX: usize = 200_000;
+/// Characters of a description.
+const DESCRIPTION_CHARACTERS_MAX: usize = 10_000;
+/// Characters of a title.
+const TITLE_CHARACTERS_MAX: usize = 1000;
+/// Bytes that are written before the cut: no character takes more than four.
+const WRITTEN_BYTES_MAX: usize = 4 * CONTENT_CHARACTERS_MAX;
+
+/// How content is asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Format {
+    Markdown,
+    Text,
+    Html,
+}
+
+/// An answer that came from the outside.
+pub(crate) struct Answer<'a> {
+    /// Where it came from, after redirects.
+    pub(crate) url: &'a str,
+    pub(crate) status: u16,
+    pub(crate) content_type: Option<&'a str>,
+    pub(crate) body: &'a [u8],
+}
+
+/// What an answer holds.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Document {
+    pub(crate) title: Option<String>,
+    pub(crate) description: Option<String>,
+    /// None where the body is of no kind that is text.
+    pub(crate) content: Option<String>,
+    /// Content or description was cut at its length.
+    pub(crate) truncated: bool,
+    /// Where the page sends its reader on, and after how many seconds.
+    pub(crate) refresh: Option<(u32, String)>,
+    /// Why a browser would show more.
+    pub(crate) needs_browser: Option<Reason>,
+}
+
+/// Reads an answer's body. It never fails: a body that cannot be read is a document without content.
+pub(crate) fn read(answer: &Answer<'_>, format: Format) -> Document {
+    let kind = Kind::of(answer.content_type, answer.body);
+    let text = match kind {
+        Kind::Opaque => return Document::default(),
+        Kind::Html | Kind::Plain | Kind::Markdown | Kind::Code(_) => charset::decode(answer.body, answer.content_type),
+    };
+    match kind {
+        Kind::Html => page(answer, &text, format),
+        Kind::Plain | Kind::Markdown | Kind::Code(_) | Kind::Opaque => literal(&text, kind, format),
+    }
+}
+
+/// What a body is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Kind {
+    Html,
+    Plain,
+    Markdown,
+    /// Text in a language.
+    Code(&'static str),
+    /// No text: an image, an archive, a PDF.
+    Opaque,
+}
+
+impl Kind {
+    fn of(content_type: Option<&str>, body: &[u8]) -> Self {
+        let essence = content_type.and_then(|written| written.split(';').next()).unwrap_or_default();
+        let essence = essence.trim().to_ascii_lowercase();
+        match &*essence {
+            "text/html" | "application/xhtml+xml" => Self::Html,
+            "text/markdown" | "text/x-markdown" => Self::Markdown,
+            "" | "application/octet-stream" | "text/plain" => Self::of_bytes(body, &essence),
+            name if name == "application/json" || name.ends_with("+json") || name == "text/json" => Self::Code("json"),
+            "application/xml" | "text/xml" => Self::of_xml(body),
+            name if name.ends_with("+xml") && !name.starts_with("image/") => Self::Code("xml"),
+            "text/css" => Self::Code("css"),
+            "text/javascript" | "application/javascript" => Self::Code("javascript"),
+            "text/csv" => Self::Code("csv"),
+            "application/yaml" | "text/yaml" => Self::Code("yaml"),
+            name if name.starts_with("text/") => Self::Plain,
+            _ => Self::Opaque,
+        }
+    }
+
+    fn of_bytes(body: &[u8], essence: &str) -> Self {
+        let head = &body[..body.len().min(1024)];
+        let is_binary = head.contains(&0) && !head.starts_with(b"\xff\xfe") && !head.starts_with(b"\xfe\xff");
+        let begin = head.trim_ascii_start().to_ascii_lowercase();
+        match essence {
+            _ if is_binary || head.starts_with(b"%PDF-") => Self::Opaque,
+            "text/plain" => Self::Plain,
+            _ if begin.starts_with(b"<!doctype html") || begin.starts_with(b"<html") => Self::Html,
+            "" => Self::Html,
+            _ => Self::Opaque,
+        }
+    }
+
+    /// Pages of the last century's next one are served as XML.
+    fn of_xml(body: &[u8]) -> Self {
+        let head = body[..body.len().min(1024)].to_ascii_lowercase();
+        match memchr::memmem::find(&head, b"<html").is_some() {
+            true => Self::Html,
+            false => Self::Code("xml"),
+        }
+    }
+}
+
+/// A body that is its own content.
+fn literal(text: &str, kind: Kind, format: Format) -> Document {
+    let text = text.trim_matches(['\u{feff}', '\n', '\r']);
+    let (cut, truncated) = cut(text, CONTENT_CHARACTERS_MAX - 64);
+    let content = match (format, kind) {
+        (Format::Text, _) | (Format::Markdown, Kind::Markdown | Kind::Plain) => cut,
+        (Format::Markdown, Kind::Code(language)) => crate::code::fenced(&cut, Some(language)),
+        (Format::Markdown, Kind::Html | Kind::Opaque) => crate::code::fenced(&cut, None),
+        (Format::Html, _) => html::preformatted(&cut),
+    };
+    let title = match kind {
+        Kind::Markdown => text.lines().find_map(|line| line.strip_prefix("# ")).map(|title| title.trim().to_owned()),
+        Kind::Html | Kind::Plain | Kind::Code(_) | Kind::Opaque => None,
+    };
+    let (content, again) = self::cut(&content, CONTENT_CHARACTERS_MAX);
+    Document { title, content: Some(content), truncated: truncated || again, ..Document::default() }
+}
+
+fn page(answer: &Answer<'_>, text: &str, format: Format) -> Document {
+    let source = source::reduce(text);
+    let tree = parse::parse(source.html);
+    let facts = meta::read(&tree, &source.structured);
+    let (titles, descriptions) = facts.words();
+    let page = blocks::read(&tree, &titles, &descriptions);
+    let words = page.blocks.iter().map(|block| block.counts.words).sum();
+    let kept = kept_nodes(&tree, &page, &select::content(&tree, &page, &facts));
+    let base = address::base(answer.url, facts.base.as_deref());
+    let mut content = match format {
+        Format::Markdown => markdown::write(&tree, &kept, base.as_ref(), Style::Markdown, WRITTEN_BYTES_MAX),
+        Format::Text => markdown::write(&tree, &kept, base.as_ref(), Style::Text, WRITTEN_BYTES_MAX),
+        Format::Html => html::write(&tree, &kept, base.as_ref(), WRITTEN_BYTES_MAX),
+    };
+    if let Some(body) = structured_instead(&facts, words) {
+        content = match format {
+            Format::Markdown => {
+                crate::escape::line_starts(&crate::escape::inline(body, false).unwrap_or_else(|| body.to_owned()))
+            }
+            Format::Text => body.to_owned(),
+            Format::Html => html::paragraph(body),
+        };
+    }
+    let needs_browser = browser::needed(&browser::Answer {
+        status: answer.status,
+        page: text,
+        tree: &tree,
+        script_bytes: source.script_bytes,
+        words,
+    });
+    let (content, content_cut) = cut(&content, CONTENT_CHARACTERS_MAX);
+    let title = title::of(&tree, &page, &facts).map(|title| cut(&title, TITLE_CHARACTERS_MAX).0);
+    let description = title::description(&tree, &page, &facts).map(|text| cut(&text, DESCRIPTION_CHARACTERS_MAX));
+    let description_cut = description.as_ref().is_some_and(|(_, cut)| *cut);
+    Document {
+        title,
+        description: description.map(|(text, _)| text),
+        content: Some(content),
+        truncated: content_cut || description_cut,
+        refresh: facts.refresh.as_deref().and_then(|written| refresh(written, base.as_ref())),
+        needs_browser,
+    }
+}
+
+/// The text that structured data has of a page whose own text is next to nothing.
+fn structured_instead(facts: &Facts, words: u32) -> Option<&str> {
+    let body = facts.structured_body.as_deref()?;
+    (words < 50 && body.split_whitespace().count() > 2 * words as usize).then_some(body)
+}
+
+/// For each node whether it or something in it is content.
+fn kept_nodes(tree: &Tree, page: &blocks::Page, blocks: &[bool]) -> Vec<bool> {
+    let mut kept = vec![false; tree.nodes.len()];
+    kept[ROOT as usize] = true;
+    for (at, place) in page.places.iter().enumerate() {
+        if !blocks.get(place.block as usize).copied().unwrap_or_default() {
+            continue;
+        }
+        let mut id = Id::try_from(at).unwrap_or(NONE);
+        while id != NONE && !kept[id as usize] {
+            kept[id as usize] = true;
+            id = tree.parent(id);
+        }
+    }
+    kept
+}
+
+/// Where `5; url=/next` leads, and after how many seconds.
+fn refresh(written: &str, base: Option<&url::Url>) -> Option<(u32, String)> {
+    let (seconds, rest) = written.split_once([';', ','])?;
+    let seconds = seconds.trim().split('.').next()?.parse().ok()?;
+    let rest = rest.trim_start();
+    let address = match rest.get(..3) {
+        Some(name) if name.eq_ignore_ascii_case("url") => rest[3..].trim_start().strip_prefix('=')?,
+        Some(_) | None => rest,
+    };
+    Some((seconds, address::image(base, address.trim().trim_matches(['"', '\'']))?))
+}
+
+/// At most so many characters, ended at a line where one is near, and whether any are missing.
+pub(crate) fn cut(text: &str, characters_max: usize) -> (String, bool) {
+    let Some((end, _)) = text.char_indices().nth(characters_max) else { return (text.to_owned(), false) };
+    let text = &text[..end];
+    let line = text.rfind('\n').filter(|at| *at > end - end / 50);
+    (text[..line.unwrap_or(end)].trim_end().to_owned(), true)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read_as(content_type: &str, body: &str) -> Document {
+        let content_type = Some(content_type).filter(|kind| !kind.is_empty());
+        let answer = Answer { url: "https://pages.example/a", status: 200, content_type, body: body.as_bytes() };
+        read(&answer, Format::Markdown)
+    }
+
+    #[track_caller]
+    fn check(content_type: &str, body: &str, expected: Option<&str>) {
+        assert_eq!(read_as(content_type, body).content.as_deref(), expected, "{content_type}");
+    }
+
+    #[test]
+    fn a_body_is_what_its_type_says_or_what_it_looks_like() {
+        check("text/plain", "a *b*", Some("a *b*"));
+        check("application/ld+json", "{}", Some("```json\n{}\n```"));
+        check("application/rss+xml", "<rss/>", Some("```xml\n<rss/>\n```"));
+        check("application/xml", "<?xml version='1.0'?><html><body><p>a</p></body></html>", Some("a"));
+        check("", "<p>a</p>", Some("a"));
+        check("", "%PDF-1.7", None);
+        check("text/plain", "a\0b", None);
+        check("image/svg+xml", "<svg/>", None);
+        check("application/zip", "PK", None);
+        check("application/json", "```", Some("````json\n```\n````"));
+    }
+
+    #[test]
+    fn pages_that_hide_their_text_are_read_all_the_same() {
+        let posts = "<body><noscript><p>What a reader without scripts is shown.</p></noscript>";
+        check("text/html", posts, Some("What a reader without scripts is shown."));
+        let body = "Sixty words of an article that its page shows to scripts alone, ".repeat(6);
+        let state = format!(
+            "<script type='application/ld+json'>{{\"@type\":\"NewsArticle\",\"articleBody\":\"{body}\"}}</script>"
+        );
+        check("text/html", &state, Some(body.trim()));
+    }
+
+    #[test]
+    fn a_page_that_needs_a_browser_is_told_from_one_that_is_short() {
+        let reason = |status, body: &str| {
+            let answer = Answer {
+                url: "https://pages.example/",
+                status,
+                content_type: Some("text/html"),
+                body: body.as_bytes(),
+            };
+            read(&answer, Format::Text).needs_browser
+        };
+        assert_eq!(reason(200, "<div id=root></div><script>go()</script>"), Some(Reason::EmptyMount));
+        assert_eq!(reason(200, "<app-root></app-root>"), Some(Reason::EmptyMount));
+        assert_eq!(reason(200, "<body><noscript>Please enable JavaScript</noscript>"), Some(Reason::AsksForScripts));
+        assert_eq!(reason(200, "<frameset><frame src=a></frameset>"), Some(Reason::Frames));
+        assert_eq!(reason(200, &format!("<p>hi<script>{}</script>", "x".repeat(5000))), Some(Reason::ScriptsAlone));
+        assert_eq!(reason(403, "<script src=/cdn-cgi/challenge-platform/x></script>"), Some(Reason::Challenge));
+        assert_eq!(reason(404, "<p>There is no such page"), None);
+        let long = format!("<div id=root><p>{}</div><script>{}</script>", "word ".repeat(80), "x".repeat(50_000));
+        assert_eq!(reason(200, &long), None);
+    }
+
+    #[test]
+    fn where_a_page_sends_its_reader_is_told() {
+        let refresh =
+            |content: &str| read_as("text/html", &format!("<meta http-equiv=Refresh content=\"{content}\">")).refresh;
+        assert_eq!(refresh("0; URL='/b'"), Some((0, "https://pages.example/b".to_owned())));
+        assert_eq!(refresh("5,url=c"), Some((5, "https://pages.example/c".to_owned())));
+        assert_eq!(refresh("1.5; url=//other.example/"), Some((1, "https://other.example/".to_owned())));
+        assert_eq!(refresh("300"), None);
+        assert_eq!(refresh("0; url=javascript:alert(1)"), None);
+    }
+
+    #[test]
+    fn a_title_is_the_heading_that_another_place_agrees_with() {
+        let title = |page: &str| read_as("text/html", page).title;
+        assert_eq!(title("<title>A walk | Site</title><h1>A walk</h1>").as_deref(), Some("A walk"));
+        let site = "<title>A walk - Site</title><meta property=og:site_name content=Site><h1>Welcome</h1>";
+        assert_eq!(title(site).as_deref(), Some("A walk"));
+        assert_eq!(
+            title("<title>T</title><meta property=og:title content='Other words'><h1>Site</h1>").as_deref(),
+            Some("Other words")
+        );
+        assert_eq!(title("<h1>Alone</h1>").as_deref(), Some("Alone"));
+        assert_eq!(title("<h2>Second</h2>").as_deref(), Some("Second"));
+        assert_eq!(title("<p>None"), None);
+    }
+}

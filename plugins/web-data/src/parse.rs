@@ -1,0 +1,291 @@
+//! Parses a page as browsers do, within bounds.
+//!
+//! It must know nothing of content. The parser is html5ever; here are the tree that it builds and a guard before it.
+//!
+//! Surprising: the guard drops start tags below [`DEPTH_MAX`]. The parser looks through its open elements at most tags, so
+//! a megabyte of `<div>` would be quadratic; browsers flatten such pages in the same way. End tags of what was dropped are
+//! dropped with it.
+
+use std::borrow::Cow;
+use std::cell::{Cell, Ref, RefCell};
+
+use html5ever::buffer_queue::BufferQueue;
+use html5ever::tendril::StrTendril;
+use html5ever::tokenizer::{Tag as TagToken, TagKind, Token, TokenSink, TokenSinkResult, Tokenizer, TokenizerOpts};
+use html5ever::tree_builder::{ElementFlags, NodeOrText, QuirksMode, TreeBuilder, TreeBuilderOpts, TreeSink};
+use html5ever::{Attribute, QualName, TokenizerResult};
+
+use crate::tag::Tag;
+use crate::tree::{Content, Element, Id, NONE, Node, ROOT, Tree};
+
+/// Elements above a node; browsers keep about as many.
+const DEPTH_MAX: u32 = 256;
+/// Depth at which elements are dropped that the parser opens again in each paragraph they reach over.
+const FORMATTING_DEPTH_MAX: u32 = 64;
+/// Nodes of a tree. A page of 5 MB has at most about 200,000; what comes after is not read.
+const NODES_MAX: usize = 250_000;
+
+/// Parses HTML that [`crate::source::reduce`] has been over.
+pub(crate) fn parse(html: String) -> Tree {
+    // Without scripts, so that what a page shows to those who run none is read: forums send all their posts there.
+    let options = TreeBuilderOpts { drop_doctype: true, scripting_enabled: false, ..TreeBuilderOpts::default() };
+    let guard = Guard { builder: TreeBuilder::new(Sink::default(), options), dropped: RefCell::default() };
+    let tokenizer = Tokenizer::new(guard, TokenizerOpts::default());
+    let input = BufferQueue::default();
+    input.push_back(StrTendril::from(html));
+    // Scripts are none, and what the source declares of its encoding was heard before.
+    while !matches!(tokenizer.feed(&input), TokenizerResult::Done) {}
+    tokenizer.end();
+    tokenizer.sink.builder.sink.finish()
+}
+
+struct Guard {
+    builder: TreeBuilder<Id, Sink>,
+    /// Names of the start tags that were dropped and are not ended yet.
+    dropped: RefCell<Vec<html5ever::LocalName>>,
+}
+
+impl Guard {
+    fn drops(&self, tag: &TagToken) -> bool {
+        let sink = &self.builder.sink;
+        // What such a tag begins its end tag must end, or the parser takes markup for text and panics.
+        if is_raw(&tag.name) {
+            return false;
+        }
+        let mut dropped = self.dropped.borrow_mut();
+        match tag.kind {
+            TagKind::StartTag => {
+                let depth = sink.depth.get();
+                let too_deep = depth >= DEPTH_MAX || (depth >= FORMATTING_DEPTH_MAX && is_formatting(&tag.name));
+                if too_deep && !is_void(&tag.name) && dropped.len() < NODES_MAX {
+                    dropped.push(tag.name.clone());
+                }
+                too_deep
+            }
+            TagKind::EndTag => {
+                let is_of_dropped = dropped.last() == Some(&tag.name);
+                if is_of_dropped {
+                    dropped.pop();
+                }
+                is_of_dropped
+            }
+        }
+    }
+}
+
+impl TokenSink for Guard {
+    type Handle = Id;
+
+    fn process_token(&self, token: Token, line: u64) -> TokenSinkResult<Id> {
+        match &token {
+            Token::EOFToken => self.builder.process_token(token, line),
+            _ if self.builder.sink.is_full() => TokenSinkResult::Continue,
+            Token::TagToken(tag) if self.drops(tag) => TokenSinkResult::Continue,
+            Token::CommentToken(_) | Token::ParseError(_) => TokenSinkResult::Continue,
+            _ => self.builder.process_token(token, line),
+        }
+    }
+
+    fn end(&self) {
+        self.builder.end();
+    }
+
+    fn adjusted_current_node_present_but_not_in_html_namespace(&self) -> bool {
+        self.builder.adjusted_current_node_present_but_not_in_html_namespace()
+    }
+}
+
+fn is_formatting(name: &str) -> bool {
+    matches!(name, "a" | "b" | "code" | "em" | "i" | "s" | "small" | "strike" | "strong" | "tt" | "u")
+}
+
+/// Elements whose content is text up to their end tag.
+fn is_raw(name: &str) -> bool {
+    matches!(name, "title" | "textarea" | "style" | "script" | "xmp" | "iframe" | "noembed" | "noframes")
+}
+
+fn is_void(name: &str) -> bool {
+    matches!(
+        name,
+        "br" | "hr" | "img" | "input" | "link" | "meta" | "source" | "col" | "base" | "embed" | "wbr" | "area"
+    )
+}
+
+/// The tree while it is built.
+struct Sink {
+    nodes: RefCell<Vec<Node>>,
+    /// Depth of the open element, near enough.
+    depth: Cell<u32>,
+}
+
+impl Default for Sink {
+    fn default() -> Self {
+        let sink = Self { nodes: RefCell::default(), depth: Cell::new(0) };
+        sink.create(Content::Hidden);
+        sink
+    }
+}
+
+impl Sink {
+    fn is_full(&self) -> bool {
+        self.nodes.borrow().len() >= NODES_MAX
+    }
+
+    fn create(&self, content: Content) -> Id {
+        let mut nodes = self.nodes.borrow_mut();
+        let id = Id::try_from(nodes.len()).expect("far fewer nodes than 2^32 are let in");
+        nodes.push(Node { parent: NONE, previous: NONE, next: NONE, first: NONE, last: NONE, depth: 0, content });
+        id
+    }
+
+    /// Puts a child before `before`, or last.
+    fn insert(&self, parent: Id, before: Id, child: NodeOrText<Id>) {
+        let child = match child {
+            NodeOrText::AppendNode(child) => child,
+            NodeOrText::AppendText(text) => {
+                let mut nodes = self.nodes.borrow_mut();
+                let neighbour = match before {
+                    NONE => nodes[parent as usize].last,
+                    sibling => nodes[sibling as usize].previous,
+                };
+                if let Some(Node { content: Content::Text(present), .. }) = nodes.get_mut(neighbour as usize) {
+                    present.push_tendril(&text);
+                    return;
+                }
+                drop(nodes);
+                self.create(Content::Text(text))
+            }
+        };
+        self.remove_from_parent(&child);
+        let mut nodes = self.nodes.borrow_mut();
+        let previous = match before {
+            NONE => std::mem::replace(&mut nodes[parent as usize].last, child),
+            sibling => std::mem::replace(&mut nodes[sibling as usize].previous, child),
+        };
+        match previous {
+            NONE => nodes[parent as usize].first = child,
+            previous => nodes[previous as usize].next = child,
+        }
+        let depth = nodes[parent as usize].depth + 1;
+        let node = &mut nodes[child as usize];
+        (node.parent, node.previous, node.next, node.depth) = (parent, previous, before, depth);
+        self.depth.set(depth);
+    }
+}
+
+impl TreeSink for Sink {
+    type Handle = Id;
+    type Output = Tree;
+    type ElemName<'a> = Ref<'a, QualName>;
+
+    fn finish(self) -> Tree {
+        Tree { nodes: self.nodes.into_inner() }
+    }
+
+    fn parse_error(&self, _message: Cow<'static, str>) {}
+
+    fn get_document(&self) -> Id {
+        ROOT
+    }
+
+    fn elem_name<'a>(&'a self, target: &'a Id) -> Ref<'a, QualName> {
+        Ref::map(self.nodes.borrow(), |nodes| match &nodes[*target as usize].content {
+            Content::Element(element) => &element.name,
+            Content::Hidden | Content::Text(_) => unreachable!("the parser asks elements for their names"),
+        })
+    }
+
+    fn create_element(&self, name: QualName, attributes: Vec<Attribute>, flags: ElementFlags) -> Id {
+        let template = if flags.template { self.create(Content::Hidden) } else { NONE };
+        let tag = Tag::of(&name.local);
+        self.create(Content::Element(Box::new(Element { name, tag, attributes, template })))
+    }
+
+    fn create_comment(&self, _text: StrTendril) -> Id {
+        self.create(Content::Hidden)
+    }
+
+    fn create_pi(&self, _target: StrTendril, _data: StrTendril) -> Id {
+        self.create(Content::Hidden)
+    }
+
+    fn append(&self, parent: &Id, child: NodeOrText<Id>) {
+        self.insert(*parent, NONE, child);
+    }
+
+    fn append_before_sibling(&self, sibling: &Id, new_node: NodeOrText<Id>) {
+        let parent = self.nodes.borrow()[*sibling as usize].parent;
+        if parent != NONE {
+            self.insert(parent, *sibling, new_node);
+        }
+    }
+
+    fn append_based_on_parent_node(&self, element: &Id, previous: &Id, child: NodeOrText<Id>) {
+        let has_parent = self.nodes.borrow()[*element as usize].parent != NONE;
+        match has_parent {
+            true => self.append_before_sibling(element, child),
+            false => self.append(previous, child),
+        }
+    }
+
+    fn append_doctype_to_document(&self, _name: StrTendril, _public_id: StrTendril, _system_id: StrTendril) {}
+
+    fn get_template_contents(&self, target: &Id) -> Id {
+        match &self.nodes.borrow()[*target as usize].content {
+            Content::Element(element) => element.template,
+            Content::Hidden | Content::Text(_) => unreachable!("the parser asks templates for their contents"),
+        }
+    }
+
+    fn same_node(&self, x: &Id, y: &Id) -> bool {
+        x == y
+    }
+
+    fn set_quirks_mode(&self, _mode: QuirksMode) {}
+
+    fn pop(&self, node: &Id) {
+        self.depth.set(self.nodes.borrow()[*node as usize].depth.saturating_sub(1));
+    }
+
+    fn add_attrs_if_missing(&self, target: &Id, attributes: Vec<Attribute>) {
+        if let Content::Element(element) = &mut self.nodes.borrow_mut()[*target as usize].content {
+            for attribute in attributes {
+                if element.attributes.len() < 64 && element.attributes.iter().all(|known| known.name != attribute.name)
+                {
+                    element.attributes.push(attribute);
+                }
+            }
+        }
+    }
+
+    fn remove_from_parent(&self, target: &Id) {
+        let mut nodes = self.nodes.borrow_mut();
+        let (parent, previous, next) = {
+            let node = &mut nodes[*target as usize];
+            let links = (node.parent, node.previous, node.next);
+            (node.parent, node.previous, node.next) = (NONE, NONE, NONE);
+            links
+        };
+        if parent == NONE {
+            return;
+        }
+        match previous {
+            NONE => nodes[parent as usize].first = next,
+            previous => nodes[previous as usize].next = next,
+        }
+        match next {
+            NONE => nodes[parent as usize].last = previous,
+            next => nodes[next as usize].previous = previous,
+        }
+    }
+
+    fn reparent_children(&self, node: &Id, new_parent: &Id) {
+        loop {
+            let child = self.nodes.borrow()[*node as usize].first;
+            if child == NONE {
+                return;
+            }
+            self.insert(*new_parent, NONE, NodeOrText::AppendNode(child));
+        }
+    }
+}

@@ -1,0 +1,106 @@
+//! Fetches one page and has it read.
+//!
+//! This alone reaches out. It must know nothing of markup; what it follows besides redirects is a page that sends its reader
+//! on at once.
+
+use switchbay_sdk::http::{self, Denial, Error, PublicUrl, Response};
+use switchbay_sdk::{ErrorCode, Failure, log};
+
+use crate::page::{self, Answer};
+use crate::{BAD_RESPONSE, Document, Format, LATE, NOT_PUBLIC, UNAVAILABLE};
+
+/// Redirects of one fetch.
+const REDIRECTS_MAX: u32 = 10;
+/// Times that a page may send its reader on by itself.
+const REFRESHES_MAX: usize = 2;
+/// Seconds after which a page that sends its reader on is one to be read.
+const REFRESH_SECONDS_MAX: u32 = 5;
+/// Bytes of a page.
+const PAGE_BYTES_MAX: u32 = 8 << 20;
+/// What is left of the budget is for reading the page.
+const FETCH_MS: u32 = 20_000;
+const ACCEPT: &str =
+    "text/html,application/xhtml+xml,text/markdown,text/plain,application/json,application/xml;q=0.9,*/*;q=0.5";
+
+/// The page at `url` as a document.
+///
+/// # Errors
+/// The URL is not public, or its server gave no answer. An answer with a status of failure is a document.
+pub(crate) async fn fetch(url: &str, format: Format) -> Result<Document, Failure> {
+    let mut url = String::from(PublicUrl::read(url).map_err(|rule| not_public(&format!("`url` {rule}")))?);
+    for _ in 0..REFRESHES_MAX {
+        let response = get(&url).await?;
+        let read = read(&response, format);
+        match &read.refresh {
+            Some((seconds, next)) if *seconds <= REFRESH_SECONDS_MAX && *next != response.url() => url.clone_from(next),
+            Some(_) | None => return Ok(document(&response, read, format)),
+        }
+    }
+    let response = get(&url).await?;
+    let read = read(&response, format);
+    Ok(document(&response, read, format))
+}
+
+async fn get(url: &str) -> Result<Response, Failure> {
+    let request = http::get(url).header("accept", ACCEPT).redirects(REDIRECTS_MAX);
+    request.response_bytes(PAGE_BYTES_MAX).total_ms(FETCH_MS).send().await.map_err(failure)
+}
+
+fn read(response: &Response, format: Format) -> page::Document {
+    let answer = Answer {
+        url: response.url(),
+        status: response.status(),
+        content_type: response.header("content-type"),
+        body: response.bytes(),
+    };
+    let format = match format {
+        Format::Markdown => page::Format::Markdown,
+        Format::Text => page::Format::Text,
+        Format::Html => page::Format::Html,
+    };
+    page::read(&answer, format)
+}
+
+fn document(response: &Response, read: page::Document, format: Format) -> Document {
+    if let Some(reason) = read.needs_browser {
+        // Without its address: where callers go is not the log's to keep.
+        log::info(&format!("a page shows its content to a browser alone: {reason:?}"));
+    }
+    Document {
+        url: response.url().to_owned(),
+        title: read.title,
+        description: read.description,
+        content_format: read.content.is_some().then_some(format),
+        content: read.content,
+        content_truncated: read.truncated,
+        http_status: Some(response.status()),
+    }
+}
+
+fn not_public(message: &str) -> Failure {
+    Failure::new(&NOT_PUBLIC, message).detail("field", "url")
+}
+
+fn failure(error: Error) -> Failure {
+    let failed = |code: &ErrorCode, message: &str| Failure::new(code, message);
+    match error {
+        Error::Denied(Denial::NotPublic(_)) => not_public("`url` must name a public host"),
+        Error::Denied(Denial::NotAcceptable(_)) => {
+            not_public("`url` must be an http or https URL on port 80 or 443 without credentials")
+        }
+        Error::InvalidRequest(_) => not_public("`url` must be an http or https URL that can be asked for"),
+        Error::Denied(Denial::NotGranted(_)) => failed(&UNAVAILABLE, "fetching pages is not granted to this plugin"),
+        Error::Busy => failed(&UNAVAILABLE, "too many pages are being fetched"),
+        Error::RedirectDenied(_) => failed(&BAD_RESPONSE, "the page redirects to where no public page is"),
+        Error::Unresolved => failed(&BAD_RESPONSE, "the name of the page's host has no address"),
+        Error::Unreachable => {
+            failed(&BAD_RESPONSE, "the page's server could not be reached, or not by a trusted connection")
+        }
+        Error::TooManyRedirects => failed(&BAD_RESPONSE, "the page redirects more than ten times"),
+        Error::HeadersTooLarge => failed(&BAD_RESPONSE, "the answer's headers are too large"),
+        Error::BodyTooLarge => failed(&BAD_RESPONSE, "the page has more than 8 MiB"),
+        Error::Idle => failed(&BAD_RESPONSE, "the page's server stopped in the middle of its answer"),
+        Error::BadResponse(_) => failed(&BAD_RESPONSE, "the page's server broke off, or did not speak HTTP"),
+        Error::FirstByteLate | Error::TotalLate => failed(&LATE, "the page's server did not answer in time"),
+    }
+}

@@ -1,0 +1,368 @@
+//! The source of a page, brought down to what extraction reads, in one pass over its bytes.
+//!
+//! It must know nothing of content: it drops what no reader sees (scripts, styles, comments, drawings) and every attribute
+//! that nothing here asks for. Two thirds of a usual page go, and parsing is what a page costs.
+//!
+//! Surprising: it also makes the parser safe. A tag's attributes are compared with one another as they are parsed, so a tag
+//! of a megabyte of attributes would take minutes; at most [`ATTRIBUTES_MAX`] are let through.
+
+use memchr::{memchr, memmem};
+
+/// Attributes of one tag; what is beyond is dropped.
+const ATTRIBUTES_MAX: usize = 32;
+/// Bytes of an attribute's value; a longer one is dropped with its attribute (data URIs, inlined state).
+const VALUE_BYTES_MAX: usize = 4096;
+/// Bytes of structured data that are kept of a page.
+const STRUCTURED_BYTES_MAX: usize = 512 * 1024;
+
+/// What of a page is worth parsing.
+#[derive(Debug, Default)]
+pub(crate) struct Source {
+    /// HTML without scripts, styles, comments, drawings and unread attributes.
+    pub(crate) html: String,
+    /// The bodies of its `application/ld+json` scripts.
+    pub(crate) structured: Vec<String>,
+    /// Bytes of all its scripts.
+    pub(crate) script_bytes: usize,
+}
+
+/// Reduces a page.
+pub(crate) fn reduce(page: &str) -> Source {
+    let mut reader = Reader { page, at: 0, source: Source::default(), no_more_drawings: false };
+    reader.source.html.reserve(page.len() / 2);
+    while reader.step() {}
+    reader.source
+}
+
+struct Reader<'a> {
+    page: &'a str,
+    at: usize,
+    source: Source,
+    /// No drawing ends behind `at`: asked once, or a page of `<svg>` alone is read as often as it has any.
+    no_more_drawings: bool,
+}
+
+impl<'a> Reader<'a> {
+    /// Copies text up to the next `<` and reads what begins there. False at the end.
+    fn step(&mut self) -> bool {
+        let bytes = self.page.as_bytes();
+        let Some(open) = memchr(b'<', &bytes[self.at..]).map(|found| self.at + found) else {
+            self.source.html.push_str(&self.page[self.at..]);
+            return false;
+        };
+        self.source.html.push_str(&self.page[self.at..open]);
+        self.at = open;
+        match bytes.get(open + 1) {
+            Some(b'!') if bytes[open..].starts_with(b"<!--") => self.comment(),
+            Some(b'!' | b'?') => self.declaration(),
+            Some(b'/') if bytes.get(open + 2).is_some_and(u8::is_ascii_alphabetic) => self.tag(open + 2),
+            Some(letter) if letter.is_ascii_alphabetic() => self.tag(open + 1),
+            Some(_) | None => {
+                self.source.html.push('<');
+                self.at = open + 1;
+            }
+        }
+        true
+    }
+
+    fn comment(&mut self) {
+        // `<!-->` and `<!--->` are whole comments.
+        let from = self.at + 2;
+        self.at = match memmem::find(&self.page.as_bytes()[from..], b"-->") {
+            Some(found) => from + found + 3,
+            None => self.page.len(),
+        };
+    }
+
+    fn declaration(&mut self) {
+        let rest = &self.page.as_bytes()[self.at..];
+        if rest.len() >= 9 && rest[..9].eq_ignore_ascii_case(b"<!doctype") {
+            self.source.html.push_str("<!DOCTYPE html>");
+        }
+        self.at = memchr(b'>', rest).map_or(self.page.len(), |found| self.at + found + 1);
+    }
+
+    /// Reads a tag whose name begins at `name_at`, and the text that belongs to it alone.
+    fn tag(&mut self, name_at: usize) {
+        let bytes = self.page.as_bytes();
+        let name_length = bytes[name_at..].iter().position(|byte| is_space(*byte) || matches!(byte, b'>' | b'/'));
+        let name_end = name_length.map_or(bytes.len(), |length| name_at + length);
+        let name = &self.page[name_at..name_end];
+        let is_end = name_at == self.at + 2;
+        let written = self.source.html.len();
+        self.source.html.push_str(&self.page[self.at..name_end]);
+        let mut kind = ScriptKind::Other;
+        self.at = match is_end {
+            true => self.attributes(name_end, &mut |_, _| false),
+            false => self.attributes(name_end, &mut |attribute, value| {
+                if attribute.eq_ignore_ascii_case("type") && value.to_ascii_lowercase().contains("ld+json") {
+                    kind = ScriptKind::Structured;
+                }
+                is_read(attribute)
+            }),
+        };
+        self.source.html.push('>');
+        if is_end {
+            if is_dropped(name) {
+                self.source.html.truncate(written);
+            }
+            return;
+        }
+        match Body::of(name) {
+            Body::Markup if is_dropped(name) => self.source.html.truncate(written),
+            Body::Markup => {}
+            Body::Script => {
+                self.source.html.truncate(written);
+                self.script(kind);
+            }
+            Body::Style => {
+                self.source.html.truncate(written);
+                let (_, after) = self.raw("style");
+                self.at = after;
+            }
+            Body::Drawing => {
+                self.source.html.truncate(written);
+                self.drawing();
+            }
+            Body::Frame => {
+                self.source.html.push_str("</iframe>");
+                let (_, after) = self.raw("iframe");
+                self.at = after;
+            }
+            Body::Text(name) => {
+                let (body, after) = self.raw(name);
+                self.source.html.push_str(&self.page[self.at..body]);
+                self.source.html.push_str("</");
+                self.source.html.push_str(name);
+                self.source.html.push('>');
+                self.at = after;
+            }
+        }
+    }
+
+    /// Copies the attributes that `keep` answers for, from behind a tag's name. The place behind its `>`.
+    fn attributes(&mut self, mut at: usize, keep: &mut dyn FnMut(&str, &str) -> bool) -> usize {
+        let page = self.page;
+        let bytes = page.as_bytes();
+        let mut kept = 0;
+        loop {
+            while bytes.get(at).is_some_and(|byte| is_space(*byte) || *byte == b'/') {
+                at += 1;
+            }
+            let name_at = at;
+            match bytes.get(at) {
+                None => return at,
+                Some(b'>') => return at + 1,
+                Some(_) => at += 1,
+            }
+            while bytes.get(at).is_some_and(|byte| !is_space(*byte) && !matches!(byte, b'=' | b'>' | b'/')) {
+                at += 1;
+            }
+            let name = &page[name_at..at];
+            let mut ahead = at;
+            while bytes.get(ahead).is_some_and(|byte| is_space(*byte)) {
+                ahead += 1;
+            }
+            let (mut value, mut quoted) = ("", false);
+            if bytes.get(ahead) == Some(&b'=') {
+                at = ahead + 1;
+                while bytes.get(at).is_some_and(|byte| is_space(*byte)) {
+                    at += 1;
+                }
+                (value, at, quoted) = self.value(at);
+            }
+            if kept < ATTRIBUTES_MAX && value.len() <= VALUE_BYTES_MAX && keep(name, value) {
+                kept += 1;
+                let quote = match (quoted, value.contains('"')) {
+                    (true, true) => "'",
+                    (true, false) | (false, _) => "\"",
+                };
+                // An unquoted value with a double quote in it is broken markup, and is not worth an escape.
+                let value = if !quoted && value.contains('"') { "" } else { value };
+                for piece in [" ", name, "=", quote, value, quote] {
+                    self.source.html.push_str(piece);
+                }
+            }
+        }
+    }
+
+    /// An attribute's value at `at`, the place behind it, and whether it was quoted.
+    fn value(&self, at: usize) -> (&'a str, usize, bool) {
+        let page = self.page;
+        let bytes = page.as_bytes();
+        match bytes.get(at) {
+            Some(quote @ (b'"' | b'\'')) => {
+                let end = memchr(*quote, &bytes[at + 1..]).map_or(bytes.len(), |found| at + 1 + found);
+                (&page[at + 1..end], (end + 1).min(bytes.len()), true)
+            }
+            Some(_) | None => {
+                let length = bytes[at..].iter().position(|byte| is_space(*byte) || *byte == b'>');
+                let end = length.map_or(bytes.len(), |length| at + length);
+                (&page[at..end], end, false)
+            }
+        }
+    }
+
+    fn script(&mut self, kind: ScriptKind) {
+        let (end, after) = self.raw("script");
+        let body = &self.page[self.at..end];
+        self.source.script_bytes += body.len();
+        let held: usize = self.source.structured.iter().map(String::len).sum();
+        match kind {
+            ScriptKind::Structured if held + body.len() <= STRUCTURED_BYTES_MAX => {
+                self.source.structured.push(body.to_owned());
+            }
+            ScriptKind::Structured | ScriptKind::Other => {}
+        }
+        self.at = after;
+    }
+
+    /// Passes over a drawing. One without an end is passed over by its tag alone, as a browser shows what follows.
+    fn drawing(&mut self) {
+        if self.no_more_drawings {
+            return;
+        }
+        match find_end(self.page.as_bytes(), self.at, "svg") {
+            Some((_, after)) => self.at = after,
+            None => self.no_more_drawings = true,
+        }
+    }
+
+    /// Where the text that begins at `at` ends, and the place behind its end tag: all that is left, if there is none.
+    fn raw(&self, name: &str) -> (usize, usize) {
+        find_end(self.page.as_bytes(), self.at, name).unwrap_or((self.page.len(), self.page.len()))
+    }
+}
+
+enum ScriptKind {
+    Structured,
+    Other,
+}
+
+/// What stands between an element's tags.
+enum Body {
+    Markup,
+    Script,
+    Style,
+    Drawing,
+    Frame,
+    /// Text that ends at the element's end tag alone.
+    Text(&'static str),
+}
+
+impl Body {
+    fn of(name: &str) -> Self {
+        const RAW: [(&str, Body); 8] = [
+            ("script", Body::Script),
+            ("style", Body::Style),
+            ("svg", Body::Drawing),
+            ("iframe", Body::Frame),
+            ("title", Body::Text("title")),
+            ("textarea", Body::Text("textarea")),
+            ("noembed", Body::Text("noembed")),
+            ("xmp", Body::Text("xmp")),
+        ];
+        RAW.into_iter().find(|(known, _)| known.eq_ignore_ascii_case(name)).map_or(Body::Markup, |(_, body)| body)
+    }
+}
+
+/// Elements that only colour text: the parser opens each again in every paragraph that they reach over.
+fn is_dropped(name: &str) -> bool {
+    ["font", "big", "nobr"].iter().any(|known| known.eq_ignore_ascii_case(name))
+}
+
+/// Attributes that something here asks for.
+fn is_read(name: &str) -> bool {
+    const READ: [&str; 34] = [
+        "class",
+        "id",
+        "href",
+        "src",
+        "alt",
+        "title",
+        "role",
+        "lang",
+        "rel",
+        "content",
+        "name",
+        "property",
+        "style",
+        "hidden",
+        "aria-hidden",
+        "aria-label",
+        "aria-modal",
+        "type",
+        "colspan",
+        "rowspan",
+        "start",
+        "itemprop",
+        "itemtype",
+        "http-equiv",
+        "charset",
+        "srcset",
+        "data-src",
+        "data-lazy-src",
+        "data-original",
+        "data-srcset",
+        "data-lang",
+        "data-language",
+        "data-testid",
+        "value",
+    ];
+    READ.iter().any(|known| known.eq_ignore_ascii_case(name))
+}
+
+fn is_space(byte: u8) -> bool {
+    matches!(byte, b' ' | b'\t' | b'\n' | b'\r' | b'\x0c')
+}
+
+/// The next end tag of this name at or behind `from`: its begin, and the place behind its `>`.
+fn find_end(bytes: &[u8], from: usize, name: &str) -> Option<(usize, usize)> {
+    let mut at = from;
+    loop {
+        let open = at + memmem::find(bytes.get(at..)?, b"</")?;
+        let behind = open + 2 + name.len();
+        if bytes.get(open + 2..behind).is_some_and(|found| found.eq_ignore_ascii_case(name.as_bytes()))
+            && bytes.get(behind).is_none_or(|byte| is_space(*byte) || matches!(byte, b'>' | b'/'))
+        {
+            let after = memchr(b'>', &bytes[behind.min(bytes.len())..]);
+            return Some((open, after.map_or(bytes.len(), |found| behind + found + 1)));
+        }
+        at = open + 2;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(page: &str, expected: &str) {
+        assert_eq!(reduce(page).html, expected);
+    }
+
+    #[test]
+    fn what_no_reader_sees_is_dropped() {
+        check("a<!-- b --><script>c</script><style>d</style>e", "ae");
+        check("a<svg><title>b</title></svg>c<svg>d", "acd");
+        check("<p onclick='x()' class='y' data-z=1>a</p >", "<p class=\"y\">a</p>");
+        check("<img src='a\"b' alt=c/d>", "<img src='a\"b' alt=\"c/d\">");
+        check("<font color=red>a</font> < 3 <3", "a < 3 <3");
+        check("<title>a <b> c</title>d", "<title>a <b> c</title>d");
+        check("<iframe src=x>old</iframe>a", "<iframe src=\"x\"></iframe>a");
+        check("<!doctype html><?php x ?>a<!-->b<div", "<!DOCTYPE html>ab<div>");
+    }
+
+    #[test]
+    fn structured_data_is_kept_apart() {
+        let source = reduce("<script type=\"application/ld+json\">{}</script><script>12345</script>");
+        assert_eq!((source.structured, source.script_bytes), (vec!["{}".to_owned()], 7));
+    }
+
+    #[test]
+    fn a_tag_keeps_only_so_many_attributes_and_no_long_value() {
+        let tag = format!("<p {} id='{}'>", "class=a ".repeat(100), "x".repeat(5000));
+        assert_eq!(reduce(&tag).html.matches("class").count(), ATTRIBUTES_MAX);
+        assert_eq!(reduce(&format!("<p id='{}'>", "x".repeat(5000))).html, "<p>");
+    }
+}

@@ -1,0 +1,71 @@
+//! Sites of the outside world on one loopback port: what they answer is chosen by the path of the request.
+//!
+//! Threads and blocking sockets; each connection is served once and then closed.
+
+use std::io::{BufRead, BufReader, Write};
+use std::net::{SocketAddr, TcpListener, TcpStream};
+
+/// A page with boilerplate around it.
+const ARTICLE: &str = include_str!("../../../plugins/web-data/pages/article-1.html");
+
+/// Begins to serve, for as long as the process lives.
+pub(super) fn serve() -> SocketAddr {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let address = listener.local_addr().expect("an address");
+    std::thread::spawn(move || {
+        for stream in listener.incoming().map_while(Result::ok) {
+            // A client that goes away in the middle is its own affair.
+            std::thread::spawn(move || answer(stream).ok());
+        }
+    });
+    address
+}
+
+fn answer(mut stream: TcpStream) -> std::io::Result<()> {
+    let mut reader = BufReader::new(stream.try_clone()?);
+    let mut head = String::new();
+    while reader.read_line(&mut head)? > 2 {}
+    let target = head.split(' ').nth(1).unwrap_or("/");
+    let path = target.split('?').next().unwrap_or(target).to_owned();
+    let html = |text: &str| ("200 OK", "text/html; charset=utf-8", text.as_bytes().to_vec());
+    let (status, kind, body) = match &*path {
+        "/article" => html(ARTICLE),
+        "/moved" => return whole(&mut stream, "301 Moved Permanently", "location: /article\r\n", b""),
+        "/inside" => return whole(&mut stream, "302 Found", "location: http://10.0.0.1/\r\n", b""),
+        "/around" => return whole(&mut stream, "302 Found", "location: /around\r\n", b""),
+        "/refresh" => html("<meta http-equiv=refresh content='0; url=/article'><p>Wait"),
+        "/refresh-later" => {
+            html("<title>Slides</title><meta http-equiv=refresh content='60; url=/article'><p>Stay here")
+        }
+        "/refresh-around" => html("<meta http-equiv=refresh content='0; url=/refresh-around?'><p>Round and round"),
+        "/missing" => ("404 Not Found", "text/html", b"<title>Gone</title><p>There is no such page".to_vec()),
+        "/broken" => ("500 Internal Server Error", "text/plain", b"oops".to_vec()),
+        "/russian" => {
+            let body = b"<meta charset=windows-1251><title>\xcf\xf0\xe8\xe2\xe5\xf2</title><p>\xcc\xe8\xf0".to_vec();
+            ("200 OK", "text/html", body)
+        }
+        "/plain" => ("200 OK", "text/plain; charset=iso-8859-1", b"caf\xe9 *as it is*".to_vec()),
+        "/json" => ("200 OK", "application/json", br#"{"a": [1, 2]}"#.to_vec()),
+        "/markdown" => ("200 OK", "text/markdown", b"# Title\n\n- one\n".to_vec()),
+        "/pdf" => ("200 OK", "application/pdf", b"%PDF-1.7\n%\xe2\xe3\n".to_vec()),
+        "/image" => ("200 OK", "image/png", b"\x89PNG\r\n\x1a\n".to_vec()),
+        "/empty" => html(""),
+        "/long" => html(&format!("<title>Long</title><main><p>{}</p></main>", "word and word. ".repeat(20_000))),
+        "/deep" => html(&format!("{}text", "<div>".repeat(200_000))),
+        "/huge" => html(&"x".repeat(9 << 20)),
+        "/script" => html("<title>App</title><div id=root></div><script>start()</script>"),
+        "/no-http" => return stream.write_all(b"SSH-2.0-OpenSSH_9.9\r\n"),
+        _ => {
+            html("<title>Hello</title><p>Hello, <b>you</b>. <a href='/x'>More</a><img src='data:image/png;base64,AA'>")
+        }
+    };
+    whole(&mut stream, status, &format!("content-type: {kind}\r\n"), &body)
+}
+
+fn whole(stream: &mut TcpStream, status: &str, headers: &str, body: &[u8]) -> std::io::Result<()> {
+    let length = body.len();
+    stream.write_all(
+        format!("HTTP/1.1 {status}\r\n{headers}content-length: {length}\r\nconnection: close\r\n\r\n").as_bytes(),
+    )?;
+    stream.write_all(body)
+}
