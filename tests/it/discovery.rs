@@ -260,7 +260,7 @@ async fn an_operation_is_not_for_any_page() {
 #[tokio::test]
 async fn health_and_readiness_answer_without_a_credential() {
     let service = product().await;
-    let plugins = ["bank-qr", "domain-dns", "domain-whois", "ip-info", "oembed", "web-data"]
+    let plugins = ["bank-qr", "domain-dns", "domain-whois", "oembed", "ip-info", "web-data"]
         .map(|name| json!({ "name": name, "version": "0.1.0" }));
     let ready = json!({ "status": "ready", "plugins": plugins });
     for (path, expected) in [("/healthz", json!({ "status": "ok" })), ("/readyz", ready)] {
