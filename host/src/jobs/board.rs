@@ -133,7 +133,13 @@ impl Board {
         let Some(has) = lane.owners.get_mut(&name.owner) else { return };
         has.running -= 1;
         match is_over {
-            true => has.open = has.open.saturating_sub(1),
+            true => {
+                has.open = has.open.saturating_sub(1);
+                // It may have been forgotten while it ran.
+                if has.jobs == 0 && has.running == 0 {
+                    lane.owners.remove(&name.owner);
+                }
+            }
             false => {
                 let pause = match run.tries {
                     0 => Duration::ZERO,
@@ -305,7 +311,7 @@ mod tests {
         board.ran(&name(1, 1), true, now);
         let lane = &board.lanes["p"];
         assert_eq!((lane.waiting.len(), lane.running.len(), lane.known.len()), (0, 0, 0));
-        assert!(lane.owners.values().all(|has| (has.jobs, has.open, has.running, has.bytes) == (0, 0, 0, 0)));
+        assert!(lane.owners.is_empty());
         assert!(board.expired(u64::MAX, 9).is_empty());
     }
 }
