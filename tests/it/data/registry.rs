@@ -4,7 +4,7 @@
 
 use std::collections::HashMap;
 use std::io::{BufRead, BufReader, Write};
-use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::net::{SocketAddr, TcpStream};
 use std::sync::{Arc, Mutex};
 
 use base64::Engine as _;
@@ -14,6 +14,8 @@ use flate2::write::GzEncoder;
 use serde_json::{Value, json};
 use sha2::{Digest as _, Sha512};
 use tar::{Builder, EntryType, Header};
+
+use crate::support::listen;
 
 /// A running registry.
 pub(crate) struct Registry {
@@ -38,17 +40,9 @@ struct Answer {
 
 impl Registry {
     pub(crate) fn start() -> Self {
-        let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
-        let address = listener.local_addr().expect("an address");
         let house = Arc::<Mutex<House>>::default();
         let served = Arc::clone(&house);
-        std::thread::spawn(move || {
-            for stream in listener.incoming().map_while(Result::ok) {
-                let house = Arc::clone(&served);
-                // A client that has enough goes away in the middle.
-                std::thread::spawn(move || answer(stream, &house).ok());
-            }
-        });
+        let address = listen(move |stream| answer(stream, &served));
         Self { address, house }
     }
 

@@ -101,18 +101,22 @@ async fn what_an_authoritative_server_says_passes_as_it_is() {
     assert_eq!((delegated.answer.len(), delegated.authority.len(), delegated.authority[0].ttl), (0, 1, 3600));
 }
 
-#[tokio::test]
-async fn sixteen_questions_are_under_way_at_once_over_one_connection() {
-    let all = Arc::new(Barrier::new(TYPES.len()));
-    let resolver = Scripted::start(move |asked| {
+/// A resolver that answers nobody before so many have asked.
+async fn patient(questions: usize) -> Scripted {
+    let all = Arc::new(Barrier::new(questions));
+    Scripted::start(move |asked| {
         let all = Arc::clone(&all);
         async move {
-            // Nobody is answered before everybody has asked.
             all.wait().await;
             Reply::Message(asked.answer(0, &[]))
         }
     })
-    .await;
+    .await
+}
+
+#[tokio::test]
+async fn sixteen_questions_are_under_way_at_once_over_one_connection() {
+    let resolver = patient(TYPES.len()).await;
     let service = start(&[("cloudflare", &resolver.endpoint)]).await;
     let numbers = TYPES.map(|(number, _)| number);
     for _ in 0..2 {
@@ -126,15 +130,7 @@ async fn sixteen_questions_are_under_way_at_once_over_one_connection() {
 #[tokio::test]
 async fn lookups_at_once_do_not_wait_for_one_another() {
     const LOOKUPS: usize = 8;
-    let all = Arc::new(Barrier::new(LOOKUPS * TYPES.len()));
-    let resolver = Scripted::start(move |asked| {
-        let all = Arc::clone(&all);
-        async move {
-            all.wait().await;
-            Reply::Message(asked.answer(0, &[]))
-        }
-    })
-    .await;
+    let resolver = patient(LOOKUPS * TYPES.len()).await;
     let service = start(&[("cloudflare", &resolver.endpoint)]).await;
     let numbers = TYPES.map(|(number, _)| number);
     let lookup = || query(&service, json!({ "resolver": "cloudflare", "name": "example.test", "types": numbers }));

@@ -5,12 +5,13 @@
 
 use std::collections::HashMap;
 use std::io::{Read, Write};
-use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::net::TcpStream;
 use std::sync::{Arc, Mutex};
 
-use rustls::pki_types::PrivateKeyDer;
 use rustls::{ServerConfig, ServerConnection, StreamOwned};
 use tempfile::TempDir;
+
+use crate::support::{certificate, listen};
 
 /// A port that nobody listens on.
 const CLOSED: &str = "127.0.0.1:1";
@@ -77,13 +78,14 @@ impl Lab {
         for host in lines {
             let (host, script) = ((*host).to_owned(), Arc::clone(&script));
             let name = format!("{host}:43");
-            let at = serve(move |stream| line(stream, &host, &script));
+            let at = listen(move |stream| line(stream, &host, &script));
             connect_to.push((name, at.to_string()));
         }
         let (config, pem) = certificate(rdap);
+        let config = Arc::new(config);
         std::fs::write(root.path().join("root.pem"), pem).expect("it is written");
         let served = Arc::clone(&script);
-        let at = serve(move |stream| secure(stream, Arc::clone(&config), &served));
+        let at = listen(move |stream| secure(stream, Arc::clone(&config), &served));
         connect_to.extend(rdap.iter().map(|host| (format!("{host}:443"), at.to_string())));
         Self { script, connect_to, root }
     }
@@ -109,31 +111,6 @@ impl Lab {
             rows.join(", ")
         )
     }
-}
-
-/// A certificate for these names, and as PEM.
-fn certificate(names: &[&str]) -> (Arc<ServerConfig>, String) {
-    let names: Vec<String> = names.iter().map(|name| (*name).to_owned()).collect();
-    let made = rcgen::generate_simple_self_signed(names).expect("a certificate");
-    let key = PrivateKeyDer::try_from(made.signing_key.serialize_der()).expect("a key");
-    let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
-    let config = ServerConfig::builder_with_provider(provider).with_safe_default_protocol_versions().expect("versions");
-    let config = config.with_no_client_auth().with_single_cert(vec![made.cert.der().clone()], key).expect("they fit");
-    (Arc::new(config), made.cert.pem())
-}
-
-fn serve(answer: impl Fn(TcpStream) -> std::io::Result<()> + Send + Sync + 'static) -> SocketAddr {
-    let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
-    let address = listener.local_addr().expect("an address");
-    let answer = Arc::new(answer);
-    std::thread::spawn(move || {
-        for stream in listener.incoming().map_while(Result::ok) {
-            let answer = Arc::clone(&answer);
-            // A client that goes away in the middle is what most of these are for.
-            std::thread::spawn(move || answer(stream).ok());
-        }
-    });
-    address
 }
 
 /// One question of port 43.

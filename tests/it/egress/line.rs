@@ -1,7 +1,7 @@
 //! Queries of one line through the gate, to servers that answer as the line says.
 
 use std::io::{BufRead, BufReader, Read, Write};
-use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
+use std::net::{Shutdown, SocketAddr, TcpStream};
 use std::sync::{Arc, Condvar, Mutex, OnceLock};
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ use tempfile::TempDir;
 
 use super::{dials, private_names};
 use crate::metrics::{revision, scrape};
-use crate::support::{Options, Service, build, built, workspace};
+use crate::support::{Options, Service, build, built, listen, workspace};
 
 /// Between two bytes of a server that drips.
 const DROP: Duration = Duration::from_millis(20);
@@ -27,17 +27,8 @@ struct Closed {
 fn server() -> SocketAddr {
     static SERVER: OnceLock<SocketAddr> = OnceLock::new();
     *SERVER.get_or_init(|| {
-        let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
-        let address = listener.local_addr().expect("an address");
-        let closed = Arc::new(Closed::default());
-        std::thread::spawn(move || {
-            for stream in listener.incoming().map_while(Result::ok) {
-                let closed = Arc::clone(&closed);
-                // A client that goes away in the middle is what most of these are for.
-                std::thread::spawn(move || answer(stream, &closed).ok());
-            }
-        });
-        address
+        let closed = Closed::default();
+        listen(move |stream| answer(stream, &closed))
     })
 }
 

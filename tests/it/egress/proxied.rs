@@ -206,7 +206,8 @@ async fn a_credential_and_its_tunnels_end_with_its_time() {
     assert_eq!(status(&lent, "CONNECT site.test:80 HTTP/1.1").await, 407);
     assert_eq!(status(&lent, "GET http://site.test/ HTTP/1.1").await, 407);
     let all = service.log_until(|all| lines(all).len() >= 3);
-    assert_eq!(lines(&all)[0]["verdict"], "late");
+    // A tunnel's line may come after those of what was refused meanwhile.
+    assert_eq!(lines(&all).iter().filter(|line| line["verdict"] == "late").count(), 1);
 }
 
 #[tokio::test]
@@ -221,7 +222,7 @@ async fn a_credential_and_its_tunnels_end_with_the_revision_whose_rights_it_carr
     assert_eq!(tunnel.ended().await, "");
     assert_eq!(status(&lent, "GET http://site.test/ HTTP/1.1").await, 407);
     let all = service.log_until(|all| lines(all).len() >= 2);
-    assert_eq!(lines(&all)[0]["verdict"], "revoked");
+    assert_eq!(lines(&all).iter().filter(|line| line["verdict"] == "revoked").count(), 1);
 }
 
 #[tokio::test]

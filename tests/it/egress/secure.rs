@@ -11,24 +11,17 @@ use hyper::service::service_fn;
 use hyper::{Request, Response};
 use hyper_util::rt::{TokioExecutor, TokioIo};
 use hyper_util::server::conn::auto;
-use rustls::ServerConfig;
-use rustls::pki_types::PrivateKeyDer;
 use serde_json::json;
 use tempfile::TempDir;
 use tokio::net::TcpListener;
 use tokio_rustls::TlsAcceptor;
 
 use super::{dials, fetch, fetch_by, outcome};
-use crate::support::{Options, Service, workspace};
+use crate::support::{Options, Service, certificate, workspace};
 
 /// A site that says which version of HTTP it was asked in, and its certificate as PEM.
 pub(super) async fn serve() -> (SocketAddr, String) {
-    let made = rcgen::generate_simple_self_signed(vec!["secure.test".to_owned()]).expect("a certificate");
-    let key = PrivateKeyDer::try_from(made.signing_key.serialize_der()).expect("a key");
-    let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
-    let config = ServerConfig::builder_with_provider(provider).with_safe_default_protocol_versions().expect("versions");
-    let mut config =
-        config.with_no_client_auth().with_single_cert(vec![made.cert.der().clone()], key).expect("they fit");
+    let (mut config, pem) = certificate(&["secure.test"]);
     config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
     let acceptor = TlsAcceptor::from(Arc::new(config));
     let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
@@ -46,7 +39,7 @@ pub(super) async fn serve() -> (SocketAddr, String) {
             });
         }
     });
-    (address, made.cert.pem())
+    (address, pem)
 }
 
 fn said(request: &Request<hyper::body::Incoming>) -> String {

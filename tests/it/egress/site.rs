@@ -4,11 +4,13 @@
 //! served once and then closed.
 
 use std::io::{BufRead, BufReader, Read, Write};
-use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::net::{SocketAddr, TcpStream};
 use std::time::Duration;
 
 use flate2::Compression;
 use flate2::write::{GzEncoder, ZlibEncoder};
+
+use crate::support::listen;
 
 /// Between two bytes of a site that drips.
 const DROP: Duration = Duration::from_millis(20);
@@ -17,15 +19,7 @@ const BOMB_BYTES: usize = 64 << 20;
 
 /// Begins to serve, for as long as the process lives.
 pub(super) fn serve() -> SocketAddr {
-    let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
-    let address = listener.local_addr().expect("an address");
-    std::thread::spawn(move || {
-        for stream in listener.incoming().map_while(Result::ok) {
-            // A client that goes away in the middle is what most of these are for.
-            std::thread::spawn(move || answer(stream).ok());
-        }
-    });
-    address
+    listen(answer)
 }
 
 fn answer(mut stream: TcpStream) -> std::io::Result<()> {

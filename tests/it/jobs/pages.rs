@@ -2,9 +2,11 @@
 
 use std::collections::HashSet;
 use std::io::{BufRead, BufReader, Read, Write};
-use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::net::{SocketAddr, TcpStream};
 use std::sync::{Arc, Condvar, Mutex};
 use std::time::Duration;
+
+use crate::support::listen;
 
 /// How often a held connection is looked at.
 const LOOK: Duration = Duration::from_millis(10);
@@ -29,17 +31,10 @@ struct Seen {
 
 impl Pages {
     pub(super) fn serve() -> Self {
-        let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
-        let pages = Self { address: listener.local_addr().expect("an address"), seen: Arc::default() };
-        let serving = pages.clone();
-        std::thread::spawn(move || {
-            for stream in listener.incoming().map_while(Result::ok) {
-                let pages = serving.clone();
-                // A client that goes away in the middle is what the tests look for.
-                std::thread::spawn(move || pages.answer(stream).ok());
-            }
-        });
-        pages
+        let seen: Arc<(Mutex<Seen>, Condvar)> = Arc::default();
+        let kept = Arc::clone(&seen);
+        let address = listen(move |stream| answer(stream, &kept));
+        Self { address, seen }
     }
 
     /// The configuration that leads the guest here.
@@ -49,14 +44,14 @@ impl Pages {
 
     /// Holds back every page whose path begins so.
     pub(super) fn hold(&self, path: &str) {
-        self.change(|seen| {
+        change(&self.seen, |seen| {
             seen.held.insert(path.to_owned());
         });
     }
 
     /// Answers them.
     pub(super) fn release(&self, path: &str) {
-        self.change(|seen| {
+        change(&self.seen, |seen| {
             seen.held.remove(path);
         });
     }
@@ -87,28 +82,28 @@ impl Pages {
         });
         waiting.await.expect("it came");
     }
+}
 
-    fn change(&self, change: impl FnOnce(&mut Seen)) {
-        change(&mut self.seen.0.lock().expect("no page panicked"));
-        self.seen.1.notify_all();
-    }
-
-    fn answer(&self, mut stream: TcpStream) -> std::io::Result<()> {
-        let mut reader = BufReader::new(stream.try_clone()?);
-        stream.set_read_timeout(Some(PATIENCE))?;
-        let mut head = String::new();
-        while reader.read_line(&mut head)? > 2 {}
-        let path = head.split(' ').nth(1).unwrap_or("/").to_owned();
-        self.change(|seen| seen.asked.push(path.clone()));
-        stream.set_read_timeout(Some(LOOK))?;
-        let is_held = |seen: &Seen| seen.held.iter().any(|held| path.starts_with(held));
-        while is_held(&self.seen.0.lock().expect("no page panicked")) {
-            if matches!(stream.read(&mut [0]), Ok(0)) {
-                self.change(|seen| seen.gone.push(path.clone()));
-                return Ok(());
-            }
+fn answer(mut stream: TcpStream, seen: &(Mutex<Seen>, Condvar)) -> std::io::Result<()> {
+    let mut reader = BufReader::new(stream.try_clone()?);
+    stream.set_read_timeout(Some(PATIENCE))?;
+    let mut head = String::new();
+    while reader.read_line(&mut head)? > 2 {}
+    let path = head.split(' ').nth(1).unwrap_or("/").to_owned();
+    change(seen, |seen| seen.asked.push(path.clone()));
+    stream.set_read_timeout(Some(LOOK))?;
+    let is_held = |seen: &Seen| seen.held.iter().any(|held| path.starts_with(held));
+    while is_held(&seen.0.lock().expect("no page panicked")) {
+        if matches!(stream.read(&mut [0]), Ok(0)) {
+            change(seen, |seen| seen.gone.push(path.clone()));
+            return Ok(());
         }
-        let text = format!("the page {path}");
-        write!(stream, "HTTP/1.1 200 OK\r\ncontent-length: {}\r\nconnection: close\r\n\r\n{text}", text.len())
     }
+    let text = format!("the page {path}");
+    write!(stream, "HTTP/1.1 200 OK\r\ncontent-length: {}\r\nconnection: close\r\n\r\n{text}", text.len())
+}
+
+fn change((seen, changed): &(Mutex<Seen>, Condvar), change: impl FnOnce(&mut Seen)) {
+    change(&mut seen.lock().expect("no page panicked"));
+    changed.notify_all();
 }

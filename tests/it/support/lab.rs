@@ -4,13 +4,14 @@
 //! whose address holds a text of its own, and reads which of these came.
 
 use std::io::{BufRead, BufReader, Read, Write};
-use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::net::{SocketAddr, TcpStream};
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use rustls::pki_types::PrivateKeyDer;
 use rustls::{ServerConfig, ServerConnection, StreamOwned};
 use tempfile::TempDir;
+
+use super::{certificate, listen};
 
 /// Every host that a plugin's request may be for.
 const HOSTS: [&str; 18] = [
@@ -99,29 +100,14 @@ pub(crate) struct Lab {
 
 impl Lab {
     pub(crate) fn start() -> Self {
-        let names = HOSTS.map(str::to_owned);
-        let made = rcgen::generate_simple_self_signed(names).expect("a certificate");
-        let key = PrivateKeyDer::try_from(made.signing_key.serialize_der()).expect("a key");
-        let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
-        let config =
-            ServerConfig::builder_with_provider(provider).with_safe_default_protocol_versions().expect("versions");
-        let config = config.with_no_client_auth().with_single_cert(vec![made.cert.der().clone()], key);
-        let config = Arc::new(config.expect("they fit"));
-        let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
-        let lab = Self {
-            site: listener.local_addr().expect("an address"),
-            folder: TempDir::new().expect("a temporary folder"),
-            state: Arc::default(),
-        };
-        std::fs::write(lab.root(), made.cert.pem()).expect("it is written");
-        let state = Arc::clone(&lab.state);
-        std::thread::spawn(move || {
-            for stream in listener.incoming().map_while(Result::ok) {
-                let (config, state) = (Arc::clone(&config), Arc::clone(&state));
-                // A client that goes away ends its connection, and nothing else.
-                std::thread::spawn(move || serve(stream, config, &state).ok());
-            }
-        });
+        let (config, pem) = certificate(&HOSTS);
+        let config = Arc::new(config);
+        let folder = TempDir::new().expect("a temporary folder");
+        let state: Arc<Mutex<State>> = Arc::default();
+        let kept = Arc::clone(&state);
+        let site = listen(move |stream| serve(stream, Arc::clone(&config), &kept));
+        let lab = Self { site, folder, state };
+        std::fs::write(lab.root(), pem).expect("it is written");
         lab
     }
 

@@ -12,6 +12,7 @@ mod operator;
 mod post;
 mod program;
 mod service;
+mod site;
 mod wire;
 
 pub(crate) use answer::Answer;
@@ -26,4 +27,5 @@ pub(crate) use operator::{command, operator};
 pub(crate) use post::{META_CAPABILITIES, META_VERSION, MODERN, Post, failure, outcome, request};
 pub(crate) use program::{ensure, path};
 pub(crate) use service::{LAB_TOKEN, Options, Service, binary, build, issue, workspace};
+pub(crate) use site::{certificate, listen};
 pub(crate) use wire::{Held, Wire, in_time};

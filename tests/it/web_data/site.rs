@@ -3,22 +3,16 @@
 //! Threads and blocking sockets; each connection is served once and then closed.
 
 use std::io::{BufRead, BufReader, Write};
-use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::net::{SocketAddr, TcpStream};
+
+use crate::support::listen;
 
 /// A page with boilerplate around it.
 const ARTICLE: &str = include_str!("../../../plugins/web-data/pages/article-1.html");
 
 /// Begins to serve, for as long as the process lives.
 pub(super) fn serve() -> SocketAddr {
-    let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
-    let address = listener.local_addr().expect("an address");
-    std::thread::spawn(move || {
-        for stream in listener.incoming().map_while(Result::ok) {
-            // A client that goes away in the middle is its own affair.
-            std::thread::spawn(move || answer(stream).ok());
-        }
-    });
-    address
+    listen(answer)
 }
 
 fn answer(mut stream: TcpStream) -> std::io::Result<()> {
