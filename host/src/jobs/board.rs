@@ -32,12 +32,16 @@ struct Lane {
     running: HashMap<JobName, Run>,
     known: HashMap<JobName, Known>,
     owners: HashMap<Owner, Has>,
+    /// Jobs that have not ended.
+    open: usize,
 }
 
 struct Known {
     expires_ms: u64,
     due_ms: u64,
     bytes: u64,
+    /// Whether it has not ended.
+    is_open: bool,
 }
 
 struct Waiting {
@@ -46,6 +50,19 @@ struct Waiting {
     not_before: Instant,
     /// How often it was tried in vain.
     tries: u32,
+    /// How the last of these ended.
+    after: After,
+}
+
+/// How a run ended, as far as the board must know.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum After {
+    /// With its job.
+    Over,
+    /// Nothing was wrong with the job.
+    CutOff,
+    /// The store did not let it begin or end.
+    Failed,
 }
 
 struct Run {
@@ -75,23 +92,18 @@ impl Board {
         Self { limits, lanes: BTreeMap::new(), expiries: BTreeSet::new() }
     }
 
-    /// Takes a place for a job that is about to be kept, unless its plugin or owner has as many as it may.
-    pub(super) fn admit(&mut self, name: &JobName, due_ms: u64, expires_ms: u64) -> bool {
+    /// Takes a place for a job of so many bytes that is about to be kept, unless its plugin or owner has as many as it may.
+    pub(super) fn admit(&mut self, name: &JobName, due_ms: u64, expires_ms: u64, bytes: u64) -> bool {
         let limits = self.limits;
         let lane = self.lanes.entry(Arc::clone(&name.plugin)).or_default();
-        let open: usize = lane.owners.values().map(|has| has.open).sum();
-        let has = lane.owners.entry(name.owner).or_default();
-        let is_full = open >= limits.open
-            || has.open >= limits.owner_open
-            || has.jobs >= limits.owner_kept
-            || has.bytes >= limits.owner_bytes;
-        if is_full {
-            return false;
+        let is_full = |has: &Has| {
+            has.open >= limits.owner_open || has.jobs >= limits.owner_kept || has.bytes >= limits.owner_bytes
+        };
+        let is_admitted = lane.open < limits.open && !lane.owners.get(&name.owner).is_some_and(is_full);
+        if is_admitted {
+            self.take_in(name, due_ms, expires_ms, bytes, true);
         }
-        (has.jobs, has.open) = (has.jobs + 1, has.open + 1);
-        lane.known.insert(name.clone(), Known { expires_ms, due_ms, bytes: 0 });
-        self.expiries.insert((expires_ms, name.clone()));
-        true
+        is_admitted
     }
 
     /// Takes in a job that the store holds, whatever the limits say now.
@@ -99,19 +111,16 @@ impl Board {
         let lane = self.lanes.entry(Arc::clone(&name.plugin)).or_default();
         let has = lane.owners.entry(name.owner).or_default();
         (has.jobs, has.open, has.bytes) = (has.jobs + 1, has.open + usize::from(is_open), has.bytes + bytes);
-        lane.known.insert(name.clone(), Known { expires_ms, due_ms, bytes });
+        lane.open += usize::from(is_open);
+        lane.known.insert(name.clone(), Known { expires_ms, due_ms, bytes, is_open });
         self.expiries.insert((expires_ms, name.clone()));
     }
 
     /// Lets an admitted job wait for its turn.
     pub(super) fn wait(&mut self, name: JobName, now: Instant) {
-        self.queue(name, now, 0);
-    }
-
-    fn queue(&mut self, name: JobName, not_before: Instant, tries: u32) {
-        let Some(lane) = self.lanes.get_mut(&name.plugin) else { return };
-        let Some(due_ms) = lane.known.get(&name).map(|known| known.due_ms) else { return };
-        lane.waiting.push_back(Waiting { name, due_ms, not_before, tries });
+        if let Some(lane) = self.lanes.get_mut(&name.plugin) {
+            lane.queue(name, now, 0, After::CutOff);
+        }
     }
 
     /// The next job whose turn it is: the oldest of an owner who has a place, or one that is late and has only to be told so.
@@ -127,52 +136,43 @@ impl Board {
     }
 
     /// A run is over; the job too, or it waits again.
-    pub(super) fn ran(&mut self, name: &JobName, is_over: bool, now: Instant) {
+    pub(super) fn ran(&mut self, name: &JobName, after: After, now: Instant) {
         let Some(lane) = self.lanes.get_mut(&name.plugin) else { return };
         let Some(run) = lane.running.remove(name) else { return };
-        let Some(has) = lane.owners.get_mut(&name.owner) else { return };
-        has.running -= 1;
-        match is_over {
-            true => {
-                has.open = has.open.saturating_sub(1);
-                // It may have been forgotten while it ran.
-                if has.jobs == 0 && has.running == 0 {
-                    lane.owners.remove(&name.owner);
-                }
-            }
-            false => {
-                let pause = match run.tries {
-                    0 => Duration::ZERO,
-                    tries => Duration::from_secs(1 << (tries - 1).min(5)).min(PAUSE_MAX),
-                };
-                self.queue(name.clone(), now + pause, run.tries + 1);
+        if let Some(has) = lane.owners.get_mut(&name.owner) {
+            has.running -= 1;
+        }
+        let pause = |tries: u32| Duration::from_secs(1 << (tries - 1).min(5)).min(PAUSE_MAX);
+        match (after, run.tries) {
+            (After::Over, _) => lane.close(name),
+            (After::CutOff, 0) => lane.queue(name.clone(), now, 1, after),
+            (After::CutOff | After::Failed, tries) => {
+                lane.queue(name.clone(), now + pause(tries.max(1)), tries + 1, after);
             }
         }
+        lane.let_go(name.owner);
     }
 
     /// A job ended without a run's doing: whoever runs it stops, and it does not wait any more.
     pub(super) fn end(&mut self, name: &JobName) {
         let Some(lane) = self.lanes.get_mut(&name.plugin) else { return };
-        if let Some(run) = lane.running.get(name) {
+        match lane.running.get(name) {
             // Its place is free when the run has stopped.
-            return run.cancelled.cancel();
-        }
-        let waited = lane.waiting.len();
-        lane.waiting.retain(|waiting| waiting.name != *name);
-        if lane.waiting.len() < waited
-            && let Some(has) = lane.owners.get_mut(&name.owner)
-        {
-            has.open = has.open.saturating_sub(1);
+            Some(run) => run.cancelled.cancel(),
+            None => {
+                lane.waiting.retain(|waiting| waiting.name != *name);
+                lane.close(name);
+            }
         }
     }
 
-    /// A job has more to its name.
-    pub(super) fn grew(&mut self, name: &JobName, bytes: u64) {
+    /// A job has more to its name, or less.
+    pub(super) fn grew(&mut self, name: &JobName, bytes: i64) {
         let Some(lane) = self.lanes.get_mut(&name.plugin) else { return };
         let Some(known) = lane.known.get_mut(name) else { return };
-        known.bytes += bytes;
+        known.bytes = known.bytes.saturating_add_signed(bytes);
         if let Some(has) = lane.owners.get_mut(&name.owner) {
-            has.bytes += bytes;
+            has.bytes = has.bytes.saturating_add_signed(bytes);
         }
     }
 
@@ -186,22 +186,13 @@ impl Board {
     pub(super) fn forget(&mut self, name: &JobName) {
         self.end(name);
         let Some(lane) = self.lanes.get_mut(&name.plugin) else { return };
+        lane.close(name);
         let Some(known) = lane.known.remove(name) else { return };
         self.expiries.remove(&(known.expires_ms, name.clone()));
         if let Some(has) = lane.owners.get_mut(&name.owner) {
             (has.jobs, has.bytes) = (has.jobs - 1, has.bytes.saturating_sub(known.bytes));
-            if has.jobs == 0 && has.running == 0 {
-                lane.owners.remove(&name.owner);
-            }
         }
-    }
-
-    /// A place that was taken for a job which was not kept is free again.
-    pub(super) fn give_up(&mut self, name: &JobName) {
-        if let Some(has) = self.lanes.get_mut(&name.plugin).and_then(|lane| lane.owners.get_mut(&name.owner)) {
-            has.open = has.open.saturating_sub(1);
-        }
-        self.forget(name);
+        lane.let_go(name.owner);
     }
 
     /// Jobs of each plugin that wait, and that run.
@@ -211,13 +202,43 @@ impl Board {
 }
 
 impl Lane {
+    /// Lets a job wait, unless it was forgotten meanwhile.
+    fn queue(&mut self, name: JobName, not_before: Instant, tries: u32, after: After) {
+        let Some(known) = self.known.get(&name) else { return };
+        let due_ms = known.due_ms;
+        self.waiting.push_back(Waiting { name, due_ms, not_before, tries, after });
+    }
+
+    /// A job is not open any more.
+    fn close(&mut self, name: &JobName) {
+        if let Some(known) = self.known.get_mut(name).filter(|known| known.is_open) {
+            known.is_open = false;
+            self.open -= 1;
+            if let Some(has) = self.owners.get_mut(&name.owner) {
+                has.open -= 1;
+            }
+        }
+    }
+
+    /// Forgets an owner who has nothing.
+    fn let_go(&mut self, owner: Owner) {
+        if self.owners.get(&owner).is_some_and(|has| has.jobs == 0 && has.running == 0) {
+            self.owners.remove(&owner);
+        }
+    }
+
     fn next(&mut self, limits: &JobLimits, now: Instant, now_ms: u64) -> Option<Turn> {
         let has_room = self.running.len() < limits.running;
         let owners = &self.owners;
         let place = self.waiting.iter().position(|waiting| {
             let is_late = waiting.due_ms <= now_ms;
             let may_run = || owners.get(&waiting.name.owner).is_some_and(|has| has.running < limits.owner_running);
-            is_late || (has_room && waiting.not_before <= now && may_run())
+            let is_paused = waiting.not_before > now;
+            match waiting.after {
+                // What cannot be written is not tried without a pause, however late it is.
+                After::Failed if is_paused => false,
+                After::Over | After::CutOff | After::Failed => is_late || (has_room && !is_paused && may_run()),
+            }
         })?;
         let Waiting { name, tries, .. } = self.waiting.remove(place)?;
         self.owners.entry(name.owner).or_default().running += 1;
@@ -241,7 +262,7 @@ mod tests {
     }
 
     fn submit(board: &mut Board, name: &JobName, now: Instant) -> bool {
-        let is_admitted = board.admit(name, 1000, 2000);
+        let is_admitted = board.admit(name, 1000, 2000, 0);
         if is_admitted {
             board.wait(name.clone(), now);
         }
@@ -261,14 +282,14 @@ mod tests {
         assert_eq!(admitted, [10, 11], "the plugin has six open jobs");
         // The first owner waits behind its own two, the second one goes before.
         assert_eq!(turns(&mut board, now, 0), [0, 1, 10]);
-        board.ran(&name(1, 1), true, now);
+        board.ran(&name(1, 1), After::Over, now);
         assert_eq!(turns(&mut board, now, 0), [2]);
         assert!(submit(&mut board, &name(2, 12), now));
         for id in [0, 2, 3] {
             board.end(&name(1, id));
         }
-        board.ran(&name(1, 0), true, now);
-        board.ran(&name(1, 2), true, now);
+        board.ran(&name(1, 0), After::Over, now);
+        board.ran(&name(1, 2), After::Over, now);
         assert_eq!(turns(&mut board, now, 0), [11], "what was cancelled while it waited has no turn");
         assert!(submit(&mut board, &name(1, 5), now));
         assert!(!submit(&mut board, &name(1, 6), now), "five jobs are kept for an owner");
@@ -278,6 +299,10 @@ mod tests {
         board.forget(&name(1, 1));
         board.grew(&name(1, 5), 1);
         assert!(!submit(&mut board, &name(1, 8), now), "and a hundred bytes");
+        board.grew(&name(1, 5), -1);
+        board.forget(&name(1, 2));
+        assert!(submit(&mut board, &name(1, 8), now));
+        assert!(!submit(&mut board, &name(3, 30), now) && !board.lanes["p"].owners.contains_key(&name(3, 0).owner));
     }
 
     #[test]
@@ -286,7 +311,7 @@ mod tests {
         assert!(submit(&mut board, &name(1, 1), now));
         for pause_s in [0, 1, 2, 4, 8, 16, 30, 30] {
             assert_eq!(turns(&mut board, now, 0), [1]);
-            board.ran(&name(1, 1), false, now);
+            board.ran(&name(1, 1), After::CutOff, now);
             let pause = Duration::from_secs(pause_s);
             assert_eq!(board.pause(now), Some(pause).filter(|pause| !pause.is_zero()));
             if pause_s > 0 {
@@ -295,6 +320,10 @@ mod tests {
             now += pause;
         }
         assert_eq!(turns(&mut board, now - PAUSE_MAX, 1000), [1], "its time is over");
+        // Where the store fails, being late does not help.
+        board.ran(&name(1, 1), After::Failed, now);
+        assert_eq!(turns(&mut board, now + PAUSE_MAX - Duration::from_millis(1), 1000), [0_u128; 0]);
+        assert_eq!(turns(&mut board, now + PAUSE_MAX, 1000), [1]);
     }
 
     #[test]
@@ -308,7 +337,7 @@ mod tests {
             board.forget(&name(1, id));
         }
         assert!(turn.cancelled.is_cancelled());
-        board.ran(&name(1, 1), true, now);
+        board.ran(&name(1, 1), After::Over, now);
         let lane = &board.lanes["p"];
         assert_eq!((lane.waiting.len(), lane.running.len(), lane.known.len()), (0, 0, 0));
         assert!(lane.owners.is_empty());

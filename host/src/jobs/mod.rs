@@ -15,7 +15,7 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use uuid::Uuid;
 
-use self::board::{Board, Turn};
+use self::board::{After, Board, Turn};
 use self::record::{End, Job, JobFailure, JobName, Progress, State};
 use crate::config::JobLimits;
 use crate::operation::{CallerKind, Owner};
@@ -119,6 +119,7 @@ impl Jobs {
             operation,
             caller,
             request_id,
+            bytes: u64::try_from(input.len()).unwrap_or(u64::MAX),
             input,
             submitted_ms,
             due_ms: later(budget.min(ttl)),
@@ -127,11 +128,10 @@ impl Jobs {
             attempt: 0,
             progress: Progress::default(),
             items: 0,
-            bytes: 0,
             output: None,
             failure: None,
         };
-        if !self.board().admit(&name, job.due_ms, job.expires_ms) {
+        if !self.board().admit(&name, job.due_ms, job.expires_ms, job.bytes) {
             // A request id that is taken is told before there is no room: it will not be free when there is some.
             let earlier = self.store.earlier_job(&name, &taken, &fingerprint, submitted_ms)?;
             return Err(earlier.map_or(SubmitError::Full, SubmitError::Duplicate));
@@ -254,15 +254,15 @@ impl Jobs {
     /// One turn of a job: a run, and how it ended, written.
     async fn take_up(self: Arc<Self>, registry: Arc<Registry>, turn: Turn, stop: CancellationToken) {
         let Turn { name, cancelled } = turn;
-        let is_over = match self.run(&registry, &name, &cancelled, &stop).await {
-            Ok(is_over) => is_over,
+        let after = match self.run(&registry, &name, &cancelled, &stop).await {
+            Ok(after) => after,
             Err(error) => {
                 tracing::error!(plugin = &*name.plugin, job = %name.id, %error, "a job cannot be read or written");
-                false
+                After::Failed
             }
         };
-        self.board().ran(&name, is_over, Instant::now());
-        if is_over {
+        self.board().ran(&name, after, Instant::now());
+        if after == After::Over {
             self.tell_of_end(name.id);
         }
         self.wake.notify_one();
@@ -274,10 +274,10 @@ impl Jobs {
         name: &JobName,
         cancelled: &CancellationToken,
         stop: &CancellationToken,
-    ) -> Result<bool, StoreError> {
+    ) -> Result<After, StoreError> {
         let now = SystemTime::now();
         let begun = self.store.change_job(name.clone(), move |job| job.begin(epoch_ms(now)).then(|| job.clone()));
-        let Some(job) = begun.await?.flatten() else { return Ok(true) };
+        let Some(job) = begun.await?.flatten() else { return Ok(After::Over) };
         let (store, named) = (Arc::clone(&self.store), name.clone());
         let checkpoint = blocking(move || store.job_checkpoint(&named)).await?;
         let attempt = job.attempt;
@@ -288,7 +288,7 @@ impl Jobs {
         let end = tokio::select! {
             biased;
             // Whoever cancels has written the end.
-            () = cancelled.cancelled() => return Ok(true),
+            () = cancelled.cancelled() => return Ok(After::Over),
             () = stop.cancelled() => End::CutOff,
             end = pipeline::run_job(registry, job, checkpoint, left, Arc::clone(&run)) => end,
         };
@@ -306,10 +306,13 @@ impl Jobs {
             if job.is_run(attempt) {
                 job.progress = progress;
             }
+            let before = job.bytes;
             job.end(attempt, end.clone(), now_ms);
-            job.state
+            (job.state, job.bytes.saturating_sub(before))
         });
-        Ok(ended.await?.is_none_or(State::is_over))
+        let Some((state, grown)) = ended.await? else { return Ok(After::Over) };
+        self.board().grew(name, i64::try_from(grown).unwrap_or(i64::MAX));
+        Ok(if state.is_over() { After::Over } else { After::CutOff })
     }
 
     fn tell_of_end(&self, id: Uuid) {
@@ -342,7 +345,7 @@ impl Place {
 impl Drop for Place {
     fn drop(&mut self) {
         if let Some(name) = &self.name {
-            self.jobs.board().give_up(name);
+            self.jobs.board().forget(name);
         }
     }
 }
@@ -356,8 +359,8 @@ impl Run {
     ) -> Result<Kept, StoreError> {
         let keep = Keep { attempt: self.attempt, item, checkpoint, progress: self.progress() };
         let kept = self.jobs.store.keep_for_job(self.name.clone(), keep).await?;
-        if let Kept::Done { bytes, .. } = kept {
-            self.jobs.board().grew(&self.name, bytes);
+        if let Kept::Done { grown, .. } = kept {
+            self.jobs.board().grew(&self.name, grown);
         }
         Ok(kept)
     }

@@ -13,7 +13,7 @@ use crate::operation::{CallerKind, Owner};
 pub(crate) const ATTEMPTS_MAX: u32 = 5;
 /// Items of one job.
 pub(crate) const ITEMS_MAX: u32 = 1000;
-/// Keys, items, checkpoint and output of one job, in bytes.
+/// Input, keys, items, checkpoint and output of one job, in bytes.
 pub(crate) const BYTES_MAX: u64 = 64 << 20;
 
 /// Whose job it is, and which. Nobody else's calls lead to it.
@@ -121,8 +121,11 @@ impl Job {
         }
         match end {
             End::Completed(output) => {
-                self.bytes += u64::try_from(output.len()).unwrap_or(u64::MAX);
-                (self.state, self.output) = (State::Completed, Some(output));
+                let bytes = self.bytes.saturating_add(u64::try_from(output.len()).unwrap_or(u64::MAX));
+                match bytes > BYTES_MAX {
+                    true => self.fail("INTERNAL_ERROR", "the job has more to keep than there is room for"),
+                    false => (self.state, self.output, self.bytes) = (State::Completed, Some(output), bytes),
+                }
             }
             End::Failed(failure) => (self.state, self.failure) = (State::Failed, Some(failure)),
             // A run that was cut off by this process is none that it died of.

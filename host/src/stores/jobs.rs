@@ -43,8 +43,8 @@ pub(crate) struct Earlier {
 /// What came of keeping something for a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kept {
-    /// Whether it is new, and how many bytes it added.
-    Done { is_new: bool, bytes: u64 },
+    /// Whether it is new, and by how many bytes the job grew.
+    Done { is_new: bool, grown: i64 },
     /// The run is not the job's any more.
     Ended,
     /// There is no room for it.
@@ -110,10 +110,7 @@ impl Store {
 
     /// The record of a job.
     pub(crate) fn job(&self, name: &JobName) -> Result<Option<Job>, StoreError> {
-        self.read(JOBS, |table| {
-            let found = table.get(name.key()).map_err(StoreError::engine)?;
-            found.map(|value| decode(value.value())).transpose()
-        })
+        self.read(JOBS, |table| record(table, name))
     }
 
     /// Every job, in no order that means something.
@@ -286,10 +283,10 @@ fn kept(transaction: &WriteTransaction, name: &JobName, keep: &Keep) -> Result<K
     if let Some(checkpoint) = &keep.checkpoint {
         checkpoints.insert(name.key(), checkpoint.as_str()).map_err(StoreError::engine)?;
     }
-    let grown = bytes.saturating_sub(job.bytes);
+    let grown = i64::try_from(bytes).unwrap_or(i64::MAX).saturating_sub_unsigned(job.bytes);
     (job.bytes, job.progress) = (bytes, keep.progress);
     put(&mut jobs, name, &job)?;
-    Ok(Kept::Done { is_new: item.is_some(), bytes: grown })
+    Ok(Kept::Done { is_new: item.is_some(), grown })
 }
 
 fn as_u64(bytes: usize) -> u64 {
