@@ -6,7 +6,7 @@
 
 use proptest::prelude::{Just, Strategy, prop_oneof, proptest};
 use proptest::test_runner::Config;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::corpus::{Case, cases};
 use crate::registration::Answer;
@@ -25,13 +25,36 @@ struct Person {
 enum Seed {
     Name,
     Reversed,
+    Estate,
+    Care,
+    /// All in capitals, and the end is a legal form too.
+    Capitals,
+    /// A part of the name, where the answer has the whole of it elsewhere.
+    Family,
     Mail,
     Phone,
     Street,
     Handle,
 }
 
-const SEEDS: [Seed; 6] = [Seed::Name, Seed::Reversed, Seed::Mail, Seed::Phone, Seed::Street, Seed::Handle];
+const SEEDS: [Seed; 10] = [
+    Seed::Name,
+    Seed::Reversed,
+    Seed::Estate,
+    Seed::Care,
+    Seed::Capitals,
+    Seed::Family,
+    Seed::Mail,
+    Seed::Phone,
+    Seed::Street,
+    Seed::Handle,
+];
+
+impl Seed {
+    fn is_name(self) -> bool {
+        !matches!(self, Seed::Mail | Seed::Phone | Seed::Street | Seed::Handle)
+    }
+}
 
 impl Person {
     fn seed(&self, seed: Seed) -> String {
@@ -39,6 +62,10 @@ impl Person {
         match seed {
             Seed::Name => format!("{given} {family}"),
             Seed::Reversed => format!("{}, {}", family.to_uppercase(), given.to_uppercase()),
+            Seed::Estate => format!("Estate of {given} {family}"),
+            Seed::Care => format!("care of {given} {family}"),
+            Seed::Capitals => format!("{} SE", given.to_uppercase()),
+            Seed::Family => family.clone(),
             Seed::Mail => format!("{given}.{family}@mail.example"),
             Seed::Phone => format!("+1.202{digits}"),
             Seed::Street => format!("{digits} {family} Street"),
@@ -85,12 +112,16 @@ fn lines(case: &Case, person: &Person) {
         });
         let value = line.find([':', ']']).map_or(line.len() - line.trim_start().len(), |colon| colon + 1);
         for seed in SEEDS {
-            if about_registrar && matches!(seed, Seed::Name | Seed::Reversed) {
+            if about_registrar && seed.is_name() {
                 continue;
             }
             let replaced = format!("{} {}", &line[..value], person.seed(seed));
             let mut lines = lines.clone();
             lines[at] = &replaced;
+            let elsewhere = format!("\nperson: {}", person.seed(Seed::Name));
+            if seed == Seed::Family {
+                lines.push(&elsewhere);
+            }
             check(case, person, seed, line, &text::read(lines.join("\n").as_bytes(), &case.domain));
         }
     }
@@ -108,8 +139,12 @@ fn members(case: &Case, body: &str, person: &Person) {
             *value = Value::String(person.seed(seed));
             let entity = place.split('/').take(3).collect::<Vec<_>>().join("/");
             let registrar = document.pointer(&format!("{entity}/roles/0")).is_some_and(|role| role == "registrar");
-            if registrar && matches!(seed, Seed::Name | Seed::Reversed) {
+            if registrar && seed.is_name() {
                 continue;
+            }
+            if let (Seed::Family, Some(entities)) = (seed, document["entities"].as_array_mut()) {
+                let card = json!(["vcard", [["fn", {}, "text", person.seed(Seed::Name)]]]);
+                entities.push(json!({ "roles": ["administrative"], "vcardArray": card }));
             }
             check(case, person, seed, &place, &rdap::read(200, document.to_string().as_bytes(), &case.domain));
         }

@@ -14,7 +14,7 @@ const KEPT_BACK: &str = "\
 
 /// Words that only an organisation's name has, wherever they stand in it.
 const WORDS: &str = "\
-    academy administration of the for agency aktiengesellschaft alliance association asociacion associacao \
+    academy administration agency aktiengesellschaft alliance association asociacion associacao \
     assurance authority centrum chamber college commission committee commune community company consortium \
     consulting cooperative corporation council department enterprise enterprises federation fondation foundation \
     fundacao fundacion fundacja gesellschaft gmbh government group gruppe holding holdings hosting hospital \
@@ -24,6 +24,10 @@ const WORDS: &str = "\
     systems technologies technology telecom telekom trust universidad universidade universita universitaet \
     universitat universiteit university universität université università universitet uniwersytet univerzita \
     verein vereniging yliopisto kommune kommun instytut ústav město obec şirketi sirketi";
+
+/// Words that make an organisation's name together with an `of` behind them: what they are of may be a person's name, so none
+/// stands here that people found in their own.
+const HEADS: &str = "bank board bureau city county diocese republic state town";
 
 /// Legal forms, as the last words of a name, without their dots.
 const FORMS: &str = "\
@@ -43,10 +47,10 @@ pub(crate) fn registrar(text: &str) -> Option<String> {
 }
 
 /// What a text tells in a place that is meant for an organisation's name: itself, but where it is kept back, is of a
-/// form that no name has, or is the name of a person whom the answer names elsewhere.
+/// form that no name has, or is the name of a person whom the answer names elsewhere, or a part of it.
 pub(crate) fn organization(text: &str, persons: &[&str]) -> Option<String> {
     let name = plain(text).filter(|name| !kept_back(name) && !handle(name) && !street(name) && !of_a_person(name))?;
-    (is_organization(&name) || !(persons.iter().any(|person| same(person, &name)) || person_like(&name)))
+    (is_organization(&name) || !(persons.iter().any(|person| names(person, &name)) || person_like(&name)))
         .then_some(name)
 }
 
@@ -122,6 +126,10 @@ fn of_a_person(name: &str) -> bool {
         " dba ",
         " trading as ",
         " c/o ",
+        " care of ",
+        " estate of ",
+        " heirs of ",
+        " on behalf of ",
         " attn ",
         " attn: ",
         " mr ",
@@ -148,12 +156,14 @@ fn is_organization(name: &str) -> bool {
     let squeezed: Vec<String> = words.iter().map(|word| word.replace('/', "")).collect();
     // `S. p. A.` and `sp. z o.o.` fall apart into letters.
     let last: String = squeezed.iter().rev().take(3).rev().map(String::as_str).collect();
-    // Written like a name, these may be the end of one.
+    // These may be the end of a name, unless they have the marks of a form or are the only capitals.
     let may_be_a_name = |word: &str| listed("as co dd doo eg ek ev ks me sa sas se sia ug", word);
-    let titled = name.ends_with(char::is_lowercase);
-    let form = squeezed.last().filter(|word| !(titled && may_be_a_name(word)));
+    let end = name.rsplit(' ').next().unwrap_or_default();
+    let stands_out = !end.contains(char::is_lowercase) && name.contains(char::is_lowercase);
+    let form = squeezed.last().filter(|word| !may_be_a_name(word) || end.contains(['.', '/']) || stands_out);
     squeezed.len() > 1
         && (squeezed.iter().any(|word| listed(WORDS, word))
+            || squeezed.windows(2).any(|two| listed(HEADS, &two[0]) && two[1] == "of")
             || form.is_some_and(|word| listed(FORMS, word))
             || squeezed
                 .first()
@@ -169,7 +179,7 @@ fn person_like(name: &str) -> bool {
     let words: Vec<&str> = name.split(' ').filter(|word| !word.is_empty()).collect();
     let letters = |word: &&str| word.chars().all(|c| c.is_alphabetic() || matches!(c, '.' | '\'' | '’' | '-'));
     let signs = !name.contains(|c: char| c.is_ascii_alphanumeric()) && name.chars().count() <= 5;
-    signs || (2..=5).contains(&words.len()) && words.iter().all(letters)
+    signs || (2..=8).contains(&words.len()) && words.iter().all(letters)
 }
 
 /// Whether a list of words, a space between them, has this one.
@@ -177,16 +187,16 @@ fn listed(words: &str, word: &str) -> bool {
     words.split(' ').any(|known| known == word)
 }
 
-/// Whether two texts are the same words, in any order and case.
-fn same(one: &str, other: &str) -> bool {
-    let words = |text: &str| {
-        let mut words: Vec<String> =
-            text.to_lowercase().split(|c: char| !c.is_alphanumeric()).map(str::to_owned).collect();
-        words.retain(|word| !word.is_empty());
-        words.sort();
-        words
+/// Whether a name is a person's: all words of one are among those of the other, in any order and case. A person of one word
+/// may be a mailbox or a trade, which many names have in them.
+fn names(person: &str, name: &str) -> bool {
+    let words = |text: &str| -> Vec<String> {
+        let words = text.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty());
+        words.map(str::to_lowercase).collect()
     };
-    !one.is_empty() && words(one) == words(other)
+    let (person, name) = (words(person), words(name));
+    let within = |part: &[String], whole: &[String]| part.iter().all(|word| whole.contains(word));
+    within(&name, &person) || person.len() > 1 && within(&person, &name)
 }
 
 #[cfg(test)]
@@ -208,11 +218,16 @@ mod tests {
             "Пример ООО",
             "ООО Пример",
             "Example Co., Ltd.",
+            "EXAMPLE A/S",
+            "EXAMPLE CO.",
+            "Example SE",
+            "Bank of Example",
         ] {
             assert_eq!(holder(name).as_deref(), Some(name));
             assert_eq!(organization(name, &[name]).as_deref(), Some(name));
         }
         assert_eq!(organization("Exemplar", &["Jane Doe"]).as_deref(), Some("Exemplar"));
+        assert_eq!(organization("Smith Holdings", &["John Smith"]).as_deref(), Some("Smith Holdings"));
         assert_eq!(holder("Exemplar"), None);
     }
 
@@ -236,11 +251,21 @@ mod tests {
             "Jane Doe",
             "DOE, JANE",
             "Mr. X Example Ltd",
+            "Estate of Jane Doe",
+            "The Estate of the late Jane Ann Doe",
+            "care of Jane Doe",
+            "Care of Jane Doe, Example Company",
+            "for Jane Doe",
+            "María del Carmen de la Torre y López",
+            "JANE SE",
+            "DOE, JANE CO",
         ];
         for text in back {
             assert_eq!((organization(text, &[]), holder(text)), (None, None), "{text}");
         }
-        assert_eq!(organization("Quire", &["quire"]), None);
+        for part in ["Quire", "Doe", "DOE", "Doe-Quire", "Jane Doe Quire 24"] {
+            assert_eq!(organization(part, &["Exemplar", "Jane Doe Quire"]), None, "{part}");
+        }
     }
 
     #[test]

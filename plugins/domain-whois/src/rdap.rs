@@ -46,7 +46,7 @@ fn object(body: &[u8], domain: &str) -> Answer {
 fn registration(object: &Value) -> Registration {
     let mut registration = Registration {
         registrar: entity(object, "registrar").and_then(registrar),
-        organization: entity(object, "registrant").filter(|_| !organization_redacted(object)).and_then(organization),
+        organization: organization(object),
         creation_date: event(object, "registration"),
         updated_date: event(object, "last changed"),
         expiration_date: event(object, "expiration").or_else(|| event(object, "registrar expiration")),
@@ -108,7 +108,8 @@ fn registrar(entity: &Value) -> Option<String> {
 }
 
 /// The organisation of a registrant that is none of a person, nor kept back by a remark.
-fn organization(entity: &Value) -> Option<String> {
+fn organization(object: &Value) -> Option<String> {
+    let entity = entity(object, "registrant").filter(|_| !organization_redacted(object))?;
     let kind = card(entity, "kind").unwrap_or_default().to_ascii_lowercase();
     let redacted = items(&entity["remarks"]).any(|remark| {
         let text = remark.to_string().to_ascii_lowercase();
@@ -118,11 +119,21 @@ fn organization(entity: &Value) -> Option<String> {
         return None;
     }
     let name = card(entity, "fn").unwrap_or_default();
+    let mut persons = persons(object);
     match card(entity, "org") {
-        Some(organization) => public::organization(organization, &[name]),
-        None if kind == "org" => public::organization(name, &[]),
+        Some(organization) => {
+            persons.push(name);
+            public::organization(organization, &persons)
+        }
+        None if kind == "org" => public::organization(name, &persons),
         None => public::holder(name),
     }
+}
+
+/// The names of all who are not said to be organisations.
+fn persons(object: &Value) -> Vec<&str> {
+    let of_person = |entity: &&Value| !card(entity, "kind").is_some_and(|kind| kind.eq_ignore_ascii_case("org"));
+    items(&object["entities"]).filter(of_person).filter_map(|entity| card(entity, "fn")).collect()
 }
 
 /// Whether a member says that the registrant's organisation was left out (RFC 9537).
