@@ -48,7 +48,7 @@ use dialer::{Dialer, TlsError, Versions};
 use doh::Endpoints;
 use resolver::{Resolver, ServersError};
 
-/// Requests of one plugin under way at once; more wait.
+/// Requests of one plugin under way at once; more wait, and through the proxy the next is refused.
 const IN_FLIGHT_MAX: usize = 64;
 /// Questions of one plugin to resolvers under way at once; more wait. A lookup asks many at a time, over one connection.
 const QUESTIONS_MAX: usize = 512;

@@ -2,11 +2,15 @@
 
 use std::time::Duration;
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::proxied::{Lent, lend, lines, request};
-use super::{dials, start_with};
+use super::{dials, outcome, start_with};
 use crate::support::{Service, Wire, in_time};
+
+/// What the proxy says where a plugin has as many requests under way as it may.
+const BUSY: &str = "switchbay; error=connection_limit_reached; \
+                    details=\"refused: the plugin has as many requests under way as it may\"";
 
 async fn asked(lent: &Lent, line: &str) -> Wire {
     let mut wire = Wire::connect(&lent.proxy).await;
@@ -121,8 +125,8 @@ async fn a_site_that_is_no_site_is_answered_for() {
 }
 
 #[tokio::test]
-async fn more_tunnels_than_a_plugin_may_have_are_refused_and_more_connections_wait() {
-    let service = start_with("[proxy]\nconnections = 70").await;
+async fn more_tunnels_than_a_plugin_may_have_are_refused() {
+    let service = start_with("").await;
     let lent = lend(&service, 600).await;
     let mut open = Vec::new();
     for _ in 0..64 {
@@ -130,15 +134,49 @@ async fn more_tunnels_than_a_plugin_may_have_are_refused_and_more_connections_wa
     }
     let mut refused = asked(&lent, "CONNECT site.test:80 HTTP/1.1").await;
     assert_eq!(refused.answer().await.status, 503);
-    // A tunnel that ends makes room, and so does a connection.
-    drop(refused);
-    let mut silent = Vec::new();
-    for _ in 0..6 {
-        silent.push(Wire::connect(&lent.proxy).await);
-    }
-    let mut waits = asked(&lent, "GET http://site.test/ HTTP/1.1").await;
-    assert!(waits.is_silent());
+    // One that ends makes room.
     drop(open);
-    assert!(waits.ended().await.ends_with("hello"));
+    service.log_until(|all| lines(all).len() >= 65);
     tunnel(&lent).await;
+}
+
+#[tokio::test]
+async fn more_requests_than_a_plugin_may_have_are_refused_until_an_answer_is_whole() {
+    let service = start_with("").await;
+    let lent = lend(&service, 600).await;
+    let mut open = Vec::new();
+    for _ in 0..64 {
+        let mut stalls = asked(&lent, "GET http://site.test/stalls HTTP/1.1").await;
+        // Its head is there, and its body never will be.
+        stalls.until("\r\n\r\nhalf").await;
+        open.push(stalls);
+    }
+    let mut refused = asked(&lent, "GET http://site.test/ HTTP/1.1").await;
+    let told = refused.answer().await;
+    assert_eq!((told.status, told.headers["proxy-status"].to_str().ok()), (503, Some(BUSY)));
+    assert_eq!(outcome(&service, json!({ "url": "http://site.test/", "total_ms": 200 })).await, "total_late");
+    // What is denied is told so all the same.
+    assert_eq!(asked(&lent, "GET http://127.0.0.1/ HTTP/1.1").await.answer().await.status, 403);
+    drop(open);
+    let gone = |all: &[Value]| lines(all).iter().filter(|line| line["host"] == "site.test").count() >= 65;
+    service.log_until(gone);
+    let mut answered = asked(&lent, "GET http://site.test/ HTTP/1.1").await;
+    assert!(answered.ended().await.ends_with("hello"));
+}
+
+#[tokio::test]
+async fn more_connections_than_there_may_be_wait() {
+    let service = start_with("[proxy]\nconnections = 1\nhead_ms = 300").await;
+    let lent = lend(&service, 600).await;
+    let mut silent = Wire::connect(&lent.proxy).await;
+    silent.send("GET ").await;
+    let mut waits = asked(&lent, "GET http://site.test/ HTTP/1.1").await;
+    // Without a bound the one that waits would be through long before the silent one is cut.
+    let first = tokio::select! {
+        biased;
+        cut = silent.ended() => cut,
+        answered = waits.ended() => answered,
+    };
+    assert!(first.starts_with("HTTP/1.1 408 "), "{first}");
+    assert!(waits.ended().await.ends_with("hello"));
 }

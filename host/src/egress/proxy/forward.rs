@@ -16,6 +16,7 @@ use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::TokioIo;
 use tokio::net::TcpStream;
+use tokio::sync::SemaphorePermit;
 
 use super::client::{Client, End, Flow};
 use super::credential::Grant;
@@ -42,22 +43,31 @@ const REMADE: [HeaderName; 4] =
 
 type Body = Either<Full<Bytes>, Incoming>;
 
+/// What lasts until all of an answer is sent.
+struct Passage<'g> {
+    /// Among the plugin's requests, from the verdict on. Free again before the audit tells of the end.
+    place: Option<SemaphorePermit<'g>>,
+    audit: Audit<'g>,
+}
+
 /// Answers one request for a URL and ends the connection. What is `early` begins with a head whose target nobody reads.
 pub(super) async fn serve(stream: TcpStream, early: Bytes, asked: &Asked, end: &End<'_>) {
     let (grant, flow) = (end.grant, Arc::new(Flow::default()));
     let proxied = Proxied { way: "request", lent_to: Arc::clone(&grant.lent_to), flow: Arc::clone(&flow) };
-    // Taken for as long as the answer is made, and written when all of it is sent. Never held over an await.
-    let audit = Mutex::new(Some(Audit::proxied(&grant.door, end.late, proxied)));
-    let (client, kept) = (Client::new(stream, early, Arc::clone(&flow), end.settings.bytes_max), &audit);
+    // Taken for as long as the answer is made, and dropped when all of it is sent. Never held over an await.
+    let passage = Mutex::new(Some(Passage { place: None, audit: Audit::proxied(&grant.door, end.late, proxied) }));
+    let (client, kept) = (Client::new(stream, early, Arc::clone(&flow), end.settings.bytes_max), &passage);
     let service = service_fn(move |request: http::Request<Incoming>| async move {
         let taken = kept.lock().unwrap_or_else(PoisonError::into_inner).take();
-        let Some(mut audit) = taken else { return Ok::<_, Infallible>(Refusal::Second.response().map(Either::Left)) };
-        let answered = answer(request, asked, grant, &mut audit).await;
+        let Some(mut passage) = taken else {
+            return Ok::<_, Infallible>(Refusal::Second.response().map(Either::Left));
+        };
+        let answered = answer(request, asked, grant, &mut passage).await;
         let response = answered.unwrap_or_else(|refusal| {
-            audit.came_to(refusal.verdict());
+            passage.audit.came_to(refusal.verdict());
             refusal.response().map(Either::Left)
         });
-        *kept.lock().unwrap_or_else(PoisonError::into_inner) = Some(audit);
+        *kept.lock().unwrap_or_else(PoisonError::into_inner) = Some(passage);
         Ok(response)
     });
     let mut builder = http1::Builder::new();
@@ -74,16 +84,17 @@ pub(super) async fn serve(stream: TcpStream, early: Bytes, asked: &Asked, end: &
     }
 }
 
-async fn answer(
+async fn answer<'g>(
     request: http::Request<Incoming>,
     asked: &Asked,
-    grant: &Grant,
-    audit: &mut Audit<'_>,
+    grant: &'g Grant,
+    Passage { place, audit }: &mut Passage<'g>,
 ) -> Result<Response<Body>, Refusal> {
     let (door, (parts, body)) = (&grant.door, request.into_parts());
     // The verdict stands before the body is asked for.
     let to = door.judge(asked.destination(), asked.way(), audit)?;
-    let _place = door.under_way.requests.acquire().await.map_err(|_| FetchError::Busy)?;
+    // Nothing waits for a place: it would hold one of the connections, which all plugins share.
+    *place = Some(door.under_way.requests.try_acquire().map_err(|_| FetchError::Busy)?);
     let large = || Refusal::LargeBody(REQUEST_BYTES_MAX);
     if usize::try_from(body.size_hint().lower()).map_or(true, |stated| stated > REQUEST_BYTES_MAX) {
         return Err(large());
