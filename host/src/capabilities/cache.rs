@@ -228,8 +228,7 @@ impl State {
     /// The plugin's cache, for a key that can be asked for.
     fn cache(&self, key: &str) -> Result<&Lease, Error> {
         let Some(cache) = &self.lent.cache else {
-            self.count_denial();
-            return Err(Error::NotGranted("`cache` is not granted".to_owned()));
+            return Err(Error::NotGranted(self.denied("cache")));
         };
         check_key(key).map_err(refusal)?;
         Ok(cache)

@@ -3,13 +3,12 @@
 //! Translates and counts; whether a question may leave, and what answers it, is `egress`'s to say. Must not know of endpoints
 //! or messages.
 
-use std::sync::Arc;
 use std::time::Duration;
 
 use wasmtime::component::{Accessor, HasSelf};
 
-use super::State;
 use super::bindings::switchbay::dns::resolver::{self as wire, Host, HostWithStore};
+use super::instance::{Refused, State, admit, count_denial};
 use crate::egress::{Denial, FetchError, QueryError, Question};
 
 impl Host for State {}
@@ -19,21 +18,24 @@ impl<T: Send + 'static> HostWithStore<T> for HasSelf<State> {
         accessor: &Accessor<T, Self>,
         question: wire::Question,
     ) -> wasmtime::Result<Result<Vec<u8>, wire::Error>> {
-        let (lent, requests) = accessor.with(|mut access| {
-            let state: &mut State = access.get();
-            (Arc::clone(&state.lent), Arc::clone(&state.requests))
-        });
-        let Some(door) = lent.door.as_ref().filter(|_| lent.rights.any_of("dns")) else {
-            accessor.with(|mut access| access.get().count_denial());
-            let denial = wire::Denial::NotGranted("`dns` is not granted".to_owned());
-            return Ok(Err(wire::Error::Denied(denial)));
+        let admitted = match admit(accessor, "dns") {
+            Ok(admitted) => admitted,
+            Err(refused) => return Ok(Err(refused.into())),
         };
-        let Ok(_place) = requests.try_acquire() else { return Ok(Err(wire::Error::Busy)) };
-        let answer = door.query(from_wire(question)).await.map_err(refusal);
+        let answer = admitted.door().query(from_wire(question)).await.map_err(refusal);
         if let Err(wire::Error::Denied(_)) = &answer {
-            accessor.with(|mut access| access.get().count_denial());
+            count_denial(accessor);
         }
         Ok(answer)
+    }
+}
+
+impl From<Refused> for wire::Error {
+    fn from(refused: Refused) -> Self {
+        match refused {
+            Refused::Ungranted(told) => Self::Denied(wire::Denial::NotGranted(told)),
+            Refused::Busy => Self::Busy,
+        }
     }
 }
 

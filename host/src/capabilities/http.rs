@@ -2,13 +2,12 @@
 //!
 //! Translates and counts; whether a request may leave is `egress`'s to say. Must not know of addresses or connections.
 
-use std::sync::Arc;
 use std::time::Duration;
 
 use wasmtime::component::{Accessor, HasSelf};
 
-use super::State;
 use super::bindings::switchbay::http::client::{self as wire, Host, HostWithStore};
+use super::instance::{Refused, State, admit, count_denial};
 use crate::egress::{Caps, Denial, Excess, FetchError, Late, Request, Response};
 
 /// Requests and questions to resolvers of one call under way at once; the next is refused, because each holds its body here.
@@ -21,21 +20,24 @@ impl<T: Send + 'static> HostWithStore<T> for HasSelf<State> {
         accessor: &Accessor<T, Self>,
         request: wire::Request,
     ) -> wasmtime::Result<Result<wire::Response, wire::Error>> {
-        let (lent, requests) = accessor.with(|mut access| {
-            let state: &mut State = access.get();
-            (Arc::clone(&state.lent), Arc::clone(&state.requests))
-        });
-        let Some(door) = lent.door.as_ref().filter(|_| lent.rights.any_of("http")) else {
-            accessor.with(|mut access| access.get().count_denial());
-            let denial = wire::Denial::NotGranted("`http` is not granted".to_owned());
-            return Ok(Err(wire::Error::Denied(denial)));
+        let admitted = match admit(accessor, "http") {
+            Ok(admitted) => admitted,
+            Err(refused) => return Ok(Err(refused.into())),
         };
-        let Ok(_place) = requests.try_acquire() else { return Ok(Err(wire::Error::Busy)) };
-        let fetched = door.fetch(from_wire(request)).await;
+        let fetched = admitted.door().fetch(from_wire(request)).await;
         if let Err(FetchError::Denied(_) | FetchError::RedirectDenied(_)) = &fetched {
-            accessor.with(|mut access| access.get().count_denial());
+            count_denial(accessor);
         }
         Ok(fetched.map(answer).map_err(refusal))
+    }
+}
+
+impl From<Refused> for wire::Error {
+    fn from(refused: Refused) -> Self {
+        match refused {
+            Refused::Ungranted(told) => Self::Denied(wire::Denial::NotGranted(told)),
+            Refused::Busy => Self::Busy,
+        }
     }
 }
 

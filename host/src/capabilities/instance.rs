@@ -5,9 +5,9 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use tokio::sync::Semaphore;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use wasmtime::ResourceLimiter;
-use wasmtime::component::ResourceTable;
+use wasmtime::component::{Accessor, HasSelf, ResourceTable};
 use wasmtime_wasi::p2::pipe::MemoryOutputPipe;
 use wasmtime_wasi::{WasiCtx, WasiCtxView, WasiView};
 
@@ -61,6 +61,47 @@ pub(crate) struct Worker {
     pub(crate) run: Arc<Run>,
     /// A new slice begins with each thing that is kept.
     pub(crate) cpu: Arc<CpuMeter>,
+}
+
+/// Why a call of a capability is not made.
+pub(super) enum Refused {
+    /// It was not lent, in words. That is counted.
+    Ungranted(String),
+    /// As many of one call are under way as may be.
+    Busy,
+}
+
+/// The way out for one request, and its place among those of one call.
+pub(super) struct Admitted {
+    lent: Arc<Lent>,
+    _place: OwnedSemaphorePermit,
+}
+
+impl Admitted {
+    pub(super) fn door(&self) -> &Door {
+        self.lent.door.as_ref().expect("it was there when this was made, and what is lent never changes")
+    }
+}
+
+/// Admits one request by an interface, named as in atoms.
+pub(super) fn admit<T: Send + 'static>(
+    accessor: &Accessor<T, HasSelf<State>>,
+    interface: &str,
+) -> Result<Admitted, Refused> {
+    accessor.with(|mut access| {
+        let state: &mut State = access.get();
+        let may = state.lent.door.is_some() && state.lent.rights.any_of(interface);
+        if !may {
+            return Err(Refused::Ungranted(state.denied(interface)));
+        }
+        let place = Arc::clone(&state.requests).try_acquire_owned().map_err(|_| Refused::Busy)?;
+        Ok(Admitted { lent: Arc::clone(&state.lent), _place: place })
+    })
+}
+
+/// Counts a request that the gate denied.
+pub(super) fn count_denial<T: Send + 'static>(accessor: &Accessor<T, HasSelf<State>>) {
+    accessor.with(|mut access| access.get().count_denial());
 }
 
 /// The store's data.
@@ -130,6 +171,12 @@ impl State {
             self.count_denial();
         }
         may
+    }
+
+    /// What a guest is told that was not lent what an atom names, counted.
+    pub(super) fn denied(&self, atom: &str) -> String {
+        self.count_denial();
+        format!("`{atom}` is not granted")
     }
 
     pub(super) fn count_denial(&self) {

@@ -2,13 +2,12 @@
 //!
 //! Translates and counts; whether a query may leave is `egress`'s to say. Must not know of addresses or connections.
 
-use std::sync::Arc;
 use std::time::Duration;
 
 use wasmtime::component::{Accessor, HasSelf};
 
-use super::State;
 use super::bindings::switchbay::line_query::client::{self as wire, Host, HostWithStore};
+use super::instance::{Refused, State, admit, count_denial};
 use crate::egress::{Denial, FetchError, LineQuery};
 
 impl Host for State {}
@@ -18,21 +17,24 @@ impl<T: Send + 'static> HostWithStore<T> for HasSelf<State> {
         accessor: &Accessor<T, Self>,
         request: wire::Request,
     ) -> wasmtime::Result<Result<Vec<u8>, wire::Error>> {
-        let (lent, requests) = accessor.with(|mut access| {
-            let state: &mut State = access.get();
-            (Arc::clone(&state.lent), Arc::clone(&state.requests))
-        });
-        let Some(door) = lent.door.as_ref().filter(|_| lent.rights.any_of("line-query")) else {
-            accessor.with(|mut access| access.get().count_denial());
-            let denial = wire::Denial::NotGranted("`line-query` is not granted".to_owned());
-            return Ok(Err(wire::Error::Denied(denial)));
+        let admitted = match admit(accessor, "line-query") {
+            Ok(admitted) => admitted,
+            Err(refused) => return Ok(Err(refused.into())),
         };
-        let Ok(_place) = requests.try_acquire() else { return Ok(Err(wire::Error::Busy)) };
-        let answer = door.query_line(from_wire(request)).await;
+        let answer = admitted.door().query_line(from_wire(request)).await;
         if let Err(FetchError::Denied(_)) = &answer {
-            accessor.with(|mut access| access.get().count_denial());
+            count_denial(accessor);
         }
         Ok(answer.map_err(refusal))
+    }
+}
+
+impl From<Refused> for wire::Error {
+    fn from(refused: Refused) -> Self {
+        match refused {
+            Refused::Ungranted(told) => Self::Denied(wire::Denial::NotGranted(told)),
+            Refused::Busy => Self::Busy,
+        }
     }
 }
 

@@ -142,8 +142,7 @@ fn admit<T: Send + 'static>(accessor: &Accessor<T, HasSelf<State>>) -> Result<Gr
     accessor.with(|mut access| {
         let state: &mut State = access.get();
         if state.lent.records.is_none() {
-            state.count_denial();
-            return Err(Error::NotGranted("`state` is not granted".to_owned()));
+            return Err(Error::NotGranted(state.denied("state")));
         }
         let place = Arc::clone(&state.records).try_acquire_owned().map_err(|_| Error::Busy)?;
         Ok(Granted { lent: Arc::clone(&state.lent), _place: place })
