@@ -332,6 +332,23 @@ async fn nobody_has_more_than_a_share_of_the_runs_and_the_queue() {
 }
 
 #[tokio::test]
+async fn a_call_asks_for_so_many_things_of_jobs_at_once_and_the_next_is_refused() {
+    let house = House::start().await;
+    house.pages.hold("/held/");
+    let job = house.begin(json!({ "request": "held", "pages": 1 })).await;
+    house.pages.until_asked("/held/0").await;
+    let crowd = async || {
+        let asked = house.request(Method::POST, &format!("/{job}/crowd")).json(&json!({}));
+        Service::send(asked).await.json()["data"]["state"].clone()
+    };
+    assert_eq!(crowd().await, "busy 68, running 32");
+    // The places are free again.
+    assert_eq!(crowd().await, "busy 68, running 32");
+    house.pages.release("/held/");
+    assert_eq!(house.end_of(&job).await["state"], "completed");
+}
+
+#[tokio::test]
 async fn a_job_that_goes_wrong_fails_and_says_how() {
     let house = House::start().await;
     for (then, told) in [
@@ -356,6 +373,7 @@ async fn a_run_has_its_limits_and_a_budget_for_each_item() {
     let house = House::start().await;
     let output = async |then: &str| house.run(json!({ "request": then, "then": then })).await["output"].clone();
     assert_eq!(output("flood").await, r#"{"items":1000,"then":"full"}"#);
+    assert_eq!(output("crowd").await, r#"{"busy":true,"kept":true,"all":100}"#);
     let refused = r#"["not-acceptable","not-acceptable","not-acceptable","not-acceptable","true","false"]"#;
     assert_eq!(output("refused").await, refused);
     // Twice the budget of one slice, in four.

@@ -116,6 +116,8 @@ pub(crate) struct State {
     pub(super) requests: Arc<Semaphore>,
     /// A place for each of its reads and writes of records.
     pub(super) records: Arc<Semaphore>,
+    /// A place for each of its calls about jobs.
+    pub(super) jobs: Arc<Semaphore>,
     wasi: WasiCtx,
     table: ResourceTable,
     stderr: MemoryOutputPipe,
@@ -149,8 +151,23 @@ impl State {
         let memory = MemoryLimit { bytes_max: memory_bytes_max, denied: false, vitals };
         let requests = Arc::new(Semaphore::new(super::http::IN_FLIGHT_MAX));
         let records = Arc::new(Semaphore::new(super::state::IN_FLIGHT_MAX));
+        let jobs = Arc::new(Semaphore::new(super::jobs::IN_FLIGHT_MAX));
         let (worker, stderr_before, _living) = (None, 0, living);
-        Self { lent, log, on_behalf, worker, requests, records, wasi, table, stderr, stderr_before, memory, _living }
+        Self {
+            lent,
+            log,
+            on_behalf,
+            worker,
+            requests,
+            records,
+            jobs,
+            wasi,
+            table,
+            stderr,
+            stderr_before,
+            memory,
+            _living,
+        }
     }
 
     /// The instance works on a job from here on.

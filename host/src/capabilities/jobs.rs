@@ -5,15 +5,19 @@
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
+use tokio::sync::OwnedSemaphorePermit;
 use uuid::Uuid;
 use wasmtime::component::{Accessor, HasSelf};
 
 use super::bindings::switchbay::jobs::{queue, work};
+use super::instance::Refused;
 use super::{OnBehalf, State, Worker};
 use crate::jobs::record::{self, Job, JobName, Progress};
 use crate::jobs::{Jobs, Submission, SubmitError, Submitter};
 use crate::stores::{Kept, Page, StoreError};
 
+/// Calls of one call about jobs under way at once; the next is refused, because each holds its input or its value here.
+pub(super) const IN_FLIGHT_MAX: usize = 32;
 /// Of a request id, in characters.
 const REQUEST_ID_MAX: usize = 80;
 const FINGERPRINT_BYTES_MAX: usize = 256;
@@ -32,7 +36,8 @@ const KEY_BYTES_MAX: usize = 2048;
 /// A value, or a checkpoint.
 const VALUE_BYTES_MAX: usize = 1 << 20;
 
-const UNGRANTED: &str = "`jobs` is not granted";
+/// The interface in atoms.
+const ATOM: &str = "jobs";
 
 /// The jobs of one plugin.
 pub(crate) struct JobsOf {
@@ -40,19 +45,42 @@ pub(crate) struct JobsOf {
     pub(crate) plugin: Arc<str>,
 }
 
-/// The jobs, and on whose behalf they are asked for. `None` where they were not lent; that is counted.
-fn asked<T>(accessor: &Accessor<T, HasSelf<State>>) -> Option<(Arc<Jobs>, Arc<str>, OnBehalf)>
-where
-    T: Send + 'static,
-{
-    accessor.with(|mut access| {
-        let state: &mut State = access.get();
-        if !state.may("jobs") {
-            return None;
+/// The jobs, on whose behalf they are asked for, and a place for one call.
+struct Asked {
+    jobs: Arc<Jobs>,
+    plugin: Arc<str>,
+    on_behalf: OnBehalf,
+    _place: OwnedSemaphorePermit,
+}
+
+impl State {
+    fn place(&self) -> Result<OwnedSemaphorePermit, Refused> {
+        Arc::clone(&self.jobs).try_acquire_owned().map_err(|_| Refused::Busy)
+    }
+
+    fn asked(&self) -> Result<Asked, Refused> {
+        match (&self.lent.jobs, &self.on_behalf) {
+            (Some(JobsOf { jobs, plugin }), Some(on_behalf)) if self.lent.rights.any_of(ATOM) => Ok(Asked {
+                jobs: Arc::clone(jobs),
+                plugin: Arc::clone(plugin),
+                on_behalf: on_behalf.clone(),
+                _place: self.place()?,
+            }),
+            _ => Err(Refused::Ungranted(self.denied(ATOM))),
         }
-        let JobsOf { jobs, plugin } = state.lent.jobs.as_ref()?;
-        Some((Arc::clone(jobs), Arc::clone(plugin), state.on_behalf.clone()?))
-    })
+    }
+
+    /// The job that the instance works on.
+    fn working(&self) -> Result<&Worker, work::Error> {
+        match self.lent.rights.any_of(ATOM) {
+            true => self.worker.as_ref().ok_or(work::Error::Ended),
+            false => Err(work::Error::NotGranted(self.denied(ATOM))),
+        }
+    }
+}
+
+fn asked<T: Send + 'static>(accessor: &Accessor<T, HasSelf<State>>) -> Result<Asked, Refused> {
+    accessor.with(|mut access| access.get().asked())
 }
 
 impl queue::Host for State {}
@@ -62,8 +90,9 @@ impl<T: Send + 'static> queue::HostWithStore<T> for HasSelf<State> {
         accessor: &Accessor<T, Self>,
         submission: queue::Submission,
     ) -> wasmtime::Result<Result<String, queue::SubmitError>> {
-        let Some((jobs, plugin, on_behalf)) = asked(accessor) else {
-            return Ok(Err(queue::SubmitError::NotGranted(UNGRANTED.to_owned())));
+        let Asked { jobs, plugin, on_behalf, _place } = match asked(accessor) {
+            Ok(asked) => asked,
+            Err(refused) => return Ok(Err(refused.into())),
         };
         let submission = match read_submission(submission) {
             Ok(submission) => submission,
@@ -89,7 +118,7 @@ impl<T: Send + 'static> queue::HostWithStore<T> for HasSelf<State> {
         job: String,
         page: queue::Page,
     ) -> wasmtime::Result<Result<queue::Snapshot, queue::Error>> {
-        let (jobs, name) = match named(accessor, &job) {
+        let (jobs, name, _place) = match named(accessor, &job) {
             Ok(named) => named,
             Err(error) => return Ok(Err(error)),
         };
@@ -108,7 +137,7 @@ impl<T: Send + 'static> queue::HostWithStore<T> for HasSelf<State> {
         job: String,
         at_most_ms: u32,
     ) -> wasmtime::Result<Result<queue::State, queue::Error>> {
-        let (jobs, name) = match named(accessor, &job) {
+        let (jobs, name, _place) = match named(accessor, &job) {
             Ok(named) => named,
             Err(error) => return Ok(Err(error)),
         };
@@ -117,7 +146,7 @@ impl<T: Send + 'static> queue::HostWithStore<T> for HasSelf<State> {
     }
 
     async fn cancel(accessor: &Accessor<T, Self>, job: String) -> wasmtime::Result<Result<queue::State, queue::Error>> {
-        let (jobs, name) = match named(accessor, &job) {
+        let (jobs, name, _place) = match named(accessor, &job) {
             Ok(named) => named,
             Err(error) => return Ok(Err(error)),
         };
@@ -125,16 +154,41 @@ impl<T: Send + 'static> queue::HostWithStore<T> for HasSelf<State> {
     }
 }
 
-/// The job that a text names, among those of the caller.
+/// The job that a text names, among those of the caller, and a place for one call.
 fn named<T: Send + 'static>(
     accessor: &Accessor<T, HasSelf<State>>,
     job: &str,
-) -> Result<(Arc<Jobs>, JobName), queue::Error> {
-    let Some((jobs, plugin, OnBehalf { owner, .. })) = asked(accessor) else {
-        return Err(queue::Error::NotGranted(UNGRANTED.to_owned()));
-    };
+) -> Result<(Arc<Jobs>, JobName, OwnedSemaphorePermit), queue::Error> {
+    let Asked { jobs, plugin, on_behalf: OnBehalf { owner, .. }, _place } = asked(accessor)?;
     let id = Uuid::try_parse(job).map_err(|_| queue::Error::NotFound)?;
-    Ok((jobs, JobName { owner, plugin, id }))
+    Ok((jobs, JobName { owner, plugin, id }, _place))
+}
+
+impl From<Refused> for queue::SubmitError {
+    fn from(refused: Refused) -> Self {
+        match refused {
+            Refused::Ungranted(told) => Self::NotGranted(told),
+            Refused::Busy => Self::Busy,
+        }
+    }
+}
+
+impl From<Refused> for queue::Error {
+    fn from(refused: Refused) -> Self {
+        match refused {
+            Refused::Ungranted(told) => Self::NotGranted(told),
+            Refused::Busy => Self::Busy,
+        }
+    }
+}
+
+impl From<Refused> for work::Error {
+    fn from(refused: Refused) -> Self {
+        match refused {
+            Refused::Ungranted(told) => Self::NotGranted(told),
+            Refused::Busy => Self::Busy,
+        }
+    }
 }
 
 fn found<V>(read: Result<Option<V>, StoreError>) -> Result<V, queue::Error> {
@@ -197,18 +251,14 @@ fn state(state: record::State) -> queue::State {
     }
 }
 
-/// The job that the instance works on.
-fn working<T: Send + 'static>(accessor: &Accessor<T, HasSelf<State>>) -> Result<Worker, work::Error> {
-    accessor.with(|mut access| access.get().working())
-}
-
-impl State {
-    fn working(&self) -> Result<Worker, work::Error> {
-        match self.may("jobs") {
-            true => self.worker.clone().ok_or(work::Error::Ended),
-            false => Err(work::Error::NotGranted(UNGRANTED.to_owned())),
-        }
-    }
+/// The job that the instance works on, and a place for one call.
+fn working<T: Send + 'static>(
+    accessor: &Accessor<T, HasSelf<State>>,
+) -> Result<(Worker, OwnedSemaphorePermit), work::Error> {
+    accessor.with(|mut access| {
+        let state: &mut State = access.get();
+        Ok((state.working()?.clone(), state.place()?))
+    })
 }
 
 impl work::Host for State {
@@ -236,8 +286,8 @@ impl<T: Send + 'static> work::HostWithStore<T> for HasSelf<State> {
     }
 
     async fn emitted(accessor: &Accessor<T, Self>) -> wasmtime::Result<Result<Vec<String>, work::Error>> {
-        let worker = match working(accessor) {
-            Ok(worker) => worker,
+        let (worker, _place) = match working(accessor) {
+            Ok(working) => working,
             Err(error) => return Ok(Err(error)),
         };
         Ok(worker.run.keys().await.map_err(|error| unkept(&error)))
@@ -249,7 +299,7 @@ async fn keep<T: Send + 'static>(
     item: Option<(String, String)>,
     checkpoint: Option<String>,
 ) -> Result<bool, work::Error> {
-    let worker = working(accessor)?;
+    let (worker, _place) = working(accessor)?;
     let sizes =
         [("value", item.as_ref().map(|(_, value)| value.len())), ("checkpoint", checkpoint.as_ref().map(String::len))];
     for (what, bytes) in sizes {

@@ -39,8 +39,8 @@ fn minute() -> u32 {
     60_000
 }
 
-/// `Toil` uses much processor time between any two items, `Flood` emits until there is no room, `Refused` emits what is
-/// refused. No variant has a comment of its own: the schema would be a union.
+/// `Toil` uses much processor time between any two items, `Flood` emits until there is no room, `Crowd` emits a hundred items
+/// at once, `Refused` emits what is refused. No variant has a comment of its own: the schema would be a union.
 #[derive(Clone, Copy, Default, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 enum Then {
@@ -52,6 +52,7 @@ enum Then {
     Spin,
     Toil,
     Flood,
+    Crowd,
     Refused,
 }
 
@@ -141,6 +142,7 @@ fn plugin() -> Plugin {
         .operation(with(Operation::new("start", start)).rest(rest(Rest::post("/api/v1/test/jobs", SCOPE))).worker(work))
         .operation(with(Operation::new("read", read)).rest(rest(Rest::get("/api/v1/test/jobs/{job}", SCOPE))))
         .operation(with(Operation::new("cancel", cancel)).rest(rest(Rest::delete("/api/v1/test/jobs/{job}", SCOPE))))
+        .operation(with(Operation::new("crowd", crowd)).rest(Rest::post("/api/v1/test/jobs/{job}/crowd", SCOPE)))
         .operation(with(Operation::new("outside", outside)).rest(Rest::post("/api/v1/test/outside", SCOPE)))
 }
 
@@ -160,6 +162,7 @@ async fn start(_call: Call, start: Start) -> Result<Reply<Started>, Failure> {
             Failure::new(&DUPLICATE, "taken").detail("job", earlier.job).detail("same", earlier.is_same)
         }
         SubmitError::Full => Failure::new(&FULL, "full"),
+        SubmitError::Busy => Failure::new(&FULL, "busy"),
         SubmitError::Unavailable => Failure::new(&FULL, "unavailable"),
         SubmitError::NotGranted(told) | SubmitError::NotAcceptable(told) => Failure::new(&REFUSED, told),
     })?;
@@ -192,6 +195,15 @@ async fn cancel(_call: Call, cancel: Cancel) -> Result<Reply<Stands>, Failure> {
     Ok(Reply::ok(Stands { state: name(state).to_owned() }))
 }
 
+/// Asks for a job's end a hundred times at once.
+async fn crowd(_call: Call, crowd: Cancel) -> Result<Reply<Stands>, Failure> {
+    let waits = (0..100).map(|_| jobs::wait(&crowd.job, 2000));
+    let waited = futures::future::join_all(waits).await;
+    let busy = waited.iter().filter(|waited| matches!(waited, Err(Error::Busy))).count();
+    let running = waited.iter().filter(|waited| matches!(waited, Ok(State::Running))).count();
+    Ok(Reply::ok(Stands { state: format!("busy {busy}, running {running}") }))
+}
+
 /// Asks for a job's means where there is no job.
 async fn outside(_call: Call, _input: Nothing) -> Result<Reply<Stands>, Failure> {
     let asked = [
@@ -211,6 +223,7 @@ struct Nothing {}
 fn refused(error: Error) -> Failure {
     match error {
         Error::NotFound => Failure::new(&NOT_FOUND, "there is no such job"),
+        Error::Busy => Failure::new(&FULL, "busy"),
         Error::Unavailable => Failure::new(&FULL, "unavailable"),
         Error::NotGranted(told) | Error::NotAcceptable(told) => Failure::new(&REFUSED, told),
     }
@@ -222,6 +235,7 @@ fn word(error: &WorkError) -> &'static str {
         WorkError::NotAcceptable(_) => "not-acceptable",
         WorkError::Ended => "ended",
         WorkError::Full => "full",
+        WorkError::Busy => "busy",
         WorkError::Unavailable => "unavailable",
     }
 }
@@ -262,6 +276,7 @@ async fn work(call: Call, start: Start) -> Result<Reply<serde_json::Value>, Fail
             }
         }
         Then::Flood => return flood().await,
+        Then::Crowd => return emit_at_once().await,
         Then::Refused => return refuse().await,
     }
     let keys = jobs::emitted().await.map_err(lost)?.len();
@@ -285,6 +300,14 @@ async fn flood() -> Result<Reply<serde_json::Value>, Failure> {
             Err(error) => return Ok(Reply::ok(json!({ "items": number, "then": word(&error) }))),
         }
     }
+}
+
+async fn emit_at_once() -> Result<Reply<serde_json::Value>, Failure> {
+    let keys: Vec<String> = (0..100).map(|number| number.to_string()).collect();
+    let emitted = futures::future::join_all(keys.iter().map(|key| jobs::emit(key, "{}", None))).await;
+    let busy = emitted.iter().filter(|emitted| matches!(emitted, Err(WorkError::Busy))).count();
+    let kept = emitted.iter().filter(|emitted| matches!(emitted, Ok(true))).count();
+    Ok(Reply::ok(json!({ "busy": busy > 0, "kept": kept >= 32, "all": busy + kept })))
 }
 
 async fn refuse() -> Result<Reply<serde_json::Value>, Failure> {
