@@ -64,6 +64,8 @@ pub(crate) struct IpDatabases {
     reading: Mutex<()>,
     zones: Zones,
     asked: Notify,
+    /// Until it is followed. It stands before anything is read, so that no change falls between the two.
+    watch: Mutex<Option<Watch>>,
 }
 
 /// One database.
@@ -84,19 +86,22 @@ pub(crate) struct About {
 }
 
 impl IpDatabases {
-    /// Knows which there are and has read none: see [`IpDatabases::read`]. Reads the boundaries of time zones.
+    /// Knows which there are, watches them, and has read none: see [`IpDatabases::read`]. Reads the boundaries of time zones.
     ///
     /// # Errors
     /// The folder of fetched databases cannot be made.
     pub(crate) fn open(configured: BTreeMap<String, Source>, data: &Path) -> Result<Self, KeptError> {
+        let kept = Kept::open(data)?;
+        let watch = Mutex::new(watch(&configured, &kept));
         Ok(Self {
             configured,
-            kept: Kept::open(data)?,
+            kept,
             data: data.to_owned(),
             serving: ArcSwap::default(),
             reading: Mutex::default(),
             zones: Zones::load(),
             asked: Notify::new(),
+            watch,
         })
     }
 
@@ -153,9 +158,9 @@ impl IpDatabases {
         self.asked.notify_one();
     }
 
-    /// Reads again after each change, and when it is asked for.
+    /// Reads again after each change, and when it is asked for. Once a process.
     pub(crate) async fn follow(self: Arc<Self>, until: CancellationToken) {
-        let mut watch = self.watch();
+        let mut watch = self.watch.lock().unwrap_or_else(PoisonError::into_inner).take();
         loop {
             let changed = async {
                 match &mut watch {
@@ -175,28 +180,6 @@ impl IpDatabases {
             let databases = Arc::clone(&self);
             if let Err(error) = tokio::task::spawn_blocking(move || databases.read()).await {
                 tracing::error!(%error, "reading IP databases failed; what was there serves on");
-            }
-        }
-    }
-
-    /// What is not watched is read again at SIGHUP all the same.
-    fn watch(&self) -> Option<Watch> {
-        let folder = |file: &PathBuf| file.parent().map(|folder| folder.join("."));
-        let mut folders: BTreeSet<PathBuf> =
-            self.configured.values().flat_map(|source| &source.files).filter_map(folder).collect();
-        folders.insert(self.kept.folder().to_owned());
-        let start = || {
-            let mut watch = Watch::new(|_| true)?;
-            for folder in folders.iter().filter(|folder| folder.is_dir()) {
-                watch.add(folder, Depth::Folder)?;
-            }
-            Ok::<_, notify::Error>(watch)
-        };
-        match start() {
-            Ok(watch) => Some(watch),
-            Err(error) => {
-                tracing::warn!(%error, "the folders of IP databases are not watched; SIGHUP has them read again");
-                None
             }
         }
     }
@@ -221,6 +204,28 @@ impl IpDatabases {
         // The file of one family is asked before one that may have both.
         files.sort_by_key(|file| file.metadata().ip_version);
         Ok(Database { title: source.title, license: source.license, files })
+    }
+}
+
+/// What is not watched is read again at SIGHUP all the same.
+fn watch(configured: &BTreeMap<String, Source>, kept: &Kept) -> Option<Watch> {
+    let folder = |file: &PathBuf| file.parent().map(|folder| folder.join("."));
+    let mut folders: BTreeSet<PathBuf> =
+        configured.values().flat_map(|source| &source.files).filter_map(folder).collect();
+    folders.insert(kept.folder().to_owned());
+    let start = || {
+        let mut watch = Watch::new(|_| true)?;
+        for folder in folders.iter().filter(|folder| folder.is_dir()) {
+            watch.add(folder, Depth::Folder)?;
+        }
+        Ok::<_, notify::Error>(watch)
+    };
+    match start() {
+        Ok(watch) => Some(watch),
+        Err(error) => {
+            tracing::warn!(%error, "the folders of IP databases are not watched; SIGHUP has them read again");
+            None
+        }
     }
 }
 

@@ -154,3 +154,24 @@ fn what_is_no_database_is_refused_by_its_reason() {
     let found: Value = json!(told(&small(IpVersion::V4, RecordSize::Bits24)).expect("it is good"));
     assert!(found.is_array());
 }
+
+#[tokio::test]
+async fn what_changed_before_it_was_watched_is_read() {
+    let folder = TempDir::new().expect("a folder");
+    let path = folder.path().join("some.mmdb");
+    let source = Source { title: None, license: None, files: vec![path.clone()] };
+    let configured = BTreeMap::from([("some".to_owned(), source)]);
+    let databases = Arc::new(IpDatabases::open(configured, folder.path()).expect("the folder is there"));
+    databases.read();
+    assert!(databases.named("some").is_none());
+    fs::write(&path, small(IpVersion::V4, RecordSize::Bits24)).expect("it is written");
+    let until = CancellationToken::new();
+    let reading = async {
+        while databases.named("some").is_none() {
+            tokio::task::yield_now().await;
+        }
+        until.cancel();
+    };
+    let read = async { tokio::join!(Arc::clone(&databases).follow(until.clone()), reading) };
+    tokio::time::timeout(Duration::from_secs(30), read).await.expect("it is read");
+}
