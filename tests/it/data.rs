@@ -310,6 +310,23 @@ fn announcing(bytes: u64) -> Vec<u8> {
 }
 
 #[test]
+fn an_index_that_nobody_can_read_keeps_no_other_database_from_its_place() {
+    let (registry, home) = (stocked(), home());
+    let folder = home.path().join("data/ip-databases");
+    std::fs::create_dir_all(&folder).expect("a folder");
+    for (name, text) in [("mine.json", "{"), ("mine-1.mmdb", "mine"), ("city-0.mmdb", "old"), (".tmp123", "cut")] {
+        std::fs::write(folder.join(name), text).expect("it is written");
+    }
+    assert_eq!(fetch_in(home.path(), Some(&registry.url()), &["city"]).failed, None);
+    let kept = kept(&home);
+    // What the index may name is there, and what nothing names is gone.
+    let is_there = |name: &str| kept.iter().any(|kept| kept == name);
+    assert!(is_there("mine.json") && is_there("mine-1.mmdb") && is_there("city.json"), "{kept:?}");
+    assert!(!is_there("city-0.mmdb") && !is_there(".tmp123"), "{kept:?}");
+    assert_eq!(kept.len(), 6, "two files, an index and the lock beside them: {kept:?}");
+}
+
+#[test]
 fn two_fetches_do_not_write_at_once() {
     let (registry, home) = (stocked(), home());
     let folder = home.path().join("data/ip-databases");

@@ -142,23 +142,31 @@ impl Kept {
             Ok::<u64, io::Error>(bytes)
         };
         let bytes = write().map_err(|source| self.failed(source))?;
-        self.remove_unnamed()?;
+        // The database is in place; what is left of others takes room until the next one is, and nothing else.
+        if let Err(error) = self.remove_unnamed() {
+            tracing::warn!(%error, "files of earlier IP databases cannot be removed");
+        }
         Ok(bytes)
     }
 
-    /// Removes files that no index names, and what a process left that was killed while it wrote.
+    /// Removes files that no index names, and what a process left that was killed while it wrote. Where an index cannot be
+    /// read, nobody knows which files of that database it names, so they stay.
     fn remove_unnamed(&self) -> Result<(), KeptError> {
-        let mut named = Vec::new();
-        for source in self.all()?.into_values() {
-            named.extend(source?.files);
+        let (mut named, mut unknown) = (Vec::new(), Vec::new());
+        for (name, source) in self.all()? {
+            match source {
+                Ok(source) => named.extend(source.files),
+                Err(_) => unknown.push(format!("{name}-")),
+            }
         }
         let remove = || {
             for entry in fs::read_dir(&self.folder)? {
                 let path = entry?.path();
+                let name = path.file_name().unwrap_or_default().to_string_lossy();
                 let is_file = path.extension().is_some_and(|extension| extension == FILE);
-                let is_partial = path.file_name().is_some_and(|name| name.to_string_lossy().starts_with(PARTIAL));
-                if is_partial || (is_file && !named.contains(&path)) {
-                    fs::remove_file(path)?;
+                let is_unnamed = is_file && !named.contains(&path) && !unknown.iter().any(|one| name.starts_with(one));
+                if name.starts_with(PARTIAL) || is_unnamed {
+                    fs::remove_file(&path)?;
                 }
             }
             Ok::<(), io::Error>(())
