@@ -31,17 +31,11 @@ impl Host for State {
     }
 
     fn find(&mut self, database: String, address: String) -> wasmtime::Result<Result<wire::Found, Error>> {
-        if !self.lent.rights.grant_name(ATOM, &database) {
-            self.count_denial();
-            return Ok(Err(Error::Denied(format!("`{ATOM}:{database}` is not granted"))));
-        }
-        Ok(self.databases().and_then(|databases| {
+        let may = self.lent.rights.grant_name(ATOM, &database);
+        Ok(self.lent_where(may, || format!("{ATOM}:{database}")).and_then(|databases| {
             let address = read(&address)?;
             let named = databases.named(&database).ok_or(Error::Absent)?;
-            let (about, found) = named.find(address).map_err(|error| {
-                tracing::warn!(database, %error, "an IP database has an entry that cannot be read");
-                Error::Unreadable(error.to_string())
-            })?;
+            let (about, found) = named.find(address).map_err(|error| Error::Unreadable(error.to_string()))?;
             let (network, entry) = found.map(|(network, entry)| (network, entry.to_string())).unzip();
             Ok(wire::Found { database: described(about), network, entry })
         }))
@@ -57,9 +51,15 @@ impl Host for State {
 }
 
 impl State {
+    /// For what any right to the interface is enough for.
     fn databases(&self) -> Result<&IpDatabases, Error> {
-        let lent = self.lent.ip_databases.as_deref().filter(|_| self.may(ATOM));
-        lent.ok_or_else(|| Error::Denied(format!("`{ATOM}` is not granted")))
+        self.lent_where(self.lent.rights.any_of(ATOM), || ATOM.to_owned())
+    }
+
+    /// The databases, or a denial that names what is missing and is counted.
+    fn lent_where(&self, may: bool, atom: impl FnOnce() -> String) -> Result<&IpDatabases, Error> {
+        let lent = self.lent.ip_databases.as_deref().filter(|_| may);
+        lent.ok_or_else(|| Error::Denied(self.denied(&atom())))
     }
 }
 

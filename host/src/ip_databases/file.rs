@@ -10,6 +10,7 @@ use std::io::{self, Read, Write};
 use std::net::IpAddr;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
+use std::sync::Once;
 
 use maxminddb::{MaxMindDbError, Metadata, Mmap, Reader, WithinOptions};
 use serde_json::Value;
@@ -68,6 +69,8 @@ pub(super) struct Mapped {
     path: PathBuf,
     stamp: Stamp,
     reader: Reader<Mmap>,
+    /// That an entry cannot be read is told once: whoever asks chooses how often it is found.
+    told: Once,
 }
 
 /// What a file says of an address: the network, and the entry.
@@ -117,7 +120,7 @@ impl Mapped {
         let mapped = map(&copy).map_err(keep)?;
         let reader = Reader::from_source(mapped).map_err(|error| broken(error.into()))?;
         verify(&reader, stamp.bytes).map_err(broken)?;
-        Ok(Self { path: path.to_owned(), stamp, reader })
+        Ok(Self { path: path.to_owned(), stamp, reader, told: Once::new() })
     }
 
     pub(super) fn is(&self, path: &Path, stamp: Stamp) -> bool {
@@ -136,7 +139,10 @@ impl Mapped {
     /// # Errors
     /// The entry cannot be read.
     pub(super) fn find(&self, address: IpAddr) -> Result<Option<Found>, MaxMindDbError> {
-        find(&self.reader, address)
+        find(&self.reader, address).inspect_err(|error| {
+            let path = self.path.display();
+            self.told.call_once(|| tracing::warn!(%path, %error, "an IP database has an entry that cannot be read"));
+        })
     }
 }
 
