@@ -23,7 +23,7 @@ use crate::pipeline;
 use crate::registry::{Registry, blocking};
 use crate::stores::{Earlier, Keep, Kept, Page, Store, StoreError};
 
-/// How often expired jobs are looked for, and those that are late.
+/// How often expired jobs are looked for.
 const SWEEP: Duration = Duration::from_secs(1);
 /// Jobs that are forgotten in one sweep.
 const FORGOTTEN_AT_ONCE: usize = 64;
@@ -133,7 +133,8 @@ impl Jobs {
         };
         if !self.board().admit(&name, job.due_ms, job.expires_ms, job.bytes) {
             // A request id that is taken is told before there is no room: it will not be free when there is some.
-            let earlier = self.store.earlier_job(&name, &taken, &fingerprint, submitted_ms)?;
+            let store = Arc::clone(&self.store);
+            let earlier = blocking(move || store.earlier_job(&name, &taken, &fingerprint, submitted_ms)).await?;
             return Err(earlier.map_or(SubmitError::Full, SubmitError::Duplicate));
         }
         // Where the caller goes away while this is written, the job must not be lost on the board.
@@ -213,31 +214,45 @@ impl Jobs {
     /// Runs jobs whose turn it is, until the process stops. What runs then is cut off and waits for the next process.
     pub(crate) async fn work(self: Arc<Self>, registry: Arc<Registry>, stop: CancellationToken) {
         let runs = TaskTracker::new();
-        let mut sweeps = tokio::time::interval(SWEEP);
-        sweeps.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+        // Beside the runner: nobody's turn waits for what is written here.
+        runs.spawn(Arc::clone(&self).keep_swept(stop.clone()));
         while !stop.is_cancelled() {
             let turn = self.board().next(Instant::now(), epoch_ms(SystemTime::now()));
             if let Some(turn) = turn {
                 runs.spawn(Arc::clone(&self).take_up(Arc::clone(&registry), turn, stop.clone()));
                 continue;
             }
-            let pause = self.board().pause(Instant::now()).unwrap_or(SWEEP);
+            let pause = self.board().pause(Instant::now()).unwrap_or(LATE).min(LATE);
             tokio::select! {
                 () = stop.cancelled() => {}
                 () = self.wake.notified() => {}
                 () = tokio::time::sleep(pause) => {}
-                _ = sweeps.tick() => self.sweep().await,
             }
         }
         runs.close();
         runs.wait().await;
     }
 
-    /// Forgets what has expired, and frees request ids.
-    async fn sweep(&self) {
+    /// Sweeps until the process stops.
+    async fn keep_swept(self: Arc<Self>, stop: CancellationToken) {
+        let mut sweeps = tokio::time::interval(SWEEP);
+        sweeps.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+        loop {
+            tokio::select! {
+                () = stop.cancelled() => return,
+                _ = sweeps.tick() => self.sweep(&stop).await,
+            }
+        }
+    }
+
+    /// Forgets what has expired, and frees request ids. What is left when the process stops is the next one's.
+    async fn sweep(&self, stop: &CancellationToken) {
         let now_ms = epoch_ms(SystemTime::now());
         let expired = self.board().expired(now_ms, FORGOTTEN_AT_ONCE);
         for name in expired {
+            if stop.is_cancelled() {
+                return;
+            }
             match self.store.forget_job(name.clone()).await {
                 Ok(()) => {
                     self.board().forget(&name);
@@ -246,7 +261,13 @@ impl Jobs {
                 Err(error) => return tracing::error!(%error, "expired jobs cannot be forgotten; they are tried again"),
             }
         }
-        if let Err(error) = self.store.free_request_ids(now_ms).await {
+        let store = Arc::clone(&self.store);
+        let freed = match blocking(move || store.has_request_ids_to_free(now_ms)).await {
+            Ok(true) => self.store.free_request_ids(now_ms).await,
+            Ok(false) => Ok(()),
+            Err(error) => Err(error),
+        };
+        if let Err(error) = freed {
             tracing::error!(%error, "request ids of jobs cannot be freed; they are tried again");
         }
     }

@@ -199,14 +199,17 @@ impl Store {
         self.write(move |transaction| forget(transaction, &name)).await
     }
 
+    /// Whether the day of a request id is over.
+    pub(crate) fn has_request_ids_to_free(&self, now_ms: u64) -> Result<bool, StoreError> {
+        self.read(TAKEN_UNTIL, |table| {
+            let first = table.first().map_err(StoreError::engine)?;
+            Ok(first.is_some_and(|(name, _)| name.value().0 <= now_ms))
+        })
+    }
+
     /// Frees request ids whose day is over, a bounded number of them.
     pub(crate) async fn free_request_ids(&self, now_ms: u64) -> Result<(), StoreError> {
-        let first = self
-            .read(TAKEN_UNTIL, |table| Ok(table.first().map_err(StoreError::engine)?.map(|(name, _)| name.value().0)));
-        match first? {
-            Some(until) if until <= now_ms => self.write(move |transaction| free(transaction, now_ms)).await,
-            Some(_) | None => Ok(()),
-        }
+        self.write(move |transaction| free(transaction, now_ms)).await
     }
 }
 
