@@ -99,7 +99,8 @@ pub(super) fn read(text: &str, domain: &str) -> Answer {
     if lines().next().is_none() {
         return Answer::Unusable("its answer is empty");
     }
-    let said: Vec<String> = lines().filter_map(|line| verdict(line, domain)).collect();
+    let names = [domain.to_owned(), idna::domain_to_unicode(domain).0];
+    let said: Vec<String> = lines().filter_map(|line| verdict(line, &names)).collect();
     let says = |phrases: &[&str]| said.iter().any(|line| phrases.iter().any(|phrase| line.contains(phrase)));
     if says(REFUSED) {
         return Answer::Throttled;
@@ -113,20 +114,46 @@ pub(super) fn read(text: &str, domain: &str) -> Answer {
     }
 }
 
-/// The line in lower case, where it can be a verdict. A remark is one only where it names the domain or an error, or is
-/// nothing but the verdict; the other remarks are terms of use.
-fn verdict(line: &str, domain: &str) -> Option<String> {
-    let bare = line.trim_start_matches(['%', '#', '*', ';', '>', '-', ' ']).to_lowercase().replace('_', " ");
+/// The line in lower case and without the domain, whose own words judge nothing, where it can be a verdict. A remark is one
+/// only where it names the domain or an error, or is nothing but the verdict; the other remarks are terms of use.
+fn verdict(text: &str, names: &[String]) -> Option<String> {
+    let lower = text.to_lowercase();
+    let is_named = names.iter().any(|name| lower.contains(name));
+    let line = names.iter().fold(lower, |line, name| line.replace(name, ""));
+    let bare = line.trim_start_matches(['%', '#', '*', ';', '>', '-', ' ']).replace('_', " ");
     if bare.is_empty() || bare.chars().count() > LINE_MAX || bare.contains("rights reserved") {
         return None;
     }
     let short = bare.split(' ').count() <= 10;
-    let about = bare.contains(domain) || bare.starts_with("error") || short && starts(&bare);
-    (!is_comment(line) || about).then_some(bare)
+    let about = is_named || bare.starts_with("error") || short && starts(&bare);
+    (!is_comment(text) || about).then_some(bare)
 }
 
 fn starts(line: &str) -> bool {
     [REFUSED, RESERVED, FREE].iter().any(|phrases| {
         phrases.iter().any(|phrase| line.find(phrase).is_some_and(|at| line[..at].split(' ').count() <= 3))
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(text: &str, domain: &str, expected: Answer) {
+        assert_eq!(read(text, domain), expected, "{text:?}");
+    }
+
+    #[test]
+    fn the_domain_itself_is_no_verdict() {
+        check("No match for blacklist.xx", "blacklist.xx", Answer::Free);
+        check("% No match for \"QUOTA-EXCEEDED.COM\".", "quota-exceeded.com", Answer::Free);
+        check("This name cannot be registered: throttle.xx", "throttle.xx", Answer::Reserved);
+        check("blacklist.xx", "blacklist.xx", Answer::Unusable("its answer says nothing of the domain"));
+        let international = idna::domain_to_ascii("quota-größe.xx").expect("a name");
+        check("Not found: Quota-Größe.xx", &international, Answer::Free);
+        check(&format!("Not found: {international}"), &international, Answer::Free);
+        check("quota-exceeded.com: quota exceeded", "quota-exceeded.com", Answer::Throttled);
+        check("No match for quota.xx: you are on a blacklist", "quota.xx", Answer::Throttled);
+    }
 }
