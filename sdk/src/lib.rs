@@ -61,6 +61,8 @@
 //! [`log`], [`state`]. Using one makes the component import it; the plugin asks for it with [`Plugin::wants`], and the operator
 //! grants it.
 //!
+//! [`host_name`] reads what callers give, and needs no grant.
+//!
 //! This crate knows the contract (`wit/`) and no feature. It never learns of routes being called or of credentials.
 
 extern crate self as switchbay_sdk;
@@ -73,6 +75,7 @@ mod schema;
 pub mod cache;
 pub mod config;
 pub mod dns;
+pub mod host_name;
 pub mod http;
 pub mod ip_database;
 pub mod jobs;

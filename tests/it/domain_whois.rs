@@ -184,6 +184,8 @@ async fn what_is_no_domain_is_told_as_the_field_domain() {
         "[::1]",
         "http://[2001:db8::1]:80/",
         "http://0x7f000001/",
+        "１.２.３.４",
+        "https://1。2。3。4/",
         "2130706433",
         "localhost",
         "com",

@@ -7,6 +7,7 @@ use std::net::IpAddr;
 
 use idna::AsciiDenyList;
 use idna::uts46::{DnsLength, Hyphens, Uts46};
+use switchbay_sdk::host_name::ends_in_number;
 
 /// The longest name, in its ASCII form and without the trailing dot.
 pub(crate) const CHARACTERS_MAX: usize = 253;
@@ -92,16 +93,10 @@ fn check(name: &str) -> Result<(), NotHostname> {
             length => return Err(NotHostname::LongLabel(length)),
         }
     }
-    match name.rsplit('.').next().is_some_and(is_number) {
+    match ends_in_number(name) {
         true => Err(NotHostname::Address),
         false => Ok(()),
     }
-}
-
-/// What ends in a number is read as an IPv4 address wherever a host is asked for, in its odd spellings too.
-fn is_number(label: &str) -> bool {
-    let hexadecimal = label.strip_prefix("0x").is_some_and(|digits| digits.bytes().all(|b| b.is_ascii_hexdigit()));
-    hexadecimal || label.bytes().all(|b| b.is_ascii_digit())
 }
 
 #[cfg(test)]

@@ -2,6 +2,9 @@
 //! domain above it. Knows no registry.
 
 use std::fmt;
+use std::net::Ipv6Addr;
+
+use switchbay_sdk::host_name::ends_in_number;
 
 use crate::suffixes;
 
@@ -31,7 +34,10 @@ impl Name {
     /// Reads what a caller gave; space around it, a URL's port, path and credentials, and one dot at its end are left
     /// out.
     pub(crate) fn read(text: &str) -> Result<Self, Refused> {
-        let host = host(text.trim())?;
+        let (written, host) = host(text.trim())?;
+        if is_address(written) {
+            return Err(Refused("`domain` must be a domain name, not an IP address".to_owned()));
+        }
         let Some(asked) = host_name(host) else {
             let host: String = host.chars().take(80).collect();
             return Err(Refused(format!(
@@ -53,33 +59,26 @@ impl Name {
     }
 }
 
-/// The host of a URL, or the text itself.
-fn host(text: &str) -> Result<&str, Refused> {
-    let Some((scheme, rest)) = text.split_once("://") else { return literal(text) };
+/// The host of a URL as it is written there, and without its port; or the text itself, which may have none.
+fn host(text: &str) -> Result<(&str, &str), Refused> {
+    let Some((scheme, rest)) = text.split_once("://") else { return Ok((text, text)) };
     if !scheme.eq_ignore_ascii_case("http") && !scheme.eq_ignore_ascii_case("https") {
         return Err(Refused("`domain` may be a URL of the schemes http and https alone".to_owned()));
     }
     let authority = rest.split(['/', '\\', '?', '#']).next().unwrap_or_default();
     let host = authority.rsplit('@').next().unwrap_or_default();
-    let host = literal(host)?;
-    Ok(host
-        .rsplit_once(':')
-        .filter(|(_, port)| port.bytes().all(|b| b.is_ascii_digit()))
-        .map_or(host, |(host, _)| host))
+    Ok((host, without_port(host)))
 }
 
-/// Refuses addresses, in whatever form a URL may write them.
-fn literal(host: &str) -> Result<&str, Refused> {
-    let name = host.rsplit_once(':').filter(|(_, port)| port.bytes().all(|b| b.is_ascii_digit())).map_or(host, |p| p.0);
-    let last = name.trim_end_matches('.').rsplit('.').next().unwrap_or_default();
-    let hexadecimal = |text: &str| text.bytes().all(|byte| byte.is_ascii_hexdigit());
-    let number = !last.is_empty() && last.bytes().all(|byte| byte.is_ascii_digit())
-        || last.strip_prefix("0x").or(last.strip_prefix("0X")).is_some_and(hexadecimal);
-    let six = host.starts_with('[') || host.parse::<std::net::Ipv6Addr>().is_ok();
-    match number || six {
-        true => Err(Refused("`domain` must be a domain name, not an IP address".to_owned())),
-        false => Ok(host),
-    }
+fn without_port(host: &str) -> &str {
+    let port = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
+    host.rsplit_once(':').filter(|(_, after)| port(after)).map_or(host, |(name, _)| name)
+}
+
+/// Whether this is an address, with a port or without, in whatever form a URL may write it.
+fn is_address(host: &str) -> bool {
+    let six = host.starts_with('[') || host.parse::<Ipv6Addr>().is_ok();
+    six || host_name(without_port(host)).is_some_and(|name| ends_in_number(&name))
 }
 
 /// A host name in A-labels and lower case, by the strict rules of IDNA, without a dot at its end.
@@ -136,6 +135,12 @@ mod tests {
             "::1",
             "0x7f.1",
             "http://2130706433",
+            "１.２.３.４",
+            "1。2。3。4",
+            "１２７．０．０．１",
+            "https://１２７。０。０。１:80/",
+            "example.０ｘ７ｆ",
+            "example.123.",
         ] {
             refused(address, "not an IP address");
         }

@@ -2,6 +2,7 @@
 //! and the organisation, and both pass `public`.
 
 use serde::{Deserialize, Serialize};
+use switchbay_sdk::host_name::ends_in_number;
 
 use crate::name::host_name;
 use crate::status;
@@ -53,8 +54,7 @@ impl Registration {
     /// Adds a name server; addresses and what is no host name are left out.
     pub(crate) fn add_name_server(&mut self, text: &str) {
         let Some(name) = host_name(text.trim()) else { return };
-        let last = name.rsplit('.').next().unwrap_or_default();
-        let a_name = name.contains('.') && last.bytes().any(|byte| byte.is_ascii_alphabetic());
+        let a_name = name.contains('.') && !ends_in_number(&name);
         if a_name && self.name_servers.len() < LIST_MAX && !self.name_servers.contains(&name) {
             self.name_servers.push(name);
         }
