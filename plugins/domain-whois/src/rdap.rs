@@ -40,7 +40,8 @@ fn object(body: &[u8], domain: &str) -> Answer {
         true | false => {}
     }
     let registration = registration(&object);
-    Answer::Registered { registration, referral: referral(&object) }
+    let nobodys = registration.of_nobody(statuses(&object));
+    nobodys.unwrap_or_else(|| Answer::Registered { registration, referral: referral(&object) })
 }
 
 fn registration(object: &Value) -> Registration {
@@ -53,7 +54,7 @@ fn registration(object: &Value) -> Registration {
         dnssec: dnssec(&object["secureDNS"]).map(str::to_owned),
         ..Registration::default()
     };
-    for status in items(&object["status"]).filter_map(Value::as_str) {
+    for status in statuses(object) {
         registration.add_status(status);
     }
     for server in items(&object["nameservers"]) {
@@ -65,6 +66,10 @@ fn registration(object: &Value) -> Registration {
 
 fn items(list: &Value) -> impl Iterator<Item = &Value> {
     list.as_array().into_iter().flatten().take(ITEMS_MAX)
+}
+
+fn statuses(object: &Value) -> impl Iterator<Item = &str> {
+    items(&object["status"]).filter_map(Value::as_str)
 }
 
 fn entity<'o>(object: &'o Value, role: &str) -> Option<&'o Value> {

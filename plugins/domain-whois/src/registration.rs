@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use switchbay_sdk::host_name::ends_in_number;
 
 use crate::name::host_name;
-use crate::status;
+use crate::status::{self, Standing};
 
 /// Values of a list.
 const LIST_MAX: usize = 32;
@@ -57,6 +57,17 @@ impl Registration {
         let a_name = name.contains('.') && !ends_in_number(&name);
         if a_name && self.name_servers.len() < LIST_MAX && !self.name_servers.contains(&name) {
             self.name_servers.push(name);
+        }
+    }
+
+    /// The answer that these statuses make of a name which nobody has.
+    pub(crate) fn of_nobody<'t>(&self, statuses: impl IntoIterator<Item = &'t str>) -> Option<Answer> {
+        match statuses.into_iter().find_map(status::standing)? {
+            Standing::Free => Some(Answer::Free),
+            // Some registries call a name that somebody has "not available".
+            Standing::Reserved => {
+                (self.name_servers.is_empty() && self.registrar.is_none()).then_some(Answer::Reserved)
+            }
         }
     }
 

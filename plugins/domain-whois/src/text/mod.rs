@@ -10,8 +10,7 @@ mod verdict;
 
 use crate::name::host_name;
 use crate::registration::{Answer, Registration};
-use crate::status::{self, Standing};
-use crate::{dates, public};
+use crate::{dates, public, status};
 
 use keys::Field;
 use lines::Entry;
@@ -31,13 +30,8 @@ pub(crate) fn read(bytes: &[u8], domain: &str) -> Answer {
         (names.iter().any(|name| name == domain), !names.is_empty() && names.iter().all(|name| name != domain))
     };
     let registration = registration(&entries, domain);
-    match values(Field::Status).find_map(status::standing) {
-        Some(Standing::Free) => return Answer::Free,
-        // Some registries call a name that somebody has "not available".
-        Some(Standing::Reserved) if registration.name_servers.is_empty() && registration.registrar.is_none() => {
-            return Answer::Reserved;
-        }
-        Some(Standing::Reserved) | None => {}
+    if let Some(nobodys) = registration.of_nobody(values(Field::Status)) {
+        return nobodys;
     }
     // A bare echo of the name is no registration; with a date, a status, a registrar or a server it is.
     match (registration.is_empty(), of_another) {
