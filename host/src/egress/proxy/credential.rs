@@ -79,8 +79,9 @@ impl Lent {
     pub(super) fn find(&self, value: Option<&str>) -> Option<Arc<Grant>> {
         let (scheme, encoded) = value?.split_once(' ')?;
         let basic = scheme.eq_ignore_ascii_case("basic").then(|| STANDARD.decode(encoded.trim()).ok())??;
+        let digest = digest(&basic);
         let grants = self.grants.lock().unwrap_or_else(PoisonError::into_inner);
-        grants.get(&digest(&basic)).filter(|grant| grant.lives()).cloned()
+        grants.get(&digest).filter(|grant| grant.lives()).cloned()
     }
 
     pub(super) fn count(&self) -> usize {
