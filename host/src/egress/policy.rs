@@ -169,10 +169,7 @@ impl Destination {
     /// # Errors
     /// They do not: the port is none that may be asked for there, or no grant covers it.
     pub(crate) fn permit(&self, way: Way<'_>, rights: &Grants) -> Result<(), Denial> {
-        let name = match &self.host {
-            Host::Name(name) => Some(name.as_str()),
-            Host::Address(_) => None,
-        };
+        let name = self.host.name();
         let is_usual = matches!(self.port, 80 | 443);
         if !is_usual && !name.is_some_and(|name| rights.name(name, self.port)) {
             return Err(Form::Port(self.port).into());
@@ -240,16 +237,20 @@ impl Host {
         })
     }
 
+    /// `None` for an address.
+    fn name(&self) -> Option<&str> {
+        match self {
+            Host::Name(name) => Some(name),
+            Host::Address(_) => None,
+        }
+    }
+
     /// Whether these rights let a query of one line out to here.
     ///
     /// # Errors
     /// No grant covers the host on the port.
     pub(super) fn permit_line(&self, port: u16, rights: &Grants) -> Result<(), Denial> {
-        let name = match self {
-            Host::Name(name) => Some(name.as_str()),
-            Host::Address(_) => None,
-        };
-        match rights.allow_line(name, port) {
+        match rights.allow_line(self.name(), port) {
             true => Ok(()),
             false => Err(Denial::Ungranted { way: "a line".to_owned(), host: self.to_string(), port }),
         }
