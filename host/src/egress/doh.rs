@@ -59,7 +59,7 @@ struct Endpoint {
     url: String,
     client_subnet: config::ClientSubnet,
     /// Questions there, and nothing else.
-    rights: Grants,
+    rights: Arc<Grants>,
 }
 
 /// All resolvers, by their names in the configuration.
@@ -71,7 +71,7 @@ impl Endpoints {
     pub(super) fn new(resolvers: &BTreeMap<String, config::Resolver>) -> Result<Self, EgressError> {
         let mut endpoints = BTreeMap::new();
         for (name, config::Resolver { url, client_subnet }) in resolvers {
-            let rights = Grants::parse([config::Resolver::grant(url)])?;
+            let rights = Arc::new(Grants::parse([config::Resolver::grant(url)])?);
             // Some resolvers know their customers by the path, so it is not told.
             let host = url.split('/').nth(2).unwrap_or_default();
             tracing::info!(target: "egress", name, host, ?client_subnet, "dns.resolvers: plugins can be granted this one");
@@ -131,7 +131,7 @@ impl Door {
             egress: Arc::clone(&self.egress),
             plugin: Arc::clone(&self.plugin),
             revision: self.revision,
-            rights: endpoint.rights.clone(),
+            rights: Arc::clone(&endpoint.rights),
             secrets: Vec::new(),
             under_way: Arc::clone(&self.questions),
             questions: Arc::clone(&self.questions),

@@ -102,7 +102,7 @@ pub(crate) struct Door {
     egress: Arc<Egress>,
     plugin: Arc<str>,
     revision: u64,
-    rights: Grants,
+    rights: Arc<Grants>,
     secrets: Vec<Secret>,
     under_way: Arc<UnderWay>,
     questions: Arc<UnderWay>,
@@ -140,7 +140,7 @@ impl Egress {
         let plugin: Arc<str> = plugin.into();
         let (under_way, questions) =
             (self.under_way(&plugin, Lane::Requests), self.under_way(&plugin, Lane::Questions));
-        let (egress, versions) = (Arc::clone(self), Versions::Any);
+        let (egress, rights, versions) = (Arc::clone(self), Arc::new(rights), Versions::Any);
         Door { egress, plugin, revision, rights, secrets, under_way, questions, versions }
     }
 
