@@ -9,6 +9,7 @@
 //! - `auth`, `metering`: who may call, how often and at what price.
 //! - `jobs`: work that outlives the call which submitted it.
 //! - `address`: what an address is, and which are public.
+//! - `media_type`: what a `Content-Type` says.
 //! - `egress`: what leaves the process, and where it may go.
 //! - `metrics`: what is counted for the operator.
 //! - `registry`, `catalogue`, `published`: plugins loaded, put together and documented.
@@ -37,6 +38,7 @@ mod http;
 mod ip_databases;
 mod jobs;
 mod mcp;
+mod media_type;
 mod metering;
 mod metrics;
 mod operation;

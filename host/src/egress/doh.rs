@@ -13,6 +13,7 @@ use super::message::{Caps, Excess, FetchError, Request};
 use super::question::{Asked, Mismatch, QuestionError};
 use super::{Door, EgressError};
 use crate::config;
+use crate::media_type;
 use crate::registry::grants::Grants;
 
 const MEDIA_TYPE: &str = "application/dns-message";
@@ -99,11 +100,11 @@ impl Door {
         let asked = Asked::read(&name, record_type)?;
         let body = asked.message(endpoint.client_subnet).ok_or(QuestionError::Characters)?;
         let total = Some(timeout.map_or(TOTAL.0, |timeout| timeout.min(TOTAL.1)));
-        let media_type = |name: &str| (name.to_owned(), MEDIA_TYPE.to_owned());
+        let of_type = |name: &str| (name.to_owned(), MEDIA_TYPE.to_owned());
         let request = Request {
             method: "POST".to_owned(),
             url: endpoint.url.clone(),
-            headers: vec![media_type("content-type"), media_type("accept")],
+            headers: vec![of_type("content-type"), of_type("accept")],
             body,
             caps: Caps { redirects: 0, response_bytes: Some(MESSAGE_BYTES_MAX), total, first_byte: total, idle: total },
         };
@@ -115,8 +116,7 @@ impl Door {
             return Err(QueryError::Status(response.status));
         }
         let said = response.headers.iter().find(|(name, _)| name == "content-type").map(|(_, value)| value.as_str());
-        let essence = said.and_then(|value| value.split(';').next()).unwrap_or_default().trim();
-        if !essence.eq_ignore_ascii_case(MEDIA_TYPE) {
+        if !said.is_some_and(|value| media_type::is(value, MEDIA_TYPE)) {
             return Err(QueryError::MediaType);
         }
         asked.check(&response.body)?;

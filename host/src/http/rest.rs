@@ -17,6 +17,7 @@ use crate::auth::Presented;
 use crate::auth::first_party::Address;
 use crate::catalogue::{Bound, Catalogue};
 use crate::error::{Code, Refusal};
+use crate::media_type;
 use crate::operation::{Face, Reply, RestFace};
 use crate::pipeline::{self, Answered};
 use crate::reading::{Identifier, Source, Unread};
@@ -114,10 +115,8 @@ pub(crate) async fn read_bytes(
 
 /// Whether the body says that it is JSON; parameters such as a charset do not matter.
 pub(crate) fn is_json(headers: &HeaderMap) -> bool {
-    let essence = |value: &HeaderValue| {
-        value.to_str().ok().and_then(|text| text.split(';').next()).map(|text| text.trim().to_ascii_lowercase())
-    };
-    headers.get(CONTENT_TYPE).and_then(essence).is_some_and(|essence| essence == "application/json")
+    let said = headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok());
+    said.is_some_and(|value| media_type::is(value, "application/json"))
 }
 
 /// Whether `Accept` lists the media type by name, and not with a quality of zero.
