@@ -7,13 +7,12 @@ use serde::Deserialize;
 
 use super::ConfigError;
 use crate::ip_databases::Source;
+use crate::registry::grants::Grants;
 
 /// The most databases that are named.
 const DATABASES_MAX: usize = 32;
 /// The most files of one database.
 const FILES_MAX: usize = 2;
-/// The longest name, in bytes.
-const NAME_BYTES_MAX: usize = 64;
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -33,9 +32,9 @@ pub(super) fn databases(written: BTreeMap<String, WrittenIpDatabase>) -> Result<
     }
     let mut all = BTreeMap::new();
     for (name, WrittenIpDatabase { files, title, license }) in written {
-        if !is_name(&name) {
-            let rule = format!("by names of a-z, 0-9, - and _, a letter first, of at most {NAME_BYTES_MAX} bytes");
-            return Err(refused(name, rule));
+        if Grants::parse([format!("ip-database:{name}")]).is_err() {
+            let rule = "by names of a-z, 0-9, - and _, a letter first, as in `ip-database:NAME`";
+            return Err(refused(name, rule.to_owned()));
         }
         if !(1..=FILES_MAX).contains(&files.len()) {
             let value = format!("{name} with {} files", files.len());
@@ -44,11 +43,4 @@ pub(super) fn databases(written: BTreeMap<String, WrittenIpDatabase>) -> Result<
         all.insert(name, Source { title, license, files });
     }
     Ok(all)
-}
-
-/// As in an atom.
-fn is_name(name: &str) -> bool {
-    name.len() <= NAME_BYTES_MAX
-        && name.starts_with(|first: char| first.is_ascii_lowercase())
-        && name.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || matches!(b, b'-' | b'_'))
 }
