@@ -46,6 +46,11 @@ pub(crate) struct About<'a> {
     pub(crate) via: Via,
 }
 
+/// A duration in whole milliseconds.
+pub(crate) fn milliseconds(time: Duration) -> u64 {
+    u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
+}
+
 /// A duration as the log has it.
 pub(crate) fn microseconds(time: Duration) -> u64 {
     u64::try_from(time.as_micros()).unwrap_or(u64::MAX)

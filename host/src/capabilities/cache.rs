@@ -14,6 +14,7 @@ use lru::LruCache;
 
 use super::State;
 use super::bindings::switchbay::cache::store::{self as wire, Ages, Error, Host};
+use crate::telemetry::milliseconds;
 
 const KEY_BYTES_MAX: usize = 512;
 const VALUE_BYTES_MAX: usize = 4 << 20;
@@ -236,8 +237,7 @@ impl State {
 }
 
 fn answer(found: Found) -> wire::Entry {
-    let age_ms = u64::try_from(found.age.as_millis()).unwrap_or(u64::MAX);
-    wire::Entry { value: found.value.to_vec(), age_ms, stale: found.is_stale }
+    wire::Entry { value: found.value.to_vec(), age_ms: milliseconds(found.age), stale: found.is_stale }
 }
 
 fn refusal(refused: Unacceptable) -> Error {

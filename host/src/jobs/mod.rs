@@ -22,9 +22,12 @@ use crate::operation::{CallerKind, Owner};
 use crate::pipeline;
 use crate::registry::{Registry, blocking};
 use crate::stores::{Earlier, Keep, Kept, Page, Store, StoreError};
+use crate::telemetry::milliseconds;
 
 /// How often expired jobs are looked for.
 const SWEEP: Duration = Duration::from_secs(1);
+/// How often those that wait are looked at, whether they are late.
+const LATE: Duration = Duration::from_secs(1);
 /// Jobs that are forgotten in one sweep.
 const FORGOTTEN_AT_ONCE: usize = 64;
 /// Ends that a call which waits for one may lag behind; it looks into the store then.
@@ -114,7 +117,7 @@ impl Jobs {
         let name = JobName { owner, plugin, id: Uuid::now_v7() };
         let Submission { request_id: taken, fingerprint, input, ttl, budget } = submission;
         let submitted_ms = epoch_ms(now);
-        let later = |time: Duration| submitted_ms.saturating_add(u64::try_from(time.as_millis()).unwrap_or(u64::MAX));
+        let later = |time: Duration| submitted_ms.saturating_add(milliseconds(time));
         let job = Job {
             operation,
             caller,
@@ -403,5 +406,5 @@ impl Run {
 }
 
 fn epoch_ms(now: SystemTime) -> u64 {
-    now.duration_since(UNIX_EPOCH).map_or(0, |time| u64::try_from(time.as_millis()).unwrap_or(u64::MAX))
+    now.duration_since(UNIX_EPOCH).map_or(0, milliseconds)
 }

@@ -7,6 +7,7 @@ use super::request::timestamp;
 use crate::app::App;
 use crate::auth::api_key::epoch_seconds;
 use crate::error::Refusal;
+use crate::telemetry::milliseconds;
 
 /// Whether everything serves, and what waits for an operator.
 pub(crate) async fn status(app: &App) -> Result<Value, Refusal> {
@@ -100,8 +101,4 @@ pub(crate) fn config(app: &App) -> Value {
             "bytes": config.proxy.bytes_max,
         },
     })
-}
-
-pub(super) fn milliseconds(time: std::time::Duration) -> u64 {
-    u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
 }

@@ -9,7 +9,6 @@ use bytes::Bytes;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::overview::milliseconds;
 use super::request::timestamp;
 use super::routes::Body;
 use crate::app::App;
@@ -20,6 +19,7 @@ use crate::registry::lifecycle::{Life, LifeError, Mark, Record, State};
 use crate::registry::manifest::{Entry, Settings};
 use crate::registry::revision::{Off, Revision, Runner};
 use crate::registry::{Act, BroughtIn, Followed, From, Order, RegistryError, mark, to_the_end};
+use crate::telemetry::milliseconds;
 
 /// Characters of a reason, and of a name.
 const WHY_CHARACTERS_MAX: usize = 500;
