@@ -1,0 +1,282 @@
+//! `switchbay plugin` and `switchbay status`: the operator's API from a terminal.
+//!
+//! - `show`: what there is.
+//! - `stage`: a revision's way to where it may serve.
+//!
+//! Tables for people, `--json` for scripts, and exit codes of their own (see [`super`]). A server must run: what a plugin is
+//! allowed is decided in one place.
+#![expect(clippy::print_stdout, reason = "what these commands are for is printed")]
+
+mod show;
+mod stage;
+
+use std::path::{Path, PathBuf};
+
+use clap::{Args, Subcommand};
+use http::Method;
+use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
+use serde_json::{Value, json};
+
+use super::place::Common;
+use super::table::{Table, text};
+use super::{Failure, one_line};
+use crate::operator::client::{self, Payload};
+
+pub(super) use show::status;
+
+#[derive(Subcommand)]
+pub(super) enum Command {
+    /// All plugins, and where each stands
+    List(Common),
+    /// One plugin: its rights, operations and revisions
+    Show(Named),
+    /// Stage a component as a new revision, and wait until it is prepared
+    Stage(Stage),
+    /// What a revision would be allowed that the active one is not, and what clients would see change
+    Diff(Diff),
+    /// Grant what a revision wants beyond what is granted
+    Approve(Approve),
+    /// Reject a revision that has never served
+    Reject(One),
+    /// Serve a staged or kept revision
+    Activate(One),
+    /// Serve the revision that served before, or an earlier one
+    Rollback(Rollback),
+    /// Switch a plugin off: its routes answer 503
+    Disable(Act),
+    /// Switch a plugin on again
+    Enable(Act),
+    /// Take an approval back; what runs loses the right at once
+    Revoke(Revoke),
+    /// Lend a proxy that reaches exactly what the plugin may, to try that with curl
+    Proxy(Proxy),
+    /// Read the plugin manifest again
+    Follow(Common),
+}
+
+#[derive(Args)]
+pub(super) struct Named {
+    /// The plugin's name in the manifest
+    plugin: String,
+    #[command(flatten)]
+    common: Common,
+}
+
+/// Who does something and why, for the history.
+#[derive(Args)]
+struct Reason {
+    /// Why, for the history
+    #[arg(long, value_name = "TEXT")]
+    why: Option<String>,
+    /// Who, for the history [default: operator]
+    #[arg(long, env = "SWITCHBAY_OPERATOR", value_name = "NAME")]
+    by: Option<String>,
+}
+
+#[derive(Args)]
+pub(super) struct Act {
+    #[command(flatten)]
+    named: Named,
+    #[command(flatten)]
+    reason: Reason,
+}
+
+#[derive(Args)]
+pub(super) struct One {
+    /// The plugin's name in the manifest
+    plugin: String,
+    /// The revision's number [default: the candidate]
+    revision: Option<u64>,
+    #[command(flatten)]
+    common: Common,
+    #[command(flatten)]
+    reason: Reason,
+}
+
+#[derive(Args)]
+pub(super) struct Stage {
+    /// The plugin's name in the manifest
+    plugin: String,
+    /// A component file, which is uploaded [default: the source of the manifest's entry, as the server reads it]
+    file: Option<PathBuf>,
+    /// The SHA-256 that the component must have, in hexadecimal
+    #[arg(long, value_name = "SHA256")]
+    digest: Option<String>,
+    /// Serve it as soon as everything that it wants is granted
+    #[arg(long)]
+    activate: bool,
+    #[command(flatten)]
+    common: Common,
+    #[command(flatten)]
+    reason: Reason,
+}
+
+#[derive(Args)]
+pub(super) struct Diff {
+    /// The plugin's name in the manifest
+    plugin: String,
+    /// The revision's number [default: the candidate]
+    revision: Option<u64>,
+    /// The revision to compare with [default: the active one]
+    #[arg(long, value_name = "REVISION")]
+    against: Option<u64>,
+    #[command(flatten)]
+    common: Common,
+}
+
+#[derive(Args)]
+pub(super) struct Approve {
+    #[command(flatten)]
+    one: One,
+    /// Serve it at once
+    #[arg(long)]
+    activate: bool,
+}
+
+#[derive(Args)]
+pub(super) struct Rollback {
+    #[command(flatten)]
+    act: Act,
+    /// The revision to serve [default: the one before the active one]
+    #[arg(long, value_name = "REVISION")]
+    to: Option<u64>,
+}
+
+#[derive(Args)]
+pub(super) struct Proxy {
+    #[command(flatten)]
+    act: Act,
+    /// For how long, at most 600 [default: 60]
+    #[arg(long = "for", value_name = "SECONDS")]
+    seconds: Option<u64>,
+}
+
+#[derive(Args)]
+pub(super) struct Revoke {
+    /// The plugin's name in the manifest
+    plugin: String,
+    /// The approved atom, as `plugin show` has it
+    atom: String,
+    #[command(flatten)]
+    common: Common,
+    #[command(flatten)]
+    reason: Reason,
+}
+
+pub(super) async fn run(command: Command) -> Result<(), Failure> {
+    match command {
+        Command::List(common) => show::list(&common).await,
+        Command::Show(named) => show::show(&named).await,
+        Command::Stage(arguments) => stage::stage(&arguments).await,
+        Command::Diff(arguments) => stage::diff(&arguments).await,
+        Command::Approve(arguments) => stage::approve(&arguments).await,
+        Command::Reject(one) => on_revision(&one, "reject").await,
+        Command::Activate(one) => on_revision(&one, "activate").await,
+        Command::Rollback(Rollback { act, to }) => on_plugin(&act, "rollback", json!({ "to": to })).await,
+        Command::Disable(act) => on_plugin(&act, "disable", json!({})).await,
+        Command::Enable(act) => on_plugin(&act, "enable", json!({})).await,
+        Command::Revoke(arguments) => revoke(arguments).await,
+        Command::Proxy(arguments) => proxy(&arguments).await,
+        Command::Follow(common) => follow(&common).await,
+    }
+}
+
+async fn on_revision(one: &One, act: &str) -> Result<(), Failure> {
+    let One { plugin, revision, common, reason } = one;
+    let data = common.folder()?;
+    let number = candidate(&data, plugin, *revision).await?;
+    let done = post(&data, &path(plugin, &format!("/revisions/{number}/{act}")), &reason.with(json!({}))).await?;
+    match common.json {
+        true => println!("{done:#}"),
+        false => println!("revision {number} of {plugin} is {}", text(&done["state"])),
+    }
+    Ok(())
+}
+
+async fn on_plugin(act: &Act, name: &str, members: Value) -> Result<(), Failure> {
+    let Act { named: Named { plugin, common }, reason } = act;
+    let done = post(&common.folder()?, &path(plugin, &format!("/{name}")), &reason.with(members)).await?;
+    match common.json {
+        true => println!("{done:#}"),
+        false => {
+            println!("{plugin} {} is {}, revision {}", text(&done["version"]), text(&done["state"]), done["revision"]);
+        }
+    }
+    Ok(())
+}
+
+async fn revoke(arguments: Revoke) -> Result<(), Failure> {
+    let Revoke { plugin, atom, common, reason } = arguments;
+    on_plugin(&Act { named: Named { plugin, common }, reason }, "revoke", json!({ "atom": atom })).await
+}
+
+async fn proxy(arguments: &Proxy) -> Result<(), Failure> {
+    let Proxy { act: Act { named: Named { plugin, common }, reason }, seconds } = arguments;
+    let body = reason.with(json!({ "seconds": seconds }));
+    let lent = post(&common.folder()?, &path(plugin, "/proxy"), &body).await?;
+    if common.json {
+        println!("{lent:#}");
+        return Ok(());
+    }
+    let rights: Vec<String> = lent["rights"].as_array().into_iter().flatten().map(text).collect();
+    println!("{plugin}, revision {}, until {}", lent["revision"], text(&lent["expiresAt"]));
+    println!("rights  {}", if rights.is_empty() { "-".to_owned() } else { rights.join(", ") });
+    println!("try     curl -v --proxy {} https://…", text(&lent["url"]));
+    Ok(())
+}
+
+async fn follow(common: &Common) -> Result<(), Failure> {
+    let done = post(&common.folder()?, "/admin/v1/manifest/follow", &json!({})).await?;
+    if common.json {
+        println!("{done:#}");
+    } else {
+        let mut table = Table::new(&["PLUGIN", "OUTCOME", "MESSAGE"]);
+        for plugin in done["plugins"].as_array().into_iter().flatten() {
+            table.row(["plugin", "outcome", "message"].map(|name| one_line(&text(&plugin[name]))));
+        }
+        print!("{table}");
+    }
+    let is =
+        |outcome: &str| done["plugins"].as_array().is_some_and(|all| all.iter().any(|one| one["outcome"] == outcome));
+    match (is("failed"), is("awaiting-approval")) {
+        (true, _) => Err(Failure::of("a plugin was not brought in; what ran before serves on")),
+        (false, true) => Err(Failure::waits("a revision waits for you; `switchbay plugin diff PLUGIN` shows it")),
+        (false, false) => Ok(()),
+    }
+}
+
+/// The named revision, or the one that waits for the operator.
+async fn candidate(data: &Path, plugin: &str, named: Option<u64>) -> Result<u64, Failure> {
+    if let Some(number) = named {
+        return Ok(number);
+    }
+    let shown = get(data, &path(plugin, "")).await?;
+    shown["candidate"]["revision"].as_u64().ok_or_else(|| {
+        Failure::not_found(format!(
+            "no revision of {plugin} waits; name one of those that `switchbay plugin show` lists"
+        ))
+    })
+}
+
+impl Reason {
+    fn with(&self, mut members: Value) -> Value {
+        for (name, value) in [("why", &self.why), ("by", &self.by)] {
+            if let Some(value) = value {
+                members[name] = json!(value);
+            }
+        }
+        members
+    }
+}
+
+fn path(plugin: &str, rest: &str) -> String {
+    format!("/admin/v1/plugins/{}{rest}", utf8_percent_encode(plugin, NON_ALPHANUMERIC))
+}
+
+async fn get(data: &Path, path: &str) -> Result<Value, Failure> {
+    Ok(client::call(data, Method::GET, path, Payload::Nothing).await?)
+}
+
+async fn post(data: &Path, path: &str, body: &Value) -> Result<Value, Failure> {
+    Ok(client::call(data, Method::POST, path, Payload::Json(body)).await?)
+}
