@@ -8,6 +8,7 @@ use std::time::{Duration, Instant, SystemTime};
 
 use http::HeaderValue;
 use tokio::sync::Semaphore;
+use tokio::time::MissedTickBehavior;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use url::Url;
@@ -37,6 +38,10 @@ use crate::stores::{Store, StoreError};
 const SWEEP: Duration = Duration::from_secs(5);
 /// A start waits so long for IP databases and no longer; they are read on.
 const DATABASES: Duration = Duration::from_secs(10);
+/// How often months that are over are looked for.
+const MONTHS: Duration = Duration::from_secs(3600);
+/// Months beside the current one of which entries of credits and counts of calls are kept: a year and the same month again.
+const MONTHS_KEPT: u32 = 13;
 /// How often counts of calls are written: what a crash may lose of them.
 const WRITE_USAGE: Duration = Duration::from_secs(1);
 /// Counts in one write.
@@ -203,6 +208,35 @@ impl App {
                 () = self.reservations.given_up() => self.tend_reservations().await,
             }
         }
+    }
+
+    /// Forgets what is of months that are over, as long as anything is served.
+    pub(crate) async fn keep_months(self: Arc<Self>, served: CancellationToken) {
+        let mut looks = tokio::time::interval(MONTHS);
+        looks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        loop {
+            tokio::select! {
+                () = served.cancelled() => return,
+                _ = looks.tick() => {}
+            }
+            while !served.is_cancelled() {
+                match self.forget_months().await {
+                    Ok(0) => break,
+                    Ok(rows) => tracing::debug!(rows, "rows of months that are over were forgotten"),
+                    Err(error) => {
+                        tracing::error!(%error, "months that are over cannot be forgotten; they are tried again");
+                        break;
+                    }
+                }
+            }
+        }
+    }
+
+    async fn forget_months(&self) -> Result<usize, StoreError> {
+        let before = Month::of(epoch_seconds(SystemTime::now())).earlier(MONTHS_KEPT);
+        let store = Arc::clone(&self.store);
+        let over = blocking(move || store.months_over(before)).await?;
+        self.store.forget_months(over, before).await
     }
 
     /// The last thing that a process does: waits for paid calls, gives back what is left, and writes the counts.

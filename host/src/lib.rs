@@ -94,7 +94,8 @@ pub async fn serve(listeners: Listeners, app: Arc<App>, shutdown: impl Future<Ou
         };
         let jobs = Arc::clone(&app.jobs).work(Arc::clone(&app.registry), app.stop.clone());
         let databases = Arc::clone(&app.ip_databases).follow(served.clone());
-        tokio::join!(listeners, Arc::clone(&app).keep_house(served.clone()), jobs, databases);
+        let months = Arc::clone(&app).keep_months(served.clone());
+        tokio::join!(listeners, Arc::clone(&app).keep_house(served.clone()), months, jobs, databases);
     };
     // Keys may be wanted until the last request is answered.
     let serving = async {

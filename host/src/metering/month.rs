@@ -32,6 +32,11 @@ impl Month {
         Self(number)
     }
 
+    /// So many months before.
+    pub(crate) fn earlier(self, months: u32) -> Self {
+        Self(self.0.saturating_sub(months))
+    }
+
     /// When the next one begins, in Unix seconds.
     pub(crate) fn ends_at(self) -> u64 {
         let next = self.0 + 1;

@@ -13,6 +13,7 @@ mod jobs;
 mod keys;
 mod ledger;
 mod plugins;
+mod retention;
 mod state;
 mod usage;
 mod writer;

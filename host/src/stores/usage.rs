@@ -7,7 +7,7 @@ use crate::metering::month::Month;
 use crate::metering::quota::{Count, Row};
 
 /// Owner (a key's id), month, plugin and operation → calls, and those that count toward the monthly limit.
-const USAGE: TableDefinition<'_, (&str, u32, &str), (u64, u64)> = TableDefinition::new("usage");
+pub(super) const USAGE: TableDefinition<'_, (&str, u32, &str), (u64, u64)> = TableDefinition::new("usage");
 
 pub(super) fn create_tables(transaction: &WriteTransaction) -> Result<(), StoreError> {
     transaction.open_table(USAGE).map_err(StoreError::engine)?;

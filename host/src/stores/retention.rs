@@ -1,0 +1,233 @@
+//! Months that are over: their entries of credits and counts of calls are forgotten, a bounded number in one write.
+//!
+//! An entry goes with what it added to its balance and its sum, so that these are at every moment what the kept entries add
+//! up to. An entry that is still open stays. Must not know how long anything is kept.
+
+use redb::{ReadOnlyTable, ReadableTable as _, WriteTransaction};
+
+use super::embedded::{Store, StoreError};
+use super::ledger::{BALANCES, RESERVATIONS, RESOLUTIONS, SPENT};
+use super::usage::USAGE;
+use crate::metering::credits::Resolution;
+use crate::metering::month::Month;
+
+/// Rows that are looked at in one write.
+const ROWS_AT_ONCE: usize = 500;
+/// Accounts and owners that one look finds.
+const FOUND_MAX: usize = 64;
+
+/// Whose months are over, the first of them.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(crate) struct Over {
+    accounts: Vec<String>,
+    /// Of counts.
+    owners: Vec<String>,
+}
+
+impl Store {
+    /// Looks for accounts and owners with rows of months before this one. Reads a row of each: away from the threads that serve.
+    pub(crate) fn months_over(&self, before: Month) -> Result<Over, StoreError> {
+        let accounts = self.read(BALANCES, |table| accounts_over(table, before))?;
+        Ok(Over { accounts, owners: self.read(USAGE, |table| owners_over(table, before))? })
+    }
+
+    /// Forgets rows of theirs, each account and owner in a write of its own, and gives back how many. What one write does not
+    /// reach is there for the next look.
+    pub(crate) async fn forget_months(&self, over: Over, before: Month) -> Result<usize, StoreError> {
+        let mut forgotten = 0;
+        for account in over.accounts {
+            forgotten += self.write(move |transaction| forget_entries(transaction, &account, before)).await?;
+        }
+        for owner in over.owners {
+            forgotten += self.write(move |transaction| forget_counts(transaction, &owner, before)).await?;
+        }
+        Ok(forgotten)
+    }
+}
+
+fn accounts_over(
+    table: &ReadOnlyTable<(&'static str, u32), (u64, u64)>,
+    before: Month,
+) -> Result<Vec<String>, StoreError> {
+    let (mut over, mut last) = (Vec::new(), String::new());
+    while over.len() < FOUND_MAX {
+        // What follows the last month that could be is the next account.
+        let mut rest = table.range((last.as_str(), u32::MAX)..).map_err(StoreError::engine)?;
+        let Some(first) = rest.next() else { break };
+        let (name, _) = first.map_err(StoreError::engine)?;
+        let (account, month) = name.value();
+        if month < before.number() {
+            over.push(account.to_owned());
+        }
+        last = account.to_owned();
+    }
+    Ok(over)
+}
+
+fn owners_over(
+    table: &ReadOnlyTable<(&'static str, u32, &'static str), (u64, u64)>,
+    before: Month,
+) -> Result<Vec<String>, StoreError> {
+    let (mut over, mut last) = (Vec::new(), String::new());
+    while over.len() < FOUND_MAX {
+        let mut rest = table.range((last.as_str(), u32::MAX, "")..).map_err(StoreError::engine)?;
+        let Some(first) = rest.next() else { break };
+        let (name, _) = first.map_err(StoreError::engine)?;
+        let (owner, month, _) = name.value();
+        if month < before.number() {
+            over.push(owner.to_owned());
+        }
+        last = owner.to_owned();
+    }
+    Ok(over)
+}
+
+/// An entry that goes.
+struct Gone {
+    id: u128,
+    month: u32,
+    amount: u64,
+    key: String,
+    operation: String,
+    is_settled: bool,
+}
+
+fn forget_entries(transaction: &WriteTransaction, account: &str, before: Month) -> Result<usize, StoreError> {
+    let mut reservations = transaction.open_table(RESERVATIONS).map_err(StoreError::engine)?;
+    let mut resolutions = transaction.open_table(RESOLUTIONS).map_err(StoreError::engine)?;
+    let mut balances = transaction.open_table(BALANCES).map_err(StoreError::engine)?;
+    let mut spent = transaction.open_table(SPENT).map_err(StoreError::engine)?;
+    let (mut gone, mut looked_at) = (Vec::new(), 0);
+    // Oldest first, as their ids are.
+    for entry in reservations.range((account, 0)..=(account, u128::MAX)).map_err(StoreError::engine)?.take(ROWS_AT_ONCE)
+    {
+        let (name, record) = entry.map_err(StoreError::engine)?;
+        let (id, (month, amount, _, key, operation, _)) = (name.value().1, record.value());
+        if month >= before.number() {
+            break;
+        }
+        looked_at += 1;
+        if let Some(resolution) = resolutions.get((account, id)).map_err(StoreError::engine)? {
+            let (key, operation) = (key.to_owned(), operation.to_owned());
+            let is_settled = resolution.value().0 == Resolution::Settled.number();
+            gone.push(Gone { id, month, amount, key, operation, is_settled });
+        }
+    }
+    for Gone { id, month, amount, key, operation, is_settled } in &gone {
+        reservations.remove((account, *id)).map_err(StoreError::engine)?;
+        resolutions.remove((account, *id)).map_err(StoreError::engine)?;
+        if *is_settled {
+            let balance = balances.get((account, *month)).map_err(StoreError::engine)?.map(|sums| sums.value());
+            let (posted, pending) = balance.unwrap_or_default();
+            let left = (posted.saturating_sub(*amount), pending);
+            balances.insert((account, *month), left).map_err(StoreError::engine)?;
+            let name = (account, *month, key.as_str(), operation.as_str());
+            let sum = spent.get(name).map_err(StoreError::engine)?.map_or(0, |credits| credits.value());
+            spent.insert(name, sum.saturating_sub(*amount)).map_err(StoreError::engine)?;
+        }
+    }
+    // Not before: an account is found by its balances.
+    if looked_at < ROWS_AT_ONCE {
+        let over = (account, 0)..(account, before.number());
+        balances.retain_in(over, |_, sums| sums != (0, 0)).map_err(StoreError::engine)?;
+        let over = (account, 0, "", "")..(account, before.number(), "", "");
+        spent.retain_in(over, |_, credits| credits > 0).map_err(StoreError::engine)?;
+    }
+    Ok(gone.len())
+}
+
+fn forget_counts(transaction: &WriteTransaction, owner: &str, before: Month) -> Result<usize, StoreError> {
+    let mut counts = transaction.open_table(USAGE).map_err(StoreError::engine)?;
+    let over = (owner, 0, "")..(owner, before.number(), "");
+    let over = counts.extract_from_if(over, |_, _| true).map_err(StoreError::engine)?;
+    over.take(ROWS_AT_ONCE).try_fold(0, |forgotten, row| row.map(|_| forgotten + 1)).map_err(StoreError::engine)
+}
+
+#[cfg(test)]
+mod tests {
+    use tempfile::TempDir;
+
+    use super::*;
+    use crate::metering::credits::{Balance, Reservation};
+    use crate::metering::quota::{Count, Row};
+
+    const MONTHS_S: [u64; 3] = [1_704_067_200, 1_706_745_600, 1_709_251_200];
+
+    async fn reserve(store: &Store, account: &str, id: u128, month: Month, then: Option<Resolution>) {
+        let text = |text: &str| text.to_owned();
+        let (account, key, operation, request_id) = (text(account), text("k"), text("p/o"), text("r"));
+        let name = account.clone();
+        let reservation =
+            Reservation { id, account, month, amount: 2, key, operation, request_id, identifier: None, made_at: 0 };
+        store.reserve(reservation, 10_000).await.expect("written").expect("reserved");
+        if let Some(resolution) = then {
+            store.resolve(&name, id, resolution, 0).await.expect("written");
+        }
+    }
+
+    /// Forgets until nothing is left to be forgotten, and gives back how much each look came to.
+    async fn forget(store: &Store, before: Month) -> Vec<usize> {
+        let mut looks = Vec::new();
+        loop {
+            let over = store.months_over(before).expect("readable");
+            looks.push(store.forget_months(over, before).await.expect("written"));
+            let audit = store.audit().expect("readable");
+            assert_eq!(audit.told, Vec::<String>::new(), "what is kept adds up, whenever one looks");
+            if looks.last() == Some(&0) {
+                return looks;
+            }
+        }
+    }
+
+    #[tokio::test]
+    async fn months_that_are_over_are_forgotten_with_their_sums_and_the_others_stay() {
+        let folder = TempDir::new().expect("a temporary folder");
+        let store = Store::open(folder.path()).expect("a store");
+        let months = MONTHS_S.map(Month::of);
+        let ends = [Some(Resolution::Settled), Some(Resolution::Released), Some(Resolution::Expired), None];
+        for (month, at) in months.iter().zip(0_u128..) {
+            for (end, number) in ends.iter().zip(0_u128..) {
+                reserve(&store, "a", 10 * at + number, *month, *end).await;
+            }
+            let row = |owner: &str, operation: &str| {
+                let count = Count { calls: 3, limited: 1 };
+                Row { owner: owner.to_owned(), month: *month, operation: operation.to_owned(), count }
+            };
+            store.put_usage(vec![row("k", "p/o"), row("k", "p/q"), row("l", "p/o")]).await.expect("written");
+        }
+        // An account of which nothing is left, whose last entry was given back.
+        reserve(&store, "b", 100, months[0], Some(Resolution::Released)).await;
+        let counts =
+            || months.map(|month| ["k", "l"].map(|owner| store.usage_of(owner, month).expect("readable").len()));
+        let balances = || months.map(|month| store.balance("a", month).expect("readable"));
+        let whole = Balance { posted: 2, pending: 2 };
+        assert_eq!((counts(), balances()), ([[2, 1]; 3], [whole; 3]));
+        assert_eq!(forget(&store, months[0]).await, [0]);
+        assert_eq!((counts(), balances()), ([[2, 1]; 3], [whole; 3]));
+
+        assert_eq!(forget(&store, months[1]).await, [7, 0], "three of an account, one of the other, three counts");
+        assert_eq!(counts(), [[0, 0], [2, 1], [2, 1]]);
+        // What is open stays until it has ended.
+        assert_eq!(balances(), [Balance { posted: 0, pending: 2 }, whole, whole]);
+        assert_eq!(store.spent("a", "k", months[0]).expect("readable").len(), 0);
+        assert_eq!(store.spent("a", "k", months[1]).expect("readable")[0].credits, 2);
+        store.resolve("a", 3, Resolution::Expired, 0).await.expect("written");
+        assert_eq!(forget(&store, months[1]).await, [1, 0]);
+        assert_eq!(store.months_over(months[1]).expect("readable"), Over::default());
+        assert_eq!(store.entries("a", 0, 100).expect("readable").len(), 8);
+    }
+
+    #[tokio::test]
+    async fn one_write_forgets_no_more_than_so_many() {
+        let folder = TempDir::new().expect("a temporary folder");
+        let store = Store::open(folder.path()).expect("a store");
+        let [month, next, _] = MONTHS_S.map(Month::of);
+        let all = (1..=u128::try_from(ROWS_AT_ONCE).expect("it fits") + 10).map(|id| {
+            let end = if id % 2 == 0 { Resolution::Settled } else { Resolution::Released };
+            reserve(&store, "a", id, month, Some(end))
+        });
+        futures::future::join_all(all).await;
+        assert_eq!(forget(&store, next).await, [ROWS_AT_ONCE, 10, 0]);
+        assert_eq!(store.months_over(next).expect("readable"), Over::default());
+    }
+}
