@@ -247,7 +247,7 @@ async fn a_thousand_calls_of_which_a_fifth_misbehave() {
     }
     let after = settled(&service).await;
     // Four rounds end 268 instances that took 32 MiB each: fewer than two of them may be left in what varies.
-    assert!(after <= before + 48 * 1024, "memory grew from {before} to {after} KiB");
+    assert!(after <= before + (48 << 20), "memory grew from {before} to {after} bytes");
     let request = service.bare(Method::GET, "/readyz");
     assert_eq!(Service::send(request).await.status, 200);
 }
@@ -275,11 +275,5 @@ async fn settled(service: &Service) -> u64 {
     for _ in 0..32 {
         assert_eq!(misbehave(service, "trap").await.status, 500);
     }
-    resident_kib(service)
-}
-
-fn resident_kib(service: &Service) -> u64 {
-    let status = std::fs::read_to_string(format!("/proc/{}/status", service.pid())).expect("the server runs");
-    let line = status.lines().find(|line| line.starts_with("VmRSS:")).expect("a resident size");
-    line.split_whitespace().nth(1).and_then(|number| number.parse().ok()).expect("a number")
+    service.resident_bytes()
 }

@@ -12,7 +12,7 @@ use tempfile::TempDir;
 
 use self::pages::Pages;
 use crate::metrics::scrape;
-use crate::support::{Answer, Options, Service, build, now_s, workspace};
+use crate::support::{Answer, Options, Service, build, in_time, now_s, workspace};
 
 const JOBS: &str = "/api/v1/test/jobs";
 
@@ -71,12 +71,15 @@ impl House {
 
     /// Reads until the job has ended. Each reading is a request, so this waits for the server and for no clock.
     async fn end_of(&self, job: &str) -> Value {
-        loop {
-            let shown = self.read(job, "?items=100").await;
-            if !["pending", "running"].contains(&shown["state"].as_str().expect("a state")) {
-                return shown;
+        let ended = async {
+            loop {
+                let shown = self.read(job, "?items=100").await;
+                if !["pending", "running"].contains(&shown["state"].as_str().expect("a state")) {
+                    return shown;
+                }
             }
-        }
+        };
+        in_time("the job ends", ended).await
     }
 
     async fn cancel(&self, job: &str) -> Value {
@@ -178,7 +181,7 @@ async fn a_request_id_makes_one_job_whatever_becomes_of_it() {
     // Cancelled by its end: what it had under way is dropped, and it is gone.
     house.pages.until_gone("/short/0").await;
     let gone = async || house.service.get(&format!("{JOBS}/{short}")).await.status;
-    while gone().await != 404 {}
+    in_time("it is gone", async { while gone().await != 404 {} }).await;
     let refused = house.submit(json!({ "request": "short", "pages": 1 })).await;
     assert_eq!(refused.refusal(), (409, "DUPLICATE_REQUEST".to_owned()));
 
@@ -311,7 +314,10 @@ async fn nobody_has_more_than_a_share_of_the_runs_and_the_queue() {
     let theirs: Vec<u16> = join_all(strangers.iter().map(submit)).await.iter().map(|answer| answer.status).collect();
     assert_eq!(theirs.iter().filter(|status| **status == 202).count(), 3, "eight are open altogether: {theirs:?}");
     let asked = || (house.pages.asked("/mine").len(), house.pages.asked("/theirs").len());
-    while house.counts().await != (5.0, 3.0) || asked() != (2, 1) {}
+    let until = async |counts: (f64, f64), pages: (usize, usize)| {
+        in_time("they are as they should", async { while house.counts().await != counts || asked() != pages {} }).await;
+    };
+    until((5.0, 3.0), (2, 1)).await;
     // A place that is free goes to the next in turn, and a job that waits is cancelled without having run.
     let ids: Vec<String> =
         taken.iter().map(|answer| answer.json()["data"]["job"].as_str().expect("an id").to_owned()).collect();
@@ -326,9 +332,9 @@ async fn nobody_has_more_than_a_share_of_the_runs_and_the_queue() {
     for id in running {
         assert_eq!(house.cancel(id).await, "cancelled");
     }
-    while house.counts().await != (0.0, 3.0) || asked() != (2, 3) {}
+    until((0.0, 3.0), (2, 3)).await;
     house.pages.release("/");
-    while house.counts().await != (0.0, 0.0) {}
+    in_time("they end", async { while house.counts().await != (0.0, 0.0) {} }).await;
 }
 
 #[tokio::test]

@@ -3,15 +3,13 @@
 use serde_json::{Value, json};
 
 use super::{dials, fetch, outcome, start};
-use crate::support::Service;
+use crate::support::{Service, in_time};
 
 /// What a hostile answer may leave behind in the host, in bytes.
 const LEFT_BEHIND_MAX: u64 = 32 << 20;
 
-fn resident_bytes(service: &Service) -> u64 {
-    let status = std::fs::read_to_string(format!("/proc/{}/status", service.pid())).expect("the server runs");
-    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).expect("a size");
-    line.trim().trim_end_matches(" kB").parse::<u64>().expect("a number") << 10
+async fn until_dialled(service: &Service, times: f64) {
+    in_time("they are dialled", async { while dials(service).await < times {} }).await;
 }
 
 fn at(path: &str, caps: Value) -> Value {
@@ -50,10 +48,10 @@ async fn whatever_a_site_does_its_cap_ends_it_and_the_host_stays_small() {
     for (expected, input) in &hostile {
         assert_eq!(outcome(&service, input.clone()).await, *expected, "{input}");
     }
-    let before = resident_bytes(&service);
+    let before = service.resident_bytes();
     for (expected, input) in &hostile {
         assert_eq!(outcome(&service, input.clone()).await, *expected, "{input}");
-        let now = resident_bytes(&service);
+        let now = service.resident_bytes();
         assert!(now <= before + LEFT_BEHIND_MAX, "{input}: {before} bytes before and {now} after");
     }
     // And what is just within them comes through.
@@ -77,9 +75,7 @@ async fn a_plugin_has_so_many_bytes_of_bodies_under_way_and_the_next_waits() {
     let large = json!({ "times": 8, "response_bytes": 16 << 20, "first_byte_ms": 60_000, "total_ms": 8000 });
     let all_taken = fetch(&service, at("/silent", large));
     let the_next = async {
-        while dials(&service).await < 8.0 {
-            tokio::task::yield_now().await;
-        }
+        until_dialled(&service, 8.0).await;
         // It has no place until its time is over, and one when the others are through.
         assert_eq!(outcome(&service, at("/", json!({ "total_ms": 200 }))).await, "total_late");
         assert_eq!(dials(&service).await, 8.0);
@@ -97,9 +93,7 @@ async fn a_plugin_has_so_many_requests_under_way_and_the_next_waits() {
         tokio::join!(fetch(&service, at("/silent", small.clone())), fetch(&service, at("/silent", small.clone())))
     };
     let the_next = async {
-        while dials(&service).await < 64.0 {
-            tokio::task::yield_now().await;
-        }
+        until_dialled(&service, 64.0).await;
         // It is not dialled for until there is a place.
         let next = json!({ "response_bytes": 1024, "total_ms": 200 });
         assert_eq!(outcome(&service, at("/", next)).await, "total_late");

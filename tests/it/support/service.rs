@@ -287,6 +287,13 @@ impl Service {
         lines.clone()
     }
 
+    /// What the server holds in memory, in bytes.
+    pub(crate) fn resident_bytes(&self) -> u64 {
+        let status = std::fs::read_to_string(format!("/proc/{}/status", self.pid())).expect("the server runs");
+        let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).expect("a size");
+        line.trim().trim_end_matches(" kB").parse::<u64>().expect("a number") << 10
+    }
+
     /// The server's own process id (the shell's child).
     pub(crate) fn pid(&self) -> u32 {
         let children = format!("/proc/{0}/task/{0}/children", self.child.id());
