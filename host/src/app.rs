@@ -132,10 +132,8 @@ impl App {
         let proxy = Arc::new(Proxy::bind(&config.proxy).await?);
         let compiler = Compiler::new(program, config.compile);
         let ip_databases = Arc::new(IpDatabases::open(config.ip_databases.clone(), &config.data)?);
-        let reading = blocking({
-            let ip_databases = Arc::clone(&ip_databases);
-            move || ip_databases.read()
-        });
+        let unread = Arc::clone(&ip_databases);
+        let reading = blocking(move || unread.read());
         let jobs = Jobs::open(Arc::clone(&store), config.jobs)?;
         let lendable =
             Lendable { egress: Arc::clone(&egress), jobs: Arc::clone(&jobs), ip_databases: Arc::clone(&ip_databases) };
@@ -147,6 +145,7 @@ impl App {
             manifest,
             manifest_path: config.manifest.clone(),
             instances_max: config.instances_max,
+            body: config.transport.body,
             site,
             safe_mode: config.safe_mode,
         };

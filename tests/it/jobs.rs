@@ -3,6 +3,7 @@
 
 mod pages;
 
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use futures::future::join_all;
@@ -30,7 +31,11 @@ impl House {
     }
 
     async fn start_with(config: &str, pages: Pages, data: Option<Arc<TempDir>>) -> Self {
-        let manifest = Some(workspace().join("tests/programs/works.toml"));
+        Self::start_on(workspace().join("tests/programs/works.toml"), config, pages, data).await
+    }
+
+    async fn start_on(manifest: PathBuf, config: &str, pages: Pages, data: Option<Arc<TempDir>>) -> Self {
+        let manifest = Some(manifest);
         let config = format!("{}{config}", pages.configuration());
         let service = Service::start(Options { config, manifest, data, ..Options::default() }).await;
         Self { key: service.key().to_owned(), service, pages }
@@ -264,6 +269,37 @@ async fn a_job_outlives_its_revision() {
     let shown = house.end_of(&old).await;
     assert_eq!((&shown["state"], &shown["keys"]), (&json!("completed"), &keys(0..3)));
     assert_eq!(house.pages.asked("/old/").len(), 3);
+}
+
+#[tokio::test]
+async fn a_job_that_outlives_the_longest_call_of_a_replaced_revision_is_cut_off_and_taken_up_again() {
+    let folder = TempDir::new().expect("a folder");
+    build();
+    let wasm = workspace().join("target/components/wasm32-wasip2/plugin/works.wasm");
+    let entry = format!(
+        "[[plugin]]\nname = \"works\"\nsource = {wasm:?}\ngrants = [\"http:GET http://pages.test/\", \"jobs\"]\n\
+         limits = {{ wall_ms = 1000 }}\n"
+    );
+    let manifest = folder.path().join("plugin-manifest.toml");
+    std::fs::write(&manifest, entry).expect("the manifest is written");
+    let house = House::start_on(manifest, "[limits]\nbody_ms = 500\n", Pages::serve(), None).await;
+    house.pages.hold("/long/1");
+    let job = house.begin(json!({ "request": "long", "pages": 3 })).await;
+    house.pages.until_asked("/long/1").await;
+    let act = async |act: &str| {
+        let path = format!("/admin/v1/plugins/works/{act}");
+        let answer = house.service.admin(Method::POST, &path, Some(&json!({ "why": "a test" }))).await;
+        assert_eq!(answer.status, 200, "{answer:?}");
+    };
+    act("disable").await;
+    house.pages.until_gone("/long/1").await;
+    house.service.log_until(|lines| lines.iter().any(|line| line["message"] == "a draining revision is stopped"));
+    house.pages.release("/long/1");
+    act("enable").await;
+    let shown = house.end_of(&job).await;
+    assert_eq!((&shown["state"], &shown["keys"]), (&json!("completed"), &keys(0..3)));
+    let asked = ["0", "1", "1", "2"].map(|page| format!("/long/{page}"));
+    assert_eq!(house.pages.asked("/long/"), asked, "it goes on where it was");
 }
 
 #[tokio::test]

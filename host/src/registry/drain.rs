@@ -1,7 +1,7 @@
 //! Revisions that were replaced and whose calls go on: seen until the last one ends, and stopped when that takes too long.
 //!
 //! A call that took its snapshot before the swap may begin after it, while its body still arrives; so a revision has its
-//! longest call and [`LATE`] more.
+//! longest call and the time of a body. A job that runs on it longer than that is cut off, and goes on with the next one.
 
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::Duration;
@@ -9,19 +9,23 @@ use std::time::Duration;
 use super::revision::Revision;
 use super::{Registry, mark};
 
-/// For the body of a request to arrive.
-const LATE: Duration = Duration::from_secs(30);
 /// Revisions of one plugin that drain at once. One more stops the oldest.
 const DRAINING_MAX: usize = 16;
 
 /// All that drain now.
-#[derive(Default)]
 pub(super) struct Drains {
+    /// For the body of a request to arrive.
+    body: Duration,
     /// Oldest first. Never held over an await.
     revisions: Mutex<Vec<Weak<Revision>>>,
 }
 
 impl Drains {
+    /// With the time that the body of a request has.
+    pub(super) fn new(body: Duration) -> Self {
+        Self { body, revisions: Mutex::default() }
+    }
+
     pub(super) fn all(&self) -> Vec<Arc<Revision>> {
         let mut revisions = self.revisions.lock().unwrap_or_else(PoisonError::into_inner);
         revisions.retain(|revision| revision.strong_count() > 0);
@@ -49,7 +53,7 @@ impl Registry {
     pub(super) fn drain(self: &Arc<Self>, replaced: Arc<Revision>) {
         self.drains.add(&replaced);
         let (registry, gone) = (Arc::clone(self), replaced.gone());
-        let time = replaced.longest_call() + LATE;
+        let time = replaced.longest_call() + self.drains.body;
         let (plugin, number) = (Arc::clone(&replaced.plugin), replaced.number);
         let replaced = {
             let weak = Arc::downgrade(&replaced);

@@ -118,6 +118,11 @@ impl Instances {
         &self.vitals
     }
 
+    /// The longest that a call may take, whatever its operation says.
+    pub(crate) fn wall(&self) -> Duration {
+        self.limits.wall
+    }
+
     /// The bytes that the plugin's cache holds, where it is granted.
     pub(crate) fn cached_bytes(&self) -> Option<u64> {
         self.lent.cache.as_ref().map(Lease::bytes)

@@ -32,7 +32,7 @@ pub(crate) mod watcher;
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::{Instant, SystemTime};
+use std::time::{Duration, Instant, SystemTime};
 
 use arc_swap::ArcSwap;
 use tokio::sync::{Mutex as AsyncMutex, MutexGuard, broadcast};
@@ -116,6 +116,8 @@ pub(crate) struct Parts {
     pub(crate) manifest: Manifest,
     pub(crate) manifest_path: PathBuf,
     pub(crate) instances_max: u32,
+    /// How long the body of a request may take.
+    pub(crate) body: Duration,
     pub(crate) site: Site,
     /// Serve the last revisions that are known to be good, and take nothing new from the manifest.
     pub(crate) safe_mode: bool,
@@ -144,7 +146,7 @@ impl Registry {
     /// Serves what was committed before, and brings in from the manifest what was never here. A plugin that cannot be
     /// loaded is off on its own routes. The first failure is the error where nothing at all can be served.
     pub(crate) async fn open(parts: Parts) -> Result<Arc<Self>, RegistryError> {
-        let Parts { runtime, store, data, manifest, manifest_path, instances_max, site, safe_mode } = parts;
+        let Parts { runtime, store, data, manifest, manifest_path, instances_max, body, site, safe_mode } = parts;
         pool(&manifest, instances_max)?;
         let components = Components::open(&data).map_err(|error| RegistryError::load("all", error))?;
         let records: Vec<Life> = store.plugins()?;
@@ -160,7 +162,7 @@ impl Registry {
             current: ArcSwap::from_pointee(Catalogue::empty(&site)),
             lives: AsyncMutex::new(lives),
             slots: Mutex::default(),
-            drains: Drains::default(),
+            drains: Drains::new(body),
             under_way: Mutex::default(),
             events: broadcast::channel(EVENTS_WAITING_MAX).0,
         });

@@ -128,7 +128,11 @@ impl Revision {
 
     /// The longest that one of its calls may take.
     pub(crate) fn longest_call(&self) -> Duration {
-        self.operations.iter().map(|operation| operation.deadline).max().unwrap_or_default()
+        let longest = self.operations.iter().map(|operation| operation.deadline).max().unwrap_or_default();
+        match &self.runner {
+            Runner::Component(instances) => longest.min(instances.wall()),
+            Runner::Native(_) | Runner::Off(_) => longest,
+        }
     }
 
     /// Ends all its calls, and every later one.
