@@ -147,8 +147,7 @@ pub(crate) async fn describe(
     if read().await.map_err(LoadError::Describe)? != text {
         return Err(LoadError::Unstable);
     }
-    let (written, named) = (text.clone(), plugin.to_owned());
-    let description = blocking(move || Description::read(&written, &named)).await?;
+    let description = self::read(text.clone(), plugin).await?;
     for (import, interface) in &linked.lent {
         if !description.wanted().any_of(interface) {
             return Err(LoadError::NotWanted { import: import.clone(), interface });
@@ -162,11 +161,17 @@ pub(crate) struct Whole {
     pub(crate) plugin: String,
     pub(crate) record: Record,
     /// What it said of itself when it was staged.
-    pub(crate) description: String,
+    pub(crate) description: Description,
     pub(crate) rights: Grants,
 }
 
-/// A revision that can be called. Linking and reading schemas takes a while, so it is done on a thread that may.
+/// Reads what a component said of itself. Its schemas take a while, so it is done on a thread that may.
+pub(crate) async fn read(text: String, plugin: &str) -> Result<Description, LoadError> {
+    let named = plugin.to_owned();
+    Ok(blocking(move || Description::read(&text, &named)).await?)
+}
+
+/// A revision that can be called. Linking takes a while, so it is done on a thread that may.
 pub(crate) async fn load(
     runtime: &Arc<Runtime>,
     components: &Components,
@@ -214,17 +219,12 @@ fn assemble(
         breaker: Arc::clone(&slots.breaker),
         line_rate: Arc::clone(&slots.line_rate),
     });
-    let description = Description::read(&description, &plugin)?;
     let runner = Runner::Component(Box::new(instances));
     Ok(Revision::new(&plugin, record.number, &record.digest, description, rights, runner))
 }
 
 /// A revision that is known and not run: its routes answer that it is off.
-pub(crate) async fn off(whole: Whole, off: Off) -> Result<Revision, LoadError> {
-    blocking(move || {
-        let Whole { plugin, record, description, rights } = whole;
-        let description = Description::read(&description, &plugin)?;
-        Ok(Revision::new(&plugin, record.number, &record.digest, description, rights, Runner::Off(off)))
-    })
-    .await
+pub(crate) fn off(whole: Whole, off: Off) -> Revision {
+    let Whole { plugin, record, description, rights } = whole;
+    Revision::new(&plugin, record.number, &record.digest, description, rights, Runner::Off(off))
 }

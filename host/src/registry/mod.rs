@@ -305,14 +305,18 @@ impl Registry {
 
     /// Puts a recorded revision together as its plugin stands: with its rights, or off where the operator says so.
     async fn build(&self, life: &Life, record: &Record) -> Result<Revision, RegistryError> {
+        self.put_together(life, self.whole(life, record).await?).await
+    }
+
+    /// The same of what was read already.
+    async fn put_together(&self, life: &Life, whole: Whole) -> Result<Revision, RegistryError> {
         let plugin = life.plugin();
-        let failed = |error| RegistryError::load(plugin, error);
-        let whole = self.whole(life, record).await?;
         if life.disabled().is_some() {
-            return loader::off(whole, Off::Disabled).await.map_err(failed);
+            return Ok(loader::off(whole, Off::Disabled));
         }
-        let slots = self.slots(plugin, record.settings.limits.concurrency);
-        loader::load(&self.runtime, &self.components, whole, slots, &self.store).await.map_err(failed)
+        let slots = self.slots(plugin, whole.record.settings.limits.concurrency);
+        let loaded = loader::load(&self.runtime, &self.components, whole, slots, &self.store).await;
+        loaded.map_err(|error| RegistryError::load(plugin, error))
     }
 
     /// As [`Registry::build`]; what cannot be loaded is off, with the reason.
@@ -323,14 +327,13 @@ impl Registry {
         };
         let (plugin, revision) = (life.plugin(), record.number);
         tracing::error!(plugin, revision, %error, "a revision cannot be loaded; its routes answer that it is off");
-        let whole = self.whole(life, record).await?;
-        let off = loader::off(whole, Off::Unloadable(error.to_string())).await;
-        off.map_err(|error| RegistryError::load(plugin, error))
+        Ok(loader::off(self.whole(life, record).await?, Off::Unloadable(error.to_string())))
     }
 
     async fn whole(&self, life: &Life, record: &Record) -> Result<Whole, RegistryError> {
         let plugin = life.plugin().to_owned();
-        let description = self.description(&plugin, &record.digest).await?;
+        let text = self.description(&plugin, &record.digest).await?;
+        let description = loader::read(text, &plugin).await.map_err(|error| RegistryError::load(&plugin, error))?;
         Ok(Whole { plugin, record: record.clone(), description, rights: life.rights(record) })
     }
 

@@ -11,7 +11,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::components::{ComponentError, digest_of, fetch};
 use super::lifecycle::{Described, Fetched, Life, Mark, Seen, State};
-use super::loader::{self, LoadError};
+use super::loader::{self, LoadError, Whole};
 use super::manifest::Source;
 use super::revision::{Off, Revision, Runner};
 use super::{Registry, RegistryError, blocking, mark, to_the_end};
@@ -150,7 +150,13 @@ impl Registry {
             self.commit(&mut turn, next).await?;
             return Ok(staged);
         }
-        self.go_live(&mut turn, next, number, record.staged).await?;
+        // As `go_live` does, with the description that was just read: its schemas take the longest of all.
+        next.activate(number, record.staged)?;
+        let record = next.revision(number)?.clone();
+        let rights = next.rights(&record);
+        let whole = Whole { plugin: plugin.to_owned(), record, description, rights };
+        let revision = self.put_together(&next, whole).await?;
+        self.flip(&mut turn, next, revision).await?;
         Ok(State::Active)
     }
 
