@@ -303,6 +303,31 @@ async fn a_job_that_outlives_the_longest_call_of_a_replaced_revision_is_cut_off_
 }
 
 #[tokio::test]
+async fn a_store_that_cannot_be_written_refuses_jobs_and_loses_none() {
+    let house = House::start().await;
+    house.pages.hold("/kept/1");
+    let job = house.begin(json!({ "request": "kept", "pages": 3 })).await;
+    house.pages.until_asked("/kept/1").await;
+    house.service.fill_disk();
+    let refused = house.submit(json!({ "request": "refused", "pages": 1 })).await;
+    assert_eq!(refused.refusal(), (503, "SERVICE_UNAVAILABLE".to_owned()));
+    assert_eq!(refused.json()["error"]["message"], "unavailable");
+    // What runs cannot keep what it found, nor its end.
+    house.pages.release("/kept/1");
+    let failed = |line: &Value| line["message"] == "a job cannot be read or written" && line["job"] == *job;
+    house.service.log_until(|lines| lines.iter().any(failed));
+    house.service.kill();
+    let (pages, data, key) = (house.pages.clone(), Arc::clone(&house.service.data), house.key.clone());
+    drop(house);
+    let house = House { key, ..House::start_with("", pages, Some(data)).await };
+    let shown = house.end_of(&job).await;
+    assert_eq!((&shown["state"], &shown["keys"]), (&json!("completed"), &keys(0..3)));
+    assert_eq!(house.pages.asked("/kept/0").len(), 1, "what was kept is not fetched again");
+    // Nobody was told that it was submitted, and it was not.
+    assert_eq!(house.submit(json!({ "request": "refused", "pages": 0 })).await.status, 202);
+}
+
+#[tokio::test]
 async fn without_the_right_nothing_of_a_job_can_be_had() {
     let folder = TempDir::new().expect("a folder");
     build();

@@ -131,6 +131,23 @@ async fn what_is_refused_says_its_rule_and_changes_nothing() {
 }
 
 #[tokio::test]
+async fn a_store_that_cannot_be_written_says_so_and_loses_nothing_that_was_acknowledged() {
+    let (house, service) = Keeps::serve(&KEEPS).await;
+    let version = put(&service, "k", "kept").await;
+    service.fill_disk();
+    for act in ["put", "delete"] {
+        let told = records(&service, json!({ "act": act, "key": "k", "value": "lost" })).await;
+        assert_eq!((&told["outcome"], &told["version"]), (&json!("unavailable"), &Value::Null), "{act}");
+    }
+    assert_eq!(service.get("/readyz").await.status, 503);
+    service.kill();
+    drop(service);
+    let service = house.serve_again().await;
+    assert_eq!(get(&service, "k").await, Some(("kept".to_owned(), version)));
+    assert!(put(&service, "k", "again").await > version);
+}
+
+#[tokio::test]
 async fn what_is_granted_bounds_the_records_and_a_smaller_grant_takes_nothing_away() {
     let (house, service) = Keeps::serve(&KEEPS).await;
     let most = 64 * 1024 - RECORD_BYTES - 1;

@@ -103,9 +103,10 @@ impl Store {
         self.owner_secret
     }
 
-    /// Whether the store can be read.
+    /// Whether the store can be read, and what was written last could be.
     pub(crate) fn is_healthy(&self) -> bool {
-        self.database.begin_read().is_ok_and(|transaction| transaction.open_table(INSTANCE).is_ok())
+        !self.writer.fails()
+            && self.database.begin_read().is_ok_and(|transaction| transaction.open_table(INSTANCE).is_ok())
     }
 
     /// Reads a table as it is now.

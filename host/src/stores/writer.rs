@@ -5,6 +5,7 @@
 //! others are made again, which is why a change must be able to run twice.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 
 use redb::{Database, Durability, WriteTransaction};
@@ -22,6 +23,8 @@ pub(super) struct Writer {
     /// `None` only while this is dropped.
     queue: Option<mpsc::Sender<Box<dyn Change>>>,
     thread: Option<JoinHandle<()>>,
+    /// Whether the engine failed at the last group.
+    fails: Arc<AtomicBool>,
 }
 
 /// A change with its caller, the type of its value forgotten.
@@ -63,9 +66,17 @@ impl Writer {
     /// Starts the thread.
     pub(super) fn start(database: Arc<Database>) -> std::io::Result<Self> {
         let (queue, changes) = mpsc::channel(QUEUE_MAX);
-        let thread =
-            std::thread::Builder::new().name("store-writer".to_owned()).spawn(move || write(&database, changes))?;
-        Ok(Self { queue: Some(queue), thread: Some(thread) })
+        let fails = Arc::new(AtomicBool::new(false));
+        let told = Arc::clone(&fails);
+        let thread = std::thread::Builder::new()
+            .name("store-writer".to_owned())
+            .spawn(move || write(&database, changes, &told))?;
+        Ok(Self { queue: Some(queue), thread: Some(thread), fails })
+    }
+
+    /// Whether what was written last could not be: an engine that failed stays so until the store is opened again.
+    pub(super) fn fails(&self) -> bool {
+        self.fails.load(Ordering::Relaxed)
     }
 
     /// Makes a change and gives back its value when it is durable. The writer runs `after` between the end of the commit,
@@ -92,7 +103,7 @@ impl Drop for Writer {
     }
 }
 
-fn write(database: &Database, mut changes: mpsc::Receiver<Box<dyn Change>>) {
+fn write(database: &Database, mut changes: mpsc::Receiver<Box<dyn Change>>, fails: &AtomicBool) {
     while let Some(first) = changes.blocking_recv() {
         let mut group = vec![first];
         while group.len() < GROUP_MAX
@@ -100,13 +111,16 @@ fn write(database: &Database, mut changes: mpsc::Receiver<Box<dyn Change>>) {
         {
             group.push(next);
         }
-        commit_group(database, group);
+        commit_group(database, group, fails);
     }
 }
 
-fn commit_group(database: &Database, mut group: Vec<Box<dyn Change>>) {
+fn commit_group(database: &Database, mut group: Vec<Box<dyn Change>>, fails: &AtomicBool) {
     while !group.is_empty() {
-        match commit(database, &mut group) {
+        let committed = commit(database, &mut group);
+        // Before whoever waits is told.
+        fails.store(committed.as_ref().is_err_and(Failed::is_the_engines), Ordering::Relaxed);
+        match committed {
             Ok(()) => return group.into_iter().for_each(|change| change.tell(Ok(()))),
             Err(Failed::One(index, error)) => group.remove(index).tell(Err(error)),
             Err(Failed::All(error)) => return group.into_iter().for_each(|change| change.tell(Err(error.clone()))),
@@ -118,6 +132,13 @@ enum Failed {
     /// The change at this place; the others were not looked at or are undone.
     One(usize, StoreError),
     All(StoreError),
+}
+
+impl Failed {
+    fn is_the_engines(&self) -> bool {
+        let (Self::One(_, error) | Self::All(error)) = self;
+        matches!(error, StoreError::Engine(_))
+    }
 }
 
 fn commit(database: &Database, group: &mut [Box<dyn Change>]) -> Result<(), Failed> {

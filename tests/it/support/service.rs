@@ -11,7 +11,7 @@ use reqwest::{Client, Method, RequestBuilder};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-use super::{Answer, in_time, operator};
+use super::{Answer, ensure, in_time, operator};
 
 /// The manifests whose plugins the tests call.
 const MANIFESTS: [&str; 12] = [
@@ -141,7 +141,9 @@ impl Service {
             options.manifest.clone().unwrap_or_else(|| workspace().join("tests/programs/plugin-manifest.toml"));
         // The shell ends the server when this process ends, however that happens: its end closes the shell's input.
         // The server's standard output goes the way of its log, and the log ends with the server.
-        let script = r#""$@" <&- 1>&2 & server=$!; (cat; kill -KILL $server) <&3 >/dev/null 2>&1 & wait $server"#;
+        // A file that may grow no more is an error there, and no signal.
+        let script =
+            r#"trap '' XFSZ; "$@" <&- 1>&2 & server=$!; (cat; kill -KILL $server) <&3 >/dev/null 2>&1 & wait $server"#;
         let mut child = Command::new("sh")
             .env("LAB_TOKEN", LAB_TOKEN)
             .args(["-c", &format!("exec 3<&0; {script}"), "sh", binary(), "serve"])
@@ -285,6 +287,13 @@ impl Service {
             lines = more;
         }
         lines.clone()
+    }
+
+    /// Lets no file of the server grow or change any more, as on a disk that is full, until the server ends.
+    pub(crate) fn fill_disk(&self) {
+        ensure(&[("prlimit", "util-linux")]);
+        let limit = ["--pid", &self.pid().to_string(), "--fsize=1:"];
+        assert!(Command::new("prlimit").args(limit).status().expect("prlimit runs").success());
     }
 
     /// What the server holds in memory, in bytes.
