@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 
 use serde_json::{Value, json};
 
-use crate::support::{Answer, Options, Post, Service, failure, outcome, workspace};
+use crate::support::{Answer, Options, Post, Service, build, built, failure, outcome, workspace};
 use corpus::cases;
 use lab::{Does, Lab};
 
@@ -252,6 +252,7 @@ async fn an_answer_is_kept_for_the_whole_domain_and_asked_anew_on_demand() {
 #[tokio::test]
 async fn the_list_of_services_is_fetched_or_else_the_one_that_was_built_in() {
     for list in [
+        Does::Stalls,
         Does::rdap(500, ""),
         Does::rdap(200, "{\"services\":[[7]]}"),
         Does::rdap(200, "<html>"),
@@ -265,6 +266,28 @@ async fn the_list_of_services_is_fetched_or_else_the_one_that_was_built_in() {
         assert_eq!(told(&service, json!({ "domain": "example.org" })).await["registered"], true, "{list:?}");
         assert_eq!(told(&service, json!({ "domain": "example.org", "forceRefresh": true })).await["registered"], true);
         assert_eq!(lab.asked(IANA, LIST), 1, "what failed is not tried at once again: {list:?}");
+    }
+}
+
+#[tokio::test]
+async fn the_list_of_services_is_not_fetched_where_it_cannot_be_kept() {
+    for cache in ["", ", \"cache:16KiB\""] {
+        let lab = Lab::start(&[IANA, "rdap.publicinterestregistry.org"], &[], &[]);
+        lab.when("rdap.publicinterestregistry.org", "/rdap/domain/example.org", registered("example.org"));
+        build();
+        std::fs::write(lab.folder().join("whois.wasm"), built("domain_whois")).expect("it is written");
+        let manifest = lab.folder().join("plugin-manifest.toml");
+        let grants = format!("grants = [\"config\", \"http:GET public\", \"line-query:*:43\"{cache}]");
+        let entry = format!("[[plugin]]\nname = \"domain-whois\"\nsource = \"whois.wasm\"\n{grants}\n");
+        std::fs::write(&manifest, entry).expect("it is written");
+        let options = Options { config: lab.configuration(), manifest: Some(manifest), ..Options::default() };
+        let service = Service::start(options).await;
+        for _ in 0..2 {
+            let input = json!({ "domain": "example.org", "forceRefresh": true });
+            assert_eq!(told(&service, input).await["registered"], true, "{cache}");
+        }
+        assert_eq!(lab.asked(IANA, LIST), 0, "the one that the plugin was built with has to do: {cache}");
+        assert_eq!(lab.asked("rdap.publicinterestregistry.org", "/rdap/domain/example.org"), 2, "{cache}");
     }
 }
 

@@ -45,7 +45,7 @@ pub fn plugin() -> Plugin {
     Plugin::new("domain-whois", "0.1.0", "Registration data of domains, normalized and without personal data")
         .wants("http:GET public", "asks RDAP services of registries and registrars, and IANA which there are")
         .wants("line-query:*:43", "asks WHOIS servers of registries without RDAP")
-        .wants("cache:64MiB", "keeps answers, so that registries are asked once a day")
+        .welcomes("cache:64MiB", "keeps answers and the list of services, so that registries are asked once a day")
         .wants("config", "reads where the list of RDAP services is")
         .operation(
             Operation::new("whois", whois)

@@ -39,9 +39,9 @@ const STALE_MS: u64 = 30 * DAY_MS;
 const REGISTERED: cache::Ages = cache::Ages { fresh_ms: DAY_MS, stale_ms: STALE_MS };
 const FREE: cache::Ages = cache::Ages { fresh_ms: 10 * MINUTE_MS, stale_ms: STALE_MS };
 const LIST: cache::Ages = cache::Ages { fresh_ms: DAY_MS, stale_ms: STALE_MS };
-/// After the list could not be fetched, another try waits this long.
+/// While the list is fetched, and after it could not be, another try waits this long.
 const LIST_FAILED: cache::Ages = cache::Ages { fresh_ms: 10 * MINUTE_MS, stale_ms: STALE_MS };
-const LIST_KEY: &str = "rdap-services";
+const LIST_KEY: &str = "rdap services";
 
 /// When to ask a registry again that refused without saying when.
 const THROTTLED_MS: u32 = 30_000;
@@ -86,8 +86,7 @@ pub(crate) async fn lookup(domain: &str, force_refresh: bool) -> Result<Found, T
         }
         kept => match ask(domain).await {
             Ok(record) => {
-                let ages = if record.registered { REGISTERED } else { FREE };
-                cache::put_json(&key, &record, ages).ok();
+                cache::put_json(&key, &record, ages(&record)).ok();
                 Ok(Found { record, cached: false, stale: false })
             }
             Err(trouble) => match kept {
@@ -95,6 +94,14 @@ pub(crate) async fn lookup(domain: &str, force_refresh: bool) -> Result<Found, T
                 None => Err(trouble),
             },
         },
+    }
+}
+
+/// How long a record is kept.
+fn ages(record: &Record) -> cache::Ages {
+    match record.registered {
+        true => REGISTERED,
+        false => FREE,
     }
 }
 
@@ -133,16 +140,24 @@ async fn ask(domain: &str) -> Result<Record, Trouble> {
 
 /// The RDAP services: those kept, or fetched anew once a day, or those that the plugin was built with.
 async fn services(budget: &Budget) -> Services {
-    let kept = cache::get_json::<String>(LIST_KEY).unwrap_or(None);
-    let kept = match kept {
-        Some(cache::Entry { value, stale: false, .. }) => return Services::of_text(value),
-        kept => kept.map(|kept| Services::of_text(kept.value)),
+    let kept = cache::get(LIST_KEY).unwrap_or(None);
+    let (kept, is_fresh) = kept.map_or((None, false), |kept| (Services::of_bytes(kept.value), !kept.stale));
+    let known = match kept {
+        Some(services) if is_fresh => return services,
+        kept => kept.unwrap_or_else(Services::snapshot),
     };
-    let fetched = list(budget).await;
-    let ages = if fetched.is_some() { LIST } else { LIST_FAILED };
-    let services = fetched.or(kept).unwrap_or_else(Services::snapshot);
-    cache::put_json(LIST_KEY, &services.text(), ages).ok();
-    services
+    // One lookup fetches the list, and those beside it go by what is known. Where it cannot be kept nobody does, or every
+    // lookup would.
+    if cache::put(LIST_KEY, known.bytes(), LIST_FAILED).is_err() {
+        return known;
+    }
+    match list(budget).await {
+        Some(fetched) => {
+            cache::put(LIST_KEY, fetched.bytes(), LIST).ok();
+            fetched
+        }
+        None => known,
+    }
 }
 
 async fn list(budget: &Budget) -> Option<Services> {
@@ -250,5 +265,29 @@ fn of_line(error: line_query::Error) -> Trouble {
         }
         line_query::Error::TooLarge => Trouble::Unusable("its answer is too large"),
         line_query::Error::Broken(_) => Trouble::Unusable("its answer is broken"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(ages: cache::Ages, fresh_ms: u64) {
+        assert_eq!((ages.fresh_ms, ages.stale_ms), (fresh_ms, 30 * 24 * 3_600_000));
+    }
+
+    #[test]
+    fn a_registration_is_fresh_for_a_day_and_its_absence_for_10_minutes() {
+        let kept = |answer| ages(&settled(answer, 0).expect("it is settled").0);
+        check(kept(Answer::Registered { registration: Registration::default(), referral: None }), 24 * 3_600_000);
+        check(kept(Answer::Free), 600_000);
+        check(kept(Answer::Reserved), 600_000);
+    }
+
+    #[test]
+    fn the_list_is_fetched_once_a_day_and_tried_again_after_10_minutes() {
+        check(LIST, 24 * 3_600_000);
+        check(LIST_FAILED, 600_000);
     }
 }

@@ -33,9 +33,9 @@ impl Services {
         Self(RDAP.to_owned())
     }
 
-    /// A table that [`Self::text`] gave.
-    pub(crate) fn of_text(text: String) -> Self {
-        Self(text)
+    /// A table that [`Self::bytes`] gave.
+    pub(crate) fn of_bytes(bytes: Vec<u8>) -> Option<Self> {
+        String::from_utf8(bytes).ok().map(Self)
     }
 
     /// The registry as IANA publishes it (RFC 9224), or nothing where it is of another form or names no service.
@@ -56,8 +56,8 @@ impl Services {
     }
 
     /// The table as it can be kept.
-    pub(crate) fn text(&self) -> &str {
-        &self.0
+    pub(crate) fn bytes(&self) -> &[u8] {
+        self.0.as_bytes()
     }
 
     /// The URL that answers for a domain.
@@ -112,7 +112,7 @@ mod tests {
         let good = json!({ "services": [[["Example", "b.example"], ["http://a.test/", "https://b.test"]]] });
         let services = Services::of_registry(&good).expect("it is one");
         assert_eq!(services.url("x.example").as_deref(), Some("https://b.test/domain/x.example"));
-        assert_eq!(Services::of_text(services.text().to_owned()), services);
+        assert_eq!(Services::of_bytes(services.bytes().to_vec()), Some(services));
         for bad in [
             json!([]),
             json!({ "services": [] }),

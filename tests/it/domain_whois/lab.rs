@@ -6,6 +6,7 @@
 use std::collections::HashMap;
 use std::io::{Read, Write};
 use std::net::TcpStream;
+use std::path::Path;
 use std::sync::{Arc, Mutex};
 
 use rustls::{ServerConfig, ServerConnection, StreamOwned};
@@ -99,6 +100,11 @@ impl Lab {
     pub(crate) fn asked(&self, host: &str, question: &str) -> usize {
         let question = format!("{host} {question}");
         self.script.asked.lock().expect("no writer panicked").iter().filter(|asked| **asked == question).count()
+    }
+
+    /// A place for files that its services read.
+    pub(crate) fn folder(&self) -> &Path {
+        self.root.path()
     }
 
     /// The configuration of a service that this is the outside world of.
