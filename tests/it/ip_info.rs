@@ -1,6 +1,7 @@
 //! IP information: addresses of every form and range, databases in both schemas that the tests write, and files that are
 //! damaged, missing or swapped while they serve.
 
+mod asked;
 pub(crate) mod databases;
 
 use std::collections::HashMap;
@@ -14,7 +15,7 @@ use reqwest::Method;
 use serde_json::{Value, json};
 use tokio::sync::OnceCell;
 
-use crate::support::{Answer, Options, Service, build, built, failure, workspace};
+use crate::support::{Answer, Options, Service, failure, workspace};
 use databases::{BUILT, Databases};
 
 pub(crate) async fn serve(config: String) -> Service {
@@ -146,6 +147,17 @@ async fn the_flat_schema_is_told_as_far_as_it_goes_with_a_file_for_each_family()
     let sydney = told(&service, "1.1.1.1").await;
     assert_eq!((&sydney["location"]["country"], &sydney["location"]["city"]), (&json!("Australia"), &Value::Null));
     assert_eq!(sydney["timezone"]["id"], Value::Null, "nothing tells which of the country's zones");
+    let denver = told(&service, "8.8.4.4").await;
+    let location = json!({
+        "continentCode": "NA", "continent": "North America", "countryCode": "US", "country": "United States",
+        "isEu": false, "regionCode": null, "region": "Colorado", "city": "Denver", "postalCode": null,
+        "latitude": 39.7392, "longitude": -104.9903, "accuracyRadiusKm": null,
+    });
+    assert_eq!(denver["location"], location, "the country's database adds to what the city's says");
+    assert_eq!(
+        (&denver["timezone"]["id"], &denver["network"]["cidr"]),
+        (&json!("America/Denver"), &json!("8.8.4.0/24"))
+    );
     let paris = told(&service, "2a01::1").await;
     assert_eq!((&paris["location"]["isEu"], &paris["timezone"]["id"]), (&json!(true), &json!("Europe/Paris")));
 }
@@ -437,41 +449,6 @@ async fn a_file_is_swapped_under_load_and_a_broken_one_changes_nothing() {
     assert!(sent.expect("kill runs").success());
     service.log_until(|lines| refusals(lines).len() > before);
     assert_eq!(named().await.as_deref(), Some("Third"));
-}
-
-#[tokio::test]
-async fn a_database_that_is_not_granted_any_more_is_not_asked() {
-    let databases = Databases::new().with("city", "own", &[("city.mmdb", &city("First"))]).with(
-        "asn",
-        "own",
-        &[("asn.mmdb", &databases::asn())],
-    );
-    build();
-    let manifest = databases.put("plugin-manifest.toml", b"");
-    databases.put("ip.wasm", &built("ip_info"));
-    let grant = |names: &[&str]| {
-        let atoms: Vec<String> = names.iter().map(|name| format!("\"ip-database:{name}\"")).collect();
-        let entry = format!("[[plugin]]\nname = \"ip-info\"\nsource = \"ip.wasm\"\ngrants = [{}]\n", atoms.join(", "));
-        std::fs::write(&manifest, entry).expect("it is written");
-    };
-    grant(&["anonymous", "asn", "city", "country"]);
-    let options = Options { config: databases.config(), manifest: Some(manifest.clone()), ..Options::default() };
-    let service = Service::start(options).await;
-    let follow = async || {
-        let answer = service.admin(Method::POST, "/admin/v1/manifest/follow", None).await;
-        assert_eq!(answer.status, 200, "{answer:?}");
-    };
-    assert_eq!(told(&service, "8.8.8.8").await["location"]["city"], "First");
-    grant(&["anonymous", "asn", "country"]);
-    follow().await;
-    let data = told(&service, "8.8.8.8").await;
-    assert_eq!((&data["location"]["city"], &data["network"]["asn"]), (&Value::Null, &json!(15169)));
-    assert_eq!(data["sources"].as_array().map(Vec::len), Some(1));
-    grant(&[]);
-    follow().await;
-    let answer = ask(&service, "8.8.8.8").await;
-    assert_eq!(answer.refusal(), (503, "SERVICE_UNAVAILABLE".to_owned()));
-    assert!(answer.json()["error"]["message"].as_str().is_some_and(|told| told.contains("does not let this plugin")));
 }
 
 #[tokio::test]

@@ -17,11 +17,6 @@ impl Entry {
         Self(json.and_then(|json| serde_json::from_str(json).ok()).unwrap_or_default())
     }
 
-    /// Whether there is anything.
-    pub(crate) fn is_there(&self) -> bool {
-        !self.0.is_null()
-    }
-
     /// The first text that is not empty.
     pub(crate) fn text(&self, paths: &[Path<'_>]) -> Option<String> {
         let found = |path: &Path<'_>| Some(self.at(path)?.as_str()?.trim()).filter(|text| !text.is_empty());

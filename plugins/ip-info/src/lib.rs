@@ -109,7 +109,7 @@ struct Timezone {
     local_time: Option<String>,
 }
 
-#[derive(Serialize, JsonSchema)]
+#[derive(PartialEq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 struct Source {
     /// What it is called.
@@ -137,25 +137,24 @@ async fn lookup(_call: Call, input: Lookup) -> Result<Reply<Information>, Failur
         return Err(refused(format!("must be a public address; {} is {range}", class.address)));
     }
     let mut asked = Asked { ip: &class.address, sources: Vec::new() };
-    let mut place = asked.find("city")?;
-    let mut location = Location::of(&place.entry);
+    let city = asked.find("city")?;
+    let (mut location, mut zone, mut network) = (Location::of(&city.entry), location::zone(&city.entry), city.network);
     if location.country_code.is_none() {
         let country = asked.find("country")?;
-        if country.entry.is_there() {
-            location = Location::of(&country.entry);
-            place = country;
-        }
+        location = location.in_country(Location::of(&country.entry));
+        zone = zone.or_else(|| location::zone(&country.entry));
+        network = network.or(country.network);
     }
     let system = asked.find("asn")?;
     if asked.sources.is_empty() {
         return Err(unavailable(&Error::Absent));
     }
     let hidden = asked.find("anonymous")?;
-    let timezone = asked.timezone(&location, &place.entry)?;
+    let timezone = asked.timezone(&location, zone)?;
     let information = Information {
         version: class.family,
         kind: Kind::Public,
-        network: Network::of(&system.entry, system.network.or(place.network)),
+        network: Network::of(&system.entry, system.network.or(network)),
         security: hidden.is_asked.then(|| Security::of(&hidden.entry)),
         location,
         timezone,
@@ -196,13 +195,20 @@ impl Asked<'_> {
             Err(Error::Absent | Error::Denied(_)) => return Ok(Said::default()),
             Err(error) => return Err(unavailable(&error)),
         };
-        self.sources.push(Source { name: database.title, license: database.license, built_at: database.built });
+        self.credit(Source { name: database.title, license: database.license, built_at: database.built });
         Ok(Said { is_asked: true, entry: Entry::read(entry.as_deref()), network })
     }
 
-    fn timezone(&mut self, location: &Location, entry: &Entry) -> Result<Timezone, Failure> {
+    /// One file may be several databases.
+    fn credit(&mut self, source: Source) {
+        if !self.sources.contains(&source) {
+            self.sources.push(source);
+        }
+    }
+
+    fn timezone(&mut self, location: &Location, zone: Option<String>) -> Result<Timezone, Failure> {
         let place = Place {
-            zone: location::zone(entry),
+            zone,
             country: location.country_code.clone(),
             latitude: location.latitude,
             longitude: location.longitude,
@@ -212,7 +218,7 @@ impl Asked<'_> {
         };
         if zone.by == Basis::Boundaries {
             let (name, license) = BOUNDARIES;
-            self.sources.push(Source { name: name.to_owned(), license: Some(license.to_owned()), built_at: None });
+            self.credit(Source { name: name.to_owned(), license: Some(license.to_owned()), built_at: None });
         }
         Ok(Timezone {
             id: Some(zone.id),

@@ -64,6 +64,24 @@ impl Location {
             accuracy_radius_km: entry.count(&[&["location", "accuracy_radius"]]),
         }
     }
+
+    /// The same in the country that another database names, where this one names none.
+    pub(crate) fn in_country(self, country: Self) -> Self {
+        let names = [&self.region_code, &self.region, &self.city, &self.postal_code];
+        let says_where = self.latitude.is_some() || names.into_iter().any(Option::is_some);
+        match country.country_code {
+            None => self,
+            Some(_) if !says_where => country,
+            Some(country_code) => Self {
+                continent_code: country.continent_code,
+                continent: country.continent,
+                country_code: Some(country_code),
+                country: country.country,
+                is_eu: country.is_eu,
+                ..self
+            },
+        }
+    }
 }
 
 /// Both or none, and on the globe.
@@ -132,6 +150,6 @@ mod tests {
         let away = json!({ "latitude": 91, "longitude": 0, "country_code": "zz" });
         assert_eq!((&of(&away)["latitude"], &of(&away)["countryCode"]), (&Value::Null, &json!("ZZ")));
         assert_eq!((&of(&away)["country"], &of(&away)["isEu"]), (&Value::Null, &Value::Null));
-        assert!(!Entry::read(None).is_there() && !Entry::read(Some("{")).is_there());
+        assert_eq!(Location::of(&Entry::read(None)), Location::of(&Entry::read(Some("{"))));
     }
 }

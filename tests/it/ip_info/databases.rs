@@ -77,6 +77,7 @@ pub(crate) fn flat_city_v4() -> Vec<u8> {
         ("8.8.8.0/24", flat("Mountain View", "US", "California", json!(37.422), json!(-122.085))),
         ("113.161.0.0/22", flat("Hanoi", "VN", "Hanoi", json!("21.0278"), json!("105.834"))),
         ("1.1.1.0/24", flat("", "", "", json!(""), json!(""))),
+        ("8.8.4.0/24", flat("Denver", "", "Colorado", json!("39.7392"), json!("-104.9903"))),
     ];
     file("city ipv4", IpVersion::V4, &entries)
 }
