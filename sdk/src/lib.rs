@@ -61,7 +61,7 @@
 //! [`log`], [`state`]. Using one makes the component import it; the plugin asks for it with [`Plugin::wants`], and the operator
 //! grants it.
 //!
-//! [`host_name`] reads what callers give, and needs no grant.
+//! [`host_name`] judges the names that callers give, and needs no grant.
 //!
 //! This crate knows the contract (`wit/`) and no feature. It never learns of routes being called or of credentials.
 

@@ -5,28 +5,12 @@
 
 use std::net::{Ipv4Addr, Ipv6Addr};
 
+use switchbay_sdk::host_name::is_never_public;
 use url::{Host, Url};
 
 use crate::networks::{self, Link, Network, Place};
 use crate::tracking;
 use crate::trouble::{Trouble, URL_CHARACTERS_MAX};
-
-/// Names that no public network has, each for all below it.
-const NEVER_PUBLIC: [&str; 13] = [
-    "localhost",
-    "local",
-    "localdomain",
-    "internal",
-    "intranet",
-    "private",
-    "corp",
-    "home",
-    "lan",
-    "arpa",
-    "test",
-    "invalid",
-    "onion",
-];
 
 /// A URL of one of the networks.
 #[derive(Debug)]
@@ -95,7 +79,7 @@ impl Address {
             None => return Err(Trouble::InvalidUrl("has no host".to_owned())),
             Some(Host::Ipv4(address)) => is_public_v4(address),
             Some(Host::Ipv6(address)) => is_public_v6(address),
-            Some(Host::Domain(name)) => is_public_name(name),
+            Some(Host::Domain(name)) => !is_never_public(name),
         };
         let host = url.host_str().unwrap_or_default().to_owned();
         if !is_public {
@@ -112,12 +96,6 @@ impl Address {
     }
 }
 
-fn is_public_name(name: &str) -> bool {
-    let bare = name.strip_suffix('.').unwrap_or(name);
-    let last = bare.rsplit('.').next().unwrap_or_default();
-    bare.contains('.') && !NEVER_PUBLIC.contains(&last)
-}
-
 fn is_public_v4(address: Ipv4Addr) -> bool {
     let [a, b, c, _] = address.octets();
     let is_special = address.is_private()
@@ -125,7 +103,9 @@ fn is_public_v4(address: Ipv4Addr) -> bool {
         || address.is_link_local()
         || address.is_documentation()
         || address.is_multicast()
-        || matches!((a, b, c), (0, _, _) | (100, 64..=127, _) | (192, 0, 0) | (198, 18..=19, _) | (240..=255, _, _));
+        || matches!((a, b, c), (0, _, _) | (100, 64..=127, _) | (192, 0, 0) | (192, 88, 99) | (198, 18..=19, _))
+        || a >= 240
+        || address == Ipv4Addr::new(168, 63, 129, 16);
     !is_special
 }
 

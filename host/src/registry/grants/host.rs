@@ -8,8 +8,8 @@ use std::fmt;
 use super::atom::AtomRule;
 
 /// Names, and all below them, that never lead to a public address: reserved ones, and those that private networks take
-/// for themselves and that the public root does not delegate.
-const NEVER_PUBLIC: [&str; 14] = [
+/// for themselves and that the public root does not delegate. The SDK tells plugins of the same ones.
+pub(super) const NEVER_PUBLIC: [&str; 14] = [
     "localhost",
     "localdomain",
     "local",

@@ -24,6 +24,11 @@ fn refused(text: &str, rule: &str) {
 }
 
 #[test]
+fn plugins_are_told_of_the_names_that_are_refused_here() {
+    assert_eq!(super::host::NEVER_PUBLIC, switchbay_sdk::host_name::NEVER_PUBLIC);
+}
+
+#[test]
 fn each_interface_has_its_form() {
     let taken = [
         "blobs:256MiB",
