@@ -118,10 +118,15 @@ async fn what_port_43_servers_answer_is_told() {
     }
     for case in cases.iter().filter(|case| case.kind == "throttled") {
         lab.when(&case.server, &case.question(), case.does());
-        let anew = told(&service, json!({ "domain": case.domain, "forceRefresh": true })).await;
-        assert_eq!(anew["meta"], json!({ "cached": true, "stale": true }), "{}", case.domain);
-        assert_eq!(anew["registered"], true, "{}", case.domain);
+        still_told(&service, case).await;
     }
+}
+
+/// What is known of a registered domain is told as stale while its registry refuses.
+async fn still_told(service: &Service, case: &corpus::Case) {
+    let anew = told(service, json!({ "domain": case.domain, "forceRefresh": true })).await;
+    assert_eq!(anew["meta"], json!({ "cached": true, "stale": true }), "{}", case.domain);
+    assert_eq!(anew["registered"], true, "{}", case.domain);
 }
 
 #[tokio::test]
@@ -134,18 +139,29 @@ async fn what_rdap_services_answer_is_told() {
     let hosts: BTreeSet<String> = cases.iter().map(|case| place(&case.server).0).collect();
     let hosts: Vec<&str> = hosts.iter().map(String::as_str).collect();
     // IANA cannot be reached, so the list that the plugin was built with is used.
-    let closed = ["data.iana.org:443", "rdap.eins.example:443"];
+    let closed = ["data.iana.org", "rdap.eins.example"].map(|host| format!("{host}:443"));
+    let lines: BTreeSet<String> =
+        corpus::cases("port43").into_iter().map(|case| format!("{}:43", case.server)).collect();
+    let closed: Vec<&str> = closed.iter().chain(&lines).map(String::as_str).collect();
     let lab = Lab::start(&hosts, &[], &closed);
     let service = start(&lab).await;
-    for case in cases.iter().filter(|case| case.kind != "throttled") {
-        let (host, mut path) = place(&case.server);
+    let question = |case: &corpus::Case| {
+        let (host, path) = place(&case.server);
         // One registry may have a service for each of its domains.
-        if case.domain.ends_with(".net") {
-            path = "/net/v1/domain/".to_owned();
-        }
-        lab.when(&host, &format!("{path}{}", case.domain), case.does());
+        let path = if case.domain.ends_with(".net") { "/net/v1/domain/" } else { &path };
+        (host, format!("{path}{}", case.domain))
+    };
+    for case in cases.iter().filter(|case| case.kind != "throttled") {
+        let (host, question) = question(case);
+        lab.when(&host, &question, case.does());
         assert_eq!(told(&service, json!({ "domain": case.domain })).await, whole(case), "{}", case.server);
-        assert_eq!(lab.asked(&host, &format!("{path}{}", case.domain)), 1, "{}", case.domain);
+        assert_eq!(lab.asked(&host, &question), 1, "{}", case.domain);
+    }
+    for case in cases.iter().filter(|case| case.kind == "throttled") {
+        let (host, question) = question(case);
+        lab.when(&host, &question, case.does());
+        still_told(&service, case).await;
+        assert_eq!(lab.asked(&host, &question), 2, "{}", case.domain);
     }
 }
 
@@ -305,15 +321,30 @@ async fn a_registrar_completes_what_the_registry_tells() {
     let data = told(&service, json!({ "domain": "thin.com" })).await;
     assert_eq!((&data["organization"], &data["registrar"]), (&json!("Example Holdings Ltd"), &json!("Registrar Inc.")));
     assert_eq!(data["creation_date"], "2001-02-03T04:05:06Z", "the registry's word stands");
+    assert!(!data.to_string().to_lowercase().contains("jane"), "{data}");
 
     let href = "https://rdap.registrar.test/domain/THIN.LAB";
     let related = json!({ "rel": "related", "type": "application/rdap+json", "href": href });
     let body = json!({ "objectClassName": "domain", "ldhName": "thin.lab", "status": ["active"], "links": [related] });
     lab.when(RDAP, "/domain/thin.lab", Does::rdap(200, &body.to_string()));
-    let holder =
-        json!({ "roles": ["registrant"], "vcardArray": ["vcard", [["org", {}, "text", "Example Holdings Ltd"]]] });
-    let body = json!({ "objectClassName": "domain", "ldhName": "thin.lab", "entities": [holder] });
-    lab.when("rdap.registrar.test", "/domain/THIN.LAB", Does::rdap(200, &body.to_string()));
+    let thick = |organization: &str| {
+        let card = json!([["fn", {}, "text", "Jane Roe"], ["org", {}, "text", organization]]);
+        let holder = json!({ "roles": ["registrant"], "vcardArray": ["vcard", card] });
+        let body = json!({ "objectClassName": "domain", "ldhName": "thin.lab", "entities": [holder] });
+        lab.when("rdap.registrar.test", "/domain/THIN.LAB", Does::rdap(200, &body.to_string()));
+    };
+    thick("Example Holdings Ltd");
     let data = told(&service, json!({ "domain": "thin.lab" })).await;
     assert_eq!((&data["organization"], &data["status"]), (&json!("Example Holdings Ltd"), &json!(["ok"])));
+    assert!(!data.to_string().to_lowercase().contains("jane"), "{data}");
+
+    // A registrar that puts a person where the organisation stands.
+    thick("Roe");
+    let said = "Domain Name: thin.com\nRegistrant Organization: Jane Roe\nRegistrant Name: Jane Roe\n";
+    lab.when("whois.registrar.test", "thin.com", Does::says(said));
+    for domain in ["thin.com", "thin.lab"] {
+        let data = told(&service, json!({ "domain": domain, "forceRefresh": true })).await;
+        assert_eq!((&data["organization"], &data["meta"]["stale"]), (&Value::Null, &json!(false)), "{domain}");
+        assert!(!data.to_string().to_lowercase().contains("roe"), "{data}");
+    }
 }

@@ -133,9 +133,12 @@ async fn port_43_answers_where_rdap_fails() {
     let services = json!({ "services": [[["de"], [format!("https://{RDAP}/")]]] });
     lab.when(super::IANA, super::LIST, Does::rdap(200, &services.to_string()));
     let service = start(&lab).await;
-    lab.when(RDAP, "/domain/example.de", Does::rdap(503, ""));
-    lab.when(DENIC, "-T dn,ace example.de", Does::says("Domain: example.de\nStatus: connect\n"));
-    assert_eq!(told(&service, json!({ "domain": "example.de" })).await["registered"], true);
+    for (domain, does) in [("example.de", Does::rdap(503, "")), ("slow.de", Does::Stalls)] {
+        lab.when(RDAP, &format!("/domain/{domain}"), does);
+        let answer = format!("Domain: {domain}\nStatus: connect\n");
+        lab.when(DENIC, &format!("-T dn,ace {domain}"), Does::says(&answer));
+        assert_eq!(told(&service, json!({ "domain": domain })).await["registered"], true, "{domain}");
+    }
     // What RDAP says is not asked for twice.
     lab.when(RDAP, "/domain/nobodys.de", Does::rdap(404, ""));
     assert_eq!(told(&service, json!({ "domain": "nobodys.de" })).await["registered"], false);
