@@ -23,3 +23,13 @@ pub(crate) fn put(domain: &Hostname, provider: Provider, data: &str) {
 fn key(domain: &Hostname, provider: Provider) -> String {
     format!("{} {}", provider.name(), domain.as_str())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_result_answers_for_60_seconds_and_no_longer() {
+        assert_eq!((AGES.fresh_ms, AGES.stale_ms), (60_000, 0));
+    }
+}

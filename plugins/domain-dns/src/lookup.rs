@@ -8,8 +8,8 @@ use serde::{Deserialize, Serialize};
 use switchbay_sdk::schemars::{self, JsonSchema};
 
 use crate::kind::{self, ASKED, Kind};
-use crate::message::Flags;
-use crate::query::{Counts, Failed, Outcome, Record, SectionName};
+use crate::message::{Flags, Section};
+use crate::query::{Counts, Failed, Outcome, Record};
 use crate::status::{self, Status, StatusSummary};
 
 /// A resolver that can be asked.
@@ -53,7 +53,7 @@ pub(crate) struct Lookup<'a> {
 
 #[derive(Debug, Serialize, JsonSchema)]
 struct SectionGroups {
-    section: SectionName,
+    section: Section,
     /// `Answer`, `Authority` or `Additional`.
     title: &'static str,
     /// The section's records by type.
@@ -78,7 +78,7 @@ struct Query<'a> {
     /// What became of it.
     status: Status,
     /// The bits of the answer's head; all false where there was no answer.
-    flags: FlagBits,
+    flags: Flags,
     /// The records of this answer, as they came.
     records: &'a [Record],
     /// How many they are.
@@ -96,20 +96,6 @@ struct Question<'a> {
     type_name: &'static str,
     /// The number of the type.
     type_code: u16,
-}
-
-#[derive(Debug, Serialize, JsonSchema)]
-struct FlagBits {
-    /// The answer is truncated.
-    tc: bool,
-    /// Recursion was desired.
-    rd: bool,
-    /// Recursion is available.
-    ra: bool,
-    /// The resolver has validated the answer by DNSSEC.
-    ad: bool,
-    /// Checking was disabled.
-    cd: bool,
 }
 
 impl<'a> Lookup<'a> {
@@ -136,7 +122,7 @@ pub(crate) fn failure(outcomes: &[Outcome]) -> Option<Failed> {
 
 /// The records of all answers, each once: 16 queries bring the same alias and the same SOA up to 16 times.
 fn deduplicated(outcomes: &[Outcome]) -> Vec<Record> {
-    let mut places: BTreeMap<(SectionName, &str, u16, &str), usize> = BTreeMap::new();
+    let mut places: BTreeMap<(Section, &str, u16, &str), usize> = BTreeMap::new();
     let mut records: Vec<Record> = Vec::new();
     for record in outcomes.iter().filter_map(Outcome::answer).flat_map(|answer| &answer.records) {
         let key = (record.section, &*record.canonical_name, record.type_code, &*record.normalized_data);
@@ -166,9 +152,9 @@ fn sections(records: &[Record]) -> Vec<SectionGroups> {
     let of_section = |records: &[Record]| SectionGroups {
         section: records[0].section,
         title: match records[0].section {
-            SectionName::Answer => "Answer",
-            SectionName::Authority => "Authority",
-            SectionName::Additional => "Additional",
+            Section::Answer => "Answer",
+            Section::Authority => "Authority",
+            Section::Additional => "Additional",
         },
         groups: groups(records),
     };
@@ -177,24 +163,12 @@ fn sections(records: &[Record]) -> Vec<SectionGroups> {
 
 fn query<'a>(domain: &'a str, kind: &'static Kind, outcome: &'a Outcome) -> Query<'a> {
     let answer = outcome.answer();
-    let flags = answer.map(|answer| answer.flags).unwrap_or_default();
     Query {
         query: Question { name: domain, normalized_name: domain, type_name: kind.name, type_code: kind.code },
         status: Status::of(outcome),
-        flags: bits(flags),
+        flags: answer.map(|answer| answer.flags).unwrap_or_default(),
         records: answer.map_or(&[], |answer| &answer.records),
         counts: answer.map(|answer| answer.counts).unwrap_or_default(),
-    }
-}
-
-fn bits(flags: Flags) -> FlagBits {
-    let Flags { truncated, recursion_desired, recursion_available, authentic_data, checking_disabled } = flags;
-    FlagBits {
-        tc: truncated,
-        rd: recursion_desired,
-        ra: recursion_available,
-        ad: authentic_data,
-        cd: checking_disabled,
     }
 }
 

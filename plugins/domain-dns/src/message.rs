@@ -2,7 +2,10 @@
 //!
 //! It reads itself rather than by a library: data is shown from its bytes, as what it is or as RFC 3597 says, while the
 //! libraries at hand refuse a whole message for one record whose data does not fit, or bring what has no use in a guest. It
-//! must know nothing of how a record is shown.
+//! must know nothing of how a record's data is shown.
+
+use serde::Serialize;
+use switchbay_sdk::schemars::{self, JsonSchema};
 
 use crate::wire::{Malformed, Name, Reader};
 
@@ -11,7 +14,9 @@ const OPT: u16 = 41;
 const INTERNET: u16 = 1;
 
 /// Where in an answer a record stands.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+#[schemars(description = "The part of the answer that it stands in.")]
 pub(crate) enum Section {
     Answer,
     Authority,
@@ -19,12 +24,22 @@ pub(crate) enum Section {
 }
 
 /// The bits of an answer's head.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, JsonSchema)]
 pub(crate) struct Flags {
+    /// The answer is truncated.
+    #[serde(rename = "tc")]
     pub(crate) truncated: bool,
+    /// Recursion was desired.
+    #[serde(rename = "rd")]
     pub(crate) recursion_desired: bool,
+    /// Recursion is available.
+    #[serde(rename = "ra")]
     pub(crate) recursion_available: bool,
+    /// The resolver has validated the answer by DNSSEC.
+    #[serde(rename = "ad")]
     pub(crate) authentic_data: bool,
+    /// Checking was disabled.
+    #[serde(rename = "cd")]
     pub(crate) checking_disabled: bool,
 }
 

@@ -51,7 +51,7 @@ pub(crate) struct Counts {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Record {
-    pub(crate) section: SectionName,
+    pub(crate) section: Section,
     /// The owner's name as the resolver wrote it, without the trailing dot; the root is `.`.
     name: String,
     /// The owner's name in lower case, with the trailing dot.
@@ -71,15 +71,6 @@ pub(crate) struct Record {
     data: String,
     /// The same for comparing: names and digits in lower case, no trailing dots, texts joined, parameters in order.
     pub(crate) normalized_data: String,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
-#[serde(rename_all = "lowercase")]
-#[schemars(description = "The part of the answer that it stands in.")]
-pub(crate) enum SectionName {
-    Answer,
-    Authority,
-    Additional,
 }
 
 impl Outcome {
@@ -127,7 +118,7 @@ impl Answer {
 
     /// Whether a record of the answer section belongs to this name, in lower case and without trailing dot.
     pub(crate) fn owns(&self, domain: &str) -> bool {
-        self.records.iter().any(|record| record.section == SectionName::Answer && record.normalized_name == domain)
+        self.records.iter().any(|record| record.section == Section::Answer && record.normalized_name == domain)
     }
 }
 
@@ -145,11 +136,7 @@ impl Record {
     fn of(raw: &RawRecord<'_>) -> Self {
         let Shown { data, normalized } = rdata::show(raw.code, raw.data);
         Self {
-            section: match raw.section {
-                Section::Answer => SectionName::Answer,
-                Section::Authority => SectionName::Authority,
-                Section::Additional => SectionName::Additional,
-            },
+            section: raw.section,
             name: raw.owner.plain(),
             canonical_name: raw.owner.absolute().to_ascii_lowercase(),
             normalized_name: raw.owner.plain().to_ascii_lowercase(),
