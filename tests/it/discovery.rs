@@ -10,7 +10,7 @@ use crate::domain_dns::Resolver;
 use crate::domain_whois;
 use crate::ip_info::databases::{Databases, flat_city_v4};
 use crate::oembed;
-use crate::support::{Answer, Options, Service, ensure, workspace};
+use crate::support::{Answer, Options, Service, ensure};
 use crate::web_data;
 
 const DOCUMENTS: [(&str, &str); 2] =
@@ -20,16 +20,17 @@ const DOCUMENTS: [(&str, &str); 2] =
 async fn product() -> Service {
     // Read before anything is served, so the file may go with the folder.
     let databases = Databases::new().with("city", "CC-BY-4.0", &[("city.mmdb", &flat_city_v4())]);
+    let (manifest, search) = web_data::search::product();
     let parts = [
         Resolver::shared().configuration(),
         domain_whois::examples(),
         oembed::examples(),
         databases.config(),
         web_data::configuration(),
+        search,
     ];
     let config = together(&parts);
-    Service::start(Options { config, manifest: Some(workspace().join("plugin-manifest.toml")), ..Options::default() })
-        .await
+    Service::start(Options { config, manifest: Some(manifest), ..Options::default() }).await
 }
 
 /// One configuration of several: tables and lists hold what each of them says.
@@ -113,6 +114,7 @@ async fn every_declared_route_answers_its_examples_as_declared() {
         "post /api/v1/oembed/resolve",
         "post /api/v1/tools/bank-qr",
         "post /api/v1/web/scrape",
+        "post /api/v1/web/search",
     ];
     assert_eq!(routes, expected);
 }
@@ -179,7 +181,7 @@ async fn every_command_of_the_developer_guide_runs_as_it_stands() {
     let blocks = Regex::new("(?ms)^```sh\n(.*?)^```$").unwrap();
     let commands: Vec<&str> =
         blocks.captures_iter(&text).map(|block| block.get(1).expect("the block's text").as_str()).collect();
-    assert_eq!(commands.len(), 11, "the directory, two codes, six lookups, a post and a page:\n{text}");
+    assert_eq!(commands.len(), 12, "the directory, two codes, six lookups, a post, a page and a search:\n{text}");
     ensure(&[("curl", "curl")]);
     for command in commands {
         let done = Command::new("sh").args(["-c", command]).env("SWITCHBAY_KEY", service.key()).output();

@@ -1,6 +1,6 @@
 //! Public web pages as clean documents (the spec's "Web data").
 //!
-//! This file is the index: the operation, its types and its row. `scrape` reaches out. `page` is the road from an answer's
+//! This file is the index: the operations, their types and rows. `scrape` and `search` reach out. `page` is the road from an answer's
 //! bytes to a document, through pure modules: `charset`, `source`, `parse` (with `tree` and `tag`), `meta` and `title`,
 //! `blocks` (with `hints` and `lexicon`), `features`, `weights` and `select`, then `markdown` (with `code`, `escape` and
 //! `table`) or `html`. `browser` tells which pages show their content to a browser alone.
@@ -26,6 +26,7 @@ mod meta;
 mod page;
 mod parse;
 mod scrape;
+mod search;
 mod select;
 mod source;
 mod table;
@@ -70,6 +71,8 @@ pub fn plugin() -> Plugin {
     Plugin::new("web-data", "0.1.0", "Public web pages as clean documents")
         .wants("http:GET public", "to fetch the pages that callers name")
         .wants("logging", "to say which pages would need a browser")
+        .welcomes("config", "to learn which provider searches are asked of")
+        .welcomes("http:POST https://api.tavily.com/search", "to ask Tavily, where it is that provider")
         .operation(
             Operation::new("scrape", scrape)
                 .title("Scrape a web page")
@@ -89,6 +92,7 @@ pub fn plugin() -> Plugin {
                 .error(UNAVAILABLE)
                 .example("One page", r#"{ "url": "http://example.com/" }"#),
         )
+        .operation(search::operation())
 }
 
 #[cfg(target_family = "wasm")]

@@ -19,9 +19,9 @@ use crate::tree::{Id, NONE, ROOT, Tree};
 /// Characters of content (the spec's "Standard document").
 pub(crate) const CONTENT_CHARACTERS_MAX: usize = 200_000;
 /// Characters of a description.
-const DESCRIPTION_CHARACTERS_MAX: usize = 10_000;
+pub(crate) const DESCRIPTION_CHARACTERS_MAX: usize = 10_000;
 /// Characters of a title.
-const TITLE_CHARACTERS_MAX: usize = 1000;
+pub(crate) const TITLE_CHARACTERS_MAX: usize = 1000;
 /// Bytes that are written before the cut: no character takes more than four.
 const WRITTEN_BYTES_MAX: usize = 4 * CONTENT_CHARACTERS_MAX;
 

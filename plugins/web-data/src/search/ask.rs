@@ -1,0 +1,90 @@
+//! One request to the provider, in the time that is left for it.
+//!
+//! This alone of the search reaches out. What a provider says of a failure is never passed on: it may hold the operator's key
+//! or plan.
+
+use std::time::Instant;
+
+use switchbay_sdk::http::{Denial, Error, Request, Response};
+use switchbay_sdk::log;
+
+use super::answer::Answer;
+use super::brave;
+use super::settings::Provider;
+use super::trouble::Trouble;
+
+/// The largest answer, in bytes. Most have a hundredth of it, but for those with the content of pages.
+const ANSWER_BYTES_MAX: u32 = 4 << 20;
+
+/// Makes the request and reads its answer.
+///
+/// # Errors
+/// There is no answer that can be used.
+pub(super) async fn ask(provider: &Provider, request: Request, ends: Instant) -> Result<Answer, Trouble> {
+    let left = ends.saturating_duration_since(Instant::now()).as_millis();
+    let ms = u32::try_from(left).ok().filter(|ms| *ms > 0).ok_or(Trouble::Late)?;
+    let request = request.response_bytes(ANSWER_BYTES_MAX).total_ms(ms).first_byte_ms(ms).idle_ms(ms);
+    let response = request.send().await.map_err(unsent)?;
+    check(provider, &response)?;
+    provider.read(response.bytes()).map_err(|error| {
+        // The kind of the error alone: its text may quote what was searched for.
+        let (kind, line) = (error.classify(), error.line());
+        log::warn(&format!("the search provider's answer cannot be read: {kind:?} in line {line}"));
+        Trouble::Unreadable
+    })
+}
+
+/// What a status that is none of success means.
+fn check(provider: &Provider, response: &Response) -> Result<(), Trouble> {
+    let refused = || {
+        let hint = match provider {
+            Provider::Searxng { .. } => "its settings must have `json` among `search.formats`",
+            Provider::Brave => "its key is bound as the header `x-subscription-token`",
+            Provider::Tavily { .. } => "its key is bound as the header `authorization`, with `Bearer ` before it",
+        };
+        log::error(&format!("the search provider refuses this service: {hint}"));
+        Trouble::Refused
+    };
+    match response.status() {
+        200..=299 => Ok(()),
+        401 | 403 => Err(refused()),
+        422 if *provider == Provider::Brave && brave::refuses_key(response.bytes()) => Err(refused()),
+        402 | 432 | 433 => {
+            log::error("the search provider says that its plan is used up");
+            Err(Trouble::Exhausted)
+        }
+        429 => Err(Trouble::throttled(wait_s(provider, response))),
+        500..=599 => Err(Trouble::Failed),
+        status => {
+            log::warn(&format!("the search provider answers with the status {status}"));
+            Err(Trouble::Unreadable)
+        }
+    }
+}
+
+/// How long it asks to wait, where it says so.
+fn wait_s(provider: &Provider, response: &Response) -> Option<u64> {
+    let said = response.header("retry-after").and_then(|value| value.trim().parse().ok());
+    match provider {
+        Provider::Brave => said.or_else(|| brave::reset_s(response)),
+        Provider::Searxng { .. } | Provider::Tavily { .. } => said,
+    }
+}
+
+fn unsent(error: Error) -> Trouble {
+    match error {
+        Error::FirstByteLate | Error::Idle | Error::TotalLate => Trouble::Late,
+        Error::BodyTooLarge | Error::HeadersTooLarge => Trouble::TooLarge,
+        Error::Unresolved | Error::Unreachable | Error::BadResponse(_) | Error::TooManyRedirects => Trouble::Unreached,
+        Error::Busy => Trouble::Busy,
+        Error::Denied(denial) | Error::RedirectDenied(denial) => {
+            let (Denial::NotGranted(rule) | Denial::NotPublic(rule) | Denial::NotAcceptable(rule)) = denial;
+            log::error(&format!("the search provider may not be asked: {rule}"));
+            Trouble::Denied
+        }
+        Error::InvalidRequest(rule) => {
+            log::error(&format!("the search provider cannot be asked: {rule}"));
+            Trouble::Denied
+        }
+    }
+}

@@ -1,0 +1,47 @@
+//! SearXNG, an engine of engines that operators host themselves: its request and its answer.
+//!
+//! It has no number of results to ask for, and answers 200 without a result when its engines are down. Pure.
+
+use serde::Deserialize;
+use serde::de::IgnoredAny;
+use switchbay_sdk::http::{self, Request};
+use url::Url;
+
+use super::answer::{Answer, First, Hit, Text};
+
+/// The request for a page of results, from 1 on.
+pub(super) fn request(base: &Url, query: &str, page: u32) -> Request {
+    let mut url = base.join("search").expect("the base is a web URL, so a path joins it");
+    url.query_pairs_mut()
+        .append_pair("q", query)
+        .append_pair("format", "json")
+        .append_pair("pageno", &page.to_string());
+    http::get(url).header("accept", "application/json")
+}
+
+#[derive(Deserialize)]
+struct Said {
+    results: First<Found>,
+    #[serde(default)]
+    unresponsive_engines: Option<First<IgnoredAny>>,
+}
+
+#[derive(Deserialize)]
+struct Found {
+    #[serde(default)]
+    url: Text,
+    #[serde(default)]
+    title: Text,
+    #[serde(default)]
+    content: Text,
+}
+
+/// What a success says.
+pub(super) fn read(body: &[u8]) -> Result<Answer, serde_json::Error> {
+    let said: Said = serde_json::from_slice(body)?;
+    let hit = |found: Found| Hit { url: found.url.0, title: found.title.0, snippet: found.content.0, content: None };
+    Ok(Answer {
+        hits: said.results.0.into_iter().map(hit).collect(),
+        is_outage: said.unresponsive_engines.is_some_and(|engines| !engines.0.is_empty()),
+    })
+}

@@ -1,0 +1,74 @@
+//! What a search never gives away, and what it gives where the operator asks for it: keys, and the content of pages.
+
+use serde_json::{Value, json};
+
+use super::provider::BRAVE;
+use super::{House, Kind, Reply, TAVILY_TOKEN, numbered};
+use crate::support::LAB_TOKEN;
+
+/// What would give a key away: each in a part of its own.
+const PARTS: [&str; 3] = ["lab/token", "lab%2Ftoken", "tvly-lab"];
+
+#[tokio::test]
+async fn no_answer_and_no_line_of_the_log_holds_a_key() {
+    for kind in [Kind::Brave, Kind::Tavily] {
+        let house = House::start(kind, &kind.settings("")).await;
+        let echo = format!("{LAB_TOKEN} and {TAVILY_TOKEN}");
+        let url = format!("https://a.example/?key={LAB_TOKEN}");
+        house.finds("leaks0", &[json!({ "url": url, "title": echo, "text": echo })]);
+        for (number, status) in [401, 403, 422, 429, 432, 500].into_iter().enumerate() {
+            let said = json!({ "error": { "code": echo, "detail": echo }, "detail": { "error": echo } });
+            let reply = Reply::said(status, said.to_string()).header(&format!("x-echo: {echo}"));
+            house.lab.answer(&format!("leaks{}", number + 1), reply);
+        }
+        house.lab.answer("leaks7", Reply::said(200, echo.clone()));
+        house.lab.answer("leaks8", Reply::said(302, "").header(&format!("location: https://{BRAVE}/?{echo}")));
+        for number in 0..9 {
+            let input = json!({ "query": format!("leaks{number}") });
+            for text in house.both(&input).await.map(|answer| format!("{answer:?}")) {
+                for part in PARTS {
+                    assert!(!text.contains(part), "{kind:?} {number}: {text}");
+                }
+            }
+        }
+        assert_eq!(house.lab.asked("leaks").len(), 18, "{kind:?}");
+        for line in house.service.stop() {
+            for part in PARTS.into_iter().chain(["leaks"]) {
+                assert!(!line.contains(part), "{kind:?}: {line}");
+            }
+        }
+    }
+}
+
+#[tokio::test]
+async fn content_comes_where_the_operator_asks_for_it() {
+    for content in ["markdown", "text"] {
+        let house = House::start(Kind::Tavily, &Kind::Tavily.settings(&format!(", content = \"{content}\""))).await;
+        let mut body = Kind::Tavily.body(&numbered(3));
+        body["results"][0]["raw_content"] = json!("# A page\n\nwith *words* & <b>");
+        body["results"][1]["raw_content"] = json!("word\n".repeat(60_000));
+        house.lab.answer("contented", Reply::json(&body));
+        let found = house.found(json!({ "query": "contented" })).await;
+        let told = |number: usize| (&found[number]["contentFormat"], &found[number]["contentTruncated"]);
+        assert_eq!(found[0]["content"], "# A page\n\nwith *words* & <b>");
+        assert_eq!(told(0), (&json!(content), &json!(false)));
+        assert_eq!(told(1), (&json!(content), &json!(true)));
+        let length = found[1]["content"].as_str().expect("content").chars().count();
+        assert!((190_000..=200_000).contains(&length), "{length}");
+        assert_eq!((&found[2]["content"], told(2)), (&json!(null), (&json!(null), &json!(false))));
+        let asked: Value = serde_json::from_str(&house.asked("contented").body).expect("JSON");
+        assert_eq!((&asked["include_raw_content"], &asked["max_results"]), (&json!(content), &json!(5)), "{asked}");
+        // All of it together has a bound too.
+        let mut body = Kind::Tavily.body(&numbered(10));
+        for result in body["results"].as_array_mut().expect("results") {
+            result["raw_content"] = json!("word\n".repeat(38_000));
+        }
+        house.lab.answer("crammed", Reply::json(&body));
+        let found = house.found(json!({ "query": "crammed", "limit": 10 })).await;
+        let lengths: Vec<usize> = found.iter().map(|found| found["content"].as_str().map_or(0, str::len)).collect();
+        assert_eq!(lengths[..5], [189_999; 5]);
+        assert!((90_000..=98_581).contains(&lengths[5]) && lengths[6..] == [0; 4], "{lengths:?}");
+        let cut: Vec<bool> = found.iter().filter_map(|found| found["contentTruncated"].as_bool()).collect();
+        assert_eq!(cut, [vec![false; 5], vec![true; 5]].concat());
+    }
+}
