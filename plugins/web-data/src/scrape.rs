@@ -7,6 +7,7 @@ use switchbay_sdk::http::{self, Denial, Error, PublicUrl, Response};
 use switchbay_sdk::{ErrorCode, Failure, log};
 
 use crate::page::{self, Answer};
+use crate::search;
 use crate::{BAD_RESPONSE, Document, Format, LATE, NOT_PUBLIC, UNAVAILABLE};
 
 /// Redirects of one fetch.
@@ -42,8 +43,15 @@ pub(crate) async fn fetch(url: &str, format: Format) -> Result<Document, Failure
 }
 
 async fn get(url: &str) -> Result<Response, Failure> {
+    if search::is_provider(url) {
+        return Err(not_public("`url` is the search provider's, which is no page to read"));
+    }
     let request = http::get(url).header("accept", ACCEPT).redirects(REDIRECTS_MAX);
-    request.response_bytes(PAGE_BYTES_MAX).total_ms(FETCH_MS).send().await.map_err(failure)
+    let response = request.response_bytes(PAGE_BYTES_MAX).total_ms(FETCH_MS).send().await.map_err(failure)?;
+    match search::is_provider(response.url()) {
+        true => Err(Failure::new(&BAD_RESPONSE, "the page redirects to where no public page is")),
+        false => Ok(response),
+    }
 }
 
 fn read(response: &Response, format: Format) -> page::Document {

@@ -28,6 +28,8 @@ use kept::Kept;
 use settings::{Content, Provider, Settings};
 use trouble::Trouble;
 
+pub(crate) use settings::is_provider;
+
 /// The longest query, in characters (spec, "Web data").
 const QUERY_CHARACTERS_MAX: usize = 1000;
 /// Searches of one credential (spec, "Limits").

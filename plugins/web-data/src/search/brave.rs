@@ -11,6 +11,7 @@ use super::answer::{Answer, First, Hit, Text};
 use super::query;
 
 /// Where it answers.
+pub(super) const HOST: &str = "api.search.brave.com";
 const ENDPOINT: &str = "https://api.search.brave.com/res/v1/web/search";
 /// What it takes of a query.
 const QUERY_CHARACTERS_MAX: usize = 400;

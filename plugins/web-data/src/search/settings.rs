@@ -8,6 +8,7 @@ use switchbay_sdk::{config, log};
 use url::Url;
 
 use super::trouble::Trouble;
+use super::{brave, tavily};
 use crate::Format;
 
 /// For all that one search asks, by default and at most, in milliseconds: what is left of the budget is for the answer.
@@ -119,6 +120,19 @@ fn base_url_of(written: &str) -> Option<Url> {
         url.set_path(&format!("{}/", url.path()));
     }
     Some(url)
+}
+
+/// Whether a URL that a caller names, or a page leads to, is a provider's. Such a request would be made with the operator's
+/// key, and reach a SearXNG that is nobody else's: it is no page to read.
+pub(crate) fn is_provider(url: &str) -> bool {
+    let Ok(url) = Url::parse(url) else { return false };
+    let Some(host) = url.host_str() else { return false };
+    let own = config::get("search").and_then(|text| Settings::parse(&text).ok());
+    match own.map(|settings| settings.provider) {
+        _ if matches!(host, brave::HOST | tavily::HOST) => true,
+        Some(Provider::Searxng { base }) => base.host_str() == Some(host),
+        Some(Provider::Brave | Provider::Tavily { .. }) | None => false,
+    }
 }
 
 #[cfg(test)]

@@ -11,6 +11,7 @@ use super::settings::Content;
 use crate::Format;
 
 /// Where it answers.
+pub(super) const HOST: &str = "api.tavily.com";
 const ENDPOINT: &str = "https://api.tavily.com/search";
 /// What it takes of a query. It counts no words.
 const QUERY_CHARACTERS_MAX: usize = 400;

@@ -1,10 +1,12 @@
-//! What a search never gives away, and what it gives where the operator asks for it: keys, and the content of pages.
+//! What a search never gives away, and what its provider is never asked for: keys, and requests that callers choose.
 
 use serde_json::{Value, json};
 
-use super::provider::BRAVE;
-use super::{House, Kind, Reply, TAVILY_TOKEN, numbered};
+use super::provider::{BRAVE, SEARXNG, TAVILY};
+use super::{ALL, House, Kind, Reply, TAVILY_TOKEN, numbered};
 use crate::support::LAB_TOKEN;
+
+const SCRAPE: &str = "/api/v1/web/scrape";
 
 /// What would give a key away: each in a part of its own.
 const PARTS: [&str; 3] = ["lab/token", "lab%2Ftoken", "tvly-lab"];
@@ -38,6 +40,45 @@ async fn no_answer_and_no_line_of_the_log_holds_a_key() {
             }
         }
     }
+}
+
+#[tokio::test]
+async fn no_page_is_read_where_the_provider_answers() {
+    for kind in ALL {
+        let house = House::of(kind);
+        house.finds("scraped", &numbered(1));
+        let mut hosts = vec![BRAVE, TAVILY];
+        hosts.extend((kind == Kind::Searxng).then_some(SEARXNG));
+        for host in hosts {
+            for scheme in ["https", "HTTP"] {
+                let url = format!("{scheme}://{host}/res/v1/web/search?q=scraped");
+                let answer = house.service.post(SCRAPE, &json!({ "url": url })).await;
+                assert_eq!(answer.refusal(), (400, "VALIDATION_ERROR".to_owned()), "{kind:?} {url}");
+                assert_eq!(answer.json()["data"]["field"], "url", "{url}");
+            }
+            // Nor by a way around: a page leads there, and what comes is nobody's.
+            let away = format!("location: https://{host}/res/v1/web/search?q=around");
+            house.lab.answer("/leads", Reply::said(302, "").header(&away));
+            let around = json!({ "url": "http://pages.lab.test/leads" });
+            let refusal = house.service.post(SCRAPE, &around).await.refusal();
+            assert_eq!(refusal, (502, "UPSTREAM_BAD_RESPONSE".to_owned()), "{kind:?} {host}");
+            house.lab.answer("/refreshes", refreshing(host));
+            let on = json!({ "url": "http://pages.lab.test/refreshes" });
+            let refusal = house.service.post(SCRAPE, &on).await.refusal();
+            assert_eq!(refusal, (400, "VALIDATION_ERROR".to_owned()), "{kind:?} {host}");
+        }
+        assert_eq!(house.lab.asked("scraped").len(), 0, "{kind:?}");
+        for asked in house.lab.asked("around") {
+            let has_key = asked.headers.iter().any(|line| line.contains("token") || line.contains("authorization"));
+            assert!(!has_key, "{asked:?}");
+        }
+    }
+}
+
+/// A page that sends its reader on.
+fn refreshing(host: &str) -> Reply {
+    let page = format!("<meta http-equiv=refresh content='0; url=https://{host}/res/v1/web/search?q=scraped'><p>Wait");
+    Reply::Say { status: 200, headers: "content-type: text/html\r\n".to_owned(), body: page.into_bytes() }
 }
 
 #[tokio::test]
