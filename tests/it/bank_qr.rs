@@ -10,7 +10,7 @@ use regex_lite::Regex;
 use serde_json::{Value, json};
 use unicode_normalization::is_nfc;
 
-use crate::support::Service;
+use crate::support::{Service, members};
 
 const BANKS: &str = "/api/v1/tools/bank-qr/banks";
 const GENERATE: &str = "/api/v1/tools/bank-qr";
@@ -39,10 +39,6 @@ async fn generated(request: &Value) -> Value {
     assert_eq!(image["size"], size, "{request}");
     assert_eq!(scanner::scan(text(&image["dataUrl"]), size), payload, "{request}");
     data
-}
-
-fn members(value: &Value) -> Vec<&str> {
-    value.as_object().expect("an object").keys().map(String::as_str).collect()
 }
 
 fn text(value: &Value) -> &str {

@@ -9,7 +9,7 @@ mod resolver;
 use serde_json::{Value, json};
 use tokio::sync::OnceCell;
 
-use crate::support::{Answer, Options, Post, Service, failure, in_one_minute, outcome};
+use crate::support::{Answer, Options, Post, Service, failure, in_one_minute, members, outcome};
 pub(crate) use resolver::Resolver;
 
 const LOOKUP: &str = "/api/v1/domain/dns";
@@ -55,10 +55,6 @@ async fn lookup(domain: &str) -> Value {
     assert_eq!(answer.status, 200, "{domain}: {body}");
     assert_eq!(answer.header("cache-control"), "private, no-store");
     body["data"].clone()
-}
-
-fn members(value: &Value) -> Vec<&str> {
-    value.as_object().expect("an object").keys().map(String::as_str).collect()
 }
 
 fn items(value: &Value) -> &[Value] {

@@ -13,7 +13,7 @@ use tempfile::TempDir;
 use time::OffsetDateTime;
 use time::format_description::well_known::Rfc3339;
 
-use crate::support::{Answer, Options, Service, binary};
+use crate::support::{Answer, Options, Service, binary, members};
 
 const KEYS: &str = "/admin/v1/keys";
 const BANKS: &str = "/api/v1/tools/bank-qr/banks";
@@ -39,10 +39,6 @@ async fn ask(method: Method, path: &str, body: &str) -> Answer {
 /// What the directory answers to a key.
 async fn call(service: &Service, key: &str) -> Answer {
     Service::send(service.bare(Method::GET, BANKS).bearer_auth(key)).await
-}
-
-fn members(value: &Value) -> Vec<&str> {
-    value.as_object().expect("an object").keys().map(String::as_str).collect()
 }
 
 fn text(value: &Value) -> &str {

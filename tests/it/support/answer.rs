@@ -54,3 +54,8 @@ impl Answer {
         (self.status, body["error"]["code"].as_str().expect("a code").to_owned())
     }
 }
+
+/// The names of an object's members, in their order.
+pub(crate) fn members(value: &Value) -> Vec<&str> {
+    value.as_object().unwrap_or_else(|| panic!("{value} is no object")).keys().map(String::as_str).collect()
+}

@@ -15,7 +15,7 @@ mod service;
 mod site;
 mod wire;
 
-pub(crate) use answer::Answer;
+pub(crate) use answer::{Answer, members};
 pub(crate) use dev::Dev;
 pub(crate) use guest::{built, describing, good, operation};
 pub(crate) use issuer::{Document, Issuer, KEYS, METADATA, Signer, claims, encode, now_s};
