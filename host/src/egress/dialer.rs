@@ -37,9 +37,12 @@ const IDLE: Duration = Duration::from_secs(30);
 const IDLE_MAX: usize = 4;
 /// Origins, over all plugins, to which connections are kept.
 const ORIGINS_MAX: usize = 256;
-/// How long a connection for questions may be silent while one is under way before the server is asked whether it is there, and
-/// how long it has to say so. Together less than a question's time: the next one has a connection of its own.
-const SILENT: Duration = Duration::from_secs(2);
+/// How long a connection of HTTP/2 may be silent while something is under way before the server is asked whether it is there,
+/// and how long it has to say so. Whatever comes next has a connection of its own; without this, all would share the dead one
+/// until the system gives it up, which takes it a quarter of an hour.
+const SILENT: Duration = Duration::from_secs(4);
+/// The same of a connection for questions. Together less than a question's time.
+const SILENT_TO_QUESTIONS: Duration = Duration::from_secs(2);
 /// What a server may send of one answer over HTTP/2 before it was read.
 const WINDOW_BYTES: u32 = 256 * 1024;
 
@@ -167,6 +170,10 @@ impl Dialer {
 
     fn make(&self, route: Route, versions: Versions) -> HttpClient {
         let to = To { route, dials: Arc::clone(&self.dials) };
+        let silent = match versions {
+            Versions::Any => SILENT,
+            Versions::Two => SILENT_TO_QUESTIONS,
+        };
         let connector = HttpsConnectorBuilder::new().with_tls_config(self.tls.clone()).https_or_http();
         let connector = match versions {
             Versions::Any => connector.enable_all_versions().wrap_connector(to),
@@ -174,8 +181,8 @@ impl Dialer {
         };
         Client::builder(TokioExecutor::new())
             .http2_only(versions == Versions::Two)
-            .http2_keep_alive_interval((versions == Versions::Two).then_some(SILENT))
-            .http2_keep_alive_timeout(SILENT)
+            .http2_keep_alive_interval(silent)
+            .http2_keep_alive_timeout(silent)
             .pool_timer(TokioTimer::new())
             .timer(TokioTimer::new())
             .pool_idle_timeout(IDLE)

@@ -3,24 +3,78 @@
 use std::convert::Infallible;
 use std::net::SocketAddr;
 use std::path::Path;
+use std::pin::Pin;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::task::{Context, Poll};
 
 use bytes::Bytes;
-use http_body_util::Full;
+use futures::StreamExt as _;
+use http_body_util::combinators::BoxBody;
+use http_body_util::{Full, StreamBody};
+use hyper::body::{Frame, Incoming};
+use hyper::header::{HeaderName, HeaderValue};
 use hyper::service::service_fn;
 use hyper::{Request, Response};
 use hyper_util::rt::{TokioExecutor, TokioIo};
 use hyper_util::server::conn::auto;
 use serde_json::json;
 use tempfile::TempDir;
-use tokio::net::TcpListener;
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::Notify;
 use tokio_rustls::TlsAcceptor;
 
 use super::{dials, fetch, fetch_by, outcome};
-use crate::support::{Options, Service, certificate, workspace};
+use crate::support::{Options, Service, certificate, in_time, workspace};
 
-/// A site that says which version of HTTP it was asked in, and its certificate as PEM.
+/// A connection that can fall silent for ever: nothing that is sent is taken any more, and nothing is sent.
+struct Dying {
+    stream: TcpStream,
+    dead: Arc<AtomicBool>,
+}
+
+impl Dying {
+    fn poll<T>(
+        self: Pin<&mut Self>,
+        poll: impl FnOnce(Pin<&mut TcpStream>) -> Poll<std::io::Result<T>>,
+    ) -> Poll<std::io::Result<T>> {
+        let this = self.get_mut();
+        match this.dead.load(Ordering::Relaxed) {
+            true => Poll::Pending,
+            false => poll(Pin::new(&mut this.stream)),
+        }
+    }
+}
+
+impl AsyncRead for Dying {
+    fn poll_read(self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &mut ReadBuf<'_>) -> Poll<std::io::Result<()>> {
+        self.poll(|stream| stream.poll_read(cx, buf))
+    }
+}
+
+impl AsyncWrite for Dying {
+    fn poll_write(self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<std::io::Result<usize>> {
+        self.poll(|stream| stream.poll_write(cx, bytes))
+    }
+
+    fn poll_flush(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<std::io::Result<()>> {
+        self.poll(|stream| stream.poll_flush(cx))
+    }
+
+    fn poll_shutdown(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<std::io::Result<()>> {
+        self.poll(|stream| stream.poll_shutdown(cx))
+    }
+}
+
+/// A site that says which version of HTTP it was asked in, and its certificate as PEM. Below `/headers/` it has so many of them,
+/// below `/header/` one of so many bytes; at `/dies` its connection dies, and at `/half` its body stops.
 pub(super) async fn serve() -> (SocketAddr, String) {
+    serve_telling(Arc::default()).await
+}
+
+/// The same, which tells when `/half` is asked for.
+async fn serve_telling(half: Arc<Notify>) -> (SocketAddr, String) {
     let (mut config, pem) = certificate(&["secure.test"]);
     config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
     let acceptor = TlsAcceptor::from(Arc::new(config));
@@ -29,11 +83,18 @@ pub(super) async fn serve() -> (SocketAddr, String) {
     tokio::spawn(async move {
         while let Ok((stream, _)) = listener.accept().await {
             let acceptor = acceptor.clone();
+            let (dead, half) = (Arc::new(AtomicBool::new(false)), Arc::clone(&half));
+            let stream = Dying { stream, dead: Arc::clone(&dead) };
             tokio::spawn(async move {
                 // Whoever does not trust the site goes away.
                 let Ok(stream) = acceptor.accept(stream).await else { return };
-                let told = service_fn(async |request: Request<_>| {
-                    Ok::<_, Infallible>(Response::new(Full::new(Bytes::from(said(&request)))))
+                let told = service_fn(|request: Request<_>| {
+                    match request.uri().path() {
+                        "/dies" => dead.store(true, Ordering::Relaxed),
+                        "/half" => half.notify_one(),
+                        _ => {}
+                    }
+                    async move { Ok::<_, Infallible>(answer(&request)) }
                 });
                 auto::Builder::new(TokioExecutor::new()).serve_connection(TokioIo::new(stream), told).await.ok();
             });
@@ -42,8 +103,35 @@ pub(super) async fn serve() -> (SocketAddr, String) {
     (address, pem)
 }
 
-fn said(request: &Request<hyper::body::Incoming>) -> String {
-    format!("{:?} {} {}", request.version(), request.uri().host().unwrap_or("no host"), request.uri().path())
+fn answer(request: &Request<Incoming>) -> Response<BoxBody<Bytes, Infallible>> {
+    let path = request.uri().path();
+    let said = format!("{:?} {} {path}", request.version(), request.uri().host().unwrap_or("no host"));
+    let whole = Full::new(Bytes::from(said));
+    let number = |text: &str| text.parse::<usize>().expect("a number");
+    if path == "/half" {
+        let half = futures::stream::once(async { Ok(Frame::data(Bytes::from_static(b"half"))) });
+        return Response::new(BoxBody::new(StreamBody::new(half.chain(futures::stream::pending()))));
+    }
+    let mut response = Response::new(BoxBody::new(whole));
+    if let Some(count) = path.strip_prefix("/headers/").map(number) {
+        let names = (0..count).map(|number| HeaderName::try_from(format!("x-{number}")).expect("a name"));
+        response.headers_mut().extend(names.map(|name| (name, HeaderValue::from_static("1"))));
+    }
+    if let Some(bytes) = path.strip_prefix("/header/").map(number) {
+        let value = HeaderValue::try_from("x".repeat(bytes)).expect("a value");
+        response.headers_mut().insert("x-long", value);
+    }
+    response
+}
+
+/// The service, and the folder of what it trusts.
+async fn start_trusting(half: Arc<Notify>) -> (TempDir, Service) {
+    let (site, certificate) = serve_telling(half).await;
+    let folder = TempDir::new().expect("a temporary folder");
+    let root = folder.path().join("root.pem");
+    std::fs::write(&root, certificate).expect("it is written");
+    let service = start(site, &[&root]).await;
+    (folder, service)
 }
 
 pub(super) async fn start(site: SocketAddr, roots: &[&Path]) -> Service {
@@ -74,6 +162,42 @@ async fn a_trusted_site_is_spoken_to_over_one_connection_of_http_2() {
     // Another name is another site, whatever its address.
     assert_eq!(outcome(&service, json!({ "url": "https://other.test/" })).await, "unreachable");
     assert_eq!(outcome(&service, json!({ "url": "http://secure.test/" })).await, "bad_response");
+}
+
+#[tokio::test]
+async fn a_head_has_its_limits_over_http_2_too() {
+    let (_folder, service) = start_trusting(Arc::default()).await;
+    let outcome_of = async |path: &str| outcome(&service, json!({ "url": format!("https://secure.test{path}") })).await;
+    assert_eq!(outcome_of("/headers/100").await, "ok");
+    assert_eq!(outcome_of("/headers/129").await, "headers_too_large");
+    assert_eq!(outcome_of("/header/60000").await, "ok");
+    for bytes in [66_000, 1_000_000] {
+        let refused = outcome_of(&format!("/header/{bytes}")).await;
+        assert!(["headers_too_large", "bad_response"].contains(&refused.as_str()), "{bytes}: {refused}");
+    }
+    assert_eq!(outcome_of("/").await, "ok");
+}
+
+#[tokio::test]
+async fn a_connection_that_died_without_a_word_is_given_up() {
+    let asked = Arc::new(Notify::new());
+    let (_folder, service) = start_trusting(Arc::clone(&asked)).await;
+    let patient = |path: &str| {
+        let url = format!("https://secure.test{path}");
+        json!({ "url": url, "first_byte_ms": 60_000, "idle_ms": 30_000, "total_ms": 120_000 })
+    };
+    assert_eq!(outcome(&service, patient("/")).await, "ok");
+    let half = outcome(&service, patient("/half"));
+    let dies = async {
+        // It is asked for on the connection on which the body is under way.
+        in_time("it is asked for", asked.notified()).await;
+        outcome(&service, patient("/dies")).await
+    };
+    assert_eq!(tokio::join!(half, dies), ("bad_response".to_owned(), "first_byte_late".to_owned()));
+    assert_eq!(dials(&service).await, 1.0);
+    // Whatever comes next has a connection of its own, at once.
+    assert_eq!(outcome(&service, json!({ "url": "https://secure.test/" })).await, "ok");
+    assert_eq!(dials(&service).await, 2.0);
 }
 
 #[tokio::test]
