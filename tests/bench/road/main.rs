@@ -1,11 +1,12 @@
 //! What the road costs, and what a component costs on it: `cargo bench`.
 //!
-//! The bench starts itself as a server, once with warm and once with fresh instances of bank-qr, and beside each the same
-//! work as a native function on the same road. It loads them over loopback in turns, within one run, and prints requests a
+//! The bench starts itself as a server, once with warm and once with fresh instances of its plugins, and beside bank-qr's the
+//! same work as a native function on the same road. It loads them over loopback in turns, within one run, and prints requests a
 //! second and the server's processor time a request, as ratios: absolute figures are the machine's.
 
 #![expect(clippy::print_stdout, reason = "the figures are what it is for")]
 
+mod databases;
 mod load;
 mod server;
 
@@ -35,6 +36,7 @@ fn main() {
     );
     for connections in [1, 32] {
         compare(&warm, &fresh, connections);
+        lookups(&warm, connections);
         admission(&warm, connections);
     }
 }
@@ -73,6 +75,21 @@ fn compare(warm: &Server, fresh: &Server, connections: usize) {
         print(&format!("{name}: warm component"), taken[1], Some(native));
         print(&format!("{name}: fresh component"), taken[2], Some(native));
         println!("{:34}{:>24.1}", "  fresh over warm", taken[2].cpu_us - taken[1].cpu_us);
+    }
+    println!();
+}
+
+/// What an IP lookup costs beside the bank directory.
+fn lookups(server: &Server, connections: usize) {
+    let lookups = [databases::BY_COUNTRY, databases::BY_BOUNDARIES].map(|path| Target::post(path, ""));
+    let [country, boundaries] = lookups.map(|target| (server, target));
+    let banks = (server, Target::get("/api/v1/tools/bank-qr/banks"));
+    let taken = median(&[banks, country, boundaries], connections);
+    let names = ["bank directory", "IP lookup: zone by country", "IP lookup: zone by boundaries"];
+    println!("{:34}{:>12}{:>12}", "", "requests/s", "CPU µs");
+    for (name, one) in names.into_iter().zip(&taken) {
+        let (time, cpu) = (taken[0].per_second / one.per_second, one.cpu_us / taken[0].cpu_us);
+        println!("{name:34}{:>12.0}{:>12.1}   {time:.2} of its time, {cpu:.2} of its CPU", one.per_second, one.cpu_us);
     }
     println!();
 }

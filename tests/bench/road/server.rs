@@ -13,6 +13,7 @@ use switchbay_sdk::{Call, Caller, CallerKind, Plugin};
 use tempfile::TempDir;
 use tokio::net::TcpListener;
 
+use crate::databases;
 use crate::load::Key;
 
 /// The operations that do nothing, and their price.
@@ -30,18 +31,21 @@ pub(crate) struct Server {
 }
 
 impl Server {
-    /// Starts one whose bank-qr has this instance mode.
+    /// Starts one whose plugins have this instance mode.
     pub(crate) fn start(mode: &str) -> Self {
         let data = TempDir::new().expect("a temporary folder");
         let manifest = data.path().join("plugin-manifest.toml");
-        let source = workspace().join("plugins/bank-qr").display().to_string();
-        let entry = format!("[[plugin]]\nname = \"bank-qr\"\nsource = \"{source}\"\ninstances = \"{mode}\"\n");
-        std::fs::write(&manifest, entry).expect("the manifest is written");
+        let config = data.path().join("switchbay.toml");
+        std::fs::write(&manifest, entry("bank-qr", mode, &[]) + &entry("ip-info", mode, &databases::GRANTS))
+            .expect("the manifest is written");
+        std::fs::write(&config, databases::write(data.path())).expect("the configuration is written");
         switchbay(&["build", "--manifest"], &manifest);
         let keys = issue(data.path());
         let mut child = Command::new(std::env::current_exe().expect("this program has a path"))
             .args(["--server", "--listen", "127.0.0.1:0", "--operator-listen", "127.0.0.1:0", "--manifest"])
             .arg(&manifest)
+            .arg("--config")
+            .arg(&config)
             .arg("--data")
             .arg(data.path())
             .stdin(Stdio::piped())
@@ -99,6 +103,12 @@ fn issue(data: &Path) -> [String; 3] {
         issue(&["--per-minute", much, "--per-month", much]),
         issue(&["--account", &account, "--per-second", much]),
     ]
+}
+
+/// A plugin of this workspace in the manifest.
+fn entry(name: &str, mode: &str, grants: &[&str]) -> String {
+    let source = workspace().join("plugins").join(name).display().to_string();
+    format!("[[plugin]]\nname = {name:?}\nsource = {source:?}\ninstances = {mode:?}\ngrants = {grants:?}\n")
 }
 
 fn workspace() -> PathBuf {
