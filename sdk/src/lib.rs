@@ -82,6 +82,7 @@ pub mod jobs;
 pub mod line_query;
 pub mod log;
 pub mod state;
+pub mod tracking;
 
 pub use operation::{Limit, Operation, Rest, Tool};
 pub use plugin::{Plugin, describe, invoke, work};

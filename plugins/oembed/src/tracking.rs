@@ -3,13 +3,8 @@
 //! What identifies a post is built anew from its path, so this list matters for `originalUrl` alone, and a parameter that it
 //! does not know does no harm.
 
+use switchbay_sdk::tracking;
 use url::Url;
-
-/// Of all networks. A star at the end stands for any end.
-const EVERYWHERE: &[&str] = &[
-    "utm_*", "mtm_*", "mc_*", "fbclid", "gclid", "dclid", "msclkid", "yclid", "twclid", "_ga", "_gl", "spm", "igsh",
-    "igshid",
-];
 
 /// Takes them out of a URL. What stays is as it was written.
 pub(crate) fn remove(url: &mut Url, own: &[&str]) {
@@ -21,10 +16,7 @@ pub(crate) fn remove(url: &mut Url, own: &[&str]) {
 
 fn is_known(pair: &str, own: &[&str]) -> bool {
     let Some((name, _)) = form_urlencoded::parse(pair.as_bytes()).next() else { return false };
-    EVERYWHERE.iter().chain(own).any(|known| match known.strip_suffix('*') {
-        Some(beginning) => name.starts_with(beginning),
-        None => name == *known,
-    })
+    tracking::is_tracking(&name) || tracking::matches_any(&name, own)
 }
 
 #[cfg(test)]
