@@ -21,13 +21,18 @@ mod hints;
 mod hostile;
 mod html;
 mod lexicon;
+#[cfg_attr(not(test), expect(dead_code, reason = "for the operations that come next"))]
+mod links;
 mod markdown;
 mod meta;
+mod octets;
 mod page;
 mod parse;
 mod scrape;
 mod search;
 mod select;
+#[cfg_attr(not(test), expect(dead_code, reason = "for the operations that come next"))]
+mod site;
 mod source;
 mod table;
 mod tag;
