@@ -28,6 +28,8 @@ mod meta;
 mod octets;
 mod page;
 mod parse;
+#[expect(dead_code, unused_imports, reason = "for the operations that come next")]
+mod robots;
 mod scrape;
 mod search;
 mod select;
