@@ -113,6 +113,7 @@ async fn every_declared_route_answers_its_examples_as_declared() {
         "post /api/v1/ip-info/{ip}",
         "post /api/v1/oembed/resolve",
         "post /api/v1/tools/bank-qr",
+        "post /api/v1/web/map",
         "post /api/v1/web/scrape",
         "post /api/v1/web/search",
     ];

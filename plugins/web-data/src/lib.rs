@@ -1,9 +1,10 @@
 //! Public web pages as clean documents (the spec's "Web data").
 //!
-//! This file is the index: the operations, their types and rows. `scrape` and `search` reach out. `page` is the road from an answer's
-//! bytes to a document, through pure modules: `charset`, `source`, `parse` (with `tree` and `tag`), `meta` and `title`,
-//! `blocks` (with `hints` and `lexicon`), `features`, `weights` and `select`, then `markdown` (with `code`, `escape` and
-//! `table`) or `html`. `browser` tells which pages show their content to a browser alone.
+//! This file is the index: the operations, and what they share. `scrape`, `map` and `search` reach out, and `robots` for
+//! what a site asks of them. `site` (with `octets`), `links`, `sitemap` and `outline` tell a site's pages apart and find them. `page` is
+//! the road from an answer's bytes to a document, through pure modules: `charset`, `source`, `parse` (with `tree` and `tag`),
+//! `meta` and `title`, `blocks` (with `hints` and `lexicon`), `features`, `weights` and `select`, then `markdown` (with
+//! `code`, `escape` and `table`) or `html`. `browser` tells which pages show their content to a browser alone.
 //!
 //! All of them are bounded, whatever a page holds: linear in its bytes, and loops instead of recursion.
 
@@ -21,20 +22,20 @@ mod hints;
 mod hostile;
 mod html;
 mod lexicon;
-#[cfg_attr(not(test), expect(dead_code, reason = "for the operations that come next"))]
 mod links;
+mod map;
 mod markdown;
 mod meta;
 mod octets;
+mod outline;
 mod page;
 mod parse;
-#[expect(dead_code, unused_imports, reason = "for the operations that come next")]
 mod robots;
 mod scrape;
 mod search;
 mod select;
-#[cfg_attr(not(test), expect(dead_code, reason = "for the operations that come next"))]
 mod site;
+mod sitemap;
 mod source;
 mod table;
 mod tag;
@@ -99,6 +100,7 @@ pub fn plugin() -> Plugin {
                 .error(UNAVAILABLE)
                 .example("One page", r#"{ "url": "http://example.com/" }"#),
         )
+        .operation(map::operation())
         .operation(search::operation())
 }
 

@@ -9,6 +9,7 @@ use url::Url;
 
 use crate::address;
 use crate::meta::Facts;
+use crate::page;
 use crate::site::{self, Key};
 use crate::tag::Tag;
 use crate::tree::{ROOT, Tree};
@@ -38,9 +39,9 @@ pub(crate) struct Link {
 }
 
 /// Reads where a page leads that came from this address.
-pub(crate) fn read(tree: &Tree, facts: &Facts, page: &Url) -> Links {
-    let base = address::base(page.as_str(), facts.base.as_deref());
-    let base = base.as_ref().unwrap_or(page);
+pub(crate) fn read(tree: &Tree, facts: &Facts, url: &Url) -> Links {
+    let base = address::base(url.as_str(), facts.base.as_deref());
+    let base = base.as_ref().unwrap_or(url);
     let resolve = |written: &str| {
         let written = written.trim();
         let url = base.join(written).ok().filter(|_| !written.is_empty())?;
@@ -49,6 +50,12 @@ pub(crate) fn read(tree: &Tree, facts: &Facts, page: &Url) -> Links {
     let mut links = Links::default();
     let mut known = HashSet::new();
     let mut none_followed = false;
+    if let Some((_, next)) = facts.refresh.as_deref().and_then(|written| page::refresh(written, Some(base)))
+        && let Some(url) = resolve(&next)
+    {
+        known.insert(Key::of(&url));
+        links.links.push(Link { url, is_nofollow: false });
+    }
     for (_, element) in tree.elements(ROOT) {
         let attribute = |name| element.attribute(name);
         let leads = match element.tag {
@@ -110,6 +117,14 @@ mod tests {
             &["https://a.example/b/f", "https://a.example/b/c?p=2"],
         );
         check("<link rel=stylesheet href=x.css><img src=y.png><form action=z>", &[]);
+    }
+
+    #[test]
+    fn a_page_leads_to_where_it_sends_its_reader_on() {
+        check(
+            "<meta http-equiv=refresh content='0; url=/d'><a href=/e>x</a><a href=/d>y</a>",
+            &["https://a.example/d", "https://a.example/e"],
+        );
     }
 
     #[test]

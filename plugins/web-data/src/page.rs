@@ -70,6 +70,11 @@ pub(crate) fn read(answer: &Answer<'_>, format: Format) -> Document {
     }
 }
 
+/// Whether an answer's body is a page of HTML.
+pub(crate) fn is_html(answer: &Answer<'_>) -> bool {
+    Kind::of(answer.content_type, answer.body) == Kind::Html
+}
+
 /// What a body is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Kind {
@@ -211,7 +216,7 @@ fn kept_nodes(tree: &Tree, page: &blocks::Page, blocks: &[bool]) -> Vec<bool> {
 }
 
 /// Where `5; url=/next` leads, and after how many seconds.
-fn refresh(written: &str, base: Option<&url::Url>) -> Option<(u32, String)> {
+pub(crate) fn refresh(written: &str, base: Option<&url::Url>) -> Option<(u32, String)> {
     let (seconds, rest) = written.split_once([';', ','])?;
     let seconds = seconds.trim().split('.').next()?.parse().ok()?;
     let rest = rest.trim_start();

@@ -85,11 +85,12 @@ fn document(response: &Response, read: page::Document, format: Format) -> Docume
     }
 }
 
-fn not_public(message: &str) -> Failure {
+pub(crate) fn not_public(message: &str) -> Failure {
     Failure::new(&NOT_PUBLIC, message).detail("field", "url")
 }
 
-fn failure(error: Error) -> Failure {
+/// What a fetch that came to no answer is on the wire.
+pub(crate) fn failure(error: Error) -> Failure {
     let failed = |code: &ErrorCode, message: &str| Failure::new(code, message);
     match error {
         Error::Denied(Denial::NotPublic(_)) => not_public("`url` must name a public host"),

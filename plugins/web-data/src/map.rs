@@ -1,0 +1,81 @@
+//! The addresses of a site (the spec's "Web data", map).
+//!
+//! This file is the operation: its types and its row. `arrival` goes to where the site is, `survey` goes over it, `visitor` asks
+//! for what they want to see within the call's time, `found` keeps each page once.
+
+mod arrival;
+mod found;
+mod survey;
+mod visitor;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use switchbay_sdk::http::PublicUrl;
+use switchbay_sdk::{Call, Failure, Operation, Reply, Rest, Tool, schemars};
+use url::Url;
+
+use crate::{BAD_RESPONSE, BUDGET_MS, LATE, NOT_PUBLIC, UNAVAILABLE, scrape};
+
+/// What the spec gives it ("Limits").
+const MAPS_PER_MINUTE: u32 = 20;
+const LIMIT_DEFAULT: u32 = 20;
+
+/// The operation's row.
+pub(crate) fn operation() -> Operation {
+    Operation::new("map", map)
+        .title("Map a website")
+        .description(
+            "Finds addresses of pages of one public website: the page itself, what the site's sitemaps list, then what its \
+             pages link to. Each page is listed once, at most `limit` of them; other hosts and subdomains are left out \
+             (`www.` counts as none). robots.txt is honoured. `title` and `description` are null where no page that was \
+             read, feed or list of news told them.",
+        )
+        .rest(Rest::post("/api/v1/web/map", "web:map"))
+        .tool(Tool::new("map_website", "web:map").read_only().open_world())
+        .deadline_ms(BUDGET_MS)
+        .window_per_minute(MAPS_PER_MINUTE)
+        .error(NOT_PUBLIC)
+        .error(BAD_RESPONSE)
+        .error(LATE)
+        .error(UNAVAILABLE)
+        .example("A site", r#"{ "url": "http://example.com/" }"#)
+        .example("At most fifty pages", r#"{ "url": "http://example.com/", "limit": 50 }"#)
+}
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct Input {
+    /// An address of the site: http or https, public, port 80 or 443, without credentials.
+    #[schemars(length(min = 1, max = 2048))]
+    url: String,
+    /// The most addresses that are wanted; 20 when left out.
+    #[schemars(range(min = 1, max = 100))]
+    limit: Option<u32>,
+}
+
+#[derive(Serialize, JsonSchema)]
+struct Mapped {
+    /// The address that was asked about.
+    url: String,
+    /// Pages of its site, each of them once.
+    links: Vec<Link>,
+}
+
+/// A page of the site.
+#[derive(Debug, Serialize, JsonSchema)]
+struct Link {
+    /// Its address.
+    url: String,
+    /// Its title, where it is known.
+    title: Option<String>,
+    /// Its description, where it is known, at most 10,000 characters.
+    description: Option<String>,
+}
+
+async fn map(_call: Call, input: Input) -> Result<Reply<Mapped>, Failure> {
+    let url = PublicUrl::read(&input.url).map_err(|rule| scrape::not_public(&format!("`url` {rule}")))?;
+    let start = Url::parse(url.as_str()).map_err(|_| scrape::not_public("`url` must be a URL with a host"))?;
+    let limit = input.limit.unwrap_or(LIMIT_DEFAULT) as usize;
+    let links = survey::survey(start, limit).await?;
+    Ok(Reply::ok(Mapped { url: url.into(), links }))
+}

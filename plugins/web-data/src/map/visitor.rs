@@ -1,0 +1,88 @@
+//! Asks for what a map wants to see, within the time that there is for a map.
+//!
+//! It must know nothing of what is asked for. At most two requests are under way at a time, and where a site wants a pause
+//! between two requests, one, and then the pause.
+
+use std::time::{Duration, Instant};
+
+use futures::future::join_all;
+use switchbay_sdk::http::{self, Error, Response};
+use url::Url;
+
+/// Requests are made for so long; what is left of the operation's budget is for reading the last of them.
+const TIME: Duration = Duration::from_secs(21);
+/// The most that one of them may take, so that one that hangs leaves time for others.
+const REQUEST_MS_MAX: u32 = 8000;
+/// What is too short for a request.
+const LEFT_MIN: Duration = Duration::from_millis(500);
+/// Requests at a time (the spec gives no number; a crawl has the same).
+const AT_ONCE: usize = 2;
+/// The longest pause that is kept; who asks for more gets fewer pages mapped, not a map that never ends.
+const PAUSE_MAX: Duration = Duration::from_secs(5);
+
+/// One map's way to the outside.
+#[derive(Debug)]
+pub(super) struct Visitor {
+    ends: Instant,
+    pause: Duration,
+    /// When the next request may be made.
+    free: Instant,
+}
+
+/// What is asked for, and how.
+#[derive(Debug)]
+pub(super) struct Request<'a> {
+    pub(super) url: &'a Url,
+    pub(super) accept: &'a str,
+    pub(super) redirects: u32,
+    pub(super) bytes_max: u32,
+}
+
+impl Visitor {
+    pub(super) fn new() -> Self {
+        let now = Instant::now();
+        Self { ends: now + TIME, pause: Duration::ZERO, free: now }
+    }
+
+    /// Keeps the pause that a site asks for, from its answer on.
+    pub(super) fn heed(&mut self, delay: Option<Duration>) {
+        self.pause = delay.unwrap_or_default().min(PAUSE_MAX);
+        self.free = Instant::now() + self.pause;
+    }
+
+    /// Whether there is no time for another request.
+    pub(super) fn is_over(&self) -> bool {
+        self.free.max(Instant::now()) + LEFT_MIN > self.ends
+    }
+
+    /// How many requests may be made at a time.
+    pub(super) fn at_once(&self) -> usize {
+        if self.pause.is_zero() { AT_ONCE } else { 1 }
+    }
+
+    /// Milliseconds for the next request.
+    pub(super) fn request_ms(&self) -> u32 {
+        let left = self.ends.saturating_duration_since(Instant::now()).as_millis();
+        u32::try_from(left).unwrap_or(u32::MAX).clamp(1, REQUEST_MS_MAX)
+    }
+
+    /// Makes these requests, no more than [`Self::at_once`] of them, and gives back their answers in their order.
+    pub(super) async fn ask(&mut self, requests: &[Request<'_>]) -> Vec<Result<Response, Error>> {
+        if self.is_over() {
+            return requests.iter().map(|_| Err(Error::TotalLate)).collect();
+        }
+        // Nothing else is under way in this call.
+        std::thread::sleep(self.free.saturating_duration_since(Instant::now()));
+        let total_ms = self.request_ms();
+        let answers = join_all(requests.iter().map(|request| request.send(total_ms))).await;
+        self.free = Instant::now() + self.pause;
+        answers
+    }
+}
+
+impl Request<'_> {
+    async fn send(&self, total_ms: u32) -> Result<Response, Error> {
+        let request = http::get(self.url.as_str()).header("accept", self.accept).redirects(self.redirects);
+        request.response_bytes(self.bytes_max).total_ms(total_ms).send().await
+    }
+}
