@@ -182,7 +182,7 @@ async fn every_command_of_the_developer_guide_runs_as_it_stands() {
     let blocks = Regex::new("(?ms)^```sh\n(.*?)^```$").unwrap();
     let commands: Vec<&str> =
         blocks.captures_iter(&text).map(|block| block.get(1).expect("the block's text").as_str()).collect();
-    assert_eq!(commands.len(), 12, "the directory, two codes, six lookups, a post, a page and a search:\n{text}");
+    assert_eq!(commands.len(), 13, "the directory, two codes, six lookups, a post, a page, a site and a search:\n{text}");
     ensure(&[("curl", "curl")]);
     for command in commands {
         let done = Command::new("sh").args(["-c", command]).env("SWITCHBAY_KEY", service.key()).output();

@@ -38,8 +38,7 @@ pub(crate) fn operation() -> Operation {
         .error(BAD_RESPONSE)
         .error(LATE)
         .error(UNAVAILABLE)
-        .example("A site", r#"{ "url": "http://example.com/" }"#)
-        .example("At most fifty pages", r#"{ "url": "http://example.com/", "limit": 50 }"#)
+        .example("A site", r#"{ "url": "http://example.com/", "limit": 50 }"#)
 }
 
 #[derive(Deserialize, JsonSchema)]
