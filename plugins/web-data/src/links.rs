@@ -14,8 +14,9 @@ use crate::site::{self, Key};
 use crate::tag::Tag;
 use crate::tree::{ROOT, Tree};
 
-/// Links of one page.
+/// Links of one page, and elements that may be one: a page may repeat a link a million times.
 const LINKS_MAX: usize = 5000;
+const LOOKED_AT_MAX: usize = 20_000;
 /// Robots that a page's `<meta>` may speak to.
 const MEANT: [&str; 2] = ["robots", "switchbay"];
 
@@ -49,7 +50,7 @@ pub(crate) fn read(tree: &Tree, facts: &Facts, url: &Url) -> Links {
     };
     let mut links = Links::default();
     let mut known = HashSet::new();
-    let mut none_followed = false;
+    let (mut none_followed, mut looked_at) = (false, 0);
     if let Some((_, next)) = facts.refresh.as_deref().and_then(|written| page::refresh(written, Some(base)))
         && let Some(url) = resolve(&next)
     {
@@ -68,8 +69,13 @@ pub(crate) fn read(tree: &Tree, facts: &Facts, url: &Url) -> Links {
             }
             _ => None,
         };
-        let Some(url) = leads.and_then(resolve) else { continue };
-        if links.links.len() < LINKS_MAX && known.insert(Key::of(&url)) {
+        let Some(leads) = leads else { continue };
+        looked_at += 1;
+        if looked_at > LOOKED_AT_MAX || links.links.len() >= LINKS_MAX {
+            continue;
+        }
+        let Some(url) = resolve(leads) else { continue };
+        if known.insert(Key::of(&url)) {
             links.links.push(Link { url, is_nofollow: has_word(attribute("rel"), &["nofollow"]) });
         }
     }
@@ -162,5 +168,8 @@ mod tests {
     fn the_links_of_a_page_are_bounded() {
         let page: String = (0..6000).map(|n| format!("<a href={n}>")).collect();
         assert_eq!(links(&page).links.len(), LINKS_MAX);
+        let repeated = format!("{}<a href=/z>", "<a href=/y>".repeat(LOOKED_AT_MAX - 1));
+        check(&repeated, &["https://a.example/y", "https://a.example/z"]);
+        check(&format!("<a href=/y>{repeated}"), &["https://a.example/y"]);
     }
 }

@@ -14,7 +14,7 @@ use quick_xml::name::QName;
 use crate::charset;
 
 /// Bytes of a sitemap when it is unpacked; what is beyond is not read. The protocol allows 50 MB, which is for search engines.
-pub(crate) const BYTES_MAX: u32 = 16 << 20;
+pub(crate) const BYTES_MAX: u32 = 12 << 20;
 /// Pages of one sitemap, as the protocol has it, and sitemaps of one index that anybody could ask for.
 const PAGES_MAX: usize = 50_000;
 const SITEMAPS_MAX: usize = 1000;

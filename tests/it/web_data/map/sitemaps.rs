@@ -143,7 +143,7 @@ async fn no_more_sitemaps_are_asked_for_than_their_number() {
 
 #[tokio::test]
 async fn hostile_sitemaps_do_no_harm() {
-    let huge: String = "<a>".repeat(6 << 20);
+    let huge: String = "<a>".repeat(5 << 20);
     let world = World::of(move |_, path| match path {
         "/robots.txt" => Page::text(
             "Sitemap: /huge.xml\nSitemap: /bomb.gz\nSitemap: /laughs.xml\nSitemap: /deep.xml\nSitemap: /closed.xml\nSitemap: /good.xml",
@@ -162,4 +162,32 @@ async fn hostile_sitemaps_do_no_harm() {
     let service = world.service().await;
     assert_eq!(paths(&service, "/", 20).await, ["/x", "/good"]);
     assert!(!world.asked().iter().any(|asked| asked.contains("stolen")));
+}
+
+#[tokio::test]
+async fn sitemaps_that_are_made_to_take_long_or_room_do_not() {
+    let shapes: [&[u8]; 4] = [
+        b"\xe0\xe1\xe2",
+        b"<url><loc>http://other.test/a</loc><title>&amp;&#252;</title></url>",
+        b"<a b='c'>&lt;</a>",
+        b"<url><link href='/%\xff'/>",
+    ];
+    let world = World::of(move |_, path| match path.trim_start_matches("/slow-").parse::<usize>() {
+        Ok(number) => {
+            let mut body = b"<?xml version='1.0' encoding='windows-1251'?>".to_vec();
+            body.extend(shapes[number % shapes.len()].repeat((12 << 20) / shapes[number % shapes.len()].len()));
+            packed(&body)
+        }
+        Err(_) if path == "/robots.txt" => {
+            let named: String = (0..12).map(|number| format!("Sitemap: /slow-{number}\n")).collect();
+            Page::text(&format!("Sitemap: /good.xml\n{named}"))
+        }
+        Err(_) if path == "/good.xml" => Page::xml(one("/good")),
+        Err(_) => Page::none(),
+    });
+    let service = world.service().await;
+    let found = paths(&service, "/", 100).await;
+    assert_eq!(found[0], "/good");
+    let asked = world.asked().iter().filter(|asked| asked.contains("slow-")).count();
+    assert!((3..=6).contains(&asked), "{asked}");
 }

@@ -134,3 +134,28 @@ async fn a_site_that_moved_is_mapped_where_it_is_by_the_rules_there() {
     assert_eq!(urls, ["http://www.site.test/home", "http://www.site.test/a"]);
     assert_eq!(super::mapped(&service, &json!({ "url": "http://moved.test/elsewhere" })).await, [json!(null); 0]);
 }
+
+#[tokio::test]
+async fn pages_that_are_made_to_take_long_do_not() {
+    const SHAPES: [&str; 8] = [
+        "<a href=/x>",
+        "<p>a<b><i>",
+        "<div><p>",
+        "<table><tr><td>",
+        "&amp;&#x41;",
+        "<a href='?",
+        "<li>a ",
+        "<meta name=robots>",
+    ];
+    let world = World::of(|_, path| match path.trim_start_matches("/slow-").parse::<usize>() {
+        Ok(number) => {
+            let shape = SHAPES[number % SHAPES.len()];
+            let next = format!("<a href=/slow-{}>x</a><a href=/slow-{}>y</a>", 2 * number + 1, 2 * number + 2);
+            Page::html(&format!("{next}{}", shape.repeat((3 << 20) / shape.len())))
+        }
+        Err(_) => Page::none(),
+    });
+    let service = world.service().await;
+    let found = paths(&service, "/slow-0", 100).await;
+    assert!(found.len() > 8, "{found:?}");
+}

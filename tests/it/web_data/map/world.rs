@@ -125,7 +125,7 @@ fn serve(mut stream: TcpStream, answer: &impl Fn(&str, &str) -> Page, state: &Mu
         let mut line = String::new();
         match reader.read_line(&mut line)? {
             0 => return Ok(()),
-            ..=2 => break,
+            1..=2 => break,
             _ => lines.push(line.trim_end().to_owned()),
         }
     }
