@@ -87,6 +87,23 @@ async fn bodies_of_other_kinds_are_what_they_are() {
 }
 
 #[tokio::test]
+async fn pages_of_odd_makes_are_read() {
+    let service = start().await;
+    let frames = scraped(&service, "/frames").await;
+    assert_eq!((&frames["title"], &frames["content"]), (&json!("Framed"), &json!("The **same** without frames.")));
+    for path in ["/mislabelled", "/latin-by-name"] {
+        let document = scraped(&service, path).await;
+        let expected = (&json!("Café"), &json!("A café, déjà vu, naïve and all that."));
+        assert_eq!((&document["title"], &document["content"]), expected, "{path}");
+    }
+    let tangled = scraped(&service, "/tangled").await;
+    let content = tangled["content"].as_str().expect("content");
+    for there in ["# Tangled", "| One | Two |", "A **bold *word*** *and* the rest", "- second", "The end"] {
+        assert!(content.contains(there), "{there}: {content}");
+    }
+}
+
+#[tokio::test]
 async fn a_status_of_failure_is_told_with_the_page() {
     let service = start().await;
     let missing = scraped(&service, "/missing").await;

@@ -34,6 +34,8 @@ pub(crate) struct Block {
     pub(crate) counts: Counts,
     /// Blocks of the page with the same text, itself included.
     pub(crate) copies: u32,
+    /// Those of them that stand before it.
+    pub(crate) earlier: u32,
     hash: u64,
 }
 
@@ -53,6 +55,8 @@ pub(crate) struct Counts {
     /// Short words in small letters: in most languages the ones that bind sentences.
     pub(crate) short: u32,
     pub(crate) images: u32,
+    /// Sums of money.
+    pub(crate) prices: u32,
     /// Words by topic.
     pub(crate) topics: [u16; TOPICS],
     /// Words that the page's title has, and that its description has.
@@ -199,7 +203,7 @@ impl Reader<'_> {
             let near = self.containers.iter().rev().take(3);
             let near = near.fold(Hints::default(), |near, (id, _)| near.and(self.page.places[*id as usize].hints));
             let (hints, counts) = (self.hints(), Counts::default());
-            self.page.blocks.push(Block { container, hints, near, counts, copies: 1, hash: 0 });
+            self.page.blocks.push(Block { container, hints, near, counts, copies: 1, earlier: 0, hash: 0 });
             self.open = true;
         }
         self.page.blocks.len() - 1
@@ -220,6 +224,7 @@ impl Reader<'_> {
         counts.capitals += counted.capitals;
         counts.stops += counted.stops;
         counts.short += counted.short;
+        counts.prices += counted.prices;
         counts.ends = counted.ends;
         counts.in_title += counted.in_title;
         counts.in_description += counted.in_description;
@@ -293,6 +298,7 @@ fn count(text: &str, title: &HashSet<u64>, description: &HashSet<u64>) -> Counts
             counts.in_description += u32::from(description.contains(&hash));
         }
         counts.letters += letters;
+        counts.prices += u32::from(is_price(word));
         counts.short += u32::from(lower && (1..=3).contains(&letters));
         // Scripts without spaces: two letters count as a word.
         let is_unspaced = word.chars().next().is_some_and(|c| ('\u{3040}'..='\u{9fff}').contains(&c));
@@ -302,10 +308,17 @@ fn count(text: &str, title: &HashSet<u64>, description: &HashSet<u64>) -> Counts
     counts
 }
 
+/// Whether a word is a currency's sign with digits.
+fn is_price(word: &str) -> bool {
+    word.contains(['$', '€', '£', '¥', '₹']) && word.contains(|c: char| c.is_ascii_digit())
+}
+
 fn count_copies(blocks: &mut [Block]) {
     let mut copies: HashMap<u64, u32> = HashMap::new();
-    for block in blocks.iter() {
-        *copies.entry(block.hash).or_default() += 1;
+    for block in blocks.iter_mut() {
+        let before = copies.entry(block.hash).or_default();
+        block.earlier = *before;
+        *before += 1;
     }
     for block in blocks {
         block.copies = copies.get(&block.hash).copied().unwrap_or(1);

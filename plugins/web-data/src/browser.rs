@@ -35,6 +35,7 @@ pub(crate) struct Answer<'a> {
     pub(crate) page: &'a str,
     pub(crate) tree: &'a Tree,
     pub(crate) script_bytes: usize,
+    pub(crate) has_frames: bool,
     /// Words of the page, kept or not.
     pub(crate) words: u32,
 }
@@ -50,6 +51,9 @@ pub(crate) fn needed(answer: &Answer<'_>) -> Option<Reason> {
     if answer.words >= SHELL_WORDS {
         return None;
     }
+    if answer.has_frames {
+        return Some(Reason::Frames);
+    }
     let tree = answer.tree;
     let mut asks = false;
     for (id, element) in tree.elements(ROOT) {
@@ -57,10 +61,8 @@ pub(crate) fn needed(answer: &Answer<'_>) -> Option<Reason> {
         if MOUNTS.contains(&name) && tree.text_of(id, 64).len() < 64 {
             return Some(Reason::EmptyMount);
         }
-        match element.tag {
-            Tag::Frameset => return Some(Reason::Frames),
-            Tag::Noscript => asks |= tree.text_of(id, 1024).to_ascii_lowercase().contains("javascript"),
-            _ => {}
+        if element.tag == Tag::Noscript {
+            asks |= tree.text_of(id, 1024).to_ascii_lowercase().contains("javascript");
         }
     }
     let is_script = answer.script_bytes > SCRIPT_SHARE * (answer.words as usize + 1);

@@ -2,7 +2,8 @@
 //!
 //! It must know nothing of markup beyond where a page declares its encoding. The order is that of browsers: a byte order
 //! mark, the header, the declaration in the first bytes; without any of them UTF-8 where the bytes are UTF-8, else what a
-//! detector makes of the bytes.
+//! detector makes of the bytes. Where browsers would show rubbish the bytes win: UTF-8 that is called something else, and
+//! something else that is called UTF-8.
 
 use std::borrow::Cow;
 
@@ -22,14 +23,29 @@ pub(crate) fn decode<'a>(bytes: &'a [u8], content_type: Option<&str>) -> Cow<'a,
     let declared = || declared(&bytes[..bytes.len().min(DECLARATION_BYTES)]);
     let encoding = content_type.and_then(of_header).or_else(declared);
     match encoding {
-        // A page that calls itself UTF-8 and is not is one of the detector's, as is one that calls itself nothing.
-        Some(encoding) if encoding != UTF_8 => encoding.decode_without_bom_handling(bytes).0,
+        Some(encoding) if encoding != UTF_8 => match std::str::from_utf8(bytes) {
+            // Letters of an alphabet by chance make no UTF-8.
+            Ok(text) if encoding.is_single_byte() => Cow::Borrowed(text),
+            Ok(_) | Err(_) => encoding.decode_without_bom_handling(bytes).0,
+        },
         Some(_) | None => match std::str::from_utf8(bytes) {
             Ok(text) => Cow::Borrowed(text),
-            Err(broken) if is_cut(bytes, &broken) || encoding.is_some() => String::from_utf8_lossy(bytes),
+            Err(broken) if is_cut(bytes, &broken) || encoding.is_some() && is_mostly_utf8(bytes) => {
+                String::from_utf8_lossy(bytes)
+            }
             Err(_) => detected(bytes).decode_without_bom_handling(bytes).0,
         },
     }
+}
+
+/// Whether more of what is not ASCII is UTF-8 than is not: a page of it with some bytes broken.
+fn is_mostly_utf8(bytes: &[u8]) -> bool {
+    let (mut characters, mut broken) = (0, 0);
+    for chunk in bytes.utf8_chunks() {
+        characters += chunk.valid().chars().filter(|c| !c.is_ascii()).count();
+        broken += usize::from(!chunk.invalid().is_empty());
+    }
+    characters >= broken
 }
 
 /// Whether bytes are UTF-8 but for a character that was cut at their end.
@@ -104,6 +120,13 @@ mod tests {
         let (russian, _, _) =
             encoding_rs::WINDOWS_1251.encode("Это предложение написано по-русски и ничего не объявляет");
         check(&russian, Some("text/html"), "Это предложение написано по-русски и ничего не объявляет");
+    }
+
+    #[test]
+    fn a_wrong_declaration_gives_way_to_the_bytes() {
+        check("déjà vu".as_bytes(), Some("text/html; charset=iso-8859-1"), "déjà vu");
+        check(b"caf\xe9, d\xe9j\xe0 vu, na\xefve", Some("text/html; charset=utf-8"), "café, déjà vu, naïve");
+        check(b"d\xc3\xa9j\xc3\xa0 \xff vu", Some("text/html; charset=utf-8"), "déjà \u{fffd} vu");
     }
 
     #[test]

@@ -5,16 +5,20 @@
 use std::collections::HashSet;
 
 use crate::blocks::{Block, Page};
+use crate::context::{CONTEXT, Context};
 use crate::hints::{self, Hint};
 use crate::lexicon::TOPICS;
 use crate::meta::{Facts, KINDS};
+use crate::surroundings::{self, SURROUNDINGS, Surroundings};
 use crate::tag::Tag;
 use crate::tree::{Id, NONE, ROOT, Tree};
 
 /// Measures of a block before its hints.
 const NUMBERS: usize = 91 + 2 * TOPICS + 22;
-/// Measures of a block.
-pub(crate) const MEASURES: usize = NUMBERS + 2 * hints::ALL.len();
+/// Measures of a block by itself.
+const OWN: usize = NUMBERS + SURROUNDINGS + 2 * hints::ALL.len();
+/// Measures of a block; those of its context come last and are 0 at first.
+pub(crate) const MEASURES: usize = OWN + CONTEXT;
 
 /// Neighbours on each side that are averaged.
 const AROUND: usize = 4;
@@ -40,6 +44,7 @@ pub(crate) struct Whole {
     /// The heading before each block.
     headings: Vec<Option<usize>>,
     kinds: [bool; KINDS],
+    pub(crate) surroundings: Surroundings,
 }
 
 /// Measures the page.
@@ -108,6 +113,7 @@ pub(crate) fn whole(tree: &Tree, page: &Page, facts: &Facts) -> Whole {
         above_heading,
         headings,
         kinds,
+        surroundings: surroundings::read(tree, page),
     }
 }
 
@@ -131,6 +137,8 @@ pub(crate) fn measure(tree: &Tree, page: &Page, whole: &Whole, at: usize) -> [f3
         measures.push(number);
     }
     debug_assert_eq!(measures.length, NUMBERS);
+    whole.surroundings.measure(tree, page, at, |measure| measures.push(measure));
+    debug_assert_eq!(measures.length, NUMBERS + SURROUNDINGS);
     for hint in hints::ALL {
         measures.push(flag(block.hints.has(*hint)));
     }
@@ -138,6 +146,21 @@ pub(crate) fn measure(tree: &Tree, page: &Page, whole: &Whole, at: usize) -> [f3
         measures.push(flag(block.near.has(*hint)));
     }
     measures.list
+}
+
+/// Adds what the first judgement says of a block's surroundings to its measures.
+pub(crate) fn measure_context(
+    tree: &Tree,
+    page: &Page,
+    whole: &Whole,
+    context: &Context,
+    at: usize,
+    list: &mut [f32; MEASURES],
+) {
+    let mut measures = Measures { list: *list, length: OWN };
+    context.measure(tree, page, &whole.surroundings, at, |measure| measures.push(measure));
+    debug_assert_eq!(measures.length, MEASURES);
+    *list = measures.list;
 }
 
 struct Measures {

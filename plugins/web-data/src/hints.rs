@@ -56,9 +56,9 @@ hints! {
         | "postbody" | "bbwrapper" | "cooked" | "conversation" | "bbcode" | "postcontent";
     Reference: "doc" | "documentation" | "markdown" | "code" | "highlight" | "api" | "example" | "wiki" | "rst"
         | "mdx" | "guide" | "tutorial" | "reference" | "parsed" | "md";
-    Hidden: "hidden" | "hide" | "invisible" | "sr" | "visually" | "screen" | "offscreen" | "collapsed"
-        | "visuallyhidden" | "noprint" | "print" | "template" | "skeleton" | "placeholder" | "mobile" | "clone"
-        | "cloned" | "duplicate";
+    Hidden: "hidden" | "hide" | "collapsed" | "noprint" | "print" | "template" | "skeleton" | "placeholder" | "mobile"
+        | "clone" | "cloned" | "duplicate";
+    Spoken: "invisible" | "sr" | "visually" | "screen" | "offscreen" | "visuallyhidden" | "reader" | "assistive";
     Filter: "filter" | "facet" | "sort" | "sorting" | "refine" | "search" | "searchbar" | "compare" | "checkbox"
         | "select" | "input" | "form" | "field" | "control";
     Trail: "breadcrumb" | "crumb" | "trail" | "bread";

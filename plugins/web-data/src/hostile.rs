@@ -4,8 +4,8 @@
 
 use arbtest::arbitrary::{Result, Unstructured};
 
-use crate::corpus;
 use crate::page::{self, Answer, CONTENT_CHARACTERS_MAX, Document, Format};
+use crate::{blocks, charset, corpus, parse, source};
 
 const FORMATS: [Format; 3] = [Format::Markdown, Format::Text, Format::Html];
 
@@ -14,7 +14,14 @@ fn read(body: &[u8], format: Format) -> Document {
     let document = page::read(&answer, format);
     let content = document.content.as_deref().expect("HTML has content");
     assert!(content.chars().count() <= CONTENT_CHARACTERS_MAX);
+    assert!(!content.trim().is_empty() || !has_words(body), "a page with text is never without content");
     document
+}
+
+fn has_words(body: &[u8]) -> bool {
+    let text = charset::decode(body, Some("text/html"));
+    let tree = parse::parse(source::reduce(&text).html);
+    blocks::read(&tree, "", "").blocks.iter().any(|block| block.counts.letters > 0)
 }
 
 #[track_caller]

@@ -1,10 +1,12 @@
 //! Public web pages as clean documents (the spec's "Web data").
 //!
 //! This file is the index: the operations, and what they share. `scrape`, `map` and `search` reach out, and `robots` for
-//! what a site asks of them. `site` (with `octets`), `links`, `sitemap` and `outline` tell a site's pages apart and find them. `page` is
-//! the road from an answer's bytes to a document, through pure modules: `charset`, `source`, `parse` (with `tree` and `tag`),
-//! `meta` and `title`, `blocks` (with `hints` and `lexicon`), `features`, `weights` and `select`, then `markdown` (with
-//! `code`, `escape` and `table`) or `html`. `browser` tells which pages show their content to a browser alone.
+//! what a site asks of them. `site` (with `octets`), `links`, `sitemap` and `outline` tell a site's pages apart and find them.
+//! `page` is the road from an answer's bytes to a document, through pure modules: `charset`, `source`, `parse` (with `tree`
+//! and `tag`), `meta` and `title`, `blocks` (with `hints` and `lexicon`), `features` (with `surroundings` and `context`),
+//! `weights` and `select`, then `markdown` (with `code`, `escape` and `table`) or `html`. `browser` tells which pages show
+//! their content to a browser alone. How the weights were made: `training/grow.py`, with what the module `training` opens to
+//! it.
 //!
 //! All of them are bounded, whatever a page holds: linear in its bytes, and loops instead of recursion.
 
@@ -13,6 +15,7 @@ mod blocks;
 mod browser;
 mod charset;
 mod code;
+mod context;
 #[cfg(test)]
 mod corpus;
 mod escape;
@@ -37,11 +40,14 @@ mod select;
 mod site;
 mod sitemap;
 mod source;
+mod surroundings;
 mod table;
 mod tag;
 mod title;
 #[cfg(test)]
 mod torture;
+#[cfg(feature = "training")]
+pub mod training;
 mod tree;
 mod weights;
 

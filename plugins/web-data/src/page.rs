@@ -176,6 +176,7 @@ fn page(answer: &Answer<'_>, text: &str, format: Format) -> Document {
         page: text,
         tree: &tree,
         script_bytes: source.script_bytes,
+        has_frames: source.has_frames,
         words,
     });
     let (content, content_cut) = cut(&content, CONTENT_CHARACTERS_MAX);
@@ -199,7 +200,7 @@ fn structured_instead(facts: &Facts, words: u32) -> Option<&str> {
 }
 
 /// For each node whether it or something in it is content.
-fn kept_nodes(tree: &Tree, page: &blocks::Page, blocks: &[bool]) -> Vec<bool> {
+pub(crate) fn kept_nodes(tree: &Tree, page: &blocks::Page, blocks: &[bool]) -> Vec<bool> {
     let mut kept = vec![false; tree.nodes.len()];
     kept[ROOT as usize] = true;
     for (at, place) in page.places.iter().enumerate() {

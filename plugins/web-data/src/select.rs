@@ -5,13 +5,11 @@
 //! every block is doubtful keeps many: nothing is ever empty that has text.
 
 use crate::blocks::Page;
+use crate::context::{self, Context};
 use crate::features;
 use crate::meta::Facts;
 use crate::tree::Tree;
 use crate::weights;
-
-/// How much of the odds is believed: pages differ more than the blocks of one page, so the odds are too sure of themselves.
-const TRUST: f32 = 0.8;
 
 /// Blocks between two kept ones that are kept with them, and the chance that each must have.
 const GAP_MAX: usize = 4;
@@ -19,13 +17,13 @@ const GAP_CHANCE: f32 = 0.1;
 
 /// For each block whether it is content.
 pub(crate) fn content(tree: &Tree, page: &Page, facts: &Facts) -> Vec<bool> {
-    let whole = features::whole(tree, page, facts);
-    let chance = |at: usize| {
-        let odds = weights::judge(&features::measure(tree, page, &whole, at));
-        1.0 / (1.0 + (-TRUST * odds).exp())
-    };
-    let chances: Vec<f32> = (0..page.blocks.len()).map(chance).collect();
-    let least = least_chance(page, &chances);
+    choose(tree, page, &odds(tree, page, facts))
+}
+
+/// For each block whether it is content, by its log odds.
+pub(crate) fn choose(tree: &Tree, page: &Page, odds: &[f32]) -> Vec<bool> {
+    let chances: Vec<f32> = odds.iter().map(|odds| context::chance(*odds)).collect();
+    let least = context::best(page, &chances).least;
     let mut kept: Vec<bool> = chances.iter().map(|chance| *chance >= least).collect();
     fill_gaps(tree, page, &chances, &mut kept);
     let has_words = page.blocks.iter().zip(&kept).any(|(block, kept)| *kept && block.counts.words > 0);
@@ -33,6 +31,20 @@ pub(crate) fn content(tree: &Tree, page: &Page, facts: &Facts) -> Vec<bool> {
         kept.fill(true);
     }
     kept
+}
+
+/// The log odds of each block: judged by itself, then once more by what was judged of the others.
+fn odds(tree: &Tree, page: &Page, facts: &Facts) -> Vec<f32> {
+    let whole = features::whole(tree, page, facts);
+    let measure = |at: usize| features::measure(tree, page, &whole, at);
+    let first: Vec<f32> = (0..page.blocks.len()).map(|at| weights::judge_first(&measure(at))).collect();
+    let context = Context::read(tree, page, &whole.surroundings, &first);
+    let second = |at: usize| {
+        let mut measures = measure(at);
+        features::measure_context(tree, page, &whole, &context, at, &mut measures);
+        weights::judge(&measures)
+    };
+    (0..page.blocks.len()).map(second).collect()
 }
 
 /// Keeps what stands between two kept blocks of one parent: a short paragraph of an article is seldom of something else.
@@ -51,22 +63,4 @@ fn fill_gaps(tree: &Tree, page: &Page, chances: &[f32], kept: &mut [bool]) {
         }
         last = Some(at);
     }
-}
-
-/// The chance from which on blocks are kept.
-fn least_chance(page: &Page, chances: &[f32]) -> f32 {
-    let mut order: Vec<(f32, f32)> =
-        page.blocks.iter().zip(chances).map(|(block, chance)| (*chance, block.counts.words as f32)).collect();
-    order.sort_by(|one, other| other.0.total_cmp(&one.0));
-    let expected: f32 = order.iter().map(|(chance, words)| chance * words).sum();
-    let (mut content, mut kept, mut best, mut least) = (0.0, 0.0, 0.0, 0.5);
-    for (chance, words) in order {
-        content += chance * words;
-        kept += words;
-        let score = 2.0 * content / (kept + expected).max(1.0);
-        if score > best {
-            (best, least) = (score, chance);
-        }
-    }
-    least
 }

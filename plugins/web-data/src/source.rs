@@ -24,6 +24,8 @@ pub(crate) struct Source {
     pub(crate) structured: Vec<String>,
     /// Bytes of all its scripts.
     pub(crate) script_bytes: usize,
+    /// Whether it is made of frames. Their tags are dropped, so that what the page says without them is read.
+    pub(crate) has_frames: bool,
 }
 
 /// Reduces a page.
@@ -108,6 +110,7 @@ impl<'a> Reader<'a> {
             }
             return;
         }
+        self.source.has_frames |= name.eq_ignore_ascii_case("frameset");
         match Body::of(name) {
             Body::Markup if is_dropped(name) => self.source.html.truncate(written),
             Body::Markup => {}
@@ -268,7 +271,7 @@ impl Body {
 
 /// Elements that only colour text: the parser opens each again in every paragraph that they reach over.
 fn is_dropped(name: &str) -> bool {
-    ["font", "big", "nobr"].iter().any(|known| known.eq_ignore_ascii_case(name))
+    ["font", "big", "nobr", "frameset", "frame", "noframes"].iter().any(|known| known.eq_ignore_ascii_case(name))
 }
 
 /// Attributes that something here asks for.

@@ -1,17 +1,18 @@
 //! How likely a block is content, by what was measured of it.
 //!
-//! It must know nothing of pages. The judge is a sum of small decision trees, in `weights.txt`: one a line, its nodes in
+//! It must know nothing of pages. There are two judges, each a sum of small decision trees: `weights-first.txt` sees a block
+//! by itself, `weights.txt` also what the first said of the blocks around it. A file has one tree a line, its nodes in
 //! depth-first order, a question as `measure:limit` (at most goes left) and an answer as `=log odds`.
 //!
-//! The trees were grown (LightGBM; 100 trees of 15 leaves) on the development pages of a public benchmark of seven kinds of
-//! pages, each block labelled by whether the annotated content has its words, each page weighing the same. None of those
-//! pages, and nothing that names a site, is in them.
+//! The trees were grown by `training/grow.py` on labelled pages; none of those pages, and nothing that names a site, is in
+//! them.
 
 use std::sync::LazyLock;
 
 use crate::features::MEASURES;
 
-const FILE: &str = include_str!("weights.txt");
+const FIRST: &str = include_str!("weights-first.txt");
+const SECOND: &str = include_str!("weights.txt");
 
 /// A leaf's measure.
 const LEAF: u16 = u16::MAX;
@@ -25,7 +26,10 @@ struct Node {
     value: f32,
 }
 
-static TREES: LazyLock<Vec<Vec<Node>>> = LazyLock::new(|| FILE.lines().map(tree).collect());
+type Trees = LazyLock<Vec<Vec<Node>>>;
+
+static FIRST_TREES: Trees = LazyLock::new(|| FIRST.lines().map(tree).collect());
+static SECOND_TREES: Trees = LazyLock::new(|| SECOND.lines().map(tree).collect());
 
 fn tree(line: &str) -> Vec<Node> {
     let mut nodes: Vec<Node> = Vec::new();
@@ -55,9 +59,18 @@ fn number(text: &str) -> f32 {
     text.parse().expect("weights.txt has decimal numbers")
 }
 
-/// The log odds that a block is content.
+/// The log odds that a block is content, judged by itself.
+pub(crate) fn judge_first(measures: &[f32; MEASURES]) -> f32 {
+    sum(&FIRST_TREES, measures)
+}
+
+/// The log odds that a block is content, judged in its context.
 pub(crate) fn judge(measures: &[f32; MEASURES]) -> f32 {
-    TREES.iter().map(|tree| answer(tree, measures)).sum()
+    sum(&SECOND_TREES, measures)
+}
+
+fn sum(trees: &[Vec<Node>], measures: &[f32; MEASURES]) -> f32 {
+    trees.iter().map(|tree| answer(tree, measures)).sum()
 }
 
 fn answer(tree: &[Node], measures: &[f32; MEASURES]) -> f32 {
@@ -80,8 +93,8 @@ mod tests {
 
     #[test]
     fn every_tree_is_whole() {
-        assert_eq!(TREES.len(), 100);
-        for tree in TREES.iter() {
+        assert_eq!((FIRST_TREES.len(), SECOND_TREES.len()), (100, 100));
+        for tree in FIRST_TREES.iter().chain(SECOND_TREES.iter()) {
             let leaves = tree.iter().filter(|node| node.measure == LEAF).count();
             assert_eq!(tree.len(), 2 * leaves - 1);
             for (at, node) in tree.iter().enumerate().filter(|(_, node)| node.measure != LEAF) {

@@ -10,6 +10,13 @@ use crate::support::listen;
 /// A page with boilerplate around it.
 const ARTICLE: &str = include_str!("../../../plugins/web-data/pages/article-1.html");
 
+/// A page of frames that has something to say to those who show none.
+const FRAMES: &str = "<html><head><title>Framed</title></head><frameset cols='20%,80%'><frame src=/menu><frame src=/body>\
+    <noframes><body><p>The <b>same</b> without frames.</p></body></noframes></frameset></html>";
+/// Markup that nothing closes, or in the wrong order.
+const TANGLED: &str = "<title>Tangled</title><h1>Tangled</h2><table><tr><td>One<td>Two<tr><td>Three</table>\
+    <p>A <b>bold <i>word</b> and</i> the rest<ul><li>first<li>second</div></span></p></td></ul><p>The end <a href='/x>";
+
 /// Begins to serve, for as long as the process lives.
 pub(super) fn serve() -> SocketAddr {
     listen(answer)
@@ -22,6 +29,7 @@ fn answer(mut stream: TcpStream) -> std::io::Result<()> {
     let target = head.split(' ').nth(1).unwrap_or("/");
     let path = target.split('?').next().unwrap_or(target).to_owned();
     let html = |text: &str| ("200 OK", "text/html; charset=utf-8", text.as_bytes().to_vec());
+    let html_of = |bytes: &[u8]| ("200 OK", "text/html; charset=utf-8", bytes.to_vec());
     let (status, kind, body) = match &*path {
         "/article" => html(ARTICLE),
         "/moved" => return whole(&mut stream, "301 Moved Permanently", "location: /article\r\n", b""),
@@ -48,6 +56,14 @@ fn answer(mut stream: TcpStream) -> std::io::Result<()> {
         "/deep" => html(&format!("{}text", "<div>".repeat(200_000))),
         "/huge" => html(&"x".repeat(9 << 20)),
         "/script" => html("<title>App</title><div id=root></div><script>start()</script>"),
+        "/frames" => html(FRAMES),
+        "/mislabelled" => html_of(b"<title>Caf\xe9</title><p>A caf\xe9, d\xe9j\xe0 vu, na\xefve and all that."),
+        "/latin-by-name" => (
+            "200 OK",
+            "text/html; charset=iso-8859-1",
+            "<title>Café</title><p>A café, déjà vu, naïve and all that.".as_bytes().to_vec(),
+        ),
+        "/tangled" => html(TANGLED),
         "/no-http" => return stream.write_all(b"SSH-2.0-OpenSSH_9.9\r\n"),
         _ => {
             html("<title>Hello</title><p>Hello, <b>you</b>. <a href='/x'>More</a><img src='data:image/png;base64,AA'>")
