@@ -93,7 +93,7 @@ mod tests {
 
     #[test]
     fn every_tree_is_whole() {
-        assert_eq!((FIRST_TREES.len(), SECOND_TREES.len()), (100, 100));
+        assert_eq!((FIRST_TREES.len(), SECOND_TREES.len()), (200, 200));
         for tree in FIRST_TREES.iter().chain(SECOND_TREES.iter()) {
             let leaves = tree.iter().filter(|node| node.measure == LEAF).count();
             assert_eq!(tree.len(), 2 * leaves - 1);

@@ -32,7 +32,7 @@ INNER = 4  # parts of the pages that the second judge learns from
 GROWN = dict(objective="binary", num_leaves=15, learning_rate=0.1, min_data_in_leaf=200, bagging_fraction=0.7,
              bagging_freq=1, feature_fraction=0.3, lambda_l2=20, max_bin=63, num_threads=1, force_col_wise=True,
              deterministic=True, seed=1, verbosity=-1)
-TREES = 100
+TREES = 200
 
 
 class Measure:
