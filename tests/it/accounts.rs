@@ -115,6 +115,10 @@ async fn what_does_not_fit_is_refused_by_its_field() {
     check_refused(KEYS, of_account("perSecond", json!(0)), "perSecond").await;
     check_refused(KEYS, of_account("account", json!("nobody")), "account").await;
     check_refused(KEYS, json!({ "label": "k", "scopes": ["*"], "perSecond": 1 }), "perSecond").await;
+    for (operation, calls) in [("web-data", 1), ("web data.scrape", 1), (".scrape", 1), ("web-data.scrape", 0)] {
+        let windows = json!({ "label": "k", "scopes": ["*"], "windows": { operation: calls } });
+        check_refused(KEYS, windows, "windows").await;
+    }
     check_refused(ACCOUNTS, json!({ "label": "" }), "label").await;
     check_refused(ACCOUNTS, json!({ "label": "a", "perSecond": 0 }), "perSecond").await;
     check_refused(ACCOUNTS, json!({ "label": "a", "concurrency": 0 }), "concurrency").await;

@@ -52,7 +52,7 @@ async fn a_key_is_shown_once_and_kept_as_a_digest() {
     assert_eq!((answer.status, answer.header("cache-control")), (201, "private, no-store"));
     let issued = answer.json()["data"].clone();
     let about = ["id", "label", "display", "scopes", "account"];
-    let limits = ["perMinute", "perMonth", "perSecond"];
+    let limits = ["perMinute", "perMonth", "perSecond", "windows"];
     let times = ["createdAt", "expiresAt", "revokedAt", "key"];
     assert_eq!(members(&issued), [&about[..], &limits, &times].concat());
     let key = text(&issued["key"]);

@@ -100,6 +100,24 @@ async fn an_operations_own_window_counts_each_owner_and_leaves_the_keys_alone() 
 }
 
 #[tokio::test]
+async fn a_key_may_have_a_number_of_its_own_in_the_place_of_an_operations() {
+    let metered = Metered::shared().await;
+    let (_, answers) = in_one_minute(async || {
+        let windows = |calls: u32| json!({ "windows": { "metered.limited": calls, "other.limited": 1 } });
+        let [more, less] = [metered.key(windows(5)).await, metered.key(windows(1)).await];
+        let mut answers = Vec::new();
+        for key in [&more, &more, &more, &more, &less, &less] {
+            answers.push(metered.rest(key, "limited", &json!({}), &[]).await);
+        }
+        answers
+    })
+    .await;
+    let told = answers.iter().map(standing).map(|(status, [limit, left, _, _])| (status, limit, left));
+    let expected = [(200, 5, 4), (200, 5, 3), (200, 5, 2), (200, 5, 1), (200, 1, 0), (429, 1, 0)];
+    assert_eq!(told.collect::<Vec<_>>(), expected);
+}
+
+#[tokio::test]
 async fn an_operation_that_consumes_nothing_takes_no_slot() {
     let metered = Metered::shared().await;
     let (_, answers) = in_one_minute(async || {

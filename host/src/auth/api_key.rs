@@ -3,6 +3,7 @@
 //! A key is `sb_`, its kind, `_`, 32 random base62 characters and 6 characters of CRC-32 (decisions, "Credentials and
 //! owners"). Only its SHA-256 is stored: the key is shown once.
 
+use std::collections::BTreeMap;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use rand::RngExt as _;
@@ -54,6 +55,9 @@ pub(crate) struct KeyRecord {
     /// Calls a second of a self-service key; `None` is no limit but its account's.
     #[serde(default)]
     pub(crate) per_second: Option<u32>,
+    /// Calls a minute of an operation (`PLUGIN.OPERATION`), in the place of what its description says.
+    #[serde(default)]
+    pub(crate) windows: BTreeMap<String, u32>,
     /// Unix seconds.
     pub(crate) created_at: u64,
     pub(crate) expires_at: Option<u64>,

@@ -236,6 +236,16 @@ impl Caller {
             KnownBy::Address => Limits::default(),
         }
     }
+
+    /// Calls of an operation in a minute, where the credential has a number of its own.
+    pub(crate) fn per_minute_of(&self, plugin: &str, operation: &str) -> Option<u32> {
+        match &self.known_by {
+            KnownBy::Key { key, .. } if !key.windows.is_empty() => {
+                key.windows.get(&format!("{plugin}.{operation}")).copied()
+            }
+            KnownBy::Key { .. } | KnownBy::Token { .. } | KnownBy::Address => None,
+        }
+    }
 }
 
 impl AuthError {

@@ -53,6 +53,9 @@ pub(super) struct Issue {
     /// Calls a second of a self-service key [default: no limit but its account's]
     #[arg(long, value_name = "CALLS", requires = "account")]
     per_second: Option<u32>,
+    /// Calls a minute of one operation, such as web-data.scrape=600, in the place of its own limit; repeat for more
+    #[arg(long = "window", value_name = "PLUGIN.OPERATION=CALLS", value_parser = window)]
+    windows: Vec<(String, u32)>,
     /// When it ends, such as 2027-01-31T00:00:00Z [default: never]
     #[arg(long, value_name = "TIME")]
     expires: Option<String>,
@@ -76,9 +79,12 @@ pub(super) async fn run(command: Command) -> Result<(), Failure> {
 }
 
 async fn issue(arguments: Issue) -> Result<(), Failure> {
-    let Issue { common, label, scopes, all_scopes, account, per_minute, per_month, per_second, expires } = arguments;
+    let Issue { common, label, scopes, all_scopes, account, per_minute, per_month, per_second, windows, expires } =
+        arguments;
     let scopes = if all_scopes { vec!["*".to_owned()] } else { scopes };
-    let request = KeyRequest { label, scopes, account, per_minute, per_month, per_second, expires_at: expires };
+    let windows = Some(windows.into_iter().collect());
+    let request =
+        KeyRequest { label, scopes, account, per_minute, per_month, per_second, windows, expires_at: expires };
     let issued = match common.place()? {
         Place::Store(store) => keys::issue(&store, &request, SystemTime::now()).await?,
         Place::Server(data) => client::call(&data, Method::POST, KEYS, Payload::Json(&json!(request))).await?,
@@ -143,6 +149,11 @@ async fn revoke(arguments: &Named) -> Result<(), Failure> {
         false => println!("revoked {} ({})", text(&revoked, "id"), text(&revoked, "label")),
     }
     Ok(())
+}
+
+fn window(text: &str) -> Result<(String, u32), String> {
+    let parts = text.split_once('=').and_then(|(operation, calls)| Some((operation.to_owned(), calls.parse().ok()?)));
+    parts.ok_or_else(|| "write PLUGIN.OPERATION=CALLS, such as web-data.scrape=600".to_owned())
 }
 
 fn has_passed(expiry: &str) -> bool {

@@ -126,7 +126,8 @@ fn slots(caller: &Caller, plugin: &str, operation: &Operation) -> Vec<Slot> {
             add(format!("a{}", account.id), account.per_second, Length::Second);
         }
     }
-    add(format!("o{}\0{plugin}\0{}", caller.owner(), operation.id), operation.terms.per_minute, Length::Minute);
+    let of_operation = caller.per_minute_of(plugin, &operation.id).or(operation.terms.per_minute);
+    add(format!("o{}\0{plugin}\0{}", caller.owner(), operation.id), of_operation, Length::Minute);
     slots
 }
 

@@ -1,6 +1,7 @@
 //! API keys as the operator handles them: issued, listed, rotated, revoked. The same functions serve the operator's API and,
 //! while no server runs, the command line.
 
+use std::collections::BTreeMap;
 use std::time::SystemTime;
 
 use serde::{Deserialize, Serialize};
@@ -13,6 +14,8 @@ use crate::operation::Scope;
 use crate::stores::Store;
 
 const SCOPES_MAX: usize = 64;
+/// Operations that one key has windows of its own for.
+const WINDOWS_MAX: usize = 64;
 
 /// What the operator asks for. With an account it is a self-service key, otherwise an administrator key.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
@@ -33,6 +36,9 @@ pub(crate) struct KeyRequest {
     /// Calls a second of a self-service key; absent is no limit but its account's.
     #[serde(default)]
     pub(crate) per_second: Option<u32>,
+    /// Calls a minute of operations (`PLUGIN.OPERATION`), in the place of what their descriptions say.
+    #[serde(default)]
+    pub(crate) windows: Option<BTreeMap<String, u32>>,
     /// RFC 3339; absent is never.
     #[serde(default)]
     pub(crate) expires_at: Option<String>,
@@ -53,6 +59,7 @@ pub(crate) async fn issue(store: &Store, request: &KeyRequest, now: SystemTime) 
         per_minute: request.per_minute,
         per_month: request.per_month,
         per_second: request.per_second,
+        windows: request.windows.clone().unwrap_or_default(),
         created_at: epoch_seconds(now),
         expires_at,
         revoked_at: None,
@@ -109,6 +116,7 @@ fn check(store: &Store, request: &KeyRequest, now: SystemTime) -> Result<Option<
     request::limit("perMinute", request.per_minute)?;
     request::limit("perMonth", request.per_month)?;
     request::limit("perSecond", request.per_second)?;
+    windows(request.windows.as_ref())?;
     match &request.account {
         Some(_) if request.per_minute.is_some() => invalid("perMinute", "is for keys without an account")?,
         Some(_) if request.per_month.is_some() => invalid("perMonth", "is for keys without an account")?,
@@ -119,6 +127,25 @@ fn check(store: &Store, request: &KeyRequest, now: SystemTime) -> Result<Option<
         Some(_) | None => {}
     }
     request::expiry(request.expires_at.as_deref(), now)
+}
+
+/// Operations of any plugin may be named, also of one that is to come.
+fn windows(windows: Option<&BTreeMap<String, u32>>) -> Result<(), RequestError> {
+    let Some(windows) = windows else { return Ok(()) };
+    if windows.len() > WINDOWS_MAX {
+        return invalid("windows", format!("has {} operations; at most {WINDOWS_MAX} may have one", windows.len()));
+    }
+    let is_name = |part: &str| {
+        let is_plain = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || matches!(byte, b'-' | b'_');
+        (1..=64).contains(&part.len()) && part.bytes().all(is_plain)
+    };
+    for (operation, per_minute) in windows {
+        if !operation.split_once('.').is_some_and(|(plugin, operation)| is_name(plugin) && is_name(operation)) {
+            return invalid("windows", format!("has `{operation}`, which is no `PLUGIN.OPERATION`"));
+        }
+        request::limit("windows", Some(*per_minute))?;
+    }
+    Ok(())
 }
 
 fn shown(key: &ApiKey, record: &KeyRecord) -> Value {
@@ -137,6 +164,7 @@ fn view(record: &KeyRecord) -> Value {
         "perMinute": record.per_minute,
         "perMonth": record.per_month,
         "perSecond": record.per_second,
+        "windows": record.windows,
         "createdAt": timestamp(record.created_at),
         "expiresAt": record.expires_at.map(timestamp),
         "revokedAt": record.revoked_at.map(timestamp),

@@ -98,6 +98,11 @@ fn body(route: &Route) -> Option<Value> {
                 "perSecond": { "type": ["integer", "null"], "minimum": 1 },
                 "perMinute": { "type": ["integer", "null"], "minimum": 1 },
                 "perMonth": { "type": ["integer", "null"], "minimum": 1 },
+                "windows": {
+                    "type": ["object", "null"],
+                    "additionalProperties": { "type": "integer", "minimum": 1 },
+                    "description": "Calls a minute of operations (`PLUGIN.OPERATION`), in the place of their own.",
+                },
                 "expiresAt": { "type": ["string", "null"], "format": "date-time" },
             },
             "additionalProperties": false,
