@@ -1,8 +1,6 @@
 //! Jobs, seen through a guest that fetches pages in them: whose they are, what is kept of them, and what becomes of them when
 //! they are cancelled, killed with their process, or outlive their revision.
 
-mod pages;
-
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -11,9 +9,8 @@ use reqwest::{Method, RequestBuilder};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-use self::pages::Pages;
 use crate::metrics::scrape;
-use crate::support::{Answer, Options, Service, build, in_time, now_s, workspace};
+use crate::support::{Answer, Options, Pages, Reply, Service, build, in_time, now_s, workspace};
 
 const JOBS: &str = "/api/v1/test/jobs";
 
@@ -25,9 +22,13 @@ struct House {
     pages: Pages,
 }
 
+fn pages() -> Pages {
+    Pages::serve(&["pages.test"], |visit| Reply::body(200, "text/plain", format!("the page {}", visit.path)))
+}
+
 impl House {
     async fn start() -> Self {
-        Self::start_with("", Pages::serve(), None).await
+        Self::start_with("", pages(), None).await
     }
 
     async fn start_with(config: &str, pages: Pages, data: Option<Arc<TempDir>>) -> Self {
@@ -282,7 +283,7 @@ async fn a_job_that_outlives_the_longest_call_of_a_replaced_revision_is_cut_off_
     );
     let manifest = folder.path().join("plugin-manifest.toml");
     std::fs::write(&manifest, entry).expect("the manifest is written");
-    let house = House::start_on(manifest, "[limits]\nbody_ms = 500\n", Pages::serve(), None).await;
+    let house = House::start_on(manifest, "[limits]\nbody_ms = 500\n", pages(), None).await;
     house.pages.hold("/long/1");
     let job = house.begin(json!({ "request": "long", "pages": 3 })).await;
     house.pages.until_asked("/long/1").await;
@@ -357,7 +358,7 @@ async fn without_the_right_nothing_of_a_job_can_be_had() {
 #[tokio::test]
 async fn nobody_has_more_than_a_share_of_the_runs_and_the_queue() {
     let limits = "[jobs]\nrunning = 3\nopen = 8\nowner_running = 2\nowner_open = 5\n";
-    let house = House::start_with(limits, Pages::serve(), None).await;
+    let house = House::start_with(limits, pages(), None).await;
     house.pages.hold("/");
     let submit = |number: usize| house.submit(json!({ "request": format!("mine-{number}"), "pages": 1 }));
     let mine = join_all((0..50).map(submit)).await;
