@@ -1,10 +1,11 @@
 //! A running `switchbay serve` on ports of its own, with components that `switchbay build` made.
 
+use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Condvar, Mutex, OnceLock, mpsc};
+use std::sync::{Arc, Condvar, Mutex, OnceLock, PoisonError, mpsc};
 use std::time::Duration;
 
 use reqwest::{Client, Method, RequestBuilder};
@@ -114,13 +115,36 @@ impl Service {
     /// A service of its own.
     pub(crate) async fn start(options: Options) -> Self {
         tokio::task::spawn_blocking(|| {
-            // Compiled code is taken over, so that only the first service compiles; a data folder with its own keeps that.
-            let compiled = Self::shared().data.path().join("compiled");
-            let has_its_own = options.data.as_ref().is_some_and(|data| data.path().join("compiled").exists());
-            Self::launch(options, (!has_its_own).then_some(compiled.as_path()))
+            // A data folder with compiled code of its own keeps that.
+            if options.data.as_ref().is_some_and(|data| data.path().join("compiled").exists()) {
+                return Self::launch(options, None);
+            }
+            let shared = Self::shared().data.path().join("compiled");
+            let Some(manifest) = options.manifest.clone().filter(|manifest| manifest.starts_with(workspace())) else {
+                return Self::launch(options, Some(&shared));
+            };
+            Self::launch_compiled(options, manifest, &shared)
         })
         .await
         .expect("it starts")
+    }
+
+    /// A service of one of the project's manifests, with the code that the first one of it compiled: others wait for that.
+    fn launch_compiled(options: Options, manifest: PathBuf, shared: &Path) -> Self {
+        type Kept = Arc<Mutex<Option<TempDir>>>;
+        static COMPILED: Mutex<BTreeMap<PathBuf, Kept>> = Mutex::new(BTreeMap::new());
+        let kept = Arc::clone(COMPILED.lock().expect("nothing panics").entry(manifest).or_default());
+        let mut kept = kept.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(known) = kept.as_ref() {
+            let compiled = known.path().join("compiled");
+            drop(kept);
+            return Self::launch(options, Some(&compiled));
+        }
+        let service = Self::launch(options, Some(shared));
+        let folder = TempDir::new().expect("a temporary folder");
+        copy(&service.data.path().join("compiled"), folder.path());
+        *kept = Some(folder);
+        service
     }
 
     /// A service of its own, with these lines under `[limits]`.
@@ -132,8 +156,7 @@ impl Service {
         build();
         let data = options.data.take().unwrap_or_else(|| Arc::new(TempDir::new().expect("a temporary folder")));
         if let Some(compiled) = compiled {
-            let copied = Command::new("cp").arg("-r").arg(compiled).arg(data.path()).status().expect("cp runs");
-            assert!(copied.success());
+            copy(compiled, data.path());
         }
         let config = data.path().join("config.toml");
         std::fs::write(&config, &options.config).expect("the configuration is written");
@@ -329,6 +352,12 @@ impl Drop for Service {
         drop(self.child.stdin.take());
         self.child.wait().expect("the shell ends");
     }
+}
+
+/// Copies a folder into another.
+fn copy(folder: &Path, into: &Path) {
+    let copied = Command::new("cp").arg("-r").arg(folder).arg(into).status().expect("cp runs");
+    assert!(copied.success());
 }
 
 /// A new key of the installation in this data folder, whether a server runs on it or not.
