@@ -22,6 +22,11 @@ impl ErrorCode {
     pub const fn new(code: &'static str, status: u16, when: &'static str) -> Self {
         Self { code, status, when }
     }
+
+    /// The code, such as a failed job has it.
+    pub const fn code(&self) -> &'static str {
+        self.code
+    }
 }
 
 /// A failure of one call, shown to the client.
