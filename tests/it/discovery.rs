@@ -107,12 +107,15 @@ async fn every_declared_route_answers_its_examples_as_declared() {
     }
     routes.sort_unstable();
     let expected = [
+        "delete /api/v1/web/crawls/{id}",
         "get /api/v1/tools/bank-qr/banks",
+        "get /api/v1/web/crawls/{id}",
         "post /api/v1/domain/dns",
         "post /api/v1/domain/whois",
         "post /api/v1/ip-info/{ip}",
         "post /api/v1/oembed/resolve",
         "post /api/v1/tools/bank-qr",
+        "post /api/v1/web/crawls",
         "post /api/v1/web/map",
         "post /api/v1/web/scrape",
         "post /api/v1/web/search",
@@ -125,7 +128,9 @@ async fn try_route(service: &Service, openapi: &Value, path: &str, method: &str,
     let scope = operation["security"][0]["apiKey"][0].as_str().expect("a scope");
     assert_eq!(operation["security"][1]["bearer"][0], scope);
     let key = service.issue(&["--scope", scope]);
-    let path = &*path.replace("{ip}", "8.8.8.8");
+    // What is asked about by an id was made by a call of its own.
+    let is_unknown = path.contains("{id}");
+    let path = &*path.replace("{ip}", "8.8.8.8").replace("{id}", "0b6f3f0a-6c0e-4f3c-9d0b-5d1b8b6f7a21");
     let method: Method = method.to_uppercase().parse().expect("a method");
     let declared = operation.pointer("/responses/200/content/application~1json/schema").expect("a schema");
     let bodies: Vec<Option<&Value>> = match operation.pointer("/requestBody/content/application~1json/examples") {
@@ -138,7 +143,11 @@ async fn try_route(service: &Service, openapi: &Value, path: &str, method: &str,
             request = request.json(body);
         }
         let answer = Service::send(request).await;
-        assert_eq!(answer.status, 200, "{method} {path}");
+        if is_unknown {
+            assert_eq!(answer.refusal(), (404, "NOT_FOUND".to_owned()), "{method} {path}");
+            continue;
+        }
+        assert!([200, 202].contains(&answer.status), "{method} {path}");
         fits(declared, &answer.json());
     }
     let error = &openapi["components"]["schemas"]["Error"];
@@ -182,7 +191,11 @@ async fn every_command_of_the_developer_guide_runs_as_it_stands() {
     let blocks = Regex::new("(?ms)^```sh\n(.*?)^```$").unwrap();
     let commands: Vec<&str> =
         blocks.captures_iter(&text).map(|block| block.get(1).expect("the block's text").as_str()).collect();
-    assert_eq!(commands.len(), 13, "the directory, two codes, six lookups, a post, a page, a site and a search:\n{text}");
+    assert_eq!(
+        commands.len(),
+        14,
+        "the directory, two codes, six lookups, a post, a page, a site, a crawl and a search:\n{text}"
+    );
     ensure(&[("curl", "curl")]);
     for command in commands {
         let done = Command::new("sh").args(["-c", command]).env("SWITCHBAY_KEY", service.key()).output();

@@ -146,8 +146,8 @@ fn metadata(base_url: &str) -> Value {
     json!({
         "resource": format!("{base_url}/mcp"),
         "scopes_supported": [
-            "bank-qr:banks", "bank-qr:generate", "domain:dns", "domain:whois", "ip:lookup", "oembed:read", "web:map",
-            "web:scrape", "web:search",
+            "bank-qr:banks", "bank-qr:generate", "domain:dns", "domain:whois", "ip:lookup", "oembed:read", "web:crawl",
+            "web:map", "web:scrape", "web:search",
         ],
         "bearer_methods_supported": ["header"],
         "resource_name": "Switchbay",

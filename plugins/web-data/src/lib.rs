@@ -1,7 +1,7 @@
 //! Public web pages as clean documents (the spec's "Web data").
 //!
-//! This file is the index: the operations, and what they share. `scrape`, `map` and `search` reach out, and `robots` for
-//! what a site asks of them. `site` (with `octets`), `links`, `sitemap` and `outline` tell a site's pages apart and find them.
+//! This file is the index: the operations, and what they share. `scrape`, `map`, `crawl` and `search` reach out, and
+//! `robots` for what a site asks of them. `site` (with `octets`), `links`, `sitemap` and `outline` tell a site's pages apart and find them.
 //! `page` is the road from an answer's bytes to a document, through pure modules: `charset`, `source`, `parse` (with `tree`
 //! and `tag`), `meta` and `title`, `blocks` (with `hints` and `lexicon`), `features` (with `surroundings` and `context`),
 //! `weights` and `select`, then `markdown` (with `code`, `escape` and `table`) or `html`. `browser` tells which pages show
@@ -18,6 +18,7 @@ mod code;
 mod context;
 #[cfg(test)]
 mod corpus;
+mod crawl;
 mod escape;
 mod features;
 mod hints;
@@ -85,6 +86,7 @@ pub fn plugin() -> Plugin {
     Plugin::new("web-data", "0.1.0", "Public web pages as clean documents")
         .wants("http:GET public", "to fetch the pages that callers name")
         .wants("logging", "to say which pages would need a browser")
+        .welcomes("jobs", "to crawl websites")
         .welcomes("config", "to learn which provider searches are asked of")
         .welcomes("http:POST https://api.tavily.com/search", "to ask Tavily, where it is that provider")
         .operation(
@@ -107,11 +109,16 @@ pub fn plugin() -> Plugin {
                 .example("One page", r#"{ "url": "http://example.com/" }"#),
         )
         .operation(map::operation())
+        .operation(crawl::start_operation())
+        .operation(crawl::read_operation())
+        .operation(crawl::cancel_operation())
         .operation(search::operation())
 }
 
 #[cfg(target_family = "wasm")]
 switchbay_sdk::export!(plugin);
+#[cfg(target_family = "wasm")]
+switchbay_sdk::export_worker!(plugin);
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -141,7 +148,7 @@ struct Scraped {
 }
 
 /// A page as the spec's "Standard document" has it.
-#[derive(Serialize, JsonSchema)]
+#[derive(Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 struct Document {
     /// Where the content came from, after redirects.
@@ -158,6 +165,21 @@ struct Document {
     content_truncated: bool,
     /// The status that the page's server answered with.
     http_status: Option<u16>,
+}
+
+impl Document {
+    /// What is shown of a page that could not be had.
+    fn failed(url: &str, http_status: Option<u16>) -> Self {
+        Self {
+            url: url.to_owned(),
+            title: None,
+            description: None,
+            content: None,
+            content_format: None,
+            content_truncated: false,
+            http_status,
+        }
+    }
 }
 
 async fn scrape(_call: Call, input: Scrape) -> Result<Reply<Scraped>, Failure> {

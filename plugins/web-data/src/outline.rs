@@ -16,6 +16,16 @@ pub(crate) struct Outline {
     pub(crate) links: Links,
 }
 
+/// Where an answer leads that came from `url`. Nothing but a page of HTML leads anywhere.
+pub(crate) fn links(answer: &Answer<'_>, url: &Url) -> Links {
+    if !page::is_html(answer) {
+        return Links::default();
+    }
+    let source = source::reduce(&charset::decode(answer.body, answer.content_type));
+    let tree = parse::parse(source.html);
+    links::read(&tree, &meta::read(&tree, &source.structured), url)
+}
+
 /// Reads an answer that came from `url`. Nothing of what is no page of HTML.
 pub(crate) fn read(answer: &Answer<'_>, url: &Url) -> Option<Outline> {
     if !page::is_html(answer) {

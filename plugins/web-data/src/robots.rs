@@ -69,10 +69,6 @@ impl Robots {
     }
 
     /// What a site says whose file cannot be had: nothing of it may be asked for.
-    #[cfg_attr(
-        not(test),
-        expect(dead_code, reason = "a crawl goes on without the site; a map has nothing else to tell")
-    )]
     pub(crate) fn closed() -> Self {
         Self::read(b"User-agent: *\nDisallow: /")
     }

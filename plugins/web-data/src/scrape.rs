@@ -15,12 +15,12 @@ const REDIRECTS_MAX: u32 = 10;
 /// Times that a page may send its reader on by itself.
 const REFRESHES_MAX: usize = 2;
 /// Seconds after which a page that sends its reader on is one to be read.
-const REFRESH_SECONDS_MAX: u32 = 5;
+pub(crate) const REFRESH_SECONDS_MAX: u32 = 5;
 /// Bytes of a page.
 const PAGE_BYTES_MAX: u32 = 8 << 20;
 /// What is left of the budget is for reading the page.
 const FETCH_MS: u32 = 20_000;
-const ACCEPT: &str =
+pub(crate) const ACCEPT: &str =
     "text/html,application/xhtml+xml,text/markdown,text/plain,application/json,application/xml;q=0.9,*/*;q=0.5";
 
 /// The page at `url` as a document.
@@ -54,22 +54,28 @@ async fn get(url: &str) -> Result<Response, Failure> {
     }
 }
 
-fn read(response: &Response, format: Format) -> page::Document {
-    let answer = Answer {
-        url: response.url(),
-        status: response.status(),
-        content_type: response.header("content-type"),
-        body: response.bytes(),
-    };
+/// Reads an answer's body.
+pub(crate) fn read(response: &Response, format: Format) -> page::Document {
     let format = match format {
         Format::Markdown => page::Format::Markdown,
         Format::Text => page::Format::Text,
         Format::Html => page::Format::Html,
     };
-    page::read(&answer, format)
+    page::read(&answer(response), format)
 }
 
-fn document(response: &Response, read: page::Document, format: Format) -> Document {
+/// What there is to read of an answer.
+pub(crate) fn answer(response: &Response) -> Answer<'_> {
+    Answer {
+        url: response.url(),
+        status: response.status(),
+        content_type: response.header("content-type"),
+        body: response.bytes(),
+    }
+}
+
+/// What was read, as it is shown.
+pub(crate) fn document(response: &Response, read: page::Document, format: Format) -> Document {
     if let Some(reason) = read.needs_browser {
         // Without its address: where callers go is not the log's to keep.
         log::info(&format!("a page shows its content to a browser alone: {reason:?}"));
@@ -89,7 +95,7 @@ pub(crate) fn not_public(message: &str) -> Failure {
     Failure::new(&NOT_PUBLIC, message).detail("field", "url")
 }
 
-/// What a fetch that came to no answer is on the wire.
+/// Why there is no page, as its caller is told.
 pub(crate) fn failure(error: Error) -> Failure {
     let failed = |code: &ErrorCode, message: &str| Failure::new(code, message);
     match error {

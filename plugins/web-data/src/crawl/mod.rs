@@ -1,0 +1,340 @@
+//! Crawls: a site's pages as documents, found by following its links (the spec's "Crawl job").
+//!
+//! A crawl is a job of the host's. This file is the index: the three operations over jobs, their types and rows. `walk` is the
+//! run of a job, `frontier` what it decides by, `visit` how it asks for one page.
+
+mod frontier;
+mod pace;
+mod rules;
+mod visit;
+mod walk;
+
+use serde::{Deserialize, Serialize};
+use serde_json::json;
+use switchbay_sdk::http::PublicUrl;
+use switchbay_sdk::jobs::{self, Page, Snapshot, State, Submission, SubmitError};
+use switchbay_sdk::schemars::{self, JsonSchema};
+use switchbay_sdk::{Call, ErrorCode, Failure, Operation, Reply, Rest, Tool};
+use time::OffsetDateTime;
+use time::format_description::well_known::Rfc3339;
+use url::Url;
+
+use crate::{BUDGET_MS, Document, Format, NOT_PUBLIC, UNAVAILABLE, scrape};
+
+const SCOPE: &str = "web:crawl";
+const UUID: &str = "^[0-9A-Fa-f]{8}-[0-9A-Fa-f]{4}-[0-9A-Fa-f]{4}-[0-9A-Fa-f]{4}-[0-9A-Fa-f]{12}$";
+
+/// What the spec gives a read or a cancellation ("Limits"), and how many of each a credential has in a minute.
+const READ_BUDGET_MS: u32 = 20_000;
+const CRAWLS_PER_MINUTE: u32 = 2;
+const READS_PER_MINUTE: u32 = 60;
+const CANCELLATIONS_PER_MINUTE: u32 = 20;
+
+/// A crawl that is done within this is answered at once.
+const AT_ONCE_MS: u32 = 2000;
+/// How long a crawl can be read: as many as a credential may submit in this time, 480, are kept of it (`jobs.owner_kept`).
+const LIFE_MS: u32 = 4 * 3600 * 1000;
+/// The longest that a crawl takes, the time that it waits for its turn included.
+const CRAWL_MS: u32 = 3600 * 1000;
+/// Documents of one page of a read, and their bytes.
+const PAGE_DOCUMENTS_MAX: u32 = 5;
+const PAGE_BYTES_MAX: u32 = 1 << 20;
+/// Documents of a crawl, and the bytes of those that are answered at once.
+const DOCUMENTS_MAX: u32 = 20;
+const AT_ONCE_BYTES_MAX: u32 = 2 << 20;
+/// When to come again where there is no room.
+const FULL_RETRY_MS: u32 = 10_000;
+
+const DUPLICATE: ErrorCode =
+    ErrorCode::new("DUPLICATE_REQUEST", 409, "The credential used the `requestId` within the last 24 hours.");
+const NOT_FOUND: ErrorCode =
+    ErrorCode::new("NOT_FOUND", 404, "There is no such crawl of this credential, or it has expired.");
+const OVER: ErrorCode = ErrorCode::new("CONFLICT", 409, "The crawl has completed or failed and cannot be cancelled.");
+
+/// Starts a crawl; its worker runs it.
+pub(crate) fn start_operation() -> Operation {
+    let format = json!({
+        "type": "string",
+        "enum": ["markdown", "text", "html"],
+        "default": "markdown",
+        "description": "How the content of all its documents is written; Markdown when left out.",
+    });
+    Operation::new("start_crawl", start)
+        .worker(walk::run)
+        .title("Crawl a website")
+        .description(
+            "Fetches a page and the pages of its site that it leads to, breadth first, and returns their main content. \
+             `maxDepth` counts links from the first page. robots.txt is followed; links to other hosts are not, and \
+             `www.` makes no other host. A crawl that is soon done is answered whole, with `id` null. Otherwise read it \
+             by its `id` until it has ended and `nextOffset` is null, at least two seconds apart. A page that failed is a \
+             document without content. Send a fresh UUID as `requestId`, and the same again when in doubt: it starts \
+             nothing twice.",
+        )
+        .rest(Rest::post("/api/v1/web/crawls", SCOPE).outcome("accepted", 202))
+        .tool(Tool::new("start_web_crawl", SCOPE).open_world().added("format", format))
+        .deadline_ms(BUDGET_MS)
+        .window_per_minute(CRAWLS_PER_MINUTE)
+        .named_by_request_id()
+        .error(NOT_PUBLIC)
+        .error(DUPLICATE)
+        .error(UNAVAILABLE)
+        .example(
+            "Up to five pages",
+            r#"{ "url": "http://example.com/", "requestId": "0b6f3f0a-6c0e-4f3c-9d0b-5d1b8b6f7a21", "limit": 5 }"#,
+        )
+}
+
+/// Reads a crawl, a page at a time.
+pub(crate) fn read_operation() -> Operation {
+    Operation::new("read_crawl", read)
+        .title("Read a crawl")
+        .description(
+            "Returns how a crawl stands and its documents from `offset` on, at most five or one MiB of them. Read on at \
+             `nextOffset` while it is not null, also when the crawl has ended; read the same offset again, after two \
+             seconds or more, while it is null and the crawl goes on.",
+        )
+        .rest(Rest::get("/api/v1/web/crawls/{id}", SCOPE))
+        .tool(Tool::new("get_web_crawl", SCOPE).read_only())
+        .deadline_ms(READ_BUDGET_MS)
+        .window_per_minute(READS_PER_MINUTE)
+        .error(NOT_FOUND)
+        .error(UNAVAILABLE)
+}
+
+/// Cancels a crawl.
+pub(crate) fn cancel_operation() -> Operation {
+    Operation::new("cancel_crawl", cancel)
+        .title("Cancel a crawl")
+        .description(
+            "Ends a crawl that has not ended, with the requests that it has under way. What it has found can still be \
+             read. Cancelling it again changes nothing.",
+        )
+        .rest(Rest::delete("/api/v1/web/crawls/{id}", SCOPE))
+        .tool(Tool::new("cancel_web_crawl", SCOPE).destructive().idempotent())
+        .deadline_ms(READ_BUDGET_MS)
+        .window_per_minute(CANCELLATIONS_PER_MINUTE)
+        .error(NOT_FOUND)
+        .error(OVER)
+        .error(UNAVAILABLE)
+}
+
+#[derive(Deserialize, Serialize, JsonSchema)]
+#[serde(deny_unknown_fields, rename_all = "camelCase")]
+struct Start {
+    /// The first page's address: http or https, public, port 80 or 443, without credentials.
+    #[schemars(length(min = 1, max = 2048))]
+    url: String,
+    /// A UUID of the caller's for this submission; each starts one crawl in 24 hours.
+    #[schemars(regex(pattern = UUID))]
+    request_id: String,
+    /// The most documents.
+    #[serde(default = "limit")]
+    #[schemars(range(min = 1, max = 20))]
+    limit: u32,
+    /// How many links away from the first page, which is at 0.
+    #[serde(default = "max_depth")]
+    #[schemars(range(min = 1, max = 3))]
+    max_depth: u32,
+    #[serde(default)]
+    #[schemars(skip)]
+    format: Format,
+}
+
+fn limit() -> u32 {
+    10
+}
+
+fn max_depth() -> u32 {
+    1
+}
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct Read {
+    /// The crawl's id.
+    #[schemars(regex(pattern = UUID))]
+    id: String,
+    /// How many documents to pass over.
+    #[serde(default)]
+    #[schemars(range(max = 1_000_000))]
+    offset: u32,
+}
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct Cancel {
+    /// The crawl's id.
+    #[schemars(regex(pattern = UUID))]
+    id: String,
+}
+
+/// A crawl with documents of it.
+#[derive(Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+struct Crawl {
+    /// What it is read and cancelled by; null where it is here whole.
+    id: Option<String>,
+    /// How it stands.
+    status: Status,
+    /// How many documents there will be, as far as is known.
+    total: Option<u32>,
+    /// How many there are.
+    completed: u32,
+    /// Documents in the order in which they were found, which never changes.
+    documents: Vec<Document>,
+    /// Where the next documents begin, if there are more now.
+    next_offset: Option<u32>,
+    /// Until when it can be read; null where it is here whole.
+    expires_at: Option<String>,
+}
+
+#[derive(Clone, Copy, Serialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+enum Status {
+    Pending,
+    Running,
+    Completed,
+    Failed,
+    Cancelled,
+}
+
+impl From<State> for Status {
+    fn from(state: State) -> Self {
+        match state {
+            State::Pending => Self::Pending,
+            State::Running => Self::Running,
+            State::Completed => Self::Completed,
+            State::Failed => Self::Failed,
+            State::Cancelled => Self::Cancelled,
+        }
+    }
+}
+
+#[derive(Serialize, JsonSchema)]
+struct Cancelled {
+    /// The crawl's id.
+    id: String,
+    /// How it stands.
+    status: Ended,
+}
+
+#[derive(Serialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+enum Ended {
+    Cancelled,
+}
+
+async fn start(_call: Call, mut start: Start) -> Result<Reply<Crawl>, Failure> {
+    start.url = public(&start.url)?.into();
+    let submission = Submission {
+        // One UUID may be written in two ways.
+        request_id: start.request_id.to_ascii_lowercase(),
+        fingerprint: String::new(),
+        input: serde_json::to_string(&start).expect("texts and numbers have a JSON form"),
+        ttl_ms: LIFE_MS,
+        budget_ms: CRAWL_MS,
+    };
+    let id = jobs::submit(&submission).await.map_err(unsubmitted)?;
+    let state = jobs::wait(&id, AT_ONCE_MS).await.map_err(unread)?;
+    let whole = Page { offset: 0, items_max: DOCUMENTS_MAX, bytes_max: AT_ONCE_BYTES_MAX };
+    let found = jobs::read(&id, whole).await.map_err(unread)?;
+    match (state, found.next_offset, &found.failure) {
+        (State::Completed, None, _) => {
+            let documents = documents(&found)?;
+            let total = u32::try_from(documents.len()).unwrap_or(u32::MAX);
+            Ok(Reply::ok(Crawl {
+                id: None,
+                status: Status::Completed,
+                total: Some(total),
+                completed: total,
+                documents,
+                next_offset: None,
+                expires_at: None,
+            }))
+        }
+        // The gate knows which hosts are public, and says so when the page is asked for.
+        (State::Failed, _, Some(failed)) if failed.code == NOT_PUBLIC.code() => {
+            Err(scrape::not_public(&failed.message))
+        }
+        _ => Ok(Reply::outcome(
+            "accepted",
+            Crawl {
+                id: Some(id),
+                status: Status::Pending,
+                total: None,
+                completed: 0,
+                documents: Vec::new(),
+                next_offset: None,
+                expires_at: Some(timestamp(found.expires_at_ms)),
+            },
+        )),
+    }
+}
+
+async fn read(_call: Call, Read { id, offset }: Read) -> Result<Reply<Crawl>, Failure> {
+    let page = Page { offset, items_max: PAGE_DOCUMENTS_MAX, bytes_max: PAGE_BYTES_MAX };
+    let found = jobs::read(&id, page).await.map_err(unread)?;
+    Ok(Reply::ok(Crawl {
+        id: Some(id.to_ascii_lowercase()),
+        status: found.state.into(),
+        total: found.total,
+        completed: found.completed,
+        documents: documents(&found)?,
+        next_offset: found.next_offset,
+        expires_at: Some(timestamp(found.expires_at_ms)),
+    }))
+}
+
+async fn cancel(_call: Call, Cancel { id }: Cancel) -> Result<Reply<Cancelled>, Failure> {
+    match jobs::cancel(&id).await.map_err(unread)? {
+        State::Cancelled => Ok(Reply::ok(Cancelled { id: id.to_ascii_lowercase(), status: Ended::Cancelled })),
+        State::Pending | State::Running | State::Completed | State::Failed => {
+            Err(Failure::new(&OVER, "the crawl has ended already"))
+        }
+    }
+}
+
+/// The address of a crawl's first page, as far as its form tells. Whether its host is public is found out when it is asked for.
+fn public(written: &str) -> Result<Url, Failure> {
+    let url = PublicUrl::read(written).map_err(|rule| scrape::not_public(&format!("`url` {rule}")))?;
+    let mut url = Url::parse(url.as_str()).map_err(|rule| scrape::not_public(&format!("`url` is no URL: {rule}")))?;
+    if !matches!(url.port_or_known_default(), Some(80 | 443)) {
+        return Err(scrape::not_public("`url` must be on port 80 or 443"));
+    }
+    url.set_fragment(None);
+    Ok(url)
+}
+
+fn documents(found: &Snapshot) -> Result<Vec<Document>, Failure> {
+    let read = found.items.iter().map(|item| serde_json::from_str(&item.value));
+    read.collect::<Result<_, _>>().map_err(|_| Failure::new(&UNAVAILABLE, "the crawl's documents cannot be read"))
+}
+
+fn timestamp(epoch_ms: u64) -> String {
+    let time = OffsetDateTime::from_unix_timestamp_nanos(i128::from(epoch_ms) * 1_000_000);
+    let written = time.ok().and_then(|time| time.format(&Rfc3339).ok());
+    written.expect("a time within 24 hours has this form")
+}
+
+fn unsubmitted(error: SubmitError) -> Failure {
+    match error {
+        SubmitError::Duplicate(_) => Failure::new(&DUPLICATE, "`requestId` was used within the last 24 hours"),
+        SubmitError::Full | SubmitError::Busy => {
+            Failure::new(&UNAVAILABLE, "there are too many crawls; try again later").retry_after_ms(FULL_RETRY_MS)
+        }
+        SubmitError::Unavailable => {
+            Failure::new(&UNAVAILABLE, "crawls cannot be kept at present; this one may have been started")
+        }
+        SubmitError::NotGranted(_) => Failure::new(&UNAVAILABLE, "crawling is not granted to this plugin"),
+        SubmitError::NotAcceptable(rule) => Failure::new(&UNAVAILABLE, format!("the crawl was not taken: {rule}")),
+    }
+}
+
+fn unread(error: jobs::Error) -> Failure {
+    match error {
+        jobs::Error::NotFound => Failure::new(&NOT_FOUND, "there is no such crawl"),
+        jobs::Error::Unavailable | jobs::Error::Busy => Failure::new(&UNAVAILABLE, "crawls cannot be read at present"),
+        jobs::Error::NotGranted(_) => Failure::new(&UNAVAILABLE, "crawling is not granted to this plugin"),
+        jobs::Error::NotAcceptable(rule) => Failure::new(&UNAVAILABLE, format!("the crawl cannot be read: {rule}")),
+    }
+}

@@ -1,0 +1,60 @@
+//! One request for a page, and what its answer comes to.
+//!
+//! A redirect is an answer here: where it leads is the crawl's to decide, because another host has another robots.txt and another
+//! page may be known. It must know nothing of a crawl's order.
+
+use std::time::Duration;
+
+use switchbay_sdk::http::{self, Error, Response};
+use time::OffsetDateTime;
+use url::Url;
+
+use super::pace::retry_after;
+use crate::scrape::ACCEPT;
+
+/// Bytes of a page. Two are in memory at once, one of them being read.
+const PAGE_BYTES_MAX: u32 = 4 << 20;
+/// What one page may take.
+const PAGE_MS: u32 = 15_000;
+/// Until its answer begins.
+const FIRST_BYTE_MS: u32 = 10_000;
+
+/// What a page's server answered.
+pub(super) enum Answer {
+    /// What can be read, whatever its status.
+    Page(Response),
+    /// It is elsewhere.
+    Moved { status: u16, to: Url },
+    /// The server has no answer at present; how long it wants to be left alone.
+    Failed { status: u16, pause: Option<Duration> },
+}
+
+/// Asks for a page.
+pub(super) async fn visit(url: Url) -> Result<Answer, Error> {
+    let request = http::get(url.as_str()).header("accept", ACCEPT).response_bytes(PAGE_BYTES_MAX);
+    let response = request.total_ms(PAGE_MS).first_byte_ms(FIRST_BYTE_MS).send().await?;
+    Ok(answer(&url, response))
+}
+
+fn answer(url: &Url, response: Response) -> Answer {
+    let status = response.status();
+    let location = response.header("location");
+    match (status, location) {
+        (301 | 302 | 303 | 307 | 308, Some(location)) => match moved(url, location) {
+            Some(to) => Answer::Moved { status, to },
+            None => Answer::Failed { status, pause: None },
+        },
+        (429 | 500.., _) => {
+            let written = response.header("retry-after").filter(|_| matches!(status, 429 | 503));
+            let pause = written.and_then(|written| retry_after(written, OffsetDateTime::now_utc()));
+            Answer::Failed { status, pause }
+        }
+        _ => Answer::Page(response),
+    }
+}
+
+fn moved(url: &Url, location: &str) -> Option<Url> {
+    let mut to = url.join(location).ok().filter(|to| matches!(to.scheme(), "http" | "https"))?;
+    to.set_fragment(None);
+    Some(to)
+}

@@ -1,0 +1,202 @@
+//! The run of a crawl: asks for the pages that are next, two at a time, and emits what they come to.
+//!
+//! Whatever is decided is the frontier's to decide, in the order of its pages; this alone waits. Each page is emitted with the
+//! frontier behind it, both or neither, so a run that is taken up again asks for no page that was emitted.
+
+use std::future::poll_fn;
+use std::pin::Pin;
+use std::task::Poll;
+use std::time::Instant;
+
+use futures::future::{LocalBoxFuture, MaybeDone, maybe_done};
+use switchbay_sdk::http::{Denial, Error, Response};
+use switchbay_sdk::jobs::{self, WorkError};
+use switchbay_sdk::{Call, Failure, Reply};
+use url::Url;
+
+use super::Start;
+use super::frontier::{Found, Frontier, Page};
+use super::pace::{Pace, RETRY_AFTER_MAX};
+use super::rules::Rules;
+use super::visit::{Answer, visit};
+use crate::page::{self, cut};
+use crate::{Document, Format, UNAVAILABLE, outline, scrape};
+
+/// Bytes of a document's JSON form.
+const DOCUMENT_BYTES_MAX: usize = 1 << 20;
+
+/// What came of asking for a page; `None` where robots.txt forbids it.
+type Asked = Option<Result<Answer, Error>>;
+
+/// A crawl under way.
+struct Walk {
+    job: String,
+    format: Format,
+    frontier: Frontier,
+    rules: Rules,
+    pace: Pace,
+    /// Requests by the numbers of their pages: at most two.
+    asking: Vec<(u32, MaybeDone<LocalBoxFuture<'static, Asked>>)>,
+}
+
+/// Crawls from where the job has come to.
+pub(super) async fn run(call: Call, start: Start) -> Result<Reply<()>, Failure> {
+    let Some(job) = call.job else { return Err(lost("this is no run of a job")) };
+    let frontier = match job.checkpoint {
+        Some(checkpoint) => Frontier::read(&checkpoint).map_err(|_| lost("the crawl cannot be taken up again"))?,
+        None => Frontier::new(super::public(&start.url)?, start.limit, start.max_depth),
+    };
+    let (rules, pace, asking) = (Rules::default(), Pace::default(), Vec::new());
+    let mut walk = Walk { job: job.id, format: start.format, frontier, rules, pace, asking };
+    while let Some(page) = walk.next().await? {
+        let asked = walk.answer(page.number).await;
+        let (found, document) = walk.read(&page, asked)?;
+        walk.settle(found, document).await?;
+    }
+    Ok(Reply::ok(()))
+}
+
+impl Walk {
+    /// The next page, asked for with what is due behind it. `None` when the crawl is over.
+    async fn next(&mut self) -> Result<Option<Page>, Failure> {
+        let Some(next) = self.frontier.next().cloned() else { return Ok(None) };
+        let due: Vec<Page> = self.frontier.due().cloned().collect();
+        for page in &due {
+            let is_ahead = page.number != next.number;
+            if self.is_asked(page.number) || (is_ahead && !self.may_ask_ahead(&page.url)) {
+                continue;
+            }
+            let asked = match self.rules.allow(&page.url, &mut self.pace, &self.job).await? {
+                true => {
+                    self.pace.wait(&self.job).await?;
+                    let url = page.url.clone();
+                    maybe_done(Box::pin(async { Some(visit(url).await) }) as LocalBoxFuture<'static, Asked>)
+                }
+                false => MaybeDone::Done(None),
+            };
+            self.asking.push((page.number, asked));
+        }
+        Ok(Some(next))
+    }
+
+    fn is_asked(&self, number: u32) -> bool {
+        self.asking.iter().any(|(known, _)| *known == number)
+    }
+
+    /// Whether there may be a request for a page while the next one is waited for: nothing else is to be waited for first.
+    fn may_ask_ahead(&self, page: &Url) -> bool {
+        !self.pace.is_slow() && self.pace.left(Instant::now()).is_zero() && self.rules.know(page)
+    }
+
+    /// What came of asking for a page; whatever else was asked for goes on meanwhile.
+    async fn answer(&mut self, number: u32) -> Asked {
+        let asked = poll_fn(|context| {
+            let mut found = Poll::Pending;
+            for (known, asking) in &mut self.asking {
+                if Pin::new(&mut *asking).poll(context).is_ready() && *known == number {
+                    found = Poll::Ready(Pin::new(asking).take_output().flatten());
+                }
+            }
+            found
+        })
+        .await;
+        self.asking.retain(|(known, _)| *known != number);
+        self.pace.answered(Instant::now());
+        asked
+    }
+
+    /// Reads what came, as what becomes of the page and the document that would show it.
+    fn read(&mut self, page: &Page, asked: Asked) -> Result<(Found, Document), Failure> {
+        let failed = |status| Document::failed(page.url.as_str(), status);
+        let Some(asked) = asked else { return Ok((Found::Forbidden, failed(None))) };
+        let answer = match asked {
+            Ok(answer) => answer,
+            Err(error @ Error::Denied(Denial::NotGranted(_))) => return Err(scrape::failure(error)),
+            // Nobody but its caller named the first page.
+            Err(error @ (Error::Denied(_) | Error::InvalidRequest(_))) if page.is_asked_for() => {
+                return Err(scrape::failure(error));
+            }
+            Err(Error::Denied(_) | Error::InvalidRequest(_)) => return Ok((Found::Forbidden, failed(None))),
+            Err(_) => return Ok((Found::Failure, failed(None))),
+        };
+        Ok(match answer {
+            Answer::Moved { status, to } => (Found::Moved(to), failed(Some(status))),
+            Answer::Failed { status, pause } => {
+                if let Some(pause) = pause {
+                    self.pace.pause(pause, Instant::now());
+                }
+                let comes_again = pause.is_some_and(|pause| pause <= RETRY_AFTER_MAX);
+                (if comes_again { Found::Later } else { Found::Failure }, failed(Some(status)))
+            }
+            Answer::Page(response) => {
+                let read = scrape::read(&response, self.format);
+                let found = match self.sent_on(&read) {
+                    Some(to) => Found::Moved(to),
+                    None => Found::Document(self.links(page, &response)),
+                };
+                (found, scrape::document(&response, read, self.format))
+            }
+        })
+    }
+
+    /// Where a page sends its reader at once, if that is a page of the site which is not known. Otherwise it is to be read itself.
+    fn sent_on(&self, read: &page::Document) -> Option<Url> {
+        let (seconds, to) = read.refresh.as_ref()?;
+        let to = Url::parse(to).ok()?;
+        (*seconds <= scrape::REFRESH_SECONDS_MAX && self.frontier.is_news(&to)).then_some(to)
+    }
+
+    /// The links of a page that are followed. A page of failure is no page of the site to go on from.
+    fn links(&self, page: &Page, response: &Response) -> Vec<Url> {
+        match response.is_success() && self.frontier.leads_on(page) {
+            true => {
+                let links = outline::links(&scrape::answer(response), &page.url).links;
+                links.into_iter().filter(|link| !link.is_nofollow).map(|link| link.url).collect()
+            }
+            false => Vec::new(),
+        }
+    }
+
+    /// Settles a page, and keeps what it came to.
+    async fn settle(&mut self, found: Found, document: Document) -> Result<(), Failure> {
+        let shown = self.frontier.settle(found);
+        let (completed, total) = self.frontier.progress();
+        jobs::progress(Some(total), completed).map_err(unkept)?;
+        let checkpoint = serde_json::to_string(&self.frontier).expect("its keys are texts");
+        match shown {
+            Some(number) => {
+                jobs::emit(&number.to_string(), &written(document), Some(&checkpoint)).await.map_err(unkept)?;
+            }
+            None => jobs::checkpoint(&checkpoint).await.map_err(unkept)?,
+        }
+        Ok(())
+    }
+}
+
+/// A document's JSON form, its content cut so that the form is not larger than it may be.
+fn written(mut document: Document) -> String {
+    loop {
+        let text = serde_json::to_string(&document).expect("a document has a JSON form");
+        match document.content.take() {
+            Some(content) if text.len() > DOCUMENT_BYTES_MAX => {
+                document.content = Some(cut(&content, content.chars().count() / 2).0);
+                document.content_truncated = true;
+            }
+            Some(_) | None => return text,
+        }
+    }
+}
+
+fn lost(message: &str) -> Failure {
+    Failure::new(&UNAVAILABLE, message)
+}
+
+fn unkept(error: WorkError) -> Failure {
+    lost(match error {
+        WorkError::Ended => "the crawl has ended",
+        WorkError::Full => "the crawl has more to keep than there is room for",
+        WorkError::Unavailable | WorkError::Busy => "the crawl cannot be kept at present",
+        WorkError::NotGranted(_) => "crawling is not granted to this plugin",
+        WorkError::NotAcceptable(_) => "a document of the crawl cannot be kept",
+    })
+}
