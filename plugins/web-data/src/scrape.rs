@@ -3,11 +3,11 @@
 //! This alone reaches out. It must know nothing of markup; what it follows besides redirects is a page that sends its reader
 //! on at once.
 
-use switchbay_sdk::http::{self, Denial, Error, PublicUrl, Response};
+use switchbay_sdk::http::{Denial, Error, PublicUrl, Response};
 use switchbay_sdk::{ErrorCode, Failure, log};
 
+use crate::outside;
 use crate::page::{self, Answer};
-use crate::search;
 use crate::{BAD_RESPONSE, Document, Format, LATE, NOT_PUBLIC, UNAVAILABLE};
 
 /// Redirects of one fetch.
@@ -43,15 +43,10 @@ pub(crate) async fn fetch(url: &str, format: Format) -> Result<Document, Failure
 }
 
 async fn get(url: &str) -> Result<Response, Failure> {
-    if search::is_provider(url) {
-        return Err(not_public("`url` is the search provider's, which is no page to read"));
-    }
-    let request = http::get(url).header("accept", ACCEPT).redirects(REDIRECTS_MAX);
-    let response = request.response_bytes(PAGE_BYTES_MAX).total_ms(FETCH_MS).send().await.map_err(failure)?;
-    match search::is_provider(response.url()) {
-        true => Err(Failure::new(&BAD_RESPONSE, "the page redirects to where no public page is")),
-        false => Ok(response),
-    }
+    let answer = outside::get(url, |request| {
+        request.header("accept", ACCEPT).redirects(REDIRECTS_MAX).response_bytes(PAGE_BYTES_MAX).total_ms(FETCH_MS)
+    });
+    answer.await.map_err(failure)
 }
 
 /// Reads an answer's body.

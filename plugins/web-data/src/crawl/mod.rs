@@ -19,7 +19,7 @@ use time::OffsetDateTime;
 use time::format_description::well_known::Rfc3339;
 use url::Url;
 
-use crate::{BUDGET_MS, Document, Format, NOT_PUBLIC, UNAVAILABLE, scrape};
+use crate::{BUDGET_MS, Document, Format, NOT_PUBLIC, UNAVAILABLE, outside, scrape};
 
 const SCOPE: &str = "web:crawl";
 const UUID: &str = "^[0-9A-Fa-f]{8}-[0-9A-Fa-f]{4}-[0-9A-Fa-f]{4}-[0-9A-Fa-f]{4}-[0-9A-Fa-f]{12}$";
@@ -300,6 +300,9 @@ fn public(written: &str) -> Result<Url, Failure> {
     let mut url = Url::parse(url.as_str()).map_err(|rule| scrape::not_public(&format!("`url` is no URL: {rule}")))?;
     if !matches!(url.port_or_known_default(), Some(80 | 443)) {
         return Err(scrape::not_public("`url` must be on port 80 or 443"));
+    }
+    if !outside::is_anybodys(url.as_str()) {
+        return Err(scrape::not_public("`url` must name a public host"));
     }
     url.set_fragment(None);
     Ok(url)

@@ -5,11 +5,12 @@
 
 use std::time::Duration;
 
-use switchbay_sdk::http::{self, Error, Response};
+use switchbay_sdk::http::{Error, Response};
 use time::OffsetDateTime;
 use url::Url;
 
 use super::pace::retry_after;
+use crate::outside;
 use crate::scrape::ACCEPT;
 
 /// Bytes of a page. Two are in memory at once, one of them being read.
@@ -31,9 +32,11 @@ pub(super) enum Answer {
 
 /// Asks for a page.
 pub(super) async fn visit(url: Url) -> Result<Answer, Error> {
-    let request = http::get(url.as_str()).header("accept", ACCEPT).response_bytes(PAGE_BYTES_MAX);
-    let response = request.total_ms(PAGE_MS).first_byte_ms(FIRST_BYTE_MS).send().await?;
-    Ok(answer(&url, response))
+    let response = outside::get(url.as_str(), |request| {
+        let request = request.header("accept", ACCEPT).response_bytes(PAGE_BYTES_MAX);
+        request.total_ms(PAGE_MS).first_byte_ms(FIRST_BYTE_MS)
+    });
+    Ok(answer(&url, response.await?))
 }
 
 fn answer(url: &Url, response: Response) -> Answer {

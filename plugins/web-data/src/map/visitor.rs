@@ -9,6 +9,8 @@ use futures::future::join_all;
 use switchbay_sdk::http::{self, Error, Response};
 use url::Url;
 
+use crate::outside;
+
 /// Requests are made for so long; what is left of the operation's budget is for reading the last of them.
 const TIME: Duration = Duration::from_secs(21);
 /// The most that one of them may take, so that one that hangs leaves time for others.
@@ -82,7 +84,10 @@ impl Visitor {
 
 impl Request<'_> {
     async fn send(&self, total_ms: u32) -> Result<Response, Error> {
-        let request = http::get(self.url.as_str()).header("accept", self.accept).redirects(self.redirects);
-        request.response_bytes(self.bytes_max).total_ms(total_ms).send().await
+        let complete = |request: http::Request| {
+            let request = request.header("accept", self.accept).redirects(self.redirects);
+            request.response_bytes(self.bytes_max).total_ms(total_ms)
+        };
+        outside::get(self.url.as_str(), complete).await
     }
 }

@@ -2,10 +2,11 @@
 //!
 //! It must know nothing of what the file says.
 
-use switchbay_sdk::http::{self, Error};
+use switchbay_sdk::http::Error;
 use url::Url;
 
 use super::Robots;
+use crate::outside;
 
 /// Redirects that are followed, other sites' included (RFC 9309, 2.3.1.2).
 const REDIRECTS_MAX: u32 = 5;
@@ -31,8 +32,11 @@ pub(crate) async fn fetch(page: &Url, total_ms: u32) -> Result<Robots, Unreachab
     file.set_path("/robots.txt");
     file.set_query(None);
     file.set_fragment(None);
-    let request = http::get(file).header("accept", "text/plain,*/*;q=0.5").redirects(REDIRECTS_MAX);
-    match request.response_bytes(ANSWER_BYTES_MAX).total_ms(total_ms).send().await {
+    let answer = outside::get(file.as_str(), |request| {
+        let request = request.header("accept", "text/plain,*/*;q=0.5").redirects(REDIRECTS_MAX);
+        request.response_bytes(ANSWER_BYTES_MAX).total_ms(total_ms)
+    });
+    match answer.await {
         Ok(response) => match response.status() {
             200..300 => Ok(Robots::read(response.bytes())),
             status @ 500.. => Err(Unreachable::Status(status)),

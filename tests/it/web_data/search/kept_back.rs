@@ -4,9 +4,11 @@ use serde_json::{Value, json};
 
 use super::provider::{BRAVE, SEARXNG, TAVILY};
 use super::{ALL, House, Kind, Reply, TAVILY_TOKEN, numbered};
-use crate::support::LAB_TOKEN;
+use crate::support::{LAB_TOKEN, in_time};
 
 const SCRAPE: &str = "/api/v1/web/scrape";
+const MAP: &str = "/api/v1/web/map";
+const CRAWLS: &str = "/api/v1/web/crawls";
 
 /// What would give a key away: each in a part of its own.
 const PARTS: [&str; 3] = ["lab/token", "lab%2Ftoken", "tvly-lab"];
@@ -49,12 +51,14 @@ async fn no_page_is_read_where_the_provider_answers() {
         house.finds("scraped", &numbered(1));
         let mut hosts = vec![BRAVE, TAVILY];
         hosts.extend((kind == Kind::Searxng).then_some(SEARXNG));
-        for host in hosts {
+        for host in &hosts {
             for scheme in ["https", "HTTP"] {
                 let url = format!("{scheme}://{host}/res/v1/web/search?q=scraped");
                 let answer = house.service.post(SCRAPE, &json!({ "url": url })).await;
                 assert_eq!(answer.refusal(), (400, "VALIDATION_ERROR".to_owned()), "{kind:?} {url}");
                 assert_eq!(answer.json()["data"]["field"], "url", "{url}");
+                let mapped = house.service.post(MAP, &json!({ "url": url })).await;
+                assert_eq!(mapped.refusal(), (400, "VALIDATION_ERROR".to_owned()), "{kind:?} {url}");
             }
             // Nor by a way around: a page leads there, and what comes is nobody's.
             let away = format!("location: https://{host}/res/v1/web/search?q=around");
@@ -67,6 +71,25 @@ async fn no_page_is_read_where_the_provider_answers() {
             let refusal = house.service.post(SCRAPE, &on).await.refusal();
             assert_eq!(refusal, (400, "VALIDATION_ERROR".to_owned()), "{kind:?} {host}");
         }
+        // A crawl may be started twice a minute.
+        let host = hosts.last().expect("a host");
+        let there = format!("https://{host}/res/v1/web/search?q=scraped");
+        let crawl = json!({ "url": there, "requestId": "0b6bd8f2-3f0e-4d0c-9a2e-0d8a5d2f7c11" });
+        let refusal = house.service.post(CRAWLS, &crawl).await.refusal();
+        assert_eq!(refusal, (400, "VALIDATION_ERROR".to_owned()), "{kind:?} {host}");
+        house.lab.answer("/away", Reply::said(302, "").header(&format!("location: {there}")));
+        let crawl = json!({
+            "url": "http://pages.lab.test/away", "requestId": "0b6bd8f2-3f0e-4d0c-9a2e-0d8a5d2f7c12",
+        });
+        let mut crawled = house.service.post(CRAWLS, &crawl).await.json();
+        let path = format!("{CRAWLS}/{}", crawled["data"]["id"].as_str().unwrap_or_default());
+        let ended = async {
+            while matches!(crawled["data"]["status"].as_str(), Some("pending" | "running")) {
+                crawled = house.service.get(&path).await.json();
+            }
+        };
+        in_time("the crawl ends", ended).await;
+        assert_eq!(crawled["data"]["documents"][0]["content"], json!(null), "{kind:?} {host}: {crawled}");
         assert_eq!(house.lab.asked("scraped").len(), 0, "{kind:?}");
         for asked in house.lab.asked("around") {
             let has_key = asked.headers.iter().any(|line| line.contains("token") || line.contains("authorization"));
