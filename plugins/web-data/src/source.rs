@@ -24,7 +24,7 @@ pub(crate) struct Source {
     pub(crate) structured: Vec<String>,
     /// Bytes of all its scripts.
     pub(crate) script_bytes: usize,
-    /// Whether it is made of frames. Their tags are dropped, so that what the page says without them is read.
+    /// Whether it is made of frames. The tags of their sets are dropped, so that what the page says without them is read.
     pub(crate) has_frames: bool,
 }
 
@@ -92,7 +92,9 @@ impl<'a> Reader<'a> {
         let name = &self.page[name_at..name_end];
         let is_end = name_at == self.at + 2;
         let written = self.source.html.len();
-        self.source.html.push_str(&self.page[self.at..name_end]);
+        // A parser knows frames in frame sets alone, and those are dropped.
+        let is_frame = !is_end && name.eq_ignore_ascii_case("frame");
+        self.source.html.push_str(if is_frame { "<iframe" } else { &self.page[self.at..name_end] });
         let mut kind = ScriptKind::Other;
         self.at = match is_end {
             true => self.attributes(name_end, &mut |_, _| false),
@@ -109,6 +111,9 @@ impl<'a> Reader<'a> {
                 self.source.html.truncate(written);
             }
             return;
+        }
+        if is_frame {
+            return self.source.html.push_str("</iframe>");
         }
         self.source.has_frames |= name.eq_ignore_ascii_case("frameset");
         match Body::of(name) {
@@ -352,6 +357,7 @@ mod tests {
         check("<img src='a\"b' alt=c/d>", "<img src='a\"b' alt=\"c/d\">");
         check("<font color=red>a</font> < 3 <3", "a < 3 <3");
         check("<title>a <b> c</title>d", "<title>a <b> c</title>d");
+        check("<frameset cols=1><frame src=x noresize></frameset>a", "<iframe src=\"x\"></iframe>a");
         check("<iframe src=x>old</iframe>a", "<iframe src=\"x\"></iframe>a");
         check("<!doctype html><?php x ?>a<!-->b<div", "<!DOCTYPE html>ab<div>");
     }
