@@ -126,13 +126,18 @@ fn base_url_of(written: &str) -> Option<Url> {
 /// key, and reach a SearXNG that is nobody else's: it is no page to read.
 pub(crate) fn is_provider(url: &str) -> bool {
     let Ok(url) = Url::parse(url) else { return false };
-    let Some(host) = url.host_str() else { return false };
+    let Some(host) = name_of(&url) else { return false };
     let own = config::get("search").and_then(|text| Settings::parse(&text).ok());
     match own.map(|settings| settings.provider) {
         _ if matches!(host, brave::HOST | tavily::HOST) => true,
-        Some(Provider::Searxng { base }) => base.host_str() == Some(host),
+        Some(Provider::Searxng { base }) => name_of(&base) == Some(host),
         Some(Provider::Brave | Provider::Tavily { .. }) | None => false,
     }
+}
+
+/// A URL's host, which a dot at its end makes no other one.
+fn name_of(url: &Url) -> Option<&str> {
+    url.host_str().map(|host| host.strip_suffix('.').unwrap_or(host))
 }
 
 #[cfg(test)]

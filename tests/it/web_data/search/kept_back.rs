@@ -52,8 +52,8 @@ async fn no_page_is_read_where_the_provider_answers() {
         let mut hosts = vec![BRAVE, TAVILY];
         hosts.extend((kind == Kind::Searxng).then_some(SEARXNG));
         for host in &hosts {
-            for scheme in ["https", "HTTP"] {
-                let url = format!("{scheme}://{host}/res/v1/web/search?q=scraped");
+            for start in [format!("https://{host}"), format!("HTTP://{host}"), format!("https://{host}.")] {
+                let url = format!("{start}/res/v1/web/search?q=scraped");
                 let answer = house.service.post(SCRAPE, &json!({ "url": url })).await;
                 assert_eq!(answer.refusal(), (400, "VALIDATION_ERROR".to_owned()), "{kind:?} {url}");
                 assert_eq!(answer.json()["data"]["field"], "url", "{url}");
