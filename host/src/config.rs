@@ -4,6 +4,7 @@
 //! unknown keys are errors, and no other file reads the environment.
 
 mod databases;
+mod egress;
 mod jobs;
 mod proxy;
 mod resolvers;
@@ -17,6 +18,7 @@ use std::time::Duration;
 use clap::{Args, ValueEnum};
 use ipnet::IpNet;
 
+pub(crate) use self::egress::{ConnectTo, Egress};
 pub(crate) use self::jobs::JobLimits;
 pub(crate) use self::proxy::Proxy;
 pub(crate) use self::resolvers::{ClientSubnet, Resolver};
@@ -206,30 +208,6 @@ pub struct OAuthSettings {
     pub renew: Duration,
 }
 
-/// How plugins reach the network. Empty is the usual.
-#[derive(Clone, Debug, Default)]
-pub struct Egress {
-    /// Destinations that are somewhere else than their names say. Nothing else may have an address that is not public.
-    pub connect_to: Vec<ConnectTo>,
-    /// Name servers; none are those of the system.
-    pub dns_servers: Vec<SocketAddr>,
-    /// PEM files with root certificates that are trusted beside those of the system.
-    pub extra_roots: Vec<PathBuf>,
-    /// DNS resolvers by the names that plugins are granted them by.
-    pub resolvers: BTreeMap<String, Resolver>,
-}
-
-/// Requests for a host and a port go to an address.
-#[derive(Clone, Debug)]
-pub struct ConnectTo {
-    /// In lower case, international labels encoded.
-    pub host: String,
-    /// As the URL has it.
-    pub port: u16,
-    /// Where they are sent.
-    pub address: SocketAddr,
-}
-
 /// Limits of the process that compiles one component.
 #[derive(Clone, Copy, Debug)]
 pub struct Compile {
@@ -325,31 +303,12 @@ impl Config {
                     .map(|text| network(text))
                     .collect::<Result<_, _>>()?,
             },
-            egress: Egress {
-                connect_to: written.egress.connect_to.iter().map(connect_to).collect::<Result<_, _>>()?,
-                dns_servers: written.egress.dns_servers,
-                extra_roots: written.egress.extra_roots,
-                resolvers: resolvers::resolvers(written.dns)?,
-            },
+            egress: Egress::read(written.egress, written.dns)?,
             proxy: Proxy::read(&written.proxy)?,
             jobs: JobLimits::read(&written.jobs)?,
             ip_databases: databases(written.ip_databases)?,
         })
     }
-}
-
-/// A host name as a URL has it, and a port.
-fn connect_to((from, address): (&String, &SocketAddr)) -> Result<ConnectTo, ConfigError> {
-    let read = || {
-        let (host, port) = from.rsplit_once(':')?;
-        let is_name = matches!(url::Host::parse(host), Ok(url::Host::Domain(name)) if name == host);
-        Some(ConnectTo { host: host.to_owned(), port: port.parse().ok().filter(|_| is_name)?, address: *address })
-    };
-    read().ok_or_else(|| ConfigError::Value {
-        name: "egress.connect_to",
-        value: from.clone(),
-        rule: "a host name in lower case and a port, such as api.example.com:443".to_owned(),
-    })
 }
 
 /// What the environment says of a secret that the manifest binds.

@@ -6,7 +6,7 @@
 use crate::app::{App, StartError};
 use crate::operation::{Answer, Success};
 use crate::registry::description::{Description, DescriptionError};
-use crate::registry::grants::Grants;
+use crate::registry::grants::Rights;
 use crate::registry::revision::{Revision, Runner};
 
 /// A description that cannot be served.
@@ -30,7 +30,7 @@ pub async fn insert(
         let data = handler(&call.operation, &call.input);
         Answer::Success(Success { outcome: "ok".to_owned(), data, headers: Vec::new(), attachments: 0 })
     }));
-    let revision = Revision::new(name, 0, "native", description, Grants::default(), runner);
+    let revision = Revision::new(name, 0, "native", description, Rights::default(), runner);
     app.registry.insert(revision).await.map_err(StartError::from)?;
     Ok(())
 }

@@ -6,6 +6,7 @@ mod bound;
 mod caps;
 mod line;
 pub(crate) mod names;
+mod operators_network;
 mod proxied;
 mod proxied_caps;
 mod proxied_raw;
@@ -20,7 +21,7 @@ use tempfile::TempDir;
 
 use crate::metrics::{revision, scrape};
 use crate::startup::failure_in;
-use crate::support::{Options, Service, workspace};
+use crate::support::{Options, Service, public_row, workspace};
 
 const FETCH: &str = "/api/v1/test/fetches";
 const DIALS: &str = "switchbay_egress_dials_total";
@@ -44,12 +45,9 @@ fn sites() -> SocketAddr {
 fn configuration() -> String {
     let (site, names) = (sites(), private_names());
     let hosts = ["site.test:80", "other.test:80", "api.fetches.test:8080", "ungranted.test:8081"];
-    let rows: Vec<String> = hosts.iter().map(|host| format!("{host:?} = \"{site}\"")).collect();
-    let closed = "127.0.0.1:1";
-    format!(
-        "[egress]\ndns_servers = [\"{names}\"]\nconnect_to = {{ {}, \"closed.test:80\" = \"{closed}\" }}",
-        rows.join(", ")
-    )
+    let rows: Vec<String> = hosts.iter().map(|host| public_row(host, site)).collect();
+    let closed = public_row("closed.test:80", "127.0.0.1:1");
+    format!("[egress]\ndns_servers = [\"{names}\"]\nconnect_to = {{ {}, {closed} }}", rows.join(", "))
 }
 
 /// A name server that says where names lead.
@@ -265,7 +263,7 @@ async fn each_request_is_one_line_of_the_audit_and_tells_no_secret() {
         assert!(!line.contains("hunter2secret"), "{line}");
     }
     let named = lines.iter().filter(|line| line["level"] == "WARN" && line["target"] == "egress");
-    assert_eq!(named.count(), 5, "each destination of connect_to is named loudly");
+    assert_eq!(named.count(), 5, "each destination of connect_to that counts as public is named loudly");
 }
 
 #[tokio::test]
@@ -274,6 +272,8 @@ async fn settings_of_the_gate_that_cannot_be_used_keep_the_process_from_starting
         ("connect_to = { \"nowhere\" = \"127.0.0.1:80\" }", "`egress.connect_to` is nowhere"),
         ("connect_to = { \"127.0.0.1:80\" = \"127.0.0.1:80\" }", "`egress.connect_to` is 127.0.0.1:80"),
         ("connect_to = { \"a.test:80\" = \"b.test:80\" }", "line 2, column"),
+        ("connect_to = { \"a.test:80\" = { to = \"b.test:80\" } }", "expected an address and a port, such as"),
+        ("connect_to = { \"a.test:80\" = { to = \"127.0.0.1:80\", privat = true } }", "with `to` and perhaps `public`"),
         ("extra_roots = [\"/nowhere.pem\"]", "egress.extra_roots: cannot read the root certificates in /nowhere.pem"),
         ("proxy = \"http://x\"", "unknown field `proxy`"),
         ("[proxy]\nlisten = \"0.0.0.0:0\"", "`proxy.listen` is 0.0.0.0:0; it must be an address on loopback"),

@@ -12,7 +12,7 @@ use std::sync::OnceLock;
 use reqwest::Method;
 use serde_json::{Value, json};
 
-use crate::support::{Options, Post, Service, in_one_minute, outcome, workspace};
+use crate::support::{Options, Post, Service, in_one_minute, outcome, public_row, workspace};
 
 const SCRAPE: &str = "/api/v1/web/scrape";
 const FIELDS: [&str; 7] = ["url", "title", "description", "content", "contentFormat", "contentTruncated", "httpStatus"];
@@ -21,8 +21,8 @@ const FIELDS: [&str; 7] = ["url", "title", "description", "content", "contentFor
 pub(crate) fn configuration() -> String {
     static SITES: OnceLock<std::net::SocketAddr> = OnceLock::new();
     let sites = SITES.get_or_init(site::serve);
-    let hosts = ["site.test:80", "example.com:80"].map(|host| format!("{host:?} = \"{sites}\""));
-    format!("[egress]\nconnect_to = {{ {}, \"closed.test:80\" = \"127.0.0.1:1\" }}", hosts.join(", "))
+    let hosts = ["site.test:80", "example.com:80"].map(|host| public_row(host, sites));
+    format!("[egress]\nconnect_to = {{ {}, {} }}", hosts.join(", "), public_row("closed.test:80", "127.0.0.1:1"))
 }
 
 async fn start() -> Service {

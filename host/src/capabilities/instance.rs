@@ -17,7 +17,7 @@ use crate::ip_databases::IpDatabases;
 use crate::jobs::Run;
 use crate::metrics::{Held, Vitals};
 use crate::operation::{CallerKind, Owner};
-use crate::registry::grants::Grants;
+use crate::registry::grants::Rights;
 use crate::registry::processor::CpuMeter;
 
 /// Bytes of standard error that are kept, for the text of a panic.
@@ -33,7 +33,7 @@ pub(crate) struct Lent {
     /// The settings of `wasi:config/store`.
     pub(crate) config: BTreeMap<String, String>,
     /// What the revision may do.
-    pub(crate) rights: Grants,
+    pub(crate) rights: Rights,
     /// The way out, for all but a revision that describes itself.
     pub(crate) door: Option<Door>,
     /// The plugin's cache, where it is granted.

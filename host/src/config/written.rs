@@ -124,9 +124,24 @@ impl Default for WrittenCredits {
 #[serde(deny_unknown_fields, default)]
 pub(super) struct WrittenEgress {
     /// `"api.example.com:443" = "127.0.0.1:8443"`.
-    pub(super) connect_to: BTreeMap<String, SocketAddr>,
+    pub(super) connect_to: BTreeMap<String, WrittenConnectTo>,
     pub(super) dns_servers: Vec<SocketAddr>,
     pub(super) extra_roots: Vec<PathBuf>,
+}
+
+#[derive(Deserialize)]
+#[serde(
+    untagged,
+    deny_unknown_fields,
+    expecting = "expected an address and a port, such as \"10.0.0.5:8443\", or a table with `to` and perhaps `public`"
+)]
+pub(super) enum WrittenConnectTo {
+    Address(SocketAddr),
+    Row {
+        to: SocketAddr,
+        #[serde(default)]
+        public: bool,
+    },
 }
 
 #[derive(Default, Deserialize)]

@@ -14,7 +14,7 @@ use super::question::{Asked, Mismatch, QuestionError};
 use super::{Door, EgressError};
 use crate::config;
 use crate::media_type;
-use crate::registry::grants::Grants;
+use crate::registry::grants::{Grants, Rights};
 
 const MEDIA_TYPE: &str = "application/dns-message";
 /// The longest DNS message, in bytes.
@@ -60,7 +60,7 @@ struct Endpoint {
     url: String,
     client_subnet: config::ClientSubnet,
     /// Questions there, and nothing else.
-    rights: Arc<Grants>,
+    rights: Arc<Rights>,
 }
 
 /// All resolvers, by their names in the configuration.
@@ -72,7 +72,7 @@ impl Endpoints {
     pub(super) fn new(resolvers: &BTreeMap<String, config::Resolver>) -> Result<Self, EgressError> {
         let mut endpoints = BTreeMap::new();
         for (name, config::Resolver { url, client_subnet }) in resolvers {
-            let rights = Arc::new(Grants::parse([config::Resolver::grant(url)])?);
+            let rights = Arc::new(Grants::parse([config::Resolver::grant(url)])?.into());
             // Some resolvers know their customers by the path, so it is not told.
             let host = url.split('/').nth(2).unwrap_or_default();
             tracing::info!(target: "egress", name, host, ?client_subnet, "dns.resolvers: plugins can be granted this one");

@@ -17,8 +17,9 @@ use super::message::{self, Caps, FetchError, Late, Outgoing, Request, Response};
 use super::policy::{Denial, Destination, Form, Host, Private, Way};
 use super::resolver::LookupError;
 use super::secret::Secret;
-use super::{Door, Egress};
+use super::{Door, Egress, Instead};
 use crate::address::Public;
+use crate::registry::grants::Grants;
 
 /// Addresses of one name that are tried one after the other.
 const TRIED_MAX: usize = 3;
@@ -93,9 +94,27 @@ impl Door {
     ) -> Result<Destination, Denial> {
         let judged = destination.and_then(|destination| {
             audit.to(&destination);
-            destination.permit(way, &self.rights).map(|()| destination)
+            self.permit(destination.host(), destination.port(), |rights| destination.permit(way, rights))?;
+            Ok(destination)
         });
         judged.inspect_err(|denial| audit.denied(denial))
+    }
+
+    /// Asks this revision's rights, and where the operator sends what goes to this host and port into the operator's own
+    /// network, those that name the host as well. For whoever has none of these the host is one that is not public.
+    pub(super) fn permit(
+        &self,
+        host: &Host,
+        port: u16,
+        by: impl Fn(&Grants) -> Result<(), Denial>,
+    ) -> Result<(), Denial> {
+        by(&self.rights)?;
+        match self.egress.instead(host, port) {
+            Some(Instead { public: false, .. }) => {
+                by(self.rights.named()).map_err(|_| Private::Leads(host.to_string()).into())
+            }
+            Some(Instead { public: true, .. }) | None => Ok(()),
+        }
     }
 
     /// Sends the request to the first of the destination's addresses that takes it.
@@ -188,14 +207,22 @@ impl Egress {
         Err(FetchError::Unreachable)
     }
 
+    /// Where the operator sends what goes to this host and port, if that is named.
+    fn instead(&self, host: &Host, port: u16) -> Option<Instead> {
+        match host {
+            Host::Name(name) => self.connect_to.get(&(name.clone(), port)).copied(),
+            Host::Address(_) => None,
+        }
+    }
+
     /// Where requests for a host and a port may be dialled, best first.
     async fn routes(&self, host: &Host, port: u16) -> Result<Vec<Route>, FetchError> {
         let name = match host {
             Host::Address(address) => return Ok(vec![Route::public(*address, port)]),
             Host::Name(name) => name,
         };
-        if let Some(address) = self.connect_to.get(&(name.clone(), port)) {
-            return Ok(vec![Route::named(*address)]);
+        if let Some(Instead { address, .. }) = self.instead(host, port) {
+            return Ok(vec![Route::named(address)]);
         }
         let mut addresses: Vec<Public> = match self.resolver.addresses(name).await {
             Ok(addresses) => addresses,

@@ -13,6 +13,7 @@ use super::Door;
 use super::audit::Audit;
 use super::message::{Excess, FetchError, Late, within};
 use super::policy::Host;
+use crate::registry::grants::Grants;
 
 /// The longest line without its end, in bytes.
 const LINE_BYTES_MAX: usize = 1024;
@@ -58,7 +59,8 @@ impl Door {
         let line = written(&query.line)?;
         let host = Host::read(&query.host).map_err(FetchError::Denied)?;
         audit.at(&host, query.port);
-        host.permit_line(query.port, &self.rights).map_err(FetchError::Denied)?;
+        let by = |rights: &Grants| host.permit_line(query.port, rights);
+        self.permit(&host, query.port, by).map_err(FetchError::Denied)?;
         let bytes_max = query.response_bytes.map_or(RESPONSE_BYTES.0, |bytes| bytes.min(RESPONSE_BYTES.1));
         let _place = self.under_way.place(bytes_max).await.ok_or(FetchError::Busy)?;
         let stream = self.egress.connect(&host, query.port, audit).await?;

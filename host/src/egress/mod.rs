@@ -11,8 +11,8 @@
 //! - `audit`: one line for whatever leaves or was refused.
 //! - `operators_own`: the operator's own traffic, exempt by name and audited too.
 //!
-//! No address check can be switched off. For its own network an operator names single destinations (`egress.connect_to`), and
-//! what is not named is judged as ever.
+//! No address check can be switched off. For its own network an operator names single destinations (`egress.connect_to`), which
+//! only a grant that names the host leads to; what is not named is judged as ever.
 
 mod audit;
 mod decode;
@@ -43,7 +43,7 @@ pub(crate) use policy::Denial;
 pub(crate) use secret::{Binding, SECRETS_MAX, Secret, SecretError};
 
 use crate::config;
-use crate::registry::grants::{AtomError, Grants};
+use crate::registry::grants::{AtomError, Rights};
 use dialer::{Dialer, TlsError, Versions};
 use doh::Endpoints;
 use resolver::{Resolver, ServersError};
@@ -71,13 +71,21 @@ pub(crate) enum EgressError {
 /// The gate of one process.
 pub(crate) struct Egress {
     /// Where the operator sends requests for a host and a port instead.
-    connect_to: HashMap<(String, u16), SocketAddr>,
+    connect_to: HashMap<(String, u16), Instead>,
     resolver: Resolver,
     /// Where questions go.
     endpoints: Endpoints,
     dialer: Dialer,
     /// What is under way for each plugin, shared by its revisions. Never held over an await.
     under_way: Mutex<Lanes>,
+}
+
+/// An address that the operator named, which nobody judges.
+#[derive(Clone, Copy)]
+struct Instead {
+    address: SocketAddr,
+    /// Whether it counts as public. Otherwise it is of the operator's own network: only a grant that names the host leads there.
+    public: bool,
 }
 
 type Lanes = HashMap<(Arc<str>, Lane), Weak<UnderWay>>;
@@ -102,7 +110,7 @@ pub(crate) struct Door {
     egress: Arc<Egress>,
     plugin: Arc<str>,
     revision: u64,
-    rights: Arc<Grants>,
+    rights: Arc<Rights>,
     secrets: Vec<Secret>,
     under_way: Arc<UnderWay>,
     questions: Arc<UnderWay>,
@@ -114,12 +122,18 @@ impl Egress {
     /// A setting names what cannot be used.
     pub(crate) fn open(settings: &config::Egress) -> Result<Self, EgressError> {
         let mut connect_to = HashMap::new();
-        for config::ConnectTo { host, port, address } in &settings.connect_to {
-            tracing::warn!(
-                target: "egress", host, port, %address,
-                "egress.connect_to: requests for this destination go to this address, which is not judged",
-            );
-            connect_to.insert((host.clone(), *port), *address);
+        for config::ConnectTo { host, port, address, public } in &settings.connect_to {
+            match public {
+                true => tracing::warn!(
+                    target: "egress", host, port, %address,
+                    "egress.connect_to: every plugin with `public` or a wildcard reaches this address, which is not judged",
+                ),
+                false => tracing::info!(
+                    target: "egress", host, port, %address,
+                    "egress.connect_to: plugins with a grant that names this host reach this address, which is not judged",
+                ),
+            }
+            connect_to.insert((host.clone(), *port), Instead { address: *address, public: *public });
         }
         Ok(Self {
             connect_to,
@@ -136,7 +150,7 @@ impl Egress {
     }
 
     /// For one revision with these rights and secrets.
-    pub(crate) fn door(self: &Arc<Self>, plugin: &str, revision: u64, rights: Grants, secrets: Vec<Secret>) -> Door {
+    pub(crate) fn door(self: &Arc<Self>, plugin: &str, revision: u64, rights: Rights, secrets: Vec<Secret>) -> Door {
         let plugin: Arc<str> = plugin.into();
         let (under_way, questions) =
             (self.under_way(&plugin, Lane::Requests), self.under_way(&plugin, Lane::Questions));

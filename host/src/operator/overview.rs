@@ -87,7 +87,7 @@ pub(crate) fn config(app: &App) -> Value {
                 .egress
                 .connect_to
                 .iter()
-                .map(|one| (format!("{}:{}", one.host, one.port), json!(one.address)))
+                .map(|one| (format!("{}:{}", one.host, one.port), json!({ "to": one.address, "public": one.public })))
                 .collect::<serde_json::Map<String, Value>>(),
             "dns_servers": config.egress.dns_servers,
             "extra_roots": config.egress.extra_roots,

@@ -14,7 +14,7 @@ use super::breaker::Breaker;
 use super::components::{ComponentError, Components};
 use super::description::{Description, DescriptionError};
 use super::engine::{EngineError, Runtime};
-use super::grants::Grants;
+use super::grants::Rights;
 use super::instance::{CallError, Instances, Parts};
 use super::lifecycle::Record;
 use super::manifest::Limits;
@@ -162,7 +162,7 @@ pub(crate) struct Whole {
     pub(crate) record: Record,
     /// What it said of itself when it was staged.
     pub(crate) description: Description,
-    pub(crate) rights: Grants,
+    pub(crate) rights: Rights,
 }
 
 /// Reads what a component said of itself. Its schemas take a while, so it is done on a thread that may.

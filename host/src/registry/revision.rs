@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use tokio_util::sync::CancellationToken;
 
 use super::description::Description;
-use super::grants::Grants;
+use super::grants::Rights;
 use super::instance::{CallError, Instances};
 use crate::jobs::Run;
 use crate::metrics::{Calls, Outcome, Vitals};
@@ -26,7 +26,7 @@ pub(crate) struct Revision {
     /// SHA-256 of the component, in hexadecimal.
     pub(crate) digest: Arc<str>,
     /// What it may do: wanted and granted.
-    pub(crate) rights: Grants,
+    pub(crate) rights: Rights,
     pub(crate) operations: Vec<Arc<Operation>>,
     pub(crate) runner: Runner,
     /// What its calls came to, for the operator.
@@ -64,7 +64,7 @@ impl Revision {
         number: u64,
         digest: &str,
         description: Description,
-        rights: Grants,
+        rights: Rights,
         runner: Runner,
     ) -> Self {
         Self {

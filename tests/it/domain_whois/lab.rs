@@ -12,7 +12,7 @@ use std::sync::{Arc, Mutex};
 use rustls::{ServerConfig, ServerConnection, StreamOwned};
 use tempfile::TempDir;
 
-use crate::support::{certificate, listen};
+use crate::support::{certificate, listen, public_row};
 
 /// A port that nobody listens on.
 const CLOSED: &str = "127.0.0.1:1";
@@ -109,7 +109,7 @@ impl Lab {
 
     /// The configuration of a service that this is the outside world of.
     pub(crate) fn configuration(&self) -> String {
-        let rows: Vec<String> = self.connect_to.iter().map(|(host, at)| format!("{host:?} = {at:?}")).collect();
+        let rows: Vec<String> = self.connect_to.iter().map(|(host, at)| public_row(host, at)).collect();
         let root = self.root.path().join("root.pem");
         // Nobody tells addresses: what is not led to does not exist.
         format!(

@@ -11,7 +11,7 @@ use tempfile::TempDir;
 
 use super::{dials, private_names};
 use crate::metrics::{revision, scrape};
-use crate::support::{Options, Service, build, built, listen, workspace};
+use crate::support::{Options, Service, build, built, listen, public_row, workspace};
 
 /// Between two bytes of a server that drips.
 const DROP: Duration = Duration::from_millis(20);
@@ -89,11 +89,9 @@ fn until_it_goes(stream: &mut TcpStream) -> std::io::Result<()> {
 /// A configuration that sends queries for these to the server.
 fn connected(hosts: &[&str]) -> String {
     let (server, names) = (server(), private_names());
-    let rows: Vec<String> = hosts.iter().map(|host| format!("{host:?} = \"{server}\"")).collect();
-    format!(
-        "[egress]\ndns_servers = [\"{names}\"]\nconnect_to = {{ {}, \"closed.test:43\" = \"127.0.0.1:1\" }}",
-        rows.join(", ")
-    )
+    let rows: Vec<String> = hosts.iter().map(|host| public_row(host, server)).collect();
+    let closed = public_row("closed.test:43", "127.0.0.1:1");
+    format!("[egress]\ndns_servers = [\"{names}\"]\nconnect_to = {{ {}, {closed} }}", rows.join(", "))
 }
 
 async fn start(filter: &str) -> Service {

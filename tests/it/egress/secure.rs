@@ -26,7 +26,7 @@ use tokio::sync::Notify;
 use tokio_rustls::TlsAcceptor;
 
 use super::{dials, fetch, fetch_by, outcome};
-use crate::support::{Options, Service, certificate, in_time, workspace};
+use crate::support::{Options, Service, certificate, in_time, public_row, workspace};
 
 /// A connection that can fall silent for ever: nothing that is sent is taken any more, and nothing is sent.
 struct Dying {
@@ -140,7 +140,7 @@ pub(super) async fn start(site: SocketAddr, roots: &[&Path]) -> Service {
 
 async fn start_plugins(manifest: &str, site: SocketAddr, roots: &[&Path]) -> Service {
     let connect_to = ["secure.test:443", "other.test:443", "secure.test:80"];
-    let connect_to: Vec<String> = connect_to.iter().map(|host| format!("{host:?} = \"{site}\"")).collect();
+    let connect_to: Vec<String> = connect_to.iter().map(|host| public_row(host, site)).collect();
     let config = format!("[egress]\nextra_roots = {roots:?}\nconnect_to = {{ {} }}", connect_to.join(", "));
     let manifest = Some(workspace().join("tests/programs").join(manifest));
     Service::start(Options { config, manifest, ..Options::default() }).await

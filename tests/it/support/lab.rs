@@ -3,6 +3,7 @@
 //! Threads and blocking sockets, so that it goes on whatever the test's runtime does. A test says what is answered to requests
 //! whose address holds a text of its own, and reads which of these came.
 
+use std::fmt::Display;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::path::PathBuf;
@@ -34,6 +35,11 @@ const HOSTS: [&str; 18] = [
     "www.threads.com",
     "x.com",
 ];
+
+/// A row of `egress.connect_to` for a place that stands for one of the public network.
+pub(crate) fn public_row(from: &str, to: impl Display) -> String {
+    format!("{from:?} = {{ to = \"{to}\", public = true }}")
+}
 
 /// What a site does with a request.
 #[derive(Clone, Debug)]
@@ -121,7 +127,7 @@ impl Lab {
     }
 
     fn rows(&self) -> String {
-        let rows: Vec<String> = HOSTS.iter().map(|host| format!("\"{host}:443\" = \"{}\"", self.site)).collect();
+        let rows: Vec<String> = HOSTS.iter().map(|host| public_row(&format!("{host}:443"), self.site)).collect();
         rows.join(", ")
     }
 

@@ -21,7 +21,7 @@ pub(crate) use dev::Dev;
 pub(crate) use guest::{built, describing, good, operation};
 pub(crate) use issuer::{Document, Issuer, KEYS, METADATA, Signer, claims, encode, now_s};
 pub(crate) use keeps::{Keeps, keeps_anew};
-pub(crate) use lab::{Lab, Reply};
+pub(crate) use lab::{Lab, Reply, public_row};
 pub(crate) use metered::Metered;
 pub(crate) use minute::{in_one_minute, in_one_second};
 pub(crate) use operator::{command, operator};

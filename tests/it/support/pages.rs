@@ -6,7 +6,7 @@ use std::net::{SocketAddr, TcpStream};
 use std::sync::{Arc, Condvar, Mutex};
 use std::time::{Duration, Instant};
 
-use super::{Reply, listen};
+use super::{Reply, listen, public_row};
 
 /// How often a held connection is looked at.
 const LOOK: Duration = Duration::from_millis(10);
@@ -54,7 +54,7 @@ impl Pages {
 
     /// The configuration that leads guests here.
     pub(crate) fn configuration(&self) -> String {
-        let rows: Vec<String> = self.hosts.iter().map(|host| format!("\"{host}:80\" = \"{}\"", self.address)).collect();
+        let rows: Vec<String> = self.hosts.iter().map(|host| public_row(&format!("{host}:80"), self.address)).collect();
         format!("[egress]\nconnect_to = {{ {} }}\n", rows.join(", "))
     }
 

@@ -12,7 +12,7 @@ use serde_json::Value;
 
 use super::policy::{Denial, Destination, Host, Private, Way};
 use crate::address::Public;
-use crate::registry::grants::Grants;
+use crate::registry::grants::{Grants, Rights};
 
 fn everything_public() -> Grants {
     Grants::parse(["http:GET public"]).expect("an atom")
@@ -148,6 +148,25 @@ fn atoms_of_hosts_ports_and_single_resources_hold_to_the_letter() {
     assert_eq!(verdict("GET", "http://127.0.0.1/", &wide), "not_public");
     assert_eq!(verdict("TRACE", "http://example.com/", &wide), "not_granted");
     assert_eq!(verdict("GET", "http://example.com/", &[]), "not_granted");
+}
+
+#[test]
+fn a_right_names_a_host_only_where_the_operator_does() {
+    let rights = |granted: &[&str], wanted: &[&str]| {
+        let grants = |atoms: &[&str]| Grants::parse(atoms).expect("atoms");
+        Rights::between(&grants(granted), &grants(wanted))
+    };
+    let named = |granted: &[&str], wanted: &[&str]| rights(granted, wanted).named().clone();
+    let (public, search) = ("http:GET public", "http:GET https://search.example.com/api/");
+    assert!(named(&[public], &[search]).is_empty(), "a wish does not make a name of a wide grant");
+    assert!(named(&["http:GET https://*.example.com/"], &[search]).is_empty());
+    assert!(named(&["line-query:*:43"], &["line-query:whois.example.net:43"]).is_empty());
+    assert_eq!(named(&[public, search], &[public]), Grants::parse([search]).expect("an atom"));
+    let both = rights(&[public, search], &[public]);
+    assert_eq!(serde_json::to_value(&both).expect("JSON"), serde_json::json!([search, public]));
+    assert_ne!(both, rights(&[public], &[public]), "a name is a right of its own");
+    let whole = ["http:GET,POST https://search.example.com/", "line-query:whois.example.net:43"];
+    assert_eq!(named(&whole, &[search, "line-query:*:43"]), Grants::parse([search, whole[1]]).expect("atoms"));
 }
 
 #[test]

@@ -229,6 +229,15 @@ impl Atom {
         matches!(&self.right, Right::Http(fetch) if fetch.names(name, port))
     }
 
+    /// Whether this atom of `http` or `line-query` is about one host, by its name.
+    pub(super) fn names_one_host(&self) -> bool {
+        match &self.right {
+            Right::Http(fetch) => fetch.names_one_host(),
+            Right::HostPort(place, _) => place.is_one(),
+            Right::Whole | Right::Size(_) | Right::Name(_) => false,
+        }
+    }
+
     /// Whether the two cannot stand in one list: they are equal, or two sizes of one thing.
     pub(super) fn excludes(&self, other: &Atom) -> bool {
         let sizes = matches!((&self.right, &other.right), (Right::Size(_), Right::Size(_)));

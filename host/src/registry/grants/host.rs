@@ -80,6 +80,14 @@ impl Place {
         }
     }
 
+    /// Whether this is one host and no more.
+    pub(super) fn is_one(&self) -> bool {
+        match self {
+            Place::Name(_) => true,
+            Place::Any | Place::Below(_) => false,
+        }
+    }
+
     fn contains(&self, other: &Place) -> bool {
         match (self, other) {
             (Place::Any, _) => true,

@@ -66,6 +66,11 @@ impl Fetch {
         matches!(&self.target, Target::Origin { hosts, port: granted, .. } if *granted == port && hosts.has(name))
     }
 
+    /// Whether the target is one host, by its name.
+    pub(super) fn names_one_host(&self) -> bool {
+        matches!(&self.target, Target::Origin { hosts, .. } if hosts.is_one())
+    }
+
     pub(super) fn read(text: &str, form: impl Fn() -> AtomRule) -> Result<Self, AtomRule> {
         let (methods, target) = text.split_once(' ').ok_or_else(&form)?;
         if target.is_empty() || target.contains(' ') {

@@ -7,6 +7,7 @@ mod atom;
 mod difference;
 mod host;
 mod http;
+mod rights;
 #[cfg(test)]
 mod tests;
 
@@ -18,6 +19,7 @@ pub(crate) use atom::{Atom, AtomError};
 pub(crate) use difference::Difference;
 pub(crate) use host::is_never_public;
 pub(crate) use http::Asked;
+pub(crate) use rights::Rights;
 
 use atom::AtomRule;
 

@@ -20,7 +20,7 @@ use serde::{Deserialize, Serialize};
 
 pub(crate) use record::{Described, Event, Fetched, LifeError, Mark, Record, Seen, State};
 
-use super::grants::{Atom, Grants};
+use super::grants::{Atom, Grants, Rights};
 
 /// Revisions that stay ready for a rollback, beside the active one and those that drain.
 pub(crate) const RETAINED_MAX: usize = 3;
@@ -100,8 +100,8 @@ impl Life {
     }
 
     /// What a revision may do: what it wants and is granted.
-    pub(crate) fn rights(&self, record: &Record) -> Grants {
-        self.granted().effective(&record.wanted())
+    pub(crate) fn rights(&self, record: &Record) -> Rights {
+        Rights::between(&self.granted(), &record.wanted())
     }
 
     /// What a revision wants and is not granted: what an approval grants.

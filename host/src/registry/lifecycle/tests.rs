@@ -162,7 +162,7 @@ fn take(life: &Life, step: &Step) -> Result<Life, LifeError> {
     Ok(next)
 }
 
-fn rights(life: &Life) -> Grants {
+fn rights(life: &Life) -> Rights {
     life.active().map(|active| life.rights(active)).unwrap_or_default()
 }
 

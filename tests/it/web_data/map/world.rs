@@ -7,7 +7,7 @@ use std::net::{SocketAddr, TcpStream};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
-use crate::support::{Options, Service, listen, workspace};
+use crate::support::{Options, Service, listen, public_row, workspace};
 
 /// Names that lead to it, by http.
 const HOSTS: [&str; 5] = ["site.test", "www.site.test", "docs.site.test", "other.test", "moved.test"];
@@ -92,8 +92,8 @@ impl World {
 
     /// A service for which it is the outside.
     pub(super) async fn service(&self) -> Service {
-        let hosts: Vec<String> = HOSTS.iter().map(|host| format!("\"{host}:80\" = \"{}\"", self.address)).collect();
-        let closed = "\"closed.test:80\" = \"127.0.0.1:1\"";
+        let hosts: Vec<String> = HOSTS.iter().map(|host| public_row(&format!("{host}:80"), self.address)).collect();
+        let closed = public_row("closed.test:80", "127.0.0.1:1");
         let config = format!("[egress]\nconnect_to = {{ {}, {closed} }}", hosts.join(", "));
         let manifest = Some(workspace().join("tests/programs/web-data.toml"));
         Service::start(Options { config, manifest, ..Options::default() }).await

@@ -11,7 +11,7 @@ use std::time::Duration;
 use rustls::{ServerConnection, StreamOwned};
 use tempfile::TempDir;
 
-use crate::support::{certificate, listen};
+use crate::support::{certificate, listen, public_row};
 
 pub(super) const SEARXNG: &str = "searx.lab.test";
 pub(super) const BRAVE: &str = "api.search.brave.com";
@@ -103,8 +103,11 @@ impl Lab {
     /// The lines under `[egress]` that lead to it.
     pub(super) fn configuration(&self) -> String {
         let root = self.folder.path().join("root.pem");
-        let rows =
-            HOSTS.map(|host| format!("\"{host}:443\" = \"{}\", \"{host}:80\" = \"{}\"", self.secure, self.clear));
+        let rows = HOSTS.map(|host| {
+            [(443, self.secure), (80, self.clear)]
+                .map(|(port, at)| public_row(&format!("{host}:{port}"), at))
+                .join(", ")
+        });
         format!("[egress]\nextra_roots = [{root:?}]\nconnect_to = {{ {} }}\n", rows.join(", "))
     }
 
