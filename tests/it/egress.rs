@@ -7,6 +7,7 @@ mod caps;
 mod line;
 pub(crate) mod names;
 mod operators_network;
+mod overhead;
 mod proxied;
 mod proxied_caps;
 mod proxied_raw;

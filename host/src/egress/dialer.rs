@@ -18,6 +18,7 @@ use http::Uri;
 use http_body_util::Full;
 use hyper_rustls::{HttpsConnector, HttpsConnectorBuilder};
 use hyper_util::client::legacy::Client;
+use hyper_util::client::legacy::connect::Connection as _;
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use rustls::pki_types::CertificateDer;
 use rustls::pki_types::pem::PemObject as _;
@@ -26,6 +27,7 @@ use rustls_platform_verifier::Verifier;
 use tokio::net::TcpStream;
 
 use super::message::{HEADER_BYTES_MAX, HEADERS_MAX};
+use super::overhead::Counted;
 use crate::address::Public;
 use crate::metrics::Counter;
 
@@ -192,7 +194,7 @@ impl Dialer {
             .http2_max_header_list_size(u32::try_from(HEADER_BYTES_MAX).unwrap_or(u32::MAX))
             .http2_initial_stream_window_size(WINDOW_BYTES)
             .http2_initial_connection_window_size(WINDOW_BYTES)
-            .build(InTime(connector))
+            .build(InTime { connector, versions })
     }
 }
 
@@ -246,21 +248,29 @@ async fn dial(route: Route, dials: Arc<Counter>) -> io::Result<TcpStream> {
     Ok(stream)
 }
 
-/// Bounds the time of a connection: the client goes on making one after the request that wanted it is gone.
+/// Bounds the time of a connection, because the client goes on making one after the request that wanted it is gone, and what
+/// its server says beside answers.
 #[derive(Clone)]
-pub(crate) struct InTime(HttpsConnector<To>);
+pub(crate) struct InTime {
+    connector: HttpsConnector<To>,
+    versions: Versions,
+}
 
 impl tower::Service<Uri> for InTime {
-    type Response = <HttpsConnector<To> as tower::Service<Uri>>::Response;
+    type Response = TokioIo<Counted<TokioIo<<HttpsConnector<To> as tower::Service<Uri>>::Response>>>;
     type Error = tower::BoxError;
     type Future = Connecting<Self::Response, tower::BoxError>;
 
     fn poll_ready(&mut self, context: &mut Context<'_>) -> Poll<Result<(), tower::BoxError>> {
-        self.0.poll_ready(context)
+        self.connector.poll_ready(context)
     }
 
     fn call(&mut self, uri: Uri) -> Self::Future {
-        let connecting = tokio::time::timeout(CONNECT, self.0.call(uri));
-        Box::pin(async move { connecting.await.map_err(|_| io::Error::from(io::ErrorKind::TimedOut))? })
+        let (connecting, versions) = (tokio::time::timeout(CONNECT, self.connector.call(uri)), self.versions);
+        Box::pin(async move {
+            let stream = connecting.await.map_err(|_| io::Error::from(io::ErrorKind::TimedOut))??;
+            let two = versions == Versions::Two || stream.connected().is_negotiated_h2();
+            Ok(TokioIo::new(Counted::new(TokioIo::new(stream), two)))
+        })
     }
 }

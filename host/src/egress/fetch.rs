@@ -14,6 +14,7 @@ use tokio::net::TcpStream;
 use super::audit::Audit;
 use super::dialer::{Origin, Route};
 use super::message::{self, Caps, FetchError, Late, Outgoing, Request, Response};
+use super::overhead::Watch;
 use super::policy::{Denial, Destination, Form, Host, Private, Way};
 use super::resolver::LookupError;
 use super::secret::Secret;
@@ -144,10 +145,18 @@ impl Door {
             *request.method_mut() = outgoing.method.clone();
             *request.uri_mut() = uri.clone();
             *request.headers_mut() = headers.clone();
+            let watch = Watch::over(&mut request);
             let sending = self.egress.dialer.client(&origin).request(request);
             match tokio::time::timeout(caps.first_byte(), sending).await {
                 Err(_) => return Err(FetchError::Late(Late::FirstByte)),
+                // Nothing asks for another protocol.
+                Ok(Ok(response)) if response.status().is_informational() => {
+                    return Err(FetchError::BadAnswer("it is an informational head and no answer".to_owned()));
+                }
                 Ok(Ok(response)) => return Ok(response),
+                Ok(Err(_)) if watch.is_cut() => {
+                    return Err(FetchError::BadAnswer("its server says too much that is no answer".to_owned()));
+                }
                 Ok(Err(error)) if error.is_connect() => {
                     tracing::debug!(address = %route.address(), "no connection: {error:?}");
                 }

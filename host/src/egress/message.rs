@@ -20,6 +20,8 @@ pub(super) const HEADER_BYTES_MAX: usize = 64 * 1024;
 pub(super) const REQUEST_BYTES_MAX: usize = 4 << 20;
 /// The body of a response where the plugin asks for no other limit, and the most that it may ask for, in bytes.
 pub(crate) const RESPONSE_BYTES: (usize, usize) = (4 << 20, 16 << 20);
+/// Pieces of a body: one in single bytes, or in none, would cost more than all that is in it.
+const PIECES_MAX: usize = 128 * 1024;
 /// The redirects of one request that are followed at most.
 pub(crate) const REDIRECTS_MAX: u32 = 10;
 /// For a whole request with its redirects, by default and at most.
@@ -277,7 +279,7 @@ fn undecoded(error: DecodeError) -> FetchError {
 
 async fn collect(mut body: Incoming, bytes_max: usize, idle: Duration) -> Result<Vec<u8>, FetchError> {
     let mut collected = Vec::new();
-    loop {
+    for _ in 0..PIECES_MAX {
         let frame = match tokio::time::timeout(idle, body.frame()).await {
             Err(_) => return Err(FetchError::Late(Late::Idle)),
             Ok(None) => return Ok(collected),
@@ -290,6 +292,7 @@ async fn collect(mut body: Incoming, bytes_max: usize, idle: Duration) -> Result
         }
         collected.extend_from_slice(&data);
     }
+    Err(FetchError::BadAnswer(format!("its body is in more than {PIECES_MAX} pieces")))
 }
 
 /// An exchange that went wrong after the connection was there.

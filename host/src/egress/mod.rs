@@ -2,6 +2,7 @@
 //!
 //! - `policy`: whether a request may leave. Pure.
 //! - `resolver`, `dialer`: from a name to judged addresses, and connections to those alone.
+//! - `overhead`: what a server may say on a connection beside its answers.
 //! - `message`, `decode`: what is sent and what comes back, bounded.
 //! - `secret`: what the operator adds to requests.
 //! - `fetch`: one request with its redirects, each hop judged anew.
@@ -22,6 +23,7 @@ mod fetch;
 mod line;
 mod message;
 pub(crate) mod operators_own;
+mod overhead;
 mod policy;
 pub(crate) mod proxy;
 mod question;

@@ -17,6 +17,9 @@ const DROP: Duration = Duration::from_millis(20);
 /// What a bomb becomes.
 const BOMB_BYTES: usize = 64 << 20;
 
+/// A head that is no answer.
+const INFORMATIONAL: &[u8] = b"HTTP/1.1 103 Early Hints\r\nlink: </a>\r\n\r\n";
+
 /// Begins to serve, for as long as the process lives.
 pub(super) fn serve() -> SocketAddr {
     listen(answer)
@@ -78,6 +81,25 @@ fn answer(mut stream: TcpStream) -> std::io::Result<()> {
             loop {
                 stream.write_all(&chunk)?;
             }
+        }
+        "/informational" => match query.parse() {
+            Ok(count) => {
+                (0..count).try_for_each(|_: u32| stream.write_all(INFORMATIONAL))?;
+                whole(&mut stream, "200 OK", "", b"at last")
+            }
+            Err(_) => loop {
+                stream.write_all(&INFORMATIONAL.repeat(1000))?;
+            },
+        },
+        "/switches" => {
+            stream.write_all(b"HTTP/1.1 101 Switching Protocols\r\nconnection: upgrade\r\nupgrade: lab\r\n\r\n")?;
+            until_it_goes(&mut stream)
+        }
+        "/in-bytes" => {
+            stream.write_all(b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n")?;
+            let count = query.parse().unwrap_or(0);
+            stream.write_all(&b"1\r\nx\r\n".repeat(count))?;
+            stream.write_all(b"0\r\n\r\n")
         }
         "/proxy-status" => {
             whole(&mut stream, "407 Proxy Authentication Required", "proxy-authenticate: Basic\r\n", b"")

@@ -326,6 +326,15 @@ impl Service {
         line.trim().trim_end_matches(" kB").parse::<u64>().expect("a number") << 10
     }
 
+    /// The processor time that the server has used.
+    pub(crate) fn processor_time(&self) -> Duration {
+        let stat = std::fs::read_to_string(format!("/proc/{}/stat", self.pid())).expect("the server runs");
+        let (_, fields) = stat.rsplit_once(") ").expect("a name in brackets");
+        // utime and stime, in hundredths of a second.
+        let ticks = |place: usize| fields.split(' ').nth(place).and_then(|field| field.parse::<u64>().ok());
+        Duration::from_millis(10 * (ticks(11).expect("a number") + ticks(12).expect("a number")))
+    }
+
     /// The server's own process id (the shell's child).
     pub(crate) fn pid(&self) -> u32 {
         let children = format!("/proc/{0}/task/{0}/children", self.child.id());

@@ -21,6 +21,9 @@ struct Input {
     /// The body.
     #[serde(default)]
     body: Option<String>,
+    /// A body of so many bytes instead.
+    #[serde(default)]
+    body_bytes: Option<usize>,
     /// How many redirects to follow.
     #[serde(default)]
     redirects: Option<u32>,
@@ -109,6 +112,9 @@ fn request(input: Input) -> Request {
     }
     if let Some(body) = input.body {
         request = request.body(body);
+    }
+    if let Some(bytes) = input.body_bytes {
+        request = request.body(vec![b'x'; bytes]);
     }
     if let Some(bytes) = input.response_bytes {
         request = request.response_bytes(bytes);
