@@ -196,6 +196,7 @@ impl App {
                 () = served.cancelled() => return,
                 _ = sweeps.tick() => {
                     self.registry.sweep(Instant::now()).await;
+                    self.proxy.tell_of_left_out(Instant::now());
                     if let Err(error) = self.store.forget_burnt(epoch_seconds(SystemTime::now())).await {
                         tracing::error!(%error, "identifiers of operations cannot be forgotten");
                     }

@@ -2,6 +2,7 @@
 //!
 //! The sites are on loopback and reached because `egress.connect_to` names them; whatever it does not name is judged as ever.
 
+mod audited;
 mod bound;
 mod caps;
 mod line;

@@ -33,6 +33,16 @@ pub(super) struct Audit<'d> {
     proxied: Option<Proxied>,
 }
 
+impl Door {
+    /// Says how much was refused that has no line of its own, at most once a second.
+    pub(crate) fn tell_of_left_out(&self, now: Instant) {
+        if let Some(left_out) = self.lines.report(now) {
+            let plugin = &self.plugin;
+            tracing::warn!(target: "egress", %plugin, left_out, "more was refused of the plugin's than is told one by one");
+        }
+    }
+}
+
 /// What is told beside of what came through the proxy.
 pub(super) struct Proxied {
     /// `request` or `tunnel`.
@@ -62,9 +72,18 @@ impl<'d> Audit<'d> {
         audit
     }
 
-    /// The record of what has no destination.
-    pub(super) fn denied_at_once(door: &'d Door, verdict: &'static str) {
-        Self::begin(door, Instant::now()).verdict = verdict;
+    /// The record of what has no destination but one that is known.
+    pub(super) fn denied_at_once(door: &'d Door, aim: Option<(String, u16)>, verdict: &'static str) {
+        let mut audit = Self::begin(door, Instant::now());
+        audit.aimed(|| aim);
+        audit.verdict = verdict;
+    }
+
+    /// Where it was to go, before anybody judged whether it may.
+    pub(super) fn aimed(&mut self, at: impl FnOnce() -> Option<(String, u16)>) {
+        if let Some((host, port)) = at() {
+            (self.host, self.port) = (host, port);
+        }
     }
 
     pub(super) fn to(&mut self, destination: &Destination) {
@@ -96,7 +115,11 @@ impl<'d> Audit<'d> {
 
 impl Drop for Audit<'_> {
     fn drop(&mut self) {
-        let Door { plugin, revision, .. } = self.door;
+        let Door { plugin, revision, lines, .. } = self.door;
+        // What leaves is told one by one. What does not costs a plugin nothing, and could be told without an end.
+        if self.route.is_none() && !lines.admit(1, Instant::now()) {
+            return;
+        }
         if self.verdict == ABANDONED && Instant::now() >= self.late {
             self.verdict = "late";
         }
@@ -113,6 +136,9 @@ impl Drop for Audit<'_> {
                 target: "egress", %plugin, revision, way, %lent_to, host, port, address, verdict, status,
                 bytes_sent = flow.up(), bytes = flow.down(), elapsed_us, "proxied",
             ),
+        }
+        if self.route.is_none() {
+            self.door.tell_of_left_out(Instant::now());
         }
     }
 }

@@ -10,6 +10,7 @@ use std::time::Duration;
 use super::audit::Audit;
 use super::dialer::Versions;
 use super::message::{Caps, Excess, FetchError, Request};
+use super::policy;
 use super::question::{Asked, Mismatch, QuestionError};
 use super::{Door, EgressError};
 use crate::config;
@@ -89,12 +90,13 @@ impl Door {
     /// It was denied, before anything was looked up or dialled, or there is no such message in time.
     pub(crate) async fn query(&self, question: Question) -> Result<Vec<u8>, QueryError> {
         let Question { resolver, name, record_type, timeout } = question;
+        let endpoint = self.egress.endpoints.0.get(&resolver);
         if !self.rights.grant_name("dns", &resolver) {
-            Audit::denied_at_once(self, "not_granted");
+            Audit::denied_at_once(self, endpoint.and_then(|endpoint| policy::aim(&endpoint.url)), "not_granted");
             return Err(QueryError::Ungranted);
         }
-        let Some(endpoint) = self.egress.endpoints.0.get(&resolver) else {
-            Audit::denied_at_once(self, "not_acceptable");
+        let Some(endpoint) = endpoint else {
+            Audit::denied_at_once(self, None, "not_acceptable");
             return Err(QueryError::Unknown);
         };
         let asked = Asked::read(&name, record_type)?;
@@ -135,6 +137,7 @@ impl Door {
             secrets: Vec::new(),
             under_way: Arc::clone(&self.questions),
             questions: Arc::clone(&self.questions),
+            lines: Arc::clone(&self.lines),
             versions: Versions::Two,
         }
     }

@@ -15,7 +15,7 @@ use super::audit::Audit;
 use super::dialer::{Origin, Route};
 use super::message::{self, Caps, FetchError, Late, Outgoing, Request, Response};
 use super::overhead::Watch;
-use super::policy::{Denial, Destination, Form, Host, Private, Way};
+use super::policy::{self, Denial, Destination, Form, Host, Private, Way};
 use super::resolver::LookupError;
 use super::secret::Secret;
 use super::{Door, Egress, Instead};
@@ -43,6 +43,7 @@ impl Door {
         let mut outgoing = Outgoing::read(request)?;
         let late = Instant::now() + caps.total();
         let mut audit = Audit::begin(self, late);
+        audit.aimed(|| policy::aim(&url));
         let mut to =
             self.judge(Destination::read(&url), request_of(&outgoing), &mut audit).map_err(FetchError::Denied)?;
         self.refuse_bound_names(&to, &outgoing).inspect_err(|error| audit.failed(error))?;
@@ -75,6 +76,7 @@ impl Door {
             audit = Audit::begin(self, late);
             let location = String::from_utf8_lossy(location.as_bytes()).into_owned();
             let next = to.redirected(&location);
+            audit.aimed(|| to.aim(&location));
             let elsewhere = next.as_ref().is_ok_and(|next| next.url().origin() != to.url().origin());
             outgoing.redirected(status, elsewhere);
             is_at_home &= !elsewhere;

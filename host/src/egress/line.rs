@@ -12,7 +12,7 @@ use tokio::net::TcpStream;
 use super::Door;
 use super::audit::Audit;
 use super::message::{Excess, FetchError, Late, within};
-use super::policy::Host;
+use super::policy::{self, Host};
 use crate::registry::grants::Grants;
 
 /// The longest line without its end, in bytes.
@@ -57,6 +57,7 @@ impl Door {
 
     async fn ask(&self, query: &LineQuery, audit: &mut Audit<'_>) -> Result<Vec<u8>, FetchError> {
         let line = written(&query.line)?;
+        audit.aimed(|| Some((policy::told(&query.host), query.port)));
         let host = Host::read(&query.host).map_err(FetchError::Denied)?;
         audit.at(&host, query.port);
         let by = |rights: &Grants| host.permit_line(query.port, rights);

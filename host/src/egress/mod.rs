@@ -45,6 +45,7 @@ pub(crate) use policy::Denial;
 pub(crate) use secret::{Binding, SECRETS_MAX, Secret, SecretError};
 
 use crate::config;
+use crate::metering::LineRate;
 use crate::registry::grants::{AtomError, Rights};
 use dialer::{Dialer, TlsError, Versions};
 use doh::Endpoints;
@@ -105,6 +106,8 @@ struct UnderWay {
     /// A permit for each KiB.
     bodies: Semaphore,
     tunnels: Semaphore,
+    /// How many lines there may be of what was refused before anything was dialled.
+    lines: Arc<LineRate>,
 }
 
 /// The gate as one revision of a plugin stands before it.
@@ -116,6 +119,7 @@ pub(crate) struct Door {
     secrets: Vec<Secret>,
     under_way: Arc<UnderWay>,
     questions: Arc<UnderWay>,
+    lines: Arc<LineRate>,
     versions: Versions,
 }
 
@@ -156,8 +160,9 @@ impl Egress {
         let plugin: Arc<str> = plugin.into();
         let (under_way, questions) =
             (self.under_way(&plugin, Lane::Requests), self.under_way(&plugin, Lane::Questions));
-        let (egress, rights, versions) = (Arc::clone(self), Arc::new(rights), Versions::Any);
-        Door { egress, plugin, revision, rights, secrets, under_way, questions, versions }
+        let (egress, rights, lines) = (Arc::clone(self), Arc::new(rights), Arc::clone(&under_way.lines));
+        let versions = Versions::Any;
+        Door { egress, plugin, revision, rights, secrets, under_way, questions, lines, versions }
     }
 
     fn under_way(&self, plugin: &Arc<str>, lane: Lane) -> Arc<UnderWay> {
@@ -174,6 +179,7 @@ impl Egress {
             }),
             bodies: Semaphore::new(BODIES_KIB_MAX),
             tunnels: Semaphore::new(TUNNELS_MAX),
+            lines: Arc::default(),
         });
         all.insert(key, Arc::downgrade(&made));
         made

@@ -164,6 +164,11 @@ impl Destination {
         Ok(Self { url, host, port })
     }
 
+    /// As [`aim`], of a redirect from here.
+    pub(super) fn aim(&self, location: &str) -> Option<(String, u16)> {
+        self.url.join(beginning(location)).ok().and_then(|url| aim_of(&url))
+    }
+
     /// Whether these rights let this happen there. The one judge of requests and tunnels; of lines it is [`Host::permit_line`].
     ///
     /// # Errors
@@ -293,6 +298,21 @@ fn written(url: &Url) -> Option<Uri> {
     is_same.then_some(uri)
 }
 
-fn told(text: &str) -> String {
+/// Host and port of a URL as it is written, also where nothing may be asked for there. For the audit alone: nobody judges by it.
+pub(super) fn aim(url: &str) -> Option<(String, u16)> {
+    Url::parse(beginning(url)).ok().and_then(|url| aim_of(&url))
+}
+
+fn aim_of(url: &Url) -> Option<(String, u16)> {
+    Some((told(url.host_str()?), url.port_or_known_default().unwrap_or(0)))
+}
+
+/// As much of a text as a URL may have.
+fn beginning(text: &str) -> &str {
+    let end = (0..=URL_BYTES_MAX.min(text.len())).rev().find(|end| text.is_char_boundary(*end));
+    &text[..end.unwrap_or(0)]
+}
+
+pub(super) fn told(text: &str) -> String {
     text.chars().take(TOLD_CHARACTERS_MAX).flat_map(char::escape_debug).collect()
 }

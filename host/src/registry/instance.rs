@@ -171,6 +171,9 @@ impl Instances {
     /// Drops warm instances that are past their age, and tells of log lines that were dropped before a silence.
     pub(crate) fn sweep(&self, now: Instant) {
         capabilities::tell_of_dropped(&self.plugin, &self.line_rate, now);
+        if let Some(door) = &self.lent.door {
+            door.tell_of_left_out(now);
+        }
         let mut idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner);
         let old: Vec<Warm> = idle.extract_if(.., |warm| now.duration_since(warm.made) > WARM_AGE_MAX).collect();
         drop(idle);

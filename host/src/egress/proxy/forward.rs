@@ -92,6 +92,7 @@ async fn answer<'g>(
 ) -> Result<Response<Body>, Refusal> {
     let (door, (parts, body)) = (&grant.door, request.into_parts());
     // The verdict stands before the body is asked for.
+    audit.aimed(|| asked.aim());
     let to = door.judge(asked.destination(), asked.way(), audit)?;
     // Nothing waits for a place: it would hold one of the connections, which all plugins share.
     *place = Some(door.under_way.requests.try_acquire().map_err(|_| FetchError::Busy)?);

@@ -7,7 +7,7 @@ use http::Version;
 
 use super::refusal::Refusal;
 use crate::egress::message::HEADERS_MAX;
-use crate::egress::policy::{Denial, Destination, Way};
+use crate::egress::policy::{self, Denial, Destination, Way};
 
 /// The longest head, in bytes.
 pub(super) const HEAD_BYTES_MAX: usize = 32 * 1024;
@@ -43,6 +43,14 @@ impl Asked {
         match self {
             Self::Tunnel(authority) => Destination::read_authority(authority),
             Self::Request { url, .. } => Destination::read(url),
+        }
+    }
+
+    /// The same as it is written, for the audit.
+    pub(in crate::egress) fn aim(&self) -> Option<(String, u16)> {
+        match self {
+            Self::Tunnel(authority) => policy::aim(&format!("https://{authority}/")),
+            Self::Request { url, .. } => policy::aim(url),
         }
     }
 

@@ -39,6 +39,7 @@ use self::head::{Asked, HEAD_BYTES_MAX, Head};
 use self::refusal::Refusal;
 use super::Door;
 use crate::config;
+use crate::metering::LineRate;
 use crate::metrics::Gauge;
 
 /// How long nothing is accepted where the process has no more files to open.
@@ -60,6 +61,8 @@ pub(crate) struct Proxy {
     listener: Mutex<Option<TcpListener>>,
     lent: Arc<Lent>,
     connections: Arc<Gauge>,
+    /// How many lines there may be of what is nobody's.
+    lines: LineRate,
     /// Owns the tasks: of connections, and of leases that nobody holds.
     tasks: TaskTracker,
     /// Cancelled when all of it ends.
@@ -81,6 +84,7 @@ impl Proxy {
             listener: Mutex::new(Some(listener)),
             lent: Arc::default(),
             connections: Arc::default(),
+            lines: LineRate::default(),
             tasks: TaskTracker::new(),
             over: CancellationToken::new(),
         })
@@ -198,9 +202,20 @@ impl Proxy {
         }
     }
 
+    /// Says how much was refused that has no line of its own, at most once a second.
+    pub(crate) fn tell_of_left_out(&self, now: Instant) {
+        if let Some(left_out) = self.lines.report(now) {
+            tracing::warn!(target: "egress", left_out, "more was refused by the proxy than is told one by one");
+        }
+    }
+
     /// Refuses what is nobody's: there is no plugin that the line could name.
     async fn refuse(&self, stream: TcpStream, received: &[u8], refusal: &Refusal) {
-        tracing::info!(target: "egress", verdict = refusal.verdict(), cause = %refusal, "proxied");
+        let now = Instant::now();
+        if self.lines.admit(1, now) {
+            tracing::info!(target: "egress", verdict = refusal.verdict(), cause = %refusal, "proxied");
+            self.tell_of_left_out(now);
+        }
         if !received.is_empty() {
             refusal::send(stream, refusal).await;
         }

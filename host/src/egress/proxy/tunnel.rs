@@ -53,6 +53,7 @@ pub(super) async fn serve(mut stream: TcpStream, early: Bytes, asked: &Asked, en
 /// The verdict, and then a connection to the first of the destination's addresses that takes one.
 async fn open(asked: &Asked, grant: &Grant, audit: &mut Audit<'_>) -> Result<TcpStream, FetchError> {
     let door = &grant.door;
+    audit.aimed(|| asked.aim());
     let to = door.judge(asked.destination(), asked.way(), audit).map_err(FetchError::Denied)?;
     door.egress.connect(to.host(), to.port(), audit).await
 }
