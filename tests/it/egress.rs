@@ -5,6 +5,7 @@
 mod audited;
 mod bound;
 mod caps;
+mod echoed;
 mod line;
 pub(crate) mod names;
 mod operators_network;

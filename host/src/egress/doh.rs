@@ -134,7 +134,7 @@ impl Door {
             plugin: Arc::clone(&self.plugin),
             revision: self.revision,
             rights: Arc::clone(&endpoint.rights),
-            secrets: Vec::new(),
+            secrets: [].into(),
             under_way: Arc::clone(&self.questions),
             questions: Arc::clone(&self.questions),
             lines: Arc::clone(&self.lines),

@@ -24,6 +24,8 @@ use crate::registry::grants::Grants;
 
 /// Addresses of one name that are tried one after the other.
 const TRIED_MAX: usize = 3;
+/// Bodies that are searched for secrets where they were read, in bytes.
+const REDACTED_AT_ONCE_BYTES_MAX: usize = 64 * 1024;
 
 impl Door {
     /// Makes one request.
@@ -69,7 +71,7 @@ impl Door {
                 audit.ended(body.len());
                 let (status, url) = (head.status.as_u16(), to.url().as_str().to_owned());
                 let response = Response { status, url, headers: message::visible(&head.headers), body };
-                return Ok(self.redacted(response));
+                return self.redacted(response).await;
             };
             let status = audit.status;
             audit.ended(0);
@@ -172,37 +174,59 @@ impl Door {
 impl Door {
     /// A plugin that sets a name which the operator binds would send something else in the secret's place.
     fn refuse_bound_names(&self, to: &Destination, outgoing: &Outgoing) -> Result<(), FetchError> {
-        let mut bound = self.secrets.iter().filter(|secret| secret.is_for(to));
-        match bound.find(|secret| secret.is_taken(to.url(), &outgoing.headers)) {
-            Some(secret) => {
-                Err(FetchError::Invalid(format!("sets `{}`, which the operator binds a secret to", secret.name())))
+        for secret in self.secrets.iter().filter(|secret| secret.is_for(to)) {
+            if secret.is_taken(to.url(), &outgoing.headers) {
+                return Err(FetchError::Invalid(format!(
+                    "sets `{}`, which the operator binds a secret to",
+                    secret.name()
+                )));
             }
-            None => Ok(()),
+            if outgoing.headers.contains_key(header::RANGE) {
+                return Err(FetchError::Invalid("sets `range`, which does not stand beside a bound secret".to_owned()));
+            }
         }
+        Ok(())
     }
 
     /// A server that was told a secret may not send it on: not to anybody else, nor another one in its place.
     fn keep_secrets(&self, next: Destination, headers: &HeaderMap, is_at_home: bool) -> Result<Destination, Denial> {
-        let moves = |secret: &Secret| match is_at_home && secret.is_for(&next) {
+        let goes_along = |secret: &&Secret| is_at_home && secret.is_for(&next);
+        let moves = |secret: &Secret| match goes_along(&secret) {
             true => secret.is_taken(next.url(), headers),
             false => secret.is_in(next.url().as_str()),
         };
-        match self.secrets.iter().any(moves) {
-            true => Err(Form::Secret.into()),
+        if self.secrets.iter().any(moves) {
+            return Err(Form::Secret.into());
+        }
+        match headers.contains_key(header::RANGE) && self.secrets.iter().any(|secret| goes_along(&secret)) {
+            true => Err(Form::Range.into()),
             false => Ok(next),
         }
     }
 
     /// What the plugin may see of an answer.
-    fn redacted(&self, mut response: Response) -> Response {
-        for secret in &self.secrets {
-            let text = |text: String| String::from_utf8_lossy(&secret.redact(text.into_bytes())).into_owned();
-            response.url = text(response.url);
-            response.headers = response.headers.into_iter().map(|(name, value)| (text(name), text(value))).collect();
-            response.body = secret.redact(response.body);
+    async fn redacted(&self, response: Response) -> Result<Response, FetchError> {
+        if self.secrets.is_empty() {
+            return Ok(response);
         }
-        response
+        let secrets = Arc::clone(&self.secrets);
+        if response.body.len() <= REDACTED_AT_ONCE_BYTES_MAX {
+            return Ok(redact(&secrets, response));
+        }
+        // A body of many MiB takes a while, so it is searched on a thread that may.
+        let redacting = tokio::task::spawn_blocking(move || redact(&secrets, response));
+        redacting.await.map_err(|_| FetchError::BadAnswer("searching it failed".to_owned()))
     }
+}
+
+fn redact(secrets: &[Secret], mut response: Response) -> Response {
+    for secret in secrets {
+        let text = |text: String| String::from_utf8_lossy(&secret.redact(text.into_bytes())).into_owned();
+        response.url = text(response.url);
+        response.headers = response.headers.into_iter().map(|(name, value)| (text(name), text(value))).collect();
+        response.body = secret.redact(response.body);
+    }
+    response
 }
 
 impl Egress {

@@ -4,7 +4,7 @@
 //! - `resolver`, `dialer`: from a name to judged addresses, and connections to those alone.
 //! - `overhead`: what a server may say on a connection beside its answers.
 //! - `message`, `decode`: what is sent and what comes back, bounded.
-//! - `secret`: what the operator adds to requests.
+//! - `secret`, `redact`: what the operator adds to requests, and how it is taken out of answers.
 //! - `fetch`: one request with its redirects, each hop judged anew.
 //! - `question`, `doh`: what is asked of a DNS resolver, as a fetch from where the operator says that it is.
 //! - `line`: one line to a server and its answer.
@@ -27,6 +27,7 @@ mod overhead;
 mod policy;
 pub(crate) mod proxy;
 mod question;
+mod redact;
 mod resolver;
 mod secret;
 #[cfg(test)]
@@ -116,7 +117,7 @@ pub(crate) struct Door {
     plugin: Arc<str>,
     revision: u64,
     rights: Arc<Rights>,
-    secrets: Vec<Secret>,
+    secrets: Arc<[Secret]>,
     under_way: Arc<UnderWay>,
     questions: Arc<UnderWay>,
     lines: Arc<LineRate>,
@@ -161,7 +162,7 @@ impl Egress {
         let (under_way, questions) =
             (self.under_way(&plugin, Lane::Requests), self.under_way(&plugin, Lane::Questions));
         let (egress, rights, lines) = (Arc::clone(self), Arc::new(rights), Arc::clone(&under_way.lines));
-        let versions = Versions::Any;
+        let (secrets, versions) = (secrets.into(), Versions::Any);
         Door { egress, plugin, revision, rights, secrets, under_way, questions, lines, versions }
     }
 

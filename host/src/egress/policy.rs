@@ -69,6 +69,8 @@ pub(crate) enum Form {
     Unwritable,
     #[error("carries a secret to another place")]
     Secret,
+    #[error("would be asked for a part of its answer beside a bound secret")]
+    Range,
 }
 
 impl Denial {

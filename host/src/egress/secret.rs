@@ -7,24 +7,21 @@
 use std::fmt;
 
 use http::{HeaderMap, HeaderName, HeaderValue};
-use memchr::memmem;
-use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use serde::{Deserialize, Serialize};
 use url::Url;
 
 use super::message;
 use super::policy::{Destination, Way};
+use super::redact::{self, Forms};
 use crate::registry::grants::Grants;
 
-/// A shorter secret is none, and would be found in every answer.
-const VALUE_BYTES_MIN: usize = 8;
+/// A shorter secret would be found in every answer.
+const VALUE_BYTES_MIN: usize = redact::BYTES_MIN;
 const VALUE_BYTES_MAX: usize = 4096;
 /// The longest name of a variable, a header or a query parameter, in bytes.
 const NAME_BYTES_MAX: usize = 64;
 /// Secrets of one plugin.
 pub(crate) const SECRETS_MAX: usize = 16;
-/// What stands in an answer instead of a secret.
-const REDACTED: &[u8] = b"[secret]";
 
 /// Which secret goes where, as the operator wrote it. Holds no value.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -131,6 +128,7 @@ pub(crate) struct Secret {
     place: Place,
     requests: Grants,
     value: String,
+    forms: Forms,
 }
 
 /// Says nothing of the value.
@@ -153,7 +151,7 @@ impl Secret {
             && value.trim() == value;
         let requests = within(&binding.target).ok().filter(|_| is_sendable);
         let requests = requests.ok_or_else(|| SecretError::Value { env: env() })?;
-        Ok(Self { place: binding.place.clone(), requests, value })
+        Ok(Self { place: binding.place.clone(), requests, forms: Forms::of(&value), value })
     }
 
     /// Whether it belongs to a request there.
@@ -194,47 +192,15 @@ impl Secret {
         }
     }
 
-    /// Whether a text holds it, in any of its forms.
+    /// Whether a text holds it, in any form in which a server may say it again.
     pub(super) fn is_in(&self, text: &str) -> bool {
-        self.forms().iter().any(|form| text.contains(form.as_str()))
+        self.forms.are_in(text.as_bytes())
     }
 
-    /// Takes it out of what a server says, in whatever form it was said.
-    pub(super) fn redact(&self, mut text: Vec<u8>) -> Vec<u8> {
-        for form in self.forms() {
-            text = replace(text, form.as_bytes());
-        }
-        text
+    /// Takes it out of what a server says.
+    pub(super) fn redact(&self, text: Vec<u8>) -> Vec<u8> {
+        self.forms.redact(text)
     }
-
-    /// As it is, and as URLs, forms and JSON write it.
-    fn forms(&self) -> Vec<String> {
-        let mut forms = vec![
-            self.value.clone(),
-            utf8_percent_encode(&self.value, NON_ALPHANUMERIC).to_string(),
-            utf8_percent_encode(&self.value, NON_ALPHANUMERIC).to_string().to_lowercase(),
-            form_urlencoded::byte_serialize(self.value.as_bytes()).collect(),
-            self.value.replace('/', "\\/"),
-            self.value.replace('\\', "\\\\").replace('"', "\\\""),
-        ];
-        forms.sort();
-        forms.dedup();
-        forms
-    }
-}
-
-fn replace(text: Vec<u8>, needle: &[u8]) -> Vec<u8> {
-    if memmem::find(&text, needle).is_none() {
-        return text;
-    }
-    let (mut replaced, mut from) = (Vec::with_capacity(text.len()), 0);
-    for at in memmem::find_iter(&text, needle) {
-        replaced.extend_from_slice(&text[from..at]);
-        replaced.extend_from_slice(REDACTED);
-        from = at + needle.len();
-    }
-    replaced.extend_from_slice(&text[from..]);
-    replaced
 }
 
 #[cfg(test)]
@@ -310,7 +276,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_server_says_again_is_taken_out_in_all_its_forms() {
+    fn what_a_server_says_again_is_taken_out() {
         let secret = secret(QUERY, "p&ss/w%rd").expect("a secret");
         let said = b"p&ss/w%rd, p%26ss%2Fw%25rd, p%26ss%2fw%25rd and p&ss\\/w%rd, but not p&ss/w".to_vec();
         let redacted = String::from_utf8(secret.redact(said)).expect("text");

@@ -7,6 +7,8 @@ use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::time::Duration;
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use flate2::Compression;
 use flate2::write::{GzEncoder, ZlibEncoder};
 
@@ -44,6 +46,24 @@ fn answer(mut stream: TcpStream) -> std::io::Result<()> {
         "/reversed" => {
             head = head.chars().rev().collect();
             whole(&mut stream, "200 OK", "", head.as_bytes())
+        }
+        // What programs make of what they were sent.
+        "/encoded" => {
+            let value =
+                |name: &str| head.lines().find_map(|line| line.strip_prefix(name)).unwrap_or_default().to_owned();
+            let value = [value("x-api-key: "), value("authorization: ")].concat();
+            let each = |form: &dyn Fn(u8) -> String| value.bytes().map(form).collect::<String>();
+            let said = match query.as_str() {
+                "word" => value.split(' ').next_back().unwrap_or_default().to_owned(),
+                "base64" => STANDARD.encode(&head),
+                "hex" => each(&|byte| format!("{byte:02x}")),
+                "percent" => each(&|byte| format!("%{byte:02X}")),
+                "html" => each(&|byte| format!("&#{byte};")),
+                "markup" => value.replace('&', "&amp;"),
+                "json" => each(&|byte| format!("\\u00{byte:02x}")),
+                _ => value,
+            };
+            whole(&mut stream, "200 OK", "", said.as_bytes())
         }
         "/leaks" => whole(&mut stream, "302 Found", &format!("location: http://other.test/?{target}\r\n"), b""),
         "/echo" => whole(&mut stream, "200 OK", "set-cookie: a=b\r\n", &[head.as_bytes(), &body].concat()),
