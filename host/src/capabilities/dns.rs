@@ -64,7 +64,7 @@ fn unanswered(error: FetchError) -> wire::Error {
         FetchError::Denied(Denial::Ungranted { .. }) => wire::Error::Denied(wire::Denial::NotGranted(told)),
         FetchError::Denied(Denial::NotPublic(_)) => wire::Error::Denied(wire::Denial::NotPublic(told)),
         FetchError::Denied(Denial::Unacceptable(_)) => wire::Error::Denied(wire::Denial::NotAcceptable(told)),
-        FetchError::Busy => wire::Error::Busy,
+        FetchError::Busy | FetchError::Full => wire::Error::Busy,
         FetchError::Unresolved | FetchError::Unreachable => wire::Error::Unreachable,
         FetchError::Late(_) => wire::Error::Late,
         FetchError::BadAnswer(cause) => wire::Error::BadResponse(cause),

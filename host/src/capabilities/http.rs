@@ -64,7 +64,7 @@ fn refusal(error: FetchError) -> wire::Error {
         FetchError::Denied(denial) => wire::Error::Denied(denied(denial)),
         FetchError::RedirectDenied(denial) => wire::Error::RedirectDenied(denied(denial)),
         FetchError::Invalid(rule) => wire::Error::InvalidRequest(format!("the request {rule}")),
-        FetchError::Busy => wire::Error::Busy,
+        FetchError::Busy | FetchError::Full => wire::Error::Busy,
         FetchError::Unresolved => wire::Error::Unresolved,
         FetchError::Unreachable => wire::Error::Unreachable,
         FetchError::Late(Late::FirstByte) => wire::Error::FirstByteLate,

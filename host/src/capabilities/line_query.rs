@@ -49,7 +49,7 @@ fn refusal(error: FetchError) -> wire::Error {
     match error {
         FetchError::Denied(denial) | FetchError::RedirectDenied(denial) => wire::Error::Denied(denied(denial)),
         FetchError::Invalid(rule) => wire::Error::InvalidRequest(format!("the request {rule}")),
-        FetchError::Busy => wire::Error::Busy,
+        FetchError::Busy | FetchError::Full => wire::Error::Busy,
         FetchError::Unresolved => wire::Error::Unresolved,
         FetchError::Unreachable => wire::Error::Unreachable,
         FetchError::Late(_) => wire::Error::Late,

@@ -49,7 +49,8 @@ impl Door {
         let mut to =
             self.judge(Destination::read(&url), request_of(&outgoing), &mut audit).map_err(FetchError::Denied)?;
         self.refuse_bound_names(&to, &outgoing).inspect_err(|error| audit.failed(error))?;
-        let _place = self.under_way.place(caps.response_bytes()).await.ok_or(FetchError::Busy)?;
+        let place = self.under_way.place(outgoing.body.len(), caps.response_bytes()).await;
+        let _place = place.inspect_err(|error| audit.failed(error))?;
         // What is bound to where the plugin asked is no business of where it is sent.
         let mut is_at_home = true;
         for hop in 0..=caps.redirects() {

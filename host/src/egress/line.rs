@@ -63,7 +63,7 @@ impl Door {
         let by = |rights: &Grants| host.permit_line(query.port, rights);
         self.permit(&host, query.port, by).map_err(FetchError::Denied)?;
         let bytes_max = query.response_bytes.map_or(RESPONSE_BYTES.0, |bytes| bytes.min(RESPONSE_BYTES.1));
-        let _place = self.under_way.place(bytes_max).await.ok_or(FetchError::Busy)?;
+        let _place = self.under_way.place(0, bytes_max).await?;
         let stream = self.egress.connect(&host, query.port, audit).await?;
         exchange(stream, &line, bytes_max, within(query.idle, IDLE)).await
     }

@@ -98,6 +98,8 @@ pub(crate) enum FetchError {
     Invalid(String),
     #[error("the plugin has as many requests under way as it may")]
     Busy,
+    #[error("the plugin has as many bytes of requests' bodies waiting as it may")]
+    Full,
     #[error("the host's name leads nowhere")]
     Unresolved,
     #[error("no connection could be made")]
@@ -122,7 +124,7 @@ impl FetchError {
             Self::Late(_) => "late",
             Self::TooLarge(_) => "too_large",
             Self::BadAnswer(_) => "bad_answer",
-            Self::Invalid(_) | Self::Busy | Self::TooManyRedirects(_) => "refused",
+            Self::Invalid(_) | Self::Busy | Self::Full | Self::TooManyRedirects(_) => "refused",
         }
     }
 }

@@ -58,8 +58,10 @@ const IN_FLIGHT_MAX: usize = 64;
 const QUESTIONS_MAX: usize = 512;
 /// Tunnels of one plugin through the proxy at once; the next is refused.
 const TUNNELS_MAX: usize = 64;
-/// Bodies that the answers to these may have altogether, in KiB; more wait.
+/// The bodies of these and those that the answers to them may have, altogether, in KiB; more wait.
 const BODIES_KIB_MAX: usize = 128 * 1024;
+/// The bodies of requests that wait, in KiB: they are in this process's memory already. The next is refused.
+const WAITING_KIB_MAX: usize = 64 * 1024;
 
 /// A gate that cannot be opened.
 #[derive(Debug, thiserror::Error)]
@@ -104,8 +106,10 @@ enum Lane {
 /// What one plugin may have under way of a lane.
 struct UnderWay {
     requests: Semaphore,
-    /// A permit for each KiB.
+    /// A permit for each KiB, of both directions.
     bodies: Semaphore,
+    /// The same of requests that have no place yet.
+    waiting: Semaphore,
     tunnels: Semaphore,
     /// How many lines there may be of what was refused before anything was dialled.
     lines: Arc<LineRate>,
@@ -179,6 +183,7 @@ impl Egress {
                 Lane::Questions => QUESTIONS_MAX,
             }),
             bodies: Semaphore::new(BODIES_KIB_MAX),
+            waiting: Semaphore::new(WAITING_KIB_MAX),
             tunnels: Semaphore::new(TUNNELS_MAX),
             lines: Arc::default(),
         });
@@ -194,9 +199,22 @@ impl Door {
 }
 
 impl UnderWay {
-    /// Waits for a place for one request whose answer has a body of at most so many bytes.
-    async fn place(&self, body_bytes_max: usize) -> Option<(SemaphorePermit<'_>, SemaphorePermit<'_>)> {
-        let kib = u32::try_from(body_bytes_max.div_ceil(1024)).ok()?;
-        Some((self.requests.acquire().await.ok()?, self.bodies.acquire_many(kib).await.ok()?))
+    /// Waits for a place for one request with a body of so many bytes, whose answer has one of at most so many.
+    ///
+    /// # Errors
+    /// The bodies that wait are as many bytes as they may be.
+    async fn place(&self, body_bytes: usize, answer_bytes_max: usize) -> Result<Place<'_>, FetchError> {
+        let _waiting = self.waiting.try_acquire_many(kib(body_bytes)).map_err(|_| FetchError::Full)?;
+        let request = self.requests.acquire().await.map_err(|_| FetchError::Busy)?;
+        let bodies = self.bodies.acquire_many(kib(body_bytes) + kib(answer_bytes_max)).await;
+        Ok((request, bodies.map_err(|_| FetchError::Busy)?))
     }
+}
+
+/// Of one request, until it is dropped.
+type Place<'u> = (SemaphorePermit<'u>, SemaphorePermit<'u>);
+
+/// The permits for so many bytes.
+fn kib(bytes: usize) -> u32 {
+    u32::try_from(bytes.div_ceil(1024)).unwrap_or(u32::MAX / 2)
 }

@@ -115,3 +115,40 @@ async fn a_request_is_bounded_too() {
     assert_eq!(outcome(&service, at(&format!("/{}", "x".repeat(9000)), json!({}))).await, "not_acceptable");
     assert_eq!(outcome(&service, at("/", json!({ "headers": "X-Split: a\rInjected: b" }))).await, "invalid_request");
 }
+
+/// What the bodies of all requests of a plugin may hold of the process's memory, and what else a few calls take.
+const BODIES_AND_MORE_MAX: u64 = (64 + 128 + 128) << 20;
+
+#[tokio::test]
+async fn the_bodies_of_a_plugins_requests_are_bounded_together() {
+    let service = start().await;
+    assert_eq!(outcome(&service, at("/", json!({ "body_bytes": 4 << 20, "method": "POST" }))).await, "ok");
+    let before = service.resident_bytes();
+    // Half a gigabyte, sent to a site that does not answer.
+    let large = json!({
+        "times": 32, "body_bytes": 4 << 20, "method": "POST", "response_bytes": 1024,
+        "first_byte_ms": 60_000, "total_ms": 6000,
+    });
+    let calls = async {
+        let call = || fetch(&service, at("/silent", large.clone()));
+        let (one, two, three, four) = tokio::join!(call(), call(), call(), call());
+        [one, two, three, four]
+    };
+    let mut calls = std::pin::pin!(calls);
+    let (mut most, mut looks) = (before, tokio::time::interval(std::time::Duration::from_millis(20)));
+    let told = loop {
+        tokio::select! {
+            told = &mut calls => break told,
+            _ = looks.tick() => most = most.max(service.resident_bytes()),
+        }
+    };
+    assert!(most <= before + BODIES_AND_MORE_MAX, "{before} bytes before and {most} at most");
+    let refused = |told: &Value| {
+        let outcomes = told["outcomes"].as_str().expect("outcomes").to_owned();
+        outcomes.split(", ").find_map(|each| each.strip_prefix("busy ")?.parse::<u32>().ok()).unwrap_or(0)
+    };
+    // 31 have a place and 16 wait, until their time is over.
+    let refused: u32 = told.iter().map(refused).sum();
+    assert!((32..=4 * 32 - 31 - 16).contains(&refused), "{told:?}");
+    assert_eq!(outcome(&service, at("/", json!({ "body_bytes": 4 << 20, "method": "POST" }))).await, "ok");
+}

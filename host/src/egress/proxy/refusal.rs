@@ -145,7 +145,7 @@ fn gate(error: &FetchError) -> (StatusCode, &'static str) {
             Denial::Unacceptable(_) => (StatusCode::BAD_REQUEST, "http_request_error"),
         },
         FetchError::Invalid(_) => (StatusCode::BAD_REQUEST, "http_request_error"),
-        FetchError::Busy => (StatusCode::SERVICE_UNAVAILABLE, "connection_limit_reached"),
+        FetchError::Busy | FetchError::Full => (StatusCode::SERVICE_UNAVAILABLE, "connection_limit_reached"),
         FetchError::Unresolved => (StatusCode::BAD_GATEWAY, "dns_error"),
         FetchError::Unreachable => (StatusCode::BAD_GATEWAY, "destination_unavailable"),
         FetchError::Late(_) => (StatusCode::GATEWAY_TIMEOUT, "http_response_timeout"),
