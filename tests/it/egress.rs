@@ -6,6 +6,7 @@ mod audited;
 mod bound;
 mod caps;
 mod echoed;
+mod laborious;
 mod line;
 pub(crate) mod names;
 mod operators_network;

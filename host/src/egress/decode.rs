@@ -4,18 +4,24 @@
 //! larger than that, and neither is the work. Must not know where the bytes came from.
 
 use std::cell::Cell;
-use std::io::{self, Cursor, Read};
+use std::io::{self, BufReader, Cursor, Read};
 use std::rc::Rc;
+use std::sync::{Arc, Weak};
+use std::time::Duration;
 
 use brotli_decompressor::Decompressor;
 use flate2::read::{DeflateDecoder, MultiGzDecoder, ZlibDecoder};
 use ruzstd::decoding::StreamingDecoder;
+
+use crate::registry::processor;
 
 /// Codings one within the other.
 const CODINGS_MAX: usize = 2;
 /// How far back zstd may refer; what a sender for the web may ask of a receiver (RFC 9659).
 const ZSTD_WINDOW_MAX: u64 = 8 << 20;
 const BUFFER_BYTES: usize = 16 * 1024;
+/// The processor's time that decoding one body may take. What is made to be decoded takes a tenth of it.
+const PROCESSOR_MAX: Duration = Duration::from_secs(1);
 
 /// What every request says that it takes.
 pub(super) const ACCEPTED: &str = "gzip, br, zstd, deflate";
@@ -40,6 +46,33 @@ pub(super) enum DecodeError {
     Unknown,
     #[error("the body is not of the coding that it says")]
     Malformed,
+    #[error("decoding the body takes more than {PROCESSOR_MAX:?} of a processor")]
+    Work,
+}
+
+/// What decoding one body may cost.
+pub(super) struct Work {
+    /// Gone when nobody waits for the body any more.
+    wanted: Weak<()>,
+    /// The thread's clock at which it is too much.
+    until: Cell<Option<Duration>>,
+    is_over: Cell<bool>,
+}
+
+impl Work {
+    /// Goes on for as long as this is held.
+    pub(super) fn wanted_by(wanted: &Arc<()>) -> Self {
+        Self { wanted: Arc::downgrade(wanted), until: Cell::new(None), is_over: Cell::new(false) }
+    }
+
+    /// Whether it may go on. To be asked on the thread that works.
+    fn goes_on(&self) -> bool {
+        let now = processor::thread_time();
+        let until = self.until.get().unwrap_or(now + PROCESSOR_MAX);
+        self.until.set(Some(until));
+        self.is_over.set(self.is_over.get() || now > until || self.wanted.strong_count() == 0);
+        !self.is_over.get()
+    }
 }
 
 /// Reads the values of `Content-Encoding`, in the order in which the codings were applied.
@@ -63,13 +96,15 @@ pub(super) fn codings<'v>(values: impl Iterator<Item = &'v str>) -> Result<Vec<C
 }
 
 /// The body without its codings. Runs for as long as that takes, so it is no work for the thread of a reactor.
-pub(super) fn decode(codings: &[Coding], body: Vec<u8>, bytes_max: usize) -> Result<Vec<u8>, DecodeError> {
+pub(super) fn decode(codings: &[Coding], body: Vec<u8>, bytes_max: usize, work: &Work) -> Result<Vec<u8>, DecodeError> {
     let spent = Rc::new(Cell::new(false));
-    let failed = |spent: &Cell<bool>| match spent.get() {
-        true => DecodeError::TooLarge { bytes_max },
-        false => DecodeError::Malformed,
+    let failed = |spent: &Cell<bool>| match (work.is_over.get(), spent.get()) {
+        (true, _) => DecodeError::Work,
+        (false, true) => DecodeError::TooLarge { bytes_max },
+        (false, false) => DecodeError::Malformed,
     };
-    let mut reader: Box<dyn Read> = Box::new(Cursor::new(body));
+    let metered = Metered { from: Cursor::new(body), work };
+    let mut reader: Box<dyn Read + '_> = Box::new(BufReader::with_capacity(BUFFER_BYTES, metered));
     for coding in codings.iter().rev() {
         let decoder = coding.decoder(reader).map_err(|_| failed(&spent))?;
         reader = Box::new(Capped { decoder, left: bytes_max, spent: Rc::clone(&spent) });
@@ -80,7 +115,7 @@ pub(super) fn decode(codings: &[Coding], body: Vec<u8>, bytes_max: usize) -> Res
 }
 
 impl Coding {
-    fn decoder(self, from: Box<dyn Read>) -> io::Result<Box<dyn Read>> {
+    fn decoder<'w>(self, from: Box<dyn Read + 'w>) -> io::Result<Box<dyn Read + 'w>> {
         Ok(match self {
             Coding::Gzip => Box::new(MultiGzDecoder::new(from)),
             Coding::Brotli => Box::new(Decompressor::new(from, BUFFER_BYTES)),
@@ -94,7 +129,7 @@ impl Coding {
 }
 
 /// `deflate` is zlib's format, but some servers send what is inside of that alone.
-fn deflate(mut from: Box<dyn Read>) -> io::Result<Box<dyn Read>> {
+fn deflate<'w>(mut from: Box<dyn Read + 'w>) -> io::Result<Box<dyn Read + 'w>> {
     let mut first = [0; 2];
     from.read_exact(&mut first)?;
     let is_zlib = first[0] & 0x0f == 8 && u16::from_be_bytes(first).is_multiple_of(31);
@@ -106,9 +141,9 @@ fn deflate(mut from: Box<dyn Read>) -> io::Result<Box<dyn Read>> {
 }
 
 /// A frame of zstd with nothing behind it. What would be dropped without a word is an error.
-struct OneFrame(StreamingDecoder<Box<dyn Read>, ruzstd::decoding::FrameDecoder>);
+struct OneFrame<'w>(StreamingDecoder<Box<dyn Read + 'w>, ruzstd::decoding::FrameDecoder>);
 
-impl Read for OneFrame {
+impl Read for OneFrame<'_> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let read = self.0.read(buffer)?;
         if read == 0 && !buffer.is_empty() && self.0.get_mut().read(&mut [0])? != 0 {
@@ -118,14 +153,29 @@ impl Read for OneFrame {
     }
 }
 
+/// Gives out the encoded body for as long as the work on it may go on. What is made of one piece has a bound by itself.
+struct Metered<'w> {
+    from: Cursor<Vec<u8>>,
+    work: &'w Work,
+}
+
+impl Read for Metered<'_> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        match self.work.goes_on() {
+            true => self.from.read(buffer),
+            false => Err(io::ErrorKind::QuotaExceeded.into()),
+        }
+    }
+}
+
 /// Gives out so many bytes and fails on the next.
-struct Capped {
-    decoder: Box<dyn Read>,
+struct Capped<'w> {
+    decoder: Box<dyn Read + 'w>,
     left: usize,
     spent: Rc<Cell<bool>>,
 }
 
-impl Read for Capped {
+impl Read for Capped<'_> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let room = buffer.len().min(self.left.saturating_add(1));
         let read = self.decoder.read(&mut buffer[..room])?;
@@ -170,28 +220,34 @@ mod tests {
         }
     }
 
+    /// Decodes for somebody who waits.
+    fn decoded(codings: &[Coding], body: Vec<u8>, bytes_max: usize) -> Result<Vec<u8>, DecodeError> {
+        let wanted = Arc::new(());
+        decode(codings, body, bytes_max, &Work::wanted_by(&wanted))
+    }
+
     const ALL: [Coding; 4] = [Coding::Gzip, Coding::Brotli, Coding::Zstd, Coding::Deflate];
 
     #[test]
     fn what_was_encoded_is_decoded_once_and_twice() {
         let text = b"the same again, ".repeat(200);
         for outer in ALL {
-            assert_eq!(decode(&[outer], encode(outer, &text), text.len()), Ok(text.clone()), "{outer:?}");
+            assert_eq!(decoded(&[outer], encode(outer, &text), text.len()), Ok(text.clone()), "{outer:?}");
             for inner in ALL {
                 let both = encode(outer, &encode(inner, &text));
-                assert_eq!(decode(&[inner, outer], both, text.len()), Ok(text.clone()), "{inner:?} in {outer:?}");
+                assert_eq!(decoded(&[inner, outer], both, text.len()), Ok(text.clone()), "{inner:?} in {outer:?}");
             }
         }
         let mut raw = DeflateEncoder::new(Vec::new(), Compression::best());
         let raw = raw.write_all(&text).and_then(|()| raw.finish()).expect("it is in memory");
-        assert_eq!(decode(&[Coding::Deflate], raw, text.len()), Ok(text));
+        assert_eq!(decoded(&[Coding::Deflate], raw, text.len()), Ok(text));
     }
 
     #[test]
     fn one_byte_too_many_is_refused() {
         let text = vec![b'x'; 5000];
         for coding in ALL {
-            let refused = decode(&[coding], encode(coding, &text), text.len() - 1);
+            let refused = decoded(&[coding], encode(coding, &text), text.len() - 1);
             assert_eq!(refused, Err(DecodeError::TooLarge { bytes_max: text.len() - 1 }), "{coding:?}");
         }
     }
@@ -203,7 +259,7 @@ mod tests {
         let bomb = encode(Coding::Gzip, &inner);
         let bytes_max = 32 << 10;
         assert!(bomb.len() < inner.len() && inner.len() > bytes_max);
-        assert_eq!(decode(&[Coding::Gzip, Coding::Gzip], bomb, bytes_max), Err(DecodeError::TooLarge { bytes_max }));
+        assert_eq!(decoded(&[Coding::Gzip, Coding::Gzip], bomb, bytes_max), Err(DecodeError::TooLarge { bytes_max }));
     }
 
     #[test]
@@ -212,16 +268,16 @@ mod tests {
         for coding in ALL {
             let mut encoded = encode(coding, &text);
             encoded.truncate(encoded.len() / 2);
-            assert_eq!(decode(&[coding], encoded, 1 << 20), Err(DecodeError::Malformed), "{coding:?}");
+            assert_eq!(decoded(&[coding], encoded, 1 << 20), Err(DecodeError::Malformed), "{coding:?}");
             assert_eq!(
-                decode(&[coding], b"no such thing".to_vec(), 1 << 20),
+                decoded(&[coding], b"no such thing".to_vec(), 1 << 20),
                 Err(DecodeError::Malformed),
                 "{coding:?}"
             );
         }
         let mut two = encode(Coding::Zstd, &text);
         two.extend(encode(Coding::Zstd, &text));
-        assert_eq!(decode(&[Coding::Zstd], two, 1 << 20), Err(DecodeError::Malformed));
+        assert_eq!(decoded(&[Coding::Zstd], two, 1 << 20), Err(DecodeError::Malformed));
     }
 
     #[test]
@@ -231,5 +287,14 @@ mod tests {
         assert_eq!(read(&["", "identity"]), Ok(Vec::new()));
         assert_eq!(read(&["gzip, gzip, gzip"]), Err(DecodeError::TooMany));
         assert_eq!(read(&["compress"]), Err(DecodeError::Unknown));
+    }
+
+    #[test]
+    fn decoding_ends_when_nobody_waits_for_it() {
+        for coding in ALL {
+            let abandoned = Work::wanted_by(&Arc::new(()));
+            let refused = decode(&[coding], encode(coding, b"some text"), 1 << 20, &abandoned);
+            assert_eq!(refused, Err(DecodeError::Work), "{coding:?}");
+        }
     }
 }

@@ -67,7 +67,7 @@ impl Door {
             let location =
                 head.headers.get(header::LOCATION).filter(|_| is_redirect(audit.status) && caps.redirects > 0);
             let Some(location) = location else {
-                let body = message::read_body(&head.headers, body, &caps).await;
+                let body = message::read_body(&head.headers, body, &caps, &self.under_way.decoders).await;
                 let body = body.inspect_err(|error| audit.failed(error))?;
                 audit.ended(body.len());
                 let (status, url) = (head.status.as_u16(), to.url().as_str().to_owned());

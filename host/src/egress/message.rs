@@ -2,14 +2,16 @@
 //!
 //! Headers that belong to the connection are the gate's, in both directions. Must not know where a message goes.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
 use http::{HeaderMap, HeaderName, HeaderValue, Method, header};
 use http_body_util::BodyExt as _;
 use hyper::body::Incoming;
+use tokio::sync::Semaphore;
 
-use super::decode::{self, DecodeError};
+use super::decode::{self, DecodeError, Work};
 use super::policy::Denial;
 
 /// Headers of one message, in both directions.
@@ -256,8 +258,13 @@ pub(super) fn visible(headers: &HeaderMap) -> Vec<(String, String)> {
         .collect()
 }
 
-/// Reads a body to its end and undoes its codings.
-pub(super) async fn read_body(headers: &HeaderMap, body: Incoming, caps: &Caps) -> Result<Vec<u8>, FetchError> {
+/// Reads a body to its end and undoes its codings, in a turn among those of the plugin's other answers.
+pub(super) async fn read_body(
+    headers: &HeaderMap,
+    body: Incoming,
+    caps: &Caps,
+    decoders: &Semaphore,
+) -> Result<Vec<u8>, FetchError> {
     let values = headers.get_all(header::CONTENT_ENCODING).iter().map(|value| value.to_str().unwrap_or("unreadable"));
     let codings = decode::codings(values).map_err(undecoded)?;
     let bytes_max = caps.response_bytes();
@@ -265,15 +272,19 @@ pub(super) async fn read_body(headers: &HeaderMap, body: Incoming, caps: &Caps) 
     if codings.is_empty() || body.is_empty() {
         return Ok(body);
     }
-    let decoding = tokio::task::spawn_blocking(move || decode::decode(&codings, body, bytes_max));
-    let decoded = decoding.await.map_err(|_| FetchError::BadAnswer("decoding it failed".to_owned()))?;
-    decoded.map_err(undecoded)
+    let failed = || FetchError::BadAnswer("decoding it failed".to_owned());
+    let _turn = decoders.acquire().await.map_err(|_| failed())?;
+    // Ends the work as soon as nobody waits for it any more.
+    let wanted = Arc::new(());
+    let work = Work::wanted_by(&wanted);
+    let decoding = tokio::task::spawn_blocking(move || decode::decode(&codings, body, bytes_max, &work));
+    decoding.await.map_err(|_| failed())?.map_err(undecoded)
 }
 
 fn undecoded(error: DecodeError) -> FetchError {
     match error {
         DecodeError::TooLarge { .. } => FetchError::TooLarge(Excess::Body),
-        DecodeError::TooMany | DecodeError::Unknown | DecodeError::Malformed => {
+        DecodeError::TooMany | DecodeError::Unknown | DecodeError::Malformed | DecodeError::Work => {
             FetchError::BadAnswer(error.to_string())
         }
     }

@@ -58,6 +58,8 @@ const IN_FLIGHT_MAX: usize = 64;
 const QUESTIONS_MAX: usize = 512;
 /// Tunnels of one plugin through the proxy at once; the next is refused.
 const TUNNELS_MAX: usize = 64;
+/// Bodies of one plugin whose codings are undone at once, each on a thread of its own; more wait.
+const DECODERS_MAX: usize = 4;
 /// The bodies of these and those that the answers to them may have, altogether, in KiB; more wait.
 const BODIES_KIB_MAX: usize = 128 * 1024;
 /// The bodies of requests that wait, in KiB: they are in this process's memory already. The next is refused.
@@ -111,6 +113,8 @@ struct UnderWay {
     /// The same of requests that have no place yet.
     waiting: Semaphore,
     tunnels: Semaphore,
+    /// For the work of undoing codings.
+    decoders: Semaphore,
     /// How many lines there may be of what was refused before anything was dialled.
     lines: Arc<LineRate>,
 }
@@ -185,6 +189,7 @@ impl Egress {
             bodies: Semaphore::new(BODIES_KIB_MAX),
             waiting: Semaphore::new(WAITING_KIB_MAX),
             tunnels: Semaphore::new(TUNNELS_MAX),
+            decoders: Semaphore::new(DECODERS_MAX),
             lines: Arc::default(),
         });
         all.insert(key, Arc::downgrade(&made));

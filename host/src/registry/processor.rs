@@ -36,8 +36,13 @@ impl CpuMeter {
 }
 
 fn thread_ns() -> u64 {
+    u64::try_from(thread_time().as_nanos()).unwrap_or(u64::MAX)
+}
+
+/// What the thread that asks has used of a processor.
+pub(crate) fn thread_time() -> Duration {
     let now = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
-    u64::try_from(now.tv_sec).unwrap_or(0) * 1_000_000_000 + u64::try_from(now.tv_nsec).unwrap_or(0)
+    Duration::new(u64::try_from(now.tv_sec).unwrap_or(0), u32::try_from(now.tv_nsec).unwrap_or(0))
 }
 
 /// Runs a future with its polls metered.

@@ -78,6 +78,10 @@ fn answer(mut stream: TcpStream) -> std::io::Result<()> {
             let header = format!("content-encoding: {query}\r\n");
             whole(&mut stream, "200 OK", &header, &coded(&query, "as it was".repeat(50).as_bytes()))
         }
+        "/laborious" => {
+            let header = format!("content-encoding: {query}\r\n");
+            whole(&mut stream, "200 OK", &header, &super::laborious::body(&query))
+        }
         "/bomb" => {
             let header = format!("content-encoding: {query}\r\n");
             whole(&mut stream, "200 OK", &header, &coded(&query, &vec![0; BOMB_BYTES]))
