@@ -128,7 +128,7 @@ impl App {
             base_url: base_url.to_owned(),
             issuer: config.oauth.as_ref().map(|settings| settings.issuer.clone()),
         };
-        let egress = Arc::new(Egress::open(&config.egress)?);
+        let egress = Arc::new(Egress::open(&config.egress, base_url)?);
         let proxy = Arc::new(Proxy::bind(&config.proxy).await?);
         let compiler = Compiler::new(program, config.compile);
         let ip_databases = Arc::new(IpDatabases::open(config.ip_databases.clone(), &config.data)?);

@@ -11,6 +11,7 @@ mod line;
 pub(crate) mod names;
 mod operators_network;
 mod overhead;
+mod own;
 mod proxied;
 mod proxied_caps;
 mod proxied_raw;

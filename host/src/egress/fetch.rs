@@ -15,6 +15,7 @@ use super::audit::Audit;
 use super::dialer::{Origin, Route};
 use super::message::{self, Caps, FetchError, Late, Outgoing, Request, Response};
 use super::overhead::Watch;
+use super::own;
 use super::policy::{self, Denial, Destination, Form, Host, Private, Way};
 use super::resolver::LookupError;
 use super::secret::Secret;
@@ -119,6 +120,7 @@ impl Door {
             Some(Instead { public: false, .. }) => {
                 by(self.rights.named()).map_err(|_| Private::Leads(host.to_string()).into())
             }
+            None if self.egress.own.is_named(&host.to_string(), port) => Err(Private::Own(host.to_string()).into()),
             Some(Instead { public: true, .. }) | None => Ok(()),
         }
     }
@@ -254,6 +256,9 @@ impl Egress {
     /// Where requests for a host and a port may be dialled, best first.
     async fn routes(&self, host: &Host, port: u16) -> Result<Vec<Route>, FetchError> {
         let name = match host {
+            Host::Address(address) if own::is_of_this_machine(address.address()) => {
+                return Err(FetchError::Denied(Private::Own(host.to_string()).into()));
+            }
             Host::Address(address) => return Ok(vec![Route::public(*address, port)]),
             Host::Name(name) => name,
         };
@@ -270,6 +275,9 @@ impl Egress {
                 return Err(FetchError::Unresolved);
             }
         };
+        if addresses.iter().any(|address| own::is_of_this_machine(address.address())) {
+            return Err(FetchError::Denied(Private::Leads(name.clone()).into()));
+        }
         // More hosts have a way out over IPv4.
         addresses.sort_by_key(|address| address.address().is_ipv6());
         Ok(addresses.into_iter().map(|address| Route::public(address, port)).collect())

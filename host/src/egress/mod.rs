@@ -4,6 +4,7 @@
 //! - `resolver`, `dialer`: from a name to judged addresses, and connections to those alone.
 //! - `overhead`: what a server may say on a connection beside its answers.
 //! - `message`, `decode`: what is sent and what comes back, bounded.
+//! - `own`: what is this server itself, where no plugin may go.
 //! - `secret`, `redact`: what the operator adds to requests, and how it is taken out of answers.
 //! - `fetch`: one request with its redirects, each hop judged anew.
 //! - `question`, `doh`: what is asked of a DNS resolver, as a fetch from where the operator says that it is.
@@ -24,6 +25,7 @@ mod line;
 mod message;
 pub(crate) mod operators_own;
 mod overhead;
+mod own;
 mod policy;
 pub(crate) mod proxy;
 mod question;
@@ -50,6 +52,7 @@ use crate::metering::LineRate;
 use crate::registry::grants::{AtomError, Rights};
 use dialer::{Dialer, TlsError, Versions};
 use doh::Endpoints;
+use own::Own;
 use resolver::{Resolver, ServersError};
 
 /// Requests of one plugin under way at once; more wait, and through the proxy the next is refused.
@@ -80,6 +83,7 @@ pub(crate) enum EgressError {
 pub(crate) struct Egress {
     /// Where the operator sends requests for a host and a port instead.
     connect_to: HashMap<(String, u16), Instead>,
+    own: Own,
     resolver: Resolver,
     /// Where questions go.
     endpoints: Endpoints,
@@ -133,9 +137,11 @@ pub(crate) struct Door {
 }
 
 impl Egress {
+    /// `base_url` is where clients reach this server, and plugins do not.
+    ///
     /// # Errors
     /// A setting names what cannot be used.
-    pub(crate) fn open(settings: &config::Egress) -> Result<Self, EgressError> {
+    pub(crate) fn open(settings: &config::Egress, base_url: &str) -> Result<Self, EgressError> {
         let mut connect_to = HashMap::new();
         for config::ConnectTo { host, port, address, public } in &settings.connect_to {
             match public {
@@ -152,6 +158,7 @@ impl Egress {
         }
         Ok(Self {
             connect_to,
+            own: Own::new(base_url),
             resolver: Resolver::new(&settings.dns_servers)?,
             endpoints: Endpoints::new(&settings.resolvers)?,
             dialer: Dialer::new(&settings.extra_roots)?,

@@ -42,6 +42,8 @@ pub(crate) enum Private {
     Address(#[from] NotPublic),
     #[error("the host `{0}` leads to an address that is not public")]
     Leads(String),
+    #[error("the host `{0}` is this server itself")]
+    Own(String),
 }
 
 /// What is wrong with a URL.
