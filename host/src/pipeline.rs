@@ -105,6 +105,8 @@ async fn road(app: &App, request: Request<'_>, passed: &mut Passed) -> Result<Re
             identify(app, face, scope, &credential, now).await?
         }
     };
+    // Whoever had to wait for an issuer's keys comes by another time than it started: a window that is over must not open again.
+    let now = SystemTime::now();
     let owner = *passed.owner.insert(owner(app, &caller, &bound.revision.plugin));
     metering::stand(&app.usage, &app.store, &caller, now, &mut passed.meters)?;
     metering::admit(&app.windows, &caller, &bound.revision.plugin, &bound.operation, now, &mut passed.meters)?;

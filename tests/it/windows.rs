@@ -1,9 +1,15 @@
 //! Windows beside an administrator key's minute: the seconds of a self-service key and its account, and the minute of an
 //! operation.
 
-use serde_json::json;
+use std::sync::Arc;
+use std::time::Duration;
 
-use crate::support::{Answer, Metered, in_one_minute, in_one_second, outcome};
+use serde_json::json;
+use tokio::sync::Notify;
+
+use crate::support::{
+    Answer, Document, Issuer, KEYS, Metered, Signer, in_one_minute, in_one_second, in_time, now_s, outcome,
+};
 
 /// Status, limit, remaining, reset and window of an answer.
 fn standing(answer: &Answer) -> (u16, [u64; 4]) {
@@ -159,5 +165,52 @@ async fn many_callers_at_once_are_admitted_exactly_to_the_limit() {
     for reset in resets {
         let of = |status: u16| told.iter().filter(|one| one.0 == status && one.1[2] == reset).count() as u64;
         assert!(of(200) == LIMIT || (of(200) < LIMIT && of(429) == 0), "{reset}: {} and {}", of(200), of(429));
+    }
+}
+
+/// Returns in a second of the clock that is at least this one.
+async fn second(at_least: u64) {
+    let mut looks = tokio::time::interval(Duration::from_millis(5));
+    while now_s() < at_least {
+        looks.tick().await;
+    }
+}
+
+#[tokio::test]
+async fn a_caller_that_waited_for_an_issuers_keys_opens_no_second_that_is_over() {
+    let issuer = Issuer::start(&[]).await;
+    let metered = Metered::start(&issuer.config(""), None).await;
+    let (_, key) = key(&metered, None, Some(1)).await;
+    // Again where a second ended among the calls.
+    for attempt in 1.. {
+        let signer = Signer::p256(&format!("late-{attempt}"));
+        let (told, keys) = (Arc::new(Notify::new()), json!({ "keys": [signer.jwk()] }));
+        issuer.set(KEYS, Document::Held(keys.to_string(), Arc::clone(&told)));
+        let mut claims = issuer.claims(&metered.service.base_url);
+        claims["scope"] = json!("test:metered");
+        let token = signer.token(&claims);
+        let nothing = json!({});
+        let late = metered.rest(&token, "plain", &nothing, &[]);
+        let others = async {
+            in_time("the keys are asked for", async {
+                let mut looks = tokio::time::interval(Duration::from_millis(5));
+                while issuer.asked(KEYS) < attempt {
+                    looks.tick().await;
+                }
+            })
+            .await;
+            let started = now_s() + 3;
+            second(started).await;
+            let first = metered.rest(&key, "plain", &json!({}), &[]).await.status;
+            told.notify_one();
+            (started, first)
+        };
+        let (late, (started, first)) = tokio::join!(late, others);
+        let second = metered.rest(&key, "plain", &json!({}), &[]).await.status;
+        if now_s() == started {
+            assert_eq!((first, late.status, second), (200, 200, 429));
+            return;
+        }
+        assert!(attempt < 4, "every attempt took more than a second");
     }
 }

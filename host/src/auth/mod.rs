@@ -143,7 +143,7 @@ pub(crate) async fn identify(
     let Some(oauth) = oauth.filter(|_| oauth::is_token(credential)) else {
         return by_key(store, credential, now);
     };
-    match oauth.identify(credential, face, now).await {
+    match oauth.identify(credential, face).await {
         Ok(token) => {
             let owner = token.owner.clone();
             let (per_minute, per_month) = (oauth.per_minute(), oauth.per_month());

@@ -15,6 +15,7 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::Notify;
 use tokio::task::JoinHandle;
 use uuid::Uuid;
 
@@ -45,6 +46,8 @@ pub(crate) enum Document {
     Failure,
     /// The head of an answer, and then nothing.
     Silence,
+    /// This text, once it may be told.
+    Held(String, Arc<Notify>),
 }
 
 impl Issuer {
@@ -148,6 +151,10 @@ async fn answer(mut stream: TcpStream, told: Arc<Told>) {
     let document = told.documents.lock().expect("no panic").get(&path).cloned();
     let text = match document {
         Some(Document::Text(body)) => {
+            format!("HTTP/1.1 200 OK\r\ncontent-length: {}\r\nconnection: close\r\n\r\n{body}", body.len())
+        }
+        Some(Document::Held(body, told)) => {
+            told.notified().await;
             format!("HTTP/1.1 200 OK\r\ncontent-length: {}\r\nconnection: close\r\n\r\n{body}", body.len())
         }
         Some(Document::Redirect(to)) => {

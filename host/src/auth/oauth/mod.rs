@@ -116,14 +116,17 @@ impl OAuth {
         &self.metadata_url
     }
 
-    /// Finds what a token proves. Waits for keys where its key is not known, and the gate allows a fetch.
-    pub(crate) async fn identify(&self, text: &str, face: Face, now: SystemTime) -> Result<Arc<Token>, OAuthError> {
+    /// Finds what a token proves. Waits for keys where its key is not known, and the gate allows a fetch; the token is judged by
+    /// the time at which they are there.
+    pub(crate) async fn identify(&self, text: &str, face: Face) -> Result<Arc<Token>, OAuthError> {
         let audiences = match face {
             Face::Rest => &self.rest_audiences,
             Face::Tool => &self.tool_audiences,
         };
         let token = match self.verified(text).await {
-            Ok(token) => token.judge(audiences, epoch_seconds(now)).map(|()| token).map_err(OAuthError::Token),
+            Ok(token) => {
+                token.judge(audiences, epoch_seconds(SystemTime::now())).map(|()| token).map_err(OAuthError::Token)
+            }
             Err(error) => Err(error),
         };
         if let Err(reason) = &token {
