@@ -46,6 +46,15 @@ pub fn post_json(url: impl Into<String>, body: &impl Serialize) -> Result<Reques
     Ok(Request::new("POST", url).header("content-type", "application/json").body(body))
 }
 
+/// Judges a request without making it, as it would be judged now, with the lookup of its host's name within so many milliseconds
+/// (5,000 at most). Nothing is connected to.
+///
+/// # Errors
+/// It would be refused; or its name has no address ([`Error::Unresolved`]), or none in time ([`Error::TotalLate`]).
+pub async fn judge(method: &str, url: &str, at_most_ms: u32) -> Result<(), Error> {
+    client::judge(method.to_owned(), url.to_owned(), at_most_ms).await
+}
+
 impl Request {
     /// A request by any method, without headers and body, that follows no redirect.
     pub fn new(method: impl Into<String>, url: impl Into<String>) -> Self {

@@ -30,6 +30,24 @@ impl<T: Send + 'static> HostWithStore<T> for HasSelf<State> {
         }
         Ok(fetched.map(answer).map_err(refusal))
     }
+
+    async fn judge(
+        accessor: &Accessor<T, Self>,
+        method: String,
+        url: String,
+        at_most_ms: u32,
+    ) -> wasmtime::Result<Result<(), wire::Error>> {
+        let admitted = match admit(accessor, "http") {
+            Ok(admitted) => admitted,
+            Err(refused) => return Ok(Err(refused.into())),
+        };
+        let request = Request { method, url, ..Request::default() };
+        let judged = admitted.door().judge_unsent(request, Duration::from_millis(u64::from(at_most_ms))).await;
+        if let Err(FetchError::Denied(_)) = &judged {
+            count_denial(accessor);
+        }
+        Ok(judged.map_err(refusal))
+    }
 }
 
 impl From<Refused> for wire::Error {

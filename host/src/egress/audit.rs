@@ -18,7 +18,7 @@ const ABANDONED: &str = "abandoned";
 
 /// The record of one hop.
 pub(super) struct Audit<'d> {
-    /// `request`, or `line query`, which has no status.
+    /// `request`, or `line query` or `judgement`, which have no status.
     what: &'static str,
     door: &'d Door,
     started: Instant,
@@ -63,6 +63,12 @@ impl<'d> Audit<'d> {
     pub(super) fn begin_line(door: &'d Door, late: Instant) -> Self {
         let mut audit = Self::begin(door, late);
         audit.what = "line query";
+        audit
+    }
+
+    pub(super) fn begin_judgement(door: &'d Door, late: Instant) -> Self {
+        let mut audit = Self::begin(door, late);
+        audit.what = "judgement";
         audit
     }
 

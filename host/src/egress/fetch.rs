@@ -4,7 +4,7 @@
 //! the verdict stands before the name is looked up, and that before anything is dialled.
 
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use http::{HeaderMap, header};
 use http_body_util::Full;
@@ -27,6 +27,8 @@ use crate::registry::grants::Grants;
 const TRIED_MAX: usize = 3;
 /// Bodies that are searched for secrets where they were read, in bytes.
 const REDACTED_AT_ONCE_BYTES_MAX: usize = 64 * 1024;
+/// The longest that a request which is not made is judged for.
+const JUDGED_MAX: Duration = Duration::from_secs(5);
 
 impl Door {
     /// Makes one request.
@@ -175,6 +177,24 @@ impl Door {
 }
 
 impl Door {
+    /// Judges a request that is not made, with the lookup of its name within so long. It takes none of the plugin's places: what a
+    /// call may judge at once is bounded as what it may fetch, and nothing of an answer is held.
+    ///
+    /// # Errors
+    /// It would be denied, or nobody knows where its name leads.
+    pub(crate) async fn judge_unsent(&self, request: Request, at_most: Duration) -> Result<(), FetchError> {
+        let (at_most, url) = (at_most.min(JUDGED_MAX), request.url.clone());
+        let outgoing = Outgoing::read(request)?;
+        let mut audit = Audit::begin_judgement(self, Instant::now() + at_most);
+        let to = self.judge(Destination::read(&url), request_of(&outgoing), &mut audit).map_err(FetchError::Denied)?;
+        self.refuse_bound_names(&to, &outgoing).inspect_err(|error| audit.failed(error))?;
+        let routes = tokio::time::timeout(at_most, self.egress.routes(to.host(), to.port())).await;
+        let routes = routes.unwrap_or(Err(FetchError::Late(Late::Total)));
+        routes.inspect_err(|error| audit.failed(error))?;
+        audit.came_to("permitted");
+        Ok(())
+    }
+
     /// A plugin that sets a name which the operator binds would send something else in the secret's place.
     fn refuse_bound_names(&self, to: &Destination, outgoing: &Outgoing) -> Result<(), FetchError> {
         for secret in self.secrets.iter().filter(|secret| secret.is_for(to)) {
