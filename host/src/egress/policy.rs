@@ -11,8 +11,8 @@ use url::Url;
 use crate::address::{NotPublic, Public};
 use crate::registry::grants::{Asked, Grants, is_never_public};
 
-/// The longest URL, in bytes.
-const URL_BYTES_MAX: usize = 8192;
+/// The longest URL, in bytes: one of 2,048 characters, each of which takes twelve when it is percent-encoded.
+const URL_BYTES_MAX: usize = 24_576;
 /// The longest host that stands alone, in bytes.
 const HOST_BYTES_MAX: usize = 1024;
 /// How much of a wrong scheme or host a message repeats, in characters.

@@ -39,7 +39,7 @@ fn told(verdict: &Result<Destination, Denial>) -> String {
 fn authority(url: &str) -> Option<String> {
     let url = Url::parse(url).ok()?;
     let is_plain = matches!(url.scheme(), "http" | "https") && url.username().is_empty() && url.password().is_none();
-    let host = url.host().filter(|_| is_plain && url.as_str().len() <= 8192)?;
+    let host = url.host().filter(|_| is_plain && url.as_str().len() <= 24_576)?;
     let port = url.port_or_known_default()?;
     Some(match host {
         UrlHost::Domain(name) => format!("{name}:{port}"),
