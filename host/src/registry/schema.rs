@@ -222,7 +222,10 @@ fn rule(error: &ValidationError<'_>, schema: &Value) -> String {
         ValidationErrorKind::MaxLength { limit } => format!("must have at most {limit} characters, not {characters}"),
         ValidationErrorKind::MinItems { limit } => format!("must have at least {limit} items"),
         ValidationErrorKind::MaxItems { limit } => format!("must have at most {limit} items"),
-        ValidationErrorKind::Pattern { pattern } => format!("must match {pattern}"),
+        ValidationErrorKind::Pattern { pattern } => match title_beside(schema, error) {
+            Some(title) => format!("must be {} {title}, not {value}", article(title)),
+            None => format!("must match {pattern}"),
+        },
         ValidationErrorKind::Enum { options } => format!("must be one of {options}, not {value}"),
         ValidationErrorKind::Format { format } => format!("must be a {format}"),
         other => format!("breaks the rule `{}`", other.keyword()),
@@ -231,6 +234,12 @@ fn rule(error: &ValidationError<'_>, schema: &Value) -> String {
 
 fn schema_at<'s>(schema: &'s Value, error: &ValidationError<'_>) -> Option<&'s str> {
     schema.pointer(error.schema_path().as_str())?.as_str()
+}
+
+/// What the schema that a keyword stands in calls its values: people read that instead of a pattern.
+fn title_beside<'s>(schema: &'s Value, error: &ValidationError<'_>) -> Option<&'s str> {
+    let (beside, _keyword) = error.schema_path().as_str().rsplit_once('/')?;
+    schema.pointer(beside)?.get("title")?.as_str()
 }
 
 fn article(noun: &str) -> &'static str {

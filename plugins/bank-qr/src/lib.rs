@@ -123,7 +123,7 @@ struct Generate {
     #[schemars(length(min = 2, max = 64))]
     bank: String,
     /// The beneficiary's account number: 6 to 19 digits, as a string to keep leading zeroes.
-    #[schemars(regex(pattern = r"^[0-9]{6,19}$"))]
+    #[schemars(title = "string of 6 to 19 digits", regex(pattern = r"^[0-9]{6,19}$"))]
     account_number: String,
     /// The amount in VND, a whole number. Left out, the payer chooses it.
     #[schemars(range(min = 1, max = 9_999_999_999_999_u64))]

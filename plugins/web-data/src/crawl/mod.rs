@@ -125,7 +125,7 @@ struct Start {
     #[schemars(length(min = 1, max = 2048))]
     url: String,
     /// A UUID of the caller's for this submission; each starts one crawl in 24 hours.
-    #[schemars(regex(pattern = UUID))]
+    #[schemars(title = "UUID", regex(pattern = UUID))]
     request_id: String,
     /// The most documents.
     #[serde(default = "limit")]
@@ -152,7 +152,7 @@ fn max_depth() -> u32 {
 #[serde(deny_unknown_fields)]
 struct Read {
     /// The crawl's id.
-    #[schemars(regex(pattern = UUID))]
+    #[schemars(title = "UUID", regex(pattern = UUID))]
     id: String,
     /// How many documents to pass over.
     #[serde(default)]
@@ -164,7 +164,7 @@ struct Read {
 #[serde(deny_unknown_fields)]
 struct Cancel {
     /// The crawl's id.
-    #[schemars(regex(pattern = UUID))]
+    #[schemars(title = "UUID", regex(pattern = UUID))]
     id: String,
 }
 

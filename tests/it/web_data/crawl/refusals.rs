@@ -7,7 +7,7 @@ use uuid::Uuid;
 
 use super::SEED;
 use super::lab::{CRAWLS, House, missing, page, tree_site};
-use crate::support::{Options, Post, Reply, Service, failure, in_one_minute, outcome, workspace};
+use crate::support::{Answer, Options, Post, Reply, Service, failure, in_one_minute, outcome, workspace};
 
 /// The same call on both faces, by a key of its own each; gives back the status and the code of the refusal.
 async fn refused(house: &House, (method, path): (Method, &str), tool: &str, input: &Value) -> (u16, String, Value) {
@@ -116,6 +116,19 @@ async fn a_crawl_is_there_for_its_owner_alone_and_by_its_id_alone() {
     assert_eq!(refused(&house, (Method::DELETE, &path), "cancel_web_crawl", &input).await, field("offset"));
     // One UUID may be written in two ways.
     assert_eq!(house.read(&key, &id.to_uppercase(), 0).await["id"], json!(id));
+}
+
+#[tokio::test]
+async fn an_id_that_is_none_is_told_in_words() {
+    let house = House::start(tree_site).await;
+    let message = |answer: &Answer| answer.json()["error"]["message"].as_str().expect("a message").to_owned();
+    let answer = house.submit(&house.key(), json!({ "url": SEED, "requestId": "no-uuid" })).await;
+    assert_eq!(message(&answer), "`requestId` must be a UUID, not the string \"no-uuid\"");
+    for method in [Method::GET, Method::DELETE] {
+        let call = house.service.bare(method.clone(), &format!("{CRAWLS}/1234")).bearer_auth(house.key());
+        let answer = Service::send(call).await;
+        assert_eq!(message(&answer), "`id` must be a UUID, not the string \"1234\"", "{method}");
+    }
 }
 
 #[tokio::test]
