@@ -90,6 +90,7 @@ pub fn plugin() -> Plugin {
         .welcomes("jobs", "to crawl websites")
         .welcomes("config", "to learn which provider searches are asked of")
         .welcomes("http:POST https://api.tavily.com/search", "to ask Tavily, where it is that provider")
+        .welcomes("http:POST public", "to ask a SearXNG, where it is that provider: grant its address alone")
         .operation(
             Operation::new("scrape", scrape)
                 .title("Scrape a web page")

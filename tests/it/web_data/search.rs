@@ -101,10 +101,11 @@ pub(crate) fn product() -> (PathBuf, String) {
     static PRODUCT: OnceLock<(TempDir, Lab)> = OnceLock::new();
     let (folder, lab) = PRODUCT.get_or_init(|| {
         let text = std::fs::read_to_string(workspace().join("plugin-manifest.toml")).expect("the manifest");
-        let own = "name = \"web-data\"\n";
-        assert!(text.contains(own), "{text}");
+        let (own, grants) = ("name = \"web-data\"\n", "grants = [\"http:GET public\", \"jobs\",");
+        assert!(text.contains(own) && text.contains(grants), "{text}");
         let text = text
             .replace(own, &format!("{own}{}", Kind::Searxng.settings("")))
+            .replace(grants, &format!("{grants} \"http:POST https://searx.lab.test/searx/search\","))
             .replace("source = \"", &format!("source = \"{}/", workspace().display()));
         let folder = TempDir::new().expect("a folder");
         std::fs::write(folder.path().join("plugin-manifest.toml"), text).expect("it is written");
@@ -155,7 +156,8 @@ impl House {
 
     /// A service with this table of settings, the keys bound and granted what the provider needs.
     async fn start(kind: Kind, settings: &str) -> Self {
-        Self::start_granted(kind, settings, "\"http:POST https://api.tavily.com/search\", ").await
+        let grants = "\"http:POST https://api.tavily.com/search\", \"http:POST https://searx.lab.test/searx/search\", ";
+        Self::start_granted(kind, settings, grants).await
     }
 
     async fn start_granted(kind: Kind, settings: &str, grant: &str) -> Self {
@@ -257,8 +259,10 @@ async fn each_provider_is_asked_in_its_own_form() {
         assert_eq!((asked.line.as_str(), asked.body.as_str()), (line, body));
         assert_eq!(asked.headers, headers);
     };
-    let line = "GET /searx/search?q=harbour+%26+lights%E2%80%99&format=json&pageno=1";
-    check(Kind::Searxng, line, &["host: searx.lab.test"], "").await;
+    let body = "q=harbour+%26+lights%E2%80%99&format=json&pageno=1";
+    let length = format!("content-length: {}", body.len());
+    let own = ["host: searx.lab.test", "content-type: application/x-www-form-urlencoded", &length];
+    check(Kind::Searxng, "POST /searx/search", &own, body).await;
     let line = "GET /res/v1/web/search?q=harbour+%26+lights%E2%80%99&count=6&text_decorations=false&result_filter=web";
     let key = format!("x-subscription-token: {LAB_TOKEN}");
     check(Kind::Brave, line, &["host: api.search.brave.com", &key], "").await;
@@ -380,8 +384,8 @@ async fn a_query_is_cut_to_what_its_provider_takes_and_told_as_it_was_given() {
         house
     };
     sixty(Kind::Searxng).found(json!({ "query": query })).await;
-    let whole = format!("GET /searx/search?q={}&format=json&pageno=1", words.join("+"));
-    assert_eq!(House::of(Kind::Searxng).asked("word0").line, whole);
+    let whole = format!("q={}&format=json&pageno=1", words.join("+"));
+    assert_eq!(House::of(Kind::Searxng).asked("word0").body, whole);
     sixty(Kind::Brave).found(json!({ "query": query })).await;
     let line = House::of(Kind::Brave).asked("word0").line;
     assert!(line.starts_with(&format!("GET /res/v1/web/search?q={}&count=10&", words[..50].join("+"))), "{line}");
@@ -389,6 +393,39 @@ async fn a_query_is_cut_to_what_its_provider_takes_and_told_as_it_was_given() {
     let sent: Value = serde_json::from_str(&House::of(Kind::Tavily).asked("word0").body).expect("JSON");
     let sent = sent["query"].as_str().expect("a query");
     assert!(query.starts_with(sent) && (390..=400).contains(&sent.len()) && !sent.ends_with(' '), "{sent}");
+}
+
+#[tokio::test]
+async fn a_long_query_beyond_ascii_is_asked_of_every_provider() {
+    const WORD: &str = "港口燈火滅了哉";
+    // Percent-encoded it has nine times as many bytes: more than an address may have.
+    let query = format!("{}又", format!("{WORD} ").repeat(113));
+    assert_eq!(query.chars().count(), 905);
+    let encoded: String = form_urlencoded::byte_serialize(WORD.as_bytes()).collect();
+    for kind in ALL {
+        let house = House::of(kind);
+        let holds = if kind == Kind::Tavily { WORD } else { &encoded };
+        house.finds(holds, &numbered(5));
+        // What is told is the query as it was sent.
+        assert_eq!(house.found(json!({ "query": query })).await.len(), 5, "{kind:?}");
+        let Asked { line, body, .. } = house.asked(holds);
+        // Cut between two words, where one ends within 400 characters and 50 words.
+        let (sent, expected) = match kind {
+            Kind::Searxng => (parameter(&body), query.clone()),
+            Kind::Brave => (parameter(line.split_once('?').expect("a query").1), vec![WORD; 50].join(" ")),
+            Kind::Tavily => {
+                let said: Value = serde_json::from_str(&body).expect("JSON");
+                (said["query"].as_str().expect("a text").to_owned(), vec![WORD; 50].join(" "))
+            }
+        };
+        assert_eq!(sent, expected, "{kind:?}");
+    }
+}
+
+/// The parameter `q` of a form or query.
+fn parameter(form: &str) -> String {
+    let mut pairs = form_urlencoded::parse(form.as_bytes());
+    pairs.find(|(name, _)| name == "q").expect("a query").1.into_owned()
 }
 
 #[tokio::test]

@@ -1,22 +1,25 @@
 //! SearXNG, an engine of engines that operators host themselves: its request and its answer.
 //!
-//! It has no number of results to ask for, and answers 200 without a result when its engines are down. Pure.
+//! It has no number of results to ask for, and answers 200 without a result when its engines are down. It is asked by a form,
+//! because a long query in letters beyond ASCII makes an address that servers refuse. Pure.
 
 use serde::Deserialize;
 use serde::de::IgnoredAny;
-use switchbay_sdk::http::{self, Request};
-use url::Url;
+use switchbay_sdk::http::Request;
+use url::{Url, form_urlencoded};
 
 use super::answer::{Answer, First, Hit, Text};
 
 /// The request for a page of results, from 1 on.
 pub(super) fn request(base: &Url, query: &str, page: u32) -> Request {
-    let mut url = base.join("search").expect("the base is a web URL, so a path joins it");
-    url.query_pairs_mut()
+    let url = base.join("search").expect("the base is a web URL, so a path joins it");
+    let form = form_urlencoded::Serializer::new(String::new())
         .append_pair("q", query)
         .append_pair("format", "json")
-        .append_pair("pageno", &page.to_string());
-    http::get(url).header("accept", "application/json")
+        .append_pair("pageno", &page.to_string())
+        .finish();
+    let request = Request::new("POST", url).header("content-type", "application/x-www-form-urlencoded");
+    request.header("accept", "application/json").body(form)
 }
 
 #[derive(Deserialize)]
