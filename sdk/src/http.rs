@@ -14,8 +14,6 @@
 //!
 //! [`Plugin::wants`]: crate::Plugin::wants
 
-use std::fmt;
-
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
@@ -162,84 +160,5 @@ impl Response {
     /// It is none of this type: [`Error::BadResponse`].
     pub fn json<T: DeserializeOwned>(&self) -> Result<T, Error> {
         serde_json::from_slice(&self.0.body).map_err(|error| Error::BadResponse(format!("its JSON: {error}")))
-    }
-}
-
-/// The URL of a public page as a caller may give it: http or https, at most 2,048 characters, without credentials. Whether its
-/// host is public the host finds out when the URL is fetched.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct PublicUrl(String);
-
-/// A text that is no [`PublicUrl`], with the rule that it breaks.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct NotPublicUrl(&'static str);
-
-impl PublicUrl {
-    /// Reads what a caller gave.
-    ///
-    /// # Errors
-    /// The rule that the text breaks.
-    pub fn read(text: &str) -> Result<Self, NotPublicUrl> {
-        let text = text.trim();
-        if text.chars().count() > 2048 {
-            return Err(NotPublicUrl("must have at most 2048 characters"));
-        }
-        let (scheme, rest) = text.split_once("://").unwrap_or(("", text));
-        if !scheme.eq_ignore_ascii_case("http") && !scheme.eq_ignore_ascii_case("https") {
-            return Err(NotPublicUrl("must be an http or https URL"));
-        }
-        let authority = rest.split(['/', '\\', '?', '#']).next().unwrap_or_default();
-        if authority.contains('@') {
-            return Err(NotPublicUrl("must have no credentials"));
-        }
-        match authority.is_empty() || text.contains(|c: char| c.is_whitespace() || c.is_control()) {
-            true => Err(NotPublicUrl("must be a URL with a host")),
-            false => Ok(Self(text.to_owned())),
-        }
-    }
-
-    /// As it was given, without space around it.
-    pub fn as_str(&self) -> &str {
-        &self.0
-    }
-}
-
-impl From<PublicUrl> for String {
-    fn from(url: PublicUrl) -> Self {
-        url.0
-    }
-}
-
-impl fmt::Display for NotPublicUrl {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.0)
-    }
-}
-
-impl std::error::Error for NotPublicUrl {}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_url_that_a_caller_gives_is_taken_as_it_is_or_told_its_rule() {
-        let rule = |text: &str| PublicUrl::read(text).map_err(|refused| refused.to_string());
-        assert_eq!(rule(" https://example.com/a?b#c ").map(String::from), Ok("https://example.com/a?b#c".to_owned()));
-        assert_eq!(rule("HTTP://example.com").map(String::from), Ok("HTTP://example.com".to_owned()));
-        let refused = [
-            ("ftp://example.com/", "must be an http or https URL"),
-            ("example.com", "must be an http or https URL"),
-            ("http:example.com", "must be an http or https URL"),
-            ("https://me:word@example.com/", "must have no credentials"),
-            ("https:///a", "must be a URL with a host"),
-            ("https://exa mple.com/", "must be a URL with a host"),
-            ("https://example.com/\na", "must be a URL with a host"),
-        ];
-        for (text, expected) in refused {
-            assert_eq!(rule(text).map(String::from), Err(expected.to_owned()), "{text}");
-        }
-        let long = format!("https://example.com/{}", "a".repeat(2048));
-        assert_eq!(rule(&long).map(String::from), Err("must have at most 2048 characters".to_owned()));
     }
 }

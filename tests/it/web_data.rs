@@ -2,6 +2,7 @@
 //!
 //! The sites are on loopback and reached because `egress.connect_to` names them.
 
+mod addresses;
 mod crawl;
 mod map;
 pub(crate) mod search;

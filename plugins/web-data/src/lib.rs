@@ -1,8 +1,8 @@
 //! Public web pages as clean documents (the spec's "Web data").
 //!
-//! This file is the index: the operations, and what they share. `scrape`, `map` and `crawl` reach out through `outside`, and
-//! `robots` for what a site asks of them; `search` asks its provider. `site` (with `octets`), `links`, `sitemap` and `outline`
-//! tell a site's pages apart and find them. `page` is the road from an answer's bytes to a document, through pure modules: `charset`, `source`, `parse` (with `tree`
+//! This file is the index: the operations, and what they share. `scrape`, `map` and `crawl` read the page that a caller names
+//! by `target`, reach out through `outside`, and `robots` for what a site asks of them; `search` asks its provider. `site` (with
+//! `octets`), `links`, `sitemap` and `outline` tell a site's pages apart and find them. `page` is the road from an answer's bytes to a document, through pure modules: `charset`, `source`, `parse` (with `tree`
 //! and `tag`), `meta` and `title`, `blocks` (with `hints` and `lexicon`), `features` (with `surroundings` and `context`),
 //! `weights` and `select`, then `markdown` (with `code`, `escape` and `table`) or `html`. `browser` tells which pages show
 //! their content to a browser alone. How the weights were made: `training/grow.py`, with what the module `training` opens to
@@ -45,6 +45,7 @@ mod source;
 mod surroundings;
 mod table;
 mod tag;
+mod target;
 mod title;
 #[cfg(test)]
 mod torture;

@@ -10,11 +10,9 @@ mod visitor;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use switchbay_sdk::http::PublicUrl;
 use switchbay_sdk::{Call, Failure, Operation, Reply, Rest, Tool, schemars};
-use url::Url;
 
-use crate::{BAD_RESPONSE, BUDGET_MS, LATE, NOT_PUBLIC, UNAVAILABLE, scrape};
+use crate::{BAD_RESPONSE, BUDGET_MS, LATE, NOT_PUBLIC, UNAVAILABLE, target};
 
 /// What the spec gives it ("Limits").
 const MAPS_PER_MINUTE: u32 = 20;
@@ -54,7 +52,7 @@ struct Input {
 
 #[derive(Serialize, JsonSchema)]
 struct Mapped {
-    /// The address that was asked about.
+    /// The address that was asked about, percent-encoded and without a fragment.
     url: String,
     /// Pages of its site, each of them once.
     links: Vec<Link>,
@@ -72,9 +70,8 @@ struct Link {
 }
 
 async fn map(_call: Call, input: Input) -> Result<Reply<Mapped>, Failure> {
-    let url = PublicUrl::read(&input.url).map_err(|rule| scrape::not_public(&format!("`url` {rule}")))?;
-    let start = Url::parse(url.as_str()).map_err(|_| scrape::not_public("`url` must be a URL with a host"))?;
-    let limit = input.limit.unwrap_or(LIMIT_DEFAULT) as usize;
+    let start = target::read(&input.url)?;
+    let (url, limit) = (start.to_string(), input.limit.unwrap_or(LIMIT_DEFAULT) as usize);
     let links = survey::survey(start, limit).await?;
-    Ok(Reply::ok(Mapped { url: url.into(), links }))
+    Ok(Reply::ok(Mapped { url, links }))
 }

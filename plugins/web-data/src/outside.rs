@@ -4,26 +4,27 @@
 //! for is callers' to say, so none of these requests may go to a search provider. It must know nothing of what a page is.
 
 use switchbay_sdk::http::{self, Denial, Error, Request, Response};
+use url::Url;
 
-use crate::search;
-
-/// Whether a URL may be a page to read, as far as this plugin has a say.
-pub(crate) fn is_anybodys(url: &str) -> bool {
-    !search::is_provider(url)
-}
+use crate::{search, site};
 
 /// Asks for what is at a URL, by a request that the caller completes.
 ///
 /// # Errors
 /// There is no answer, or none that is anybody's to read.
 pub(crate) async fn get(url: &str, complete: impl FnOnce(Request) -> Request) -> Result<Response, Error> {
-    let denial = || Denial::NotPublic("the search provider's host is no place of pages".to_owned());
-    if !is_anybodys(url) {
-        return Err(Error::Denied(denial()));
-    }
+    refuse_provider(url).map_err(Error::Denied)?;
+    // Pages link to names with a dot at their end, which the gate does not take.
+    let url = Url::parse(url).map_or_else(|_| url.to_owned(), |url| site::plain(url).into());
     let response = complete(http::get(url)).send().await?;
-    match is_anybodys(response.url()) {
-        true => Ok(response),
-        false => Err(Error::RedirectDenied(denial())),
+    refuse_provider(response.url()).map_err(Error::RedirectDenied)?;
+    Ok(response)
+}
+
+/// Says no more than that: whom searches are asked of is not for callers to find out.
+fn refuse_provider(url: &str) -> Result<(), Denial> {
+    match search::is_provider(url) {
+        true => Err(Denial::NotPublic("its host is none that pages are read from".to_owned())),
+        false => Ok(()),
     }
 }

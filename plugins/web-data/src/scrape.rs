@@ -3,12 +3,12 @@
 //! This alone reaches out. It must know nothing of markup; what it follows besides redirects is a page that sends its reader
 //! on at once.
 
-use switchbay_sdk::http::{Denial, Error, PublicUrl, Response};
+use switchbay_sdk::http::{self, Denial, Error, Response};
 use switchbay_sdk::{ErrorCode, Failure, log};
 
-use crate::outside;
 use crate::page::{self, Answer};
 use crate::{BAD_RESPONSE, Document, Format, LATE, NOT_PUBLIC, UNAVAILABLE};
+use crate::{outside, target};
 
 /// Redirects of one fetch.
 const REDIRECTS_MAX: u32 = 10;
@@ -28,25 +28,32 @@ pub(crate) const ACCEPT: &str =
 /// # Errors
 /// The URL is not public, or its server gave no answer. An answer with a status of failure is a document.
 pub(crate) async fn fetch(url: &str, format: Format) -> Result<Document, Failure> {
-    let mut url = String::from(PublicUrl::read(url).map_err(|rule| not_public(&format!("`url` {rule}")))?);
-    for _ in 0..REFRESHES_MAX {
-        let response = get(&url).await?;
+    let mut url = String::from(target::read(url)?);
+    let mut hop = 0;
+    loop {
+        let response = get(&url).await.map_err(|error| match hop {
+            0 => failure(error, PAGE_BYTES_MAX),
+            // The caller named no such place; a page did.
+            _ => failure(sent_on(error), PAGE_BYTES_MAX),
+        })?;
         let read = read(&response, format);
         match &read.refresh {
-            Some((seconds, next)) if *seconds <= REFRESH_SECONDS_MAX && *next != response.url() => url.clone_from(next),
+            Some((seconds, next))
+                if hop < REFRESHES_MAX && *seconds <= REFRESH_SECONDS_MAX && *next != response.url() =>
+            {
+                url.clone_from(next);
+                hop += 1;
+            }
             Some(_) | None => return Ok(document(&response, read, format)),
         }
     }
-    let response = get(&url).await?;
-    let read = read(&response, format);
-    Ok(document(&response, read, format))
 }
 
-async fn get(url: &str) -> Result<Response, Failure> {
-    let answer = outside::get(url, |request| {
+async fn get(url: &str) -> Result<Response, Error> {
+    let complete = |request: http::Request| {
         request.header("accept", ACCEPT).redirects(REDIRECTS_MAX).response_bytes(PAGE_BYTES_MAX).total_ms(FETCH_MS)
-    });
-    answer.await.map_err(failure)
+    };
+    outside::get(url, complete).await
 }
 
 /// Reads an answer's body.
@@ -90,25 +97,38 @@ pub(crate) fn not_public(message: &str) -> Failure {
     Failure::new(&NOT_PUBLIC, message).detail("field", "url")
 }
 
-/// Why there is no page, as its caller is told.
-pub(crate) fn failure(error: Error) -> Failure {
+/// The error of a request for where a page or its server sent us on to: what may not be asked for was not the caller's to name.
+pub(crate) fn sent_on(error: Error) -> Error {
+    match error {
+        Error::Denied(denial) => Error::RedirectDenied(denial),
+        Error::InvalidRequest(rule) => Error::RedirectDenied(Denial::NotAcceptable(rule)),
+        error => error,
+    }
+}
+
+/// A page that is elsewhere, where nobody may ask for it.
+pub(crate) fn astray() -> Failure {
+    Failure::new(&BAD_RESPONSE, "the page redirects to where no public page is")
+}
+
+/// Why there is no page, as its caller is told; so many bytes of one were taken. What the gate says of a denial names a host and
+/// the rule, and no address that the caller did not write.
+pub(crate) fn failure(error: Error, bytes_max: u32) -> Failure {
     let failed = |code: &ErrorCode, message: &str| Failure::new(code, message);
     match error {
-        Error::Denied(Denial::NotPublic(_)) => not_public("`url` must name a public host"),
-        Error::Denied(Denial::NotAcceptable(_)) => {
-            not_public("`url` must be an http or https URL on port 80 or 443 without credentials")
-        }
+        Error::Denied(Denial::NotPublic(rule)) => not_public(&format!("`url` must name a public host: {rule}")),
+        Error::Denied(Denial::NotAcceptable(rule)) => not_public(&format!("`url` cannot be asked for: {rule}")),
         Error::InvalidRequest(_) => not_public("`url` must be an http or https URL that can be asked for"),
         Error::Denied(Denial::NotGranted(_)) => failed(&UNAVAILABLE, "fetching pages is not granted to this plugin"),
         Error::Busy => failed(&UNAVAILABLE, "too many pages are being fetched"),
-        Error::RedirectDenied(_) => failed(&BAD_RESPONSE, "the page redirects to where no public page is"),
+        Error::RedirectDenied(_) => astray(),
         Error::Unresolved => failed(&BAD_RESPONSE, "the name of the page's host has no address"),
         Error::Unreachable => {
             failed(&BAD_RESPONSE, "the page's server could not be reached, or not by a trusted connection")
         }
         Error::TooManyRedirects => failed(&BAD_RESPONSE, "the page redirects more than ten times"),
         Error::HeadersTooLarge => failed(&BAD_RESPONSE, "the answer's headers are too large"),
-        Error::BodyTooLarge => failed(&BAD_RESPONSE, "the page has more than 8 MiB"),
+        Error::BodyTooLarge => failed(&BAD_RESPONSE, &format!("the page has more than {} MiB", bytes_max >> 20)),
         Error::Idle => failed(&BAD_RESPONSE, "the page's server stopped in the middle of its answer"),
         Error::BadResponse(_) => failed(&BAD_RESPONSE, "the page's server broke off, or did not speak HTTP"),
         Error::FirstByteLate | Error::TotalLate => failed(&LATE, "the page's server did not answer in time"),

@@ -8,8 +8,11 @@ use url::{Position, Url};
 
 use crate::octets::one_form;
 
-/// Bytes of an address, as of one that a caller may give.
+/// Bytes of an address that a page, a sitemap or a server names.
 pub(crate) const ADDRESS_BYTES_MAX: usize = 2048;
+/// Bytes of an address that a caller names, and of where its server says that it is instead: of 2,048 characters, each takes
+/// twelve bytes at most. The host sends no longer one.
+pub(crate) const NAMED_BYTES_MAX: usize = 24_576;
 
 /// What the addresses of one page have in common, and no other page's has: compare them by it, and show the address.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -38,20 +41,40 @@ pub(crate) fn same_site(one: &Url, other: &Url) -> bool {
     name(one) == name(other)
 }
 
-/// An address as it is shown: without its fragment and what tracks its reader.
+/// An address without its fragment and without the dot at the end of its host, which says that the name is absolute: all names
+/// are. Servers know themselves without it.
+pub(crate) fn plain(mut url: Url) -> Url {
+    url.set_fragment(None);
+    let bare = url.host_str().and_then(|host| host.strip_suffix('.')).map(str::to_owned);
+    if let Some(bare) = bare {
+        // What is no host then is none with the dot either, and stays as it is.
+        url.set_host(Some(&bare)).ok();
+    }
+    url
+}
+
+/// An address as it is shown: [`plain`], and without what tracks its reader.
 pub(crate) fn shown(url: &Url) -> Url {
-    let mut shown = url.clone();
-    shown.set_fragment(None);
+    let mut shown = plain(url.clone());
     shown.set_query(kept_query(url).as_deref());
     shown
 }
 
-/// An address that may be asked for: http or https on their own ports, of bounded length, without credentials.
+/// An address that may be asked for where a page, a sitemap or a server named it.
 pub(crate) fn is_askable(url: &Url) -> bool {
+    has_askable_form(url) && url.as_str().len() <= ADDRESS_BYTES_MAX
+}
+
+/// The same of where the server of the page that a caller named says that it is instead, which may be as long as that.
+pub(crate) fn is_askable_as_named(url: &Url) -> bool {
+    has_askable_form(url) && url.as_str().len() <= NAMED_BYTES_MAX
+}
+
+/// Whether it is http or https on their own ports, without credentials.
+fn has_askable_form(url: &Url) -> bool {
     matches!(url.scheme(), "http" | "https")
         && url.port().is_none_or(|port| port == 80 || port == 443)
         && url[Position::AfterScheme..Position::BeforeHost] == *"://"
-        && url.as_str().len() <= ADDRESS_BYTES_MAX
 }
 
 /// The host's name without `www.` and the dot at its end.
@@ -131,6 +154,8 @@ mod tests {
     fn an_address_is_shown_without_what_tracks() {
         assert_eq!(shown(&url("https://a.example/b?utm_id=1&c=%20d&gclid=2#e")).as_str(), "https://a.example/b?c=%20d");
         assert_eq!(shown(&url("https://a.example/?")).as_str(), "https://a.example/");
+        assert_eq!(shown(&url("https://a.example.:80/b#c")).as_str(), "https://a.example:80/b");
+        assert_eq!(shown(&url("https://a.example../")).as_str(), "https://a.example./");
     }
 
     #[test]

@@ -276,7 +276,7 @@ async fn each_provider_is_asked_in_its_own_form() {
 #[tokio::test]
 async fn what_a_provider_finds_becomes_documents_of_web_pages_each_once() {
     let results = [
-        json!({ "url": "https://a.example/one", "title": "One &amp; <b>only</b>", "text": "It&#x27;s <strong>here</strong>.<br>Now" }),
+        json!({ "url": "https://a.example/one#top", "title": "One &amp; <b>only</b>", "text": "It&#x27;s <strong>here</strong>.<br>Now" }),
         json!({ "url": "https://a.example/one#part", "title": "Again", "text": "the same page" }),
         json!({ "url": "HTTPS://A.example:443/one", "title": "Once more", "text": "" }),
         json!({ "url": "ftp://a.example/file", "title": "A file", "text": "s" }),

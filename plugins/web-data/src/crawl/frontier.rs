@@ -15,6 +15,8 @@ use crate::site::{self, Key};
 pub(super) const AT_ONCE: usize = 2;
 /// Addresses that one crawl knows; of more it never comes to the end.
 const KNOWN_MAX: usize = 150;
+/// Bytes of these and of those that pages moved to: the first page's may be long.
+const KNOWN_BYTES_MAX: usize = 480 << 10;
 /// Requests for pages whose answers were looked at: those that came to no document are among them.
 const REQUESTS_MAX: u32 = 100;
 /// Times that one page may be elsewhere.
@@ -164,15 +166,23 @@ impl Frontier {
         shown
     }
 
-    fn moved(&mut self, page: Page, to: Url) -> Option<u32> {
+    /// Whether the next page is asked for where its server says that it is.
+    pub(super) fn follows(&self, page: &Page, to: &Url) -> bool {
         // Where the first page leads is what the caller means, be it another site.
-        let is_first = self.is_first(&page);
-        // Such as from http to https: the same page at another address.
-        let is_itself = page.url != to && Key::of(&page.url) == Key::of(&to);
-        let is_ours = is_first || site::same_site(&self.home, &to);
-        let may = site::is_askable(&to) && page.moves < MOVES_MAX && (is_itself || (is_ours && self.learn(&to)));
-        match (may, is_first) {
+        let (may, is_ours) = match self.is_first(page) {
+            true => (site::is_askable_as_named(to), true),
+            false => (site::is_askable(to), site::same_site(&self.home, to)),
+        };
+        may && page.moves < MOVES_MAX && (is_itself(page, to) || is_ours && self.may_learn(to))
+    }
+
+    fn moved(&mut self, page: Page, to: Url) -> Option<u32> {
+        let (follows, is_first) = (self.follows(&page, &to), self.is_first(&page));
+        match (follows, is_first) {
             (true, _) => {
+                if !is_itself(&page, &to) {
+                    self.learn(&to);
+                }
                 if is_first {
                     self.home = to.clone();
                 }
@@ -202,11 +212,18 @@ impl Frontier {
 
     /// Takes an address among the known ones, and tells whether it was none of them.
     fn learn(&mut self, url: &Url) -> bool {
-        let is_new = self.keys.insert(Key::of(url));
+        let is_new = self.may_learn(url);
         if is_new {
+            self.keys.insert(Key::of(url));
             self.known.push(Known(url.clone()));
         }
         is_new
+    }
+
+    /// Whether an address is none of the known ones, and there is room for it.
+    fn may_learn(&self, url: &Url) -> bool {
+        let bytes: usize = self.known.iter().map(|known| known.0.as_str().len()).sum();
+        bytes + url.as_str().len() <= KNOWN_BYTES_MAX && !self.keys.contains(&Key::of(url))
     }
 
     fn show(&mut self) -> u32 {
@@ -218,6 +235,11 @@ impl Frontier {
         self.numbers += 1;
         self.numbers - 1
     }
+}
+
+/// Whether an address is the same page's, such as by https instead of http.
+fn is_itself(page: &Page, to: &Url) -> bool {
+    page.url != *to && Key::of(&page.url) == Key::of(to)
 }
 
 /// An address as its text.
@@ -339,9 +361,15 @@ mod tests {
     #[test]
     fn the_longest_addresses_fit_a_checkpoint() {
         let long = |number: u32| url(&format!("/{number:04}{}", "a".repeat(2000)));
-        let mut frontier = Frontier::new(url("/"), 20, 1);
+        let longest = |number: u32| url(&format!("/{number}{}", "a".repeat(site::NAMED_BYTES_MAX - 17)));
+        assert_eq!(longest(0).as_str().len(), site::NAMED_BYTES_MAX);
+        let mut frontier = Frontier::new(longest(0), 20, 1);
+        for number in 1..MOVES_MAX {
+            assert!(frontier.next().is_some_and(|page| frontier.follows(page, &longest(number))), "{number}");
+            frontier.settle(Found::Moved(longest(number)));
+        }
         frontier.settle(Found::Document((0..1000).map(long).collect()));
-        for _ in 1..REQUESTS_MAX - 1 {
+        for _ in MOVES_MAX + 1..REQUESTS_MAX - 1 {
             frontier.settle(Found::Moved(long(frontier.numbers + 2000)));
         }
         assert!(frontier.next().is_some());

@@ -11,15 +11,13 @@ mod walk;
 
 use serde::{Deserialize, Serialize};
 use serde_json::json;
-use switchbay_sdk::http::PublicUrl;
 use switchbay_sdk::jobs::{self, Page, Snapshot, State, Submission, SubmitError};
 use switchbay_sdk::schemars::{self, JsonSchema};
 use switchbay_sdk::{Call, ErrorCode, Failure, Operation, Reply, Rest, Tool};
 use time::OffsetDateTime;
 use time::format_description::well_known::Rfc3339;
-use url::Url;
 
-use crate::{BUDGET_MS, Document, Format, NOT_PUBLIC, UNAVAILABLE, outside, scrape};
+use crate::{BUDGET_MS, Document, Format, NOT_PUBLIC, UNAVAILABLE, scrape, target};
 
 const SCOPE: &str = "web:crawl";
 const UUID: &str = "^[0-9A-Fa-f]{8}-[0-9A-Fa-f]{4}-[0-9A-Fa-f]{4}-[0-9A-Fa-f]{4}-[0-9A-Fa-f]{12}$";
@@ -225,7 +223,7 @@ enum Ended {
 }
 
 async fn start(_call: Call, mut start: Start) -> Result<Reply<Crawl>, Failure> {
-    start.url = public(&start.url)?.into();
+    start.url = target::read(&start.url)?.into();
     let submission = Submission {
         // One UUID may be written in two ways.
         request_id: start.request_id.to_ascii_lowercase(),
@@ -292,20 +290,6 @@ async fn cancel(_call: Call, Cancel { id }: Cancel) -> Result<Reply<Cancelled>, 
             Err(Failure::new(&OVER, "the crawl has ended already"))
         }
     }
-}
-
-/// The address of a crawl's first page, as far as its form tells. Whether its host is public is found out when it is asked for.
-fn public(written: &str) -> Result<Url, Failure> {
-    let url = PublicUrl::read(written).map_err(|rule| scrape::not_public(&format!("`url` {rule}")))?;
-    let mut url = Url::parse(url.as_str()).map_err(|rule| scrape::not_public(&format!("`url` is no URL: {rule}")))?;
-    if !matches!(url.port_or_known_default(), Some(80 | 443)) {
-        return Err(scrape::not_public("`url` must be on port 80 or 443"));
-    }
-    if !outside::is_anybodys(url.as_str()) {
-        return Err(scrape::not_public("`url` must name a public host"));
-    }
-    url.set_fragment(None);
-    Ok(url)
 }
 
 fn documents(found: &Snapshot) -> Result<Vec<Document>, Failure> {

@@ -10,11 +10,11 @@ use time::OffsetDateTime;
 use url::Url;
 
 use super::pace::retry_after;
-use crate::outside;
 use crate::scrape::ACCEPT;
+use crate::{outside, site};
 
 /// Bytes of a page. Two are in memory at once, one of them being read.
-const PAGE_BYTES_MAX: u32 = 4 << 20;
+pub(super) const PAGE_BYTES_MAX: u32 = 4 << 20;
 /// What one page may take.
 const PAGE_MS: u32 = 15_000;
 /// Until its answer begins.
@@ -57,7 +57,5 @@ fn answer(url: &Url, response: Response) -> Answer {
 }
 
 fn moved(url: &Url, location: &str) -> Option<Url> {
-    let mut to = url.join(location).ok().filter(|to| matches!(to.scheme(), "http" | "https"))?;
-    to.set_fragment(None);
-    Some(to)
+    url.join(location).ok().filter(|to| matches!(to.scheme(), "http" | "https")).map(site::plain)
 }

@@ -18,7 +18,7 @@ use super::Start;
 use super::frontier::{Found, Frontier, Page};
 use super::pace::{Pace, RETRY_AFTER_MAX};
 use super::rules::Rules;
-use super::visit::{Answer, visit};
+use super::visit::{Answer, PAGE_BYTES_MAX, visit};
 use crate::page::{self, cut};
 use crate::{Document, Format, UNAVAILABLE, outline, scrape};
 
@@ -44,7 +44,7 @@ pub(super) async fn run(call: Call, start: Start) -> Result<Reply<()>, Failure> 
     let Some(job) = call.job else { return Err(lost("this is no run of a job")) };
     let frontier = match job.checkpoint {
         Some(checkpoint) => Frontier::read(&checkpoint).map_err(|_| lost("the crawl cannot be taken up again"))?,
-        None => Frontier::new(super::public(&start.url)?, start.limit, start.max_depth),
+        None => Frontier::new(first(&start.url)?, start.limit, start.max_depth),
     };
     let (rules, pace, asking) = (Rules::default(), Pace::default(), Vec::new());
     let mut walk = Walk { job: job.id, format: start.format, frontier, rules, pace, asking };
@@ -111,10 +111,10 @@ impl Walk {
         let Some(asked) = asked else { return Ok((Found::Forbidden, failed(None))) };
         let answer = match asked {
             Ok(answer) => answer,
-            Err(error @ Error::Denied(Denial::NotGranted(_))) => return Err(scrape::failure(error)),
+            Err(error @ Error::Denied(Denial::NotGranted(_))) => return Err(scrape::failure(error, PAGE_BYTES_MAX)),
             // Nobody but its caller named the first page.
             Err(error @ (Error::Denied(_) | Error::InvalidRequest(_))) if page.is_asked_for() => {
-                return Err(scrape::failure(error));
+                return Err(scrape::failure(error, PAGE_BYTES_MAX));
             }
             Err(Error::Denied(_) | Error::InvalidRequest(_)) => return Ok((Found::Forbidden, failed(None))),
             Err(_) => return Ok((Found::Failure, failed(None))),
@@ -185,6 +185,11 @@ fn written(mut document: Document) -> String {
             Some(_) | None => return text,
         }
     }
+}
+
+/// The first page, as it was read when the crawl was submitted.
+fn first(url: &str) -> Result<Url, Failure> {
+    Url::parse(url).map_err(|_| lost("the crawl has no first page"))
 }
 
 fn lost(message: &str) -> Failure {

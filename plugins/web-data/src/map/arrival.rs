@@ -14,7 +14,7 @@ use crate::{BAD_RESPONSE, scrape, site};
 const REDIRECTS_MAX: usize = 10;
 const ACCEPT: &str = "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.5";
 /// Bytes of a page; a larger one is not read.
-const PAGE_BYTES_MAX: u32 = 4 << 20;
+pub(super) const PAGE_BYTES_MAX: u32 = 4 << 20;
 
 /// Where the named page led.
 #[derive(Debug)]
@@ -33,26 +33,30 @@ pub(super) struct Arrival {
 pub(super) async fn arrive(start: Url, visitor: &mut Visitor) -> Result<Arrival, Failure> {
     let mut robots = rules(&start, visitor).await.map_err(|unreachable| failure(&start, unreachable))?;
     let mut start = start;
-    for _ in 0..=REDIRECTS_MAX {
+    for hop in 0..=REDIRECTS_MAX {
         if !robots.allows(&start) {
             return Ok(Arrival { start, robots, answer: None });
         }
         let answer = visitor.ask(&[page(&start)]).await.pop();
         let next = answer.as_ref().and_then(|answer| redirect(&start, answer.as_ref().ok()?));
-        let Some(next) = next else { return Ok(Arrival { start, robots, answer }) };
-        if !site::is_askable(&next) {
-            return Err(Failure::new(&BAD_RESPONSE, "the page redirects to where no public page is"));
+        let Some(next) = next else {
+            let answer =
+                answer.map(|answer| answer.map_err(|error| if hop == 0 { error } else { scrape::sent_on(error) }));
+            return Ok(Arrival { start, robots, answer });
+        };
+        if !site::is_askable_as_named(&next) {
+            return Err(scrape::astray());
         }
         if next.origin() != start.origin() {
             robots = rules(&next, visitor).await.map_err(|unreachable| match unreachable {
                 // That it was named is the server's doing, not the caller's.
-                Unreachable::NoAnswer(Error::Denied(denial)) => scrape::failure(Error::RedirectDenied(denial)),
-                unreachable => failure(&next, unreachable),
+                Unreachable::NoAnswer(error) => scrape::failure(scrape::sent_on(error), PAGE_BYTES_MAX),
+                unreachable @ Unreachable::Status(_) => failure(&next, unreachable),
             })?;
         }
         start = next;
     }
-    Err(scrape::failure(Error::TooManyRedirects))
+    Err(scrape::failure(Error::TooManyRedirects, PAGE_BYTES_MAX))
 }
 
 /// How a page is asked for.
@@ -63,7 +67,7 @@ pub(super) fn page(url: &Url) -> Request<'_> {
 /// Where an answer that came from `url` sends on to.
 pub(super) fn redirect(url: &Url, answer: &Response) -> Option<Url> {
     match answer.status() {
-        301 | 302 | 303 | 307 | 308 => url.join(answer.header("location")?).ok(),
+        301 | 302 | 303 | 307 | 308 => url.join(answer.header("location")?).ok().map(site::plain),
         _ => None,
     }
 }
@@ -76,7 +80,7 @@ async fn rules(page: &Url, visitor: &mut Visitor) -> Result<Robots, Unreachable>
 
 fn failure(page: &Url, unreachable: Unreachable) -> Failure {
     match unreachable {
-        Unreachable::NoAnswer(error) => scrape::failure(error),
+        Unreachable::NoAnswer(error) => scrape::failure(error, PAGE_BYTES_MAX),
         Unreachable::Status(status) => {
             let host = page.host_str().unwrap_or_default();
             let message =

@@ -177,7 +177,7 @@ impl Survey {
     fn take_start(&mut self, answer: Result<Response, Error>) -> Option<Failure> {
         let answer = match answer {
             Ok(answer) => answer,
-            Err(error) => return Some(scrape::failure(error)),
+            Err(error) => return Some(scrape::failure(error, arrival::PAGE_BYTES_MAX)),
         };
         let start = self.start.clone();
         // A page that says that there is none may lead to those that are.

@@ -6,8 +6,8 @@ use url::Url;
 
 use super::answer::Hit;
 use super::text;
-use crate::Document;
 use crate::page::{self, CONTENT_CHARACTERS_MAX, DESCRIPTION_CHARACTERS_MAX, TITLE_CHARACTERS_MAX};
+use crate::{Document, site};
 
 /// Bytes of content of all results together: as much as a page of a crawl has.
 const CONTENT_BYTES_MAX: usize = 1 << 20;
@@ -16,8 +16,6 @@ const CONTENT_BYTES_MAX: usize = 1 << 20;
 pub(super) struct Kept {
     limit: usize,
     documents: Vec<Document>,
-    /// The URLs of these without their fragments.
-    seen: Vec<String>,
     /// Bytes of content that there is room for.
     room: usize,
 }
@@ -25,7 +23,7 @@ pub(super) struct Kept {
 impl Kept {
     pub(super) fn new(limit: u32) -> Self {
         let limit = usize::try_from(limit).unwrap_or(usize::MAX);
-        Self { limit, documents: Vec::new(), seen: Vec::new(), room: CONTENT_BYTES_MAX }
+        Self { limit, documents: Vec::new(), room: CONTENT_BYTES_MAX }
     }
 
     /// Takes those that are new, up to the limit.
@@ -35,12 +33,9 @@ impl Kept {
                 return;
             }
             let Some(url) = page_of(&hit.url) else { continue };
-            let mut bare = url.clone();
-            bare.set_fragment(None);
-            if self.seen.iter().any(|seen| *seen == bare.as_str()) {
+            if self.documents.iter().any(|known| known.url == url.as_str()) {
                 continue;
             }
-            self.seen.push(bare.into());
             let document = document(&url, hit, self.room);
             self.room -= document.content.as_ref().map_or(0, String::len);
             self.documents.push(document);
@@ -61,9 +56,11 @@ impl Kept {
     }
 }
 
-/// The URL of a web page.
+/// The URL of a web page, in the form of all addresses in answers. Some name a place within their page by a fragment, and are
+/// the same page.
 fn page_of(written: &str) -> Option<Url> {
-    Url::parse(written.trim()).ok().filter(|url| matches!(url.scheme(), "http" | "https"))
+    let url = Url::parse(written.trim()).ok().filter(|url| matches!(url.scheme(), "http" | "https"))?;
+    Some(site::plain(url))
 }
 
 fn document(url: &Url, hit: Hit, room: usize) -> Document {

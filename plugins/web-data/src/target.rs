@@ -1,0 +1,103 @@
+//! The page that a caller names: read by one rule, whatever is to be done with it.
+//!
+//! It must know nothing of networks: where a name leads is the gate's to say ([`crate::outside::judge`]). No message repeats what
+//! stands before an `@`, for it may be a credential.
+
+use switchbay_sdk::Failure;
+use url::Url;
+
+use crate::{scrape, site};
+
+/// The longest address, in characters as they were written (spec, "Web data").
+const CHARACTERS_MAX: usize = 2048;
+/// How much of a wrong scheme a message repeats, in characters.
+const TOLD_CHARACTERS_MAX: usize = 20;
+
+/// Reads an address. What it gives back is in the form of all addresses in answers: percent-encoded, the host in ASCII and
+/// without a dot at its end, and without a fragment.
+///
+/// # Errors
+/// The rule that it breaks.
+pub(crate) fn read(written: &str) -> Result<Url, Failure> {
+    let written = written.trim();
+    let characters = written.chars().count();
+    if characters > CHARACTERS_MAX {
+        let rule = format!("`url` must have at most {CHARACTERS_MAX} characters, not {characters}");
+        return Err(scrape::not_public(&rule).detail("max", CHARACTERS_MAX));
+    }
+    let url = parse(written).map_err(|rule| scrape::not_public(&format!("`url` {rule}")))?;
+    Ok(site::plain(url))
+}
+
+fn parse(written: &str) -> Result<Url, String> {
+    let told = |rule: &str| Err(rule.to_owned());
+    if written.contains(|c: char| c.is_whitespace() || c.is_control()) {
+        return told("must have no white space or control characters");
+    }
+    let Some((scheme, rest)) = written.split_once("://") else {
+        return told("must be an absolute http or https URL, such as `https://example.com/`");
+    };
+    if !["http", "https"].iter().any(|known| scheme.eq_ignore_ascii_case(known)) {
+        let is_scheme = scheme.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"+-.".contains(&byte));
+        return match is_scheme && (1..=TOLD_CHARACTERS_MAX).contains(&scheme.len()) {
+            true => Err(format!("must have the scheme http or https, not `{scheme}`")),
+            false => told("must have the scheme http or https"),
+        };
+    }
+    let authority = rest.split(['/', '\\', '?', '#']).next().unwrap_or_default();
+    if authority.contains('@') {
+        return told("must have no credentials: leave out what stands before the `@`");
+    }
+    if authority.is_empty() {
+        return told("must have a host");
+    }
+    let url = Url::parse(written).map_err(|error| format!("cannot be read: {error}"))?;
+    match url.port_or_known_default() {
+        Some(80 | 443) => Ok(url),
+        Some(port) => Err(format!("must have the port 80 or 443, not {port}")),
+        None => told("must have the port 80 or 443"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_address_is_read_into_the_form_of_all_answers_or_told_its_rule() {
+        let check = |written: &str, expected: Result<&str, &str>| {
+            let read = parse(written.trim()).map(|url| String::from(site::plain(url)));
+            assert_eq!(read.as_deref().map_err(String::as_str), expected, "{written}");
+        };
+        check(" https://example.com/a?b#c ", Ok("https://example.com/a?b"));
+        check("HTTP://EXAMPLE.com:80", Ok("http://example.com/"));
+        check("http://example.com.:443/", Ok("http://example.com:443/"));
+        check("http://bücher.example/ü?ü", Ok("http://xn--bcher-kva.example/%C3%BC?%C3%BC"));
+        check("http://0x7f.1./", Ok("http://127.0.0.1/"));
+        check("ftp://example.com/", Err("must have the scheme http or https, not `ftp`"));
+        check("me:word@example.com://", Err("must have the scheme http or https"));
+        check("://example.com", Err("must have the scheme http or https"));
+        for written in ["example.com", "http:example.com", "mailto:me@example.com", ""] {
+            check(written, Err("must be an absolute http or https URL, such as `https://example.com/`"));
+        }
+        for written in ["https://me:word@example.com/", "https://me@example.com:8080/", "http://@example.com"] {
+            check(written, Err("must have no credentials: leave out what stands before the `@`"));
+        }
+        for written in ["https:///a", "https://", "http://?a"] {
+            check(written, Err("must have a host"));
+        }
+        for written in ["https://exa mple.com/", "https://example.com/\na", "https://example.com/\u{3000}a"] {
+            check(written, Err("must have no white space or control characters"));
+        }
+        check("http://example.com:8080/", Err("must have the port 80 or 443, not 8080"));
+        check("http://example.com:99999/", Err("cannot be read: invalid port number"));
+        check("http://1.2.3.4.5/", Err("cannot be read: invalid IPv4 address"));
+    }
+
+    #[test]
+    fn the_length_is_that_of_what_was_written() {
+        let longest = format!("http://example.com/{}", "語".repeat(CHARACTERS_MAX - 19));
+        assert!(read(&format!("  {longest} ")).is_ok_and(|url| url.as_str().len() > 9 * 2000));
+        assert!(read(&format!("{longest}a")).is_err());
+    }
+}
