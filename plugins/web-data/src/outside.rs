@@ -8,6 +8,16 @@ use url::Url;
 
 use crate::{search, site};
 
+/// Judges, before anything is asked for, whether there may be a page at a URL, with the lookup of its host within so many
+/// milliseconds.
+///
+/// # Errors
+/// It is nothing that may be asked for; or nobody knows where its name leads, which no later request needs to find so.
+pub(crate) async fn judge(url: &Url, at_most_ms: u32) -> Result<(), Error> {
+    refuse_provider(url.as_str()).map_err(Error::Denied)?;
+    http::judge("GET", url.as_str(), at_most_ms).await
+}
+
 /// Asks for what is at a URL, by a request that the caller completes.
 ///
 /// # Errors

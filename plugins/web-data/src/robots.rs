@@ -68,11 +68,6 @@ impl Robots {
         Self { group, sitemaps: reader.sitemaps }
     }
 
-    /// What a site says whose file cannot be had: nothing of it may be asked for.
-    pub(crate) fn closed() -> Self {
-        Self::read(b"User-agent: *\nDisallow: /")
-    }
-
     /// Whether the page may be asked for. The most specific rule that matches says, and where two are as specific, the one
     /// that allows.
     pub(crate) fn allows(&self, page: &Url) -> bool {

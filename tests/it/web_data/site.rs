@@ -33,6 +33,15 @@ fn answer(mut stream: TcpStream) -> std::io::Result<()> {
     let (status, kind, body) = match &*path {
         "/article" => html(ARTICLE),
         "/moved" => return whole(&mut stream, "301 Moved Permanently", "location: /article\r\n", b""),
+        // Anywhere that the query says.
+        "/to" => {
+            let to = target.split_once('?').map_or("/", |(_, to)| to);
+            return whole(&mut stream, "302 Found", &format!("location: {to}\r\n"), b"");
+        }
+        "/refresh-to" => {
+            let to = target.split_once('?').map_or("/", |(_, to)| to);
+            html(&format!("<meta http-equiv=refresh content='0; url={to}'><p>Wait"))
+        }
         "/inside" => return whole(&mut stream, "302 Found", "location: http://10.0.0.1/\r\n", b""),
         "/around" => return whole(&mut stream, "302 Found", "location: /around\r\n", b""),
         "/refresh" => html("<meta http-equiv=refresh content='0; url=/article'><p>Wait"),

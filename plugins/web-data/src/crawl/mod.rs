@@ -1,23 +1,30 @@
 //! Crawls: a site's pages as documents, found by following its links (the spec's "Crawl job").
 //!
 //! A crawl is a job of the host's. This file is the index: the three operations over jobs, their types and rows. `walk` is the
-//! run of a job, `frontier` what it decides by, `visit` how it asks for one page.
+//! run of a job, `frontier` what it decides by, `visit` how it asks for one page, `unreached` what it says of those without an
+//! answer.
+//!
+//! What is wrong with a submission is said before there is a job, and takes no request id; what goes wrong with a job does.
 
 mod frontier;
 mod pace;
 mod rules;
+mod unreached;
 mod visit;
 mod walk;
 
+use std::time::Instant;
+
 use serde::{Deserialize, Serialize};
 use serde_json::json;
+use switchbay_sdk::http::Error;
 use switchbay_sdk::jobs::{self, Page, Snapshot, State, Submission, SubmitError};
 use switchbay_sdk::schemars::{self, JsonSchema};
 use switchbay_sdk::{Call, ErrorCode, Failure, Operation, Reply, Rest, Tool};
 use time::OffsetDateTime;
 use time::format_description::well_known::Rfc3339;
 
-use crate::{BUDGET_MS, Document, Format, NOT_PUBLIC, UNAVAILABLE, scrape, target};
+use crate::{BAD_RESPONSE, BUDGET_MS, Document, Format, LATE, NOT_PUBLIC, UNAVAILABLE, outside, scrape, target};
 
 const SCOPE: &str = "web:crawl";
 const UUID: &str = "^[0-9A-Fa-f]{8}-[0-9A-Fa-f]{4}-[0-9A-Fa-f]{4}-[0-9A-Fa-f]{4}-[0-9A-Fa-f]{12}$";
@@ -28,7 +35,7 @@ const CRAWLS_PER_MINUTE: u32 = 2;
 const READS_PER_MINUTE: u32 = 60;
 const CANCELLATIONS_PER_MINUTE: u32 = 20;
 
-/// A crawl that is done within this is answered at once.
+/// A crawl that is done within this is answered at once: the lookup of its host's name before it is submitted included.
 const AT_ONCE_MS: u32 = 2000;
 /// How long a crawl can be read: as many as a credential may submit in this time, 480, are kept of it (`jobs.owner_kept`).
 const LIFE_MS: u32 = 4 * 3600 * 1000;
@@ -65,8 +72,8 @@ pub(crate) fn start_operation() -> Operation {
              `maxDepth` counts links from the first page. robots.txt is followed; links to other hosts are not, and \
              `www.` makes no other host. A crawl that is soon done is answered whole, with `id` null. Otherwise read it \
              by its `id` until it has ended and `nextOffset` is null, at least two seconds apart. A page that failed is a \
-             document without content. Send a fresh UUID as `requestId`, and the same again when in doubt: it starts \
-             nothing twice.",
+             document without content; where the first one cannot be reached, the crawl fails. Send a fresh UUID as \
+             `requestId`, and the same again when in doubt: it starts nothing twice.",
         )
         .rest(Rest::post("/api/v1/web/crawls", SCOPE).outcome("accepted", 202))
         .tool(Tool::new("start_web_crawl", SCOPE).open_world().added("format", format))
@@ -75,7 +82,9 @@ pub(crate) fn start_operation() -> Operation {
         .named_by_request_id()
         .error(NOT_PUBLIC)
         .error(DUPLICATE)
+        .error(BAD_RESPONSE)
         .error(UNAVAILABLE)
+        .error(LATE)
         .example(
             "Up to five pages",
             r#"{ "url": "http://example.com/", "requestId": "0b6f3f0a-6c0e-4f3c-9d0b-5d1b8b6f7a21", "limit": 5 }"#,
@@ -223,7 +232,14 @@ enum Ended {
 }
 
 async fn start(_call: Call, mut start: Start) -> Result<Reply<Crawl>, Failure> {
-    start.url = target::read(&start.url)?.into();
+    let began = Instant::now();
+    let url = target::read(&start.url)?;
+    match outside::judge(&url, AT_ONCE_MS).await {
+        // Whoever has no address now, or none in time, is asked for by the crawl all the same.
+        Ok(()) | Err(Error::Unresolved | Error::TotalLate) => {}
+        Err(error) => return Err(scrape::failure(error, visit::PAGE_BYTES_MAX)),
+    }
+    start.url = url.into();
     let submission = Submission {
         // One UUID may be written in two ways.
         request_id: start.request_id.to_ascii_lowercase(),
@@ -233,11 +249,15 @@ async fn start(_call: Call, mut start: Start) -> Result<Reply<Crawl>, Failure> {
         budget_ms: CRAWL_MS,
     };
     let id = jobs::submit(&submission).await.map_err(unsubmitted)?;
-    let state = jobs::wait(&id, AT_ONCE_MS).await.map_err(unread)?;
+    let spent_ms = u32::try_from(began.elapsed().as_millis()).unwrap_or(u32::MAX);
+    let state = jobs::wait(&id, AT_ONCE_MS.saturating_sub(spent_ms)).await.map_err(unread)?;
     let whole = Page { offset: 0, items_max: DOCUMENTS_MAX, bytes_max: AT_ONCE_BYTES_MAX };
     let found = jobs::read(&id, whole).await.map_err(unread)?;
-    match (state, found.next_offset, &found.failure) {
-        (State::Completed, None, _) => {
+    if let (true, Some(failure)) = (found.items.is_empty(), failure_at_once(&found)) {
+        return Err(failure);
+    }
+    match (state, found.next_offset) {
+        (State::Completed, None) => {
             let documents = documents(&found)?;
             let total = u32::try_from(documents.len()).unwrap_or(u32::MAX);
             Ok(Reply::ok(Crawl {
@@ -249,10 +269,6 @@ async fn start(_call: Call, mut start: Start) -> Result<Reply<Crawl>, Failure> {
                 next_offset: None,
                 expires_at: None,
             }))
-        }
-        // The gate knows which hosts are public, and says so when the page is asked for.
-        (State::Failed, _, Some(failed)) if failed.code == NOT_PUBLIC.code() => {
-            Err(scrape::not_public(&failed.message))
         }
         _ => Ok(Reply::outcome(
             "accepted",
@@ -290,6 +306,13 @@ async fn cancel(_call: Call, Cancel { id }: Cancel) -> Result<Reply<Cancelled>, 
             Err(Failure::new(&OVER, "the crawl has ended already"))
         }
     }
+}
+
+/// Why a crawl failed, where it is something that its submission is answered with.
+fn failure_at_once(found: &Snapshot) -> Option<Failure> {
+    let failed = found.failure.as_ref()?;
+    let code = [&BAD_RESPONSE, &LATE, &UNAVAILABLE].into_iter().find(|code| code.code() == failed.code)?;
+    Some(Failure::new(code, failed.message.clone()))
 }
 
 fn documents(found: &Snapshot) -> Result<Vec<Document>, Failure> {

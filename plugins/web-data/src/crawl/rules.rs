@@ -20,7 +20,19 @@ const PAUSE: Duration = Duration::from_millis(500);
 
 /// What is known of each origin.
 #[derive(Debug, Default)]
-pub(super) struct Rules(Vec<(String, Robots)>);
+pub(super) struct Rules(Vec<(String, Known)>);
+
+/// What is known of one.
+type Known = Result<Robots, Unreachable>;
+
+/// Whether a page may be asked for.
+#[derive(Clone, Debug)]
+pub(super) enum Verdict {
+    Allowed,
+    Forbidden,
+    /// Nobody knows what its site asks, so it may not (RFC 9309, 2.3.1.4).
+    Unknown(Unreachable),
+}
 
 impl Rules {
     /// Whether the rules for a page are known.
@@ -29,36 +41,49 @@ impl Rules {
     }
 
     /// Whether a page may be asked for.
-    pub(super) async fn allow(&mut self, page: &Url, pace: &mut Pace, job: &str) -> Result<bool, Failure> {
-        if let Some(robots) = self.of(page) {
-            return Ok(robots.allows(page));
+    pub(super) async fn judge(&mut self, page: &Url, pace: &mut Pace, job: &str) -> Result<Verdict, Failure> {
+        if let Some(known) = self.of(page) {
+            return Ok(verdict(known, page));
         }
-        let robots = fetch(page, pace, job).await?;
-        pace.slow_down(robots.crawl_delay().unwrap_or_default());
+        let known = fetch(page, pace, job).await?;
+        pace.slow_down(known.as_ref().ok().and_then(Robots::crawl_delay).unwrap_or_default());
         pace.answered(Instant::now());
-        let allows = robots.allows(page);
-        self.0.push((page.origin().ascii_serialization(), robots));
-        Ok(allows)
+        let verdict = verdict(&known, page);
+        self.0.push((page.origin().ascii_serialization(), known));
+        Ok(verdict)
     }
 
-    fn of(&self, page: &Url) -> Option<&Robots> {
+    fn of(&self, page: &Url) -> Option<&Known> {
         let origin = page.origin().ascii_serialization();
-        self.0.iter().find(|(known, _)| *known == origin).map(|(_, robots)| robots)
+        self.0.iter().find(|(known, _)| *known == origin).map(|(_, known)| known)
     }
 }
 
-async fn fetch(page: &Url, pace: &mut Pace, job: &str) -> Result<Robots, Failure> {
-    for _ in 0..TRIES_MAX {
+fn verdict(known: &Known, page: &Url) -> Verdict {
+    match known {
+        Ok(robots) if robots.allows(page) => Verdict::Allowed,
+        Ok(_) => Verdict::Forbidden,
+        Err(unreachable) => Verdict::Unknown(unreachable.clone()),
+    }
+}
+
+async fn fetch(page: &Url, pace: &mut Pace, job: &str) -> Result<Known, Failure> {
+    let mut tries = 0;
+    loop {
         pace.wait(job).await?;
+        tries += 1;
         match robots::fetch(page, FETCH_MS).await {
-            Ok(robots) => return Ok(robots),
+            Ok(robots) => return Ok(Ok(robots)),
             // Its pages are denied as well, and say why.
-            Err(Unreachable::NoAnswer(Error::Denied(_) | Error::InvalidRequest(_))) => return Ok(Robots::default()),
-            Err(Unreachable::Status(_) | Unreachable::NoAnswer(Error::BadResponse(_) | Error::Idle)) => {
+            Err(Unreachable::NoAnswer(Error::Denied(_) | Error::InvalidRequest(_))) => {
+                return Ok(Ok(Robots::default()));
+            }
+            Err(Unreachable::Status(_) | Unreachable::NoAnswer(Error::BadResponse(_) | Error::Idle))
+                if tries < TRIES_MAX =>
+            {
                 pace.pause(PAUSE, Instant::now());
             }
-            Err(Unreachable::NoAnswer(_)) => break,
+            Err(unreachable) => return Ok(Err(unreachable)),
         }
     }
-    Ok(Robots::closed())
 }

@@ -21,11 +21,14 @@ const PAGE_MS: u32 = 15_000;
 const FIRST_BYTE_MS: u32 = 10_000;
 
 /// What a page's server answered.
+#[derive(Debug)]
 pub(super) enum Answer {
     /// What can be read, whatever its status.
     Page(Response),
     /// It is elsewhere.
     Moved { status: u16, to: Url },
+    /// It is elsewhere, where no page can be.
+    Astray { status: u16 },
     /// The server has no answer at present; how long it wants to be left alone.
     Failed { status: u16, pause: Option<Duration> },
 }
@@ -45,7 +48,7 @@ fn answer(url: &Url, response: Response) -> Answer {
     match (status, location) {
         (301 | 302 | 303 | 307 | 308, Some(location)) => match moved(url, location) {
             Some(to) => Answer::Moved { status, to },
-            None => Answer::Failed { status, pause: None },
+            None => Answer::Astray { status },
         },
         (429 | 500.., _) => {
             let written = response.header("retry-after").filter(|_| matches!(status, 429 | 503));

@@ -17,16 +17,26 @@ use url::Url;
 use super::Start;
 use super::frontier::{Found, Frontier, Page};
 use super::pace::{Pace, RETRY_AFTER_MAX};
-use super::rules::Rules;
+use super::rules::{Rules, Verdict};
+use super::unreached::{self, unreached};
 use super::visit::{Answer, PAGE_BYTES_MAX, visit};
 use crate::page::{self, cut};
-use crate::{Document, Format, UNAVAILABLE, outline, scrape};
+use crate::robots::Unreachable;
+use crate::{Document, Format, UNAVAILABLE, outline, scrape, site};
 
 /// Bytes of a document's JSON form.
 const DOCUMENT_BYTES_MAX: usize = 1 << 20;
 
-/// What came of asking for a page; `None` where robots.txt forbids it.
-type Asked = Option<Result<Answer, Error>>;
+/// What came of asking for a page, or why nobody asked.
+#[derive(Debug)]
+pub(super) enum Asked {
+    Answered(Answer),
+    Unanswered(Error),
+    /// robots.txt forbids it.
+    Forbidden,
+    /// Nobody knows what its site asks of robots.
+    Unruled(Unreachable),
+}
 
 /// A crawl under way.
 struct Walk {
@@ -44,7 +54,10 @@ pub(super) async fn run(call: Call, start: Start) -> Result<Reply<()>, Failure> 
     let Some(job) = call.job else { return Err(lost("this is no run of a job")) };
     let frontier = match job.checkpoint {
         Some(checkpoint) => Frontier::read(&checkpoint).map_err(|_| lost("the crawl cannot be taken up again"))?,
-        None => Frontier::new(first(&start.url)?, start.limit, start.max_depth),
+        None => {
+            let url = Url::parse(&start.url).map_err(|_| lost("the crawl has no first page"))?;
+            Frontier::new(url, start.limit, start.max_depth)
+        }
     };
     let (rules, pace, asking) = (Rules::default(), Pace::default(), Vec::new());
     let mut walk = Walk { job: job.id, format: start.format, frontier, rules, pace, asking };
@@ -66,13 +79,15 @@ impl Walk {
             if self.is_asked(page.number) || (is_ahead && !self.may_ask_ahead(&page.url)) {
                 continue;
             }
-            let asked = match self.rules.allow(&page.url, &mut self.pace, &self.job).await? {
-                true => {
+            let asked = match self.rules.judge(&page.url, &mut self.pace, &self.job).await? {
+                Verdict::Allowed => {
                     self.pace.wait(&self.job).await?;
                     let url = page.url.clone();
-                    maybe_done(Box::pin(async { Some(visit(url).await) }) as LocalBoxFuture<'static, Asked>)
+                    let asked = async { visit(url).await.map_or_else(Asked::Unanswered, Asked::Answered) };
+                    maybe_done(Box::pin(asked) as LocalBoxFuture<'static, Asked>)
                 }
-                false => MaybeDone::Done(None),
+                Verdict::Forbidden => MaybeDone::Done(Asked::Forbidden),
+                Verdict::Unknown(unreachable) => MaybeDone::Done(Asked::Unruled(unreachable)),
             };
             self.asking.push((page.number, asked));
         }
@@ -94,7 +109,7 @@ impl Walk {
             let mut found = Poll::Pending;
             for (known, asking) in &mut self.asking {
                 if Pin::new(&mut *asking).poll(context).is_ready() && *known == number {
-                    found = Poll::Ready(Pin::new(asking).take_output().flatten());
+                    found = Pin::new(asking).take_output().map_or(Poll::Pending, Poll::Ready);
                 }
             }
             found
@@ -106,21 +121,32 @@ impl Walk {
     }
 
     /// Reads what came, as what becomes of the page and the document that would show it.
+    ///
+    /// # Errors
+    /// It is the first page, and no server of the public network has an answer for it.
     fn read(&mut self, page: &Page, asked: Asked) -> Result<(Found, Document), Failure> {
+        unreached::tell(&asked);
         let failed = |status| Document::failed(page.url.as_str(), status);
-        let Some(asked) = asked else { return Ok((Found::Forbidden, failed(None))) };
+        let is_first = self.frontier.is_first(page);
         let answer = match asked {
-            Ok(answer) => answer,
-            Err(error @ Error::Denied(Denial::NotGranted(_))) => return Err(scrape::failure(error, PAGE_BYTES_MAX)),
-            // Nobody but its caller named the first page.
-            Err(error @ (Error::Denied(_) | Error::InvalidRequest(_))) if page.is_asked_for() => {
-                return Err(scrape::failure(error, PAGE_BYTES_MAX));
+            Asked::Answered(answer) => answer,
+            Asked::Unanswered(Error::Denied(denial @ Denial::NotGranted(_))) => {
+                return Err(scrape::failure(Error::Denied(denial), PAGE_BYTES_MAX));
             }
-            Err(Error::Denied(_) | Error::InvalidRequest(_)) => return Ok((Found::Forbidden, failed(None))),
-            Err(_) => return Ok((Found::Failure, failed(None))),
+            Asked::Unanswered(error) if is_first => return Err(unreached(page, error)),
+            Asked::Unruled(Unreachable::NoAnswer(error)) if is_first => return Err(unreached::unruled(page, error)),
+            Asked::Unanswered(Error::Denied(_) | Error::InvalidRequest(_)) | Asked::Forbidden | Asked::Unruled(_) => {
+                return Ok((Found::Forbidden, failed(None)));
+            }
+            Asked::Unanswered(_) => return Ok((Found::Failure, failed(None))),
         };
         Ok(match answer {
+            Answer::Moved { to, .. } if is_first && !self.frontier.follows(page, &to) => {
+                return Err(unreached::moved(&to));
+            }
+            Answer::Astray { .. } if is_first => return Err(scrape::astray()),
             Answer::Moved { status, to } => (Found::Moved(to), failed(Some(status))),
+            Answer::Astray { status } => (Found::Failure, failed(Some(status))),
             Answer::Failed { status, pause } => {
                 if let Some(pause) = pause {
                     self.pace.pause(pause, Instant::now());
@@ -142,7 +168,7 @@ impl Walk {
     /// Where a page sends its reader at once, if that is a page of the site which is not known. Otherwise it is to be read itself.
     fn sent_on(&self, read: &page::Document) -> Option<Url> {
         let (seconds, to) = read.refresh.as_ref()?;
-        let to = Url::parse(to).ok()?;
+        let to = Url::parse(to).ok().map(site::plain).filter(site::is_askable)?;
         (*seconds <= scrape::REFRESH_SECONDS_MAX && self.frontier.is_news(&to)).then_some(to)
     }
 
@@ -185,11 +211,6 @@ fn written(mut document: Document) -> String {
             Some(_) | None => return text,
         }
     }
-}
-
-/// The first page, as it was read when the crawl was submitted.
-fn first(url: &str) -> Result<Url, Failure> {
-    Url::parse(url).map_err(|_| lost("the crawl has no first page"))
 }
 
 fn lost(message: &str) -> Failure {

@@ -13,7 +13,7 @@ const REDIRECTS_MAX: u32 = 5;
 /// Bytes of an answer. A site whose file is larger cannot be read, so nothing of it may be asked for.
 const ANSWER_BYTES_MAX: u32 = 4 << 20;
 
-/// Why nobody knows what a site asks. Until it is known, nothing of the site may be asked for: [`Robots::closed`].
+/// Why nobody knows what a site asks. Until it is known, nothing of the site may be asked for.
 #[derive(Clone, Debug)]
 pub(crate) enum Unreachable {
     /// Its server failed, with this status.

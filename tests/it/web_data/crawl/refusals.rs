@@ -77,8 +77,8 @@ async fn a_request_id_starts_one_crawl_however_it_is_written_and_whatever_become
     assert_eq!(house.pages.asked("/robots.txt").len(), 2);
     // Also that of a crawl which came to nothing.
     let key = house.key();
-    let refused = json!({ "url": "http://127.0.0.1/", "requestId": id });
-    assert_eq!(house.submit(&key, refused).await.status, 400);
+    let unresolved = json!({ "url": "http://nowhere.test/", "requestId": id });
+    assert_eq!(house.submit(&key, unresolved).await.refusal(), (502, "UPSTREAM_BAD_RESPONSE".to_owned()));
     let again = house.submit(&key, json!({ "url": SEED, "requestId": id })).await;
     assert_eq!(again.refusal(), (409, "DUPLICATE_REQUEST".to_owned()));
 }

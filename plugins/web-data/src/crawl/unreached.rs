@@ -1,0 +1,81 @@
+//! Pages that nobody's server had an answer for: what a crawl fails with where it is the first, and what its operator reads of
+//! each.
+//!
+//! It must know nothing of a crawl's order. No message names an address: where callers go is not the log's to keep, and where a
+//! server sends them is nobody's.
+
+use switchbay_sdk::http::{Denial, Error};
+use switchbay_sdk::{Failure, log};
+use url::Url;
+
+use super::frontier::Page;
+use super::visit::{Answer, PAGE_BYTES_MAX};
+use super::walk::Asked;
+use crate::robots::Unreachable;
+use crate::{BAD_RESPONSE, scrape, site};
+
+/// Why the first page of a crawl has no answer. Its address was judged before the crawl was submitted, so whatever is wrong with
+/// it now is no fault of the submission.
+pub(super) fn unreached(page: &Page, error: Error) -> Failure {
+    match error {
+        Error::Denied(Denial::NotPublic(_) | Denial::NotAcceptable(_)) | Error::InvalidRequest(_)
+            if page.is_asked_for() =>
+        {
+            Failure::new(&BAD_RESPONSE, "the page's host is not public, which nobody knew when the crawl was submitted")
+        }
+        error if page.is_asked_for() => scrape::failure(error, PAGE_BYTES_MAX),
+        error => scrape::failure(scrape::sent_on(error), PAGE_BYTES_MAX),
+    }
+}
+
+/// The same where its site did not say what it asks of robots: mostly because there is nobody.
+pub(super) fn unruled(page: &Page, error: Error) -> Failure {
+    match error {
+        Error::RedirectDenied(_)
+        | Error::TooManyRedirects
+        | Error::HeadersTooLarge
+        | Error::BodyTooLarge
+        | Error::Idle
+        | Error::BadResponse(_) => {
+            Failure::new(&BAD_RESPONSE, "the site's robots.txt could not be read, so it may not be crawled now")
+        }
+        error => unreached(page, error),
+    }
+}
+
+/// The same where its server says that it is at an address that the crawl does not follow.
+pub(super) fn moved(to: &Url) -> Failure {
+    match site::is_askable_as_named(to) {
+        true => Failure::new(&BAD_RESPONSE, "the page redirects without end"),
+        false => scrape::astray(),
+    }
+}
+
+/// Tells the operator why a page has no document, or one without content.
+pub(super) fn tell(asked: &Asked) {
+    let why = match asked {
+        Asked::Answered(Answer::Page(_) | Answer::Moved { .. }) => return,
+        Asked::Answered(Answer::Failed { status, .. }) => format!("its server failed with status {status}"),
+        Asked::Answered(Answer::Astray { .. }) => "it redirects to where no page can be".to_owned(),
+        Asked::Forbidden => "robots.txt forbids it".to_owned(),
+        Asked::Unruled(Unreachable::Status(status)) => format!("robots.txt could not be had: status {status}"),
+        Asked::Unruled(Unreachable::NoAnswer(error)) => format!("robots.txt could not be had: {}", in_words(error)),
+        Asked::Unanswered(error) => in_words(error).to_owned(),
+    };
+    log::info(&format!("a page of the crawl was not read: {why}"));
+}
+
+fn in_words(error: &Error) -> &'static str {
+    match error {
+        Error::Unresolved => "unresolved, its host has no address",
+        Error::Unreachable => "refused, or its server is not to be trusted",
+        Error::FirstByteLate | Error::Idle | Error::TotalLate => "timed out",
+        Error::Denied(Denial::NotPublic(_)) => "its host is not public",
+        Error::Denied(_) | Error::InvalidRequest(_) => "it may not be asked for",
+        Error::RedirectDenied(_) => "it redirects to where no public page is",
+        Error::TooManyRedirects => "it redirects too often",
+        Error::HeadersTooLarge | Error::BodyTooLarge => "its answer is too large",
+        Error::BadResponse(_) => "its server broke off, or did not speak HTTP",
+        Error::Busy => "too much was being fetched",
+    }
+}
