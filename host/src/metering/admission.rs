@@ -7,7 +7,7 @@ use time::OffsetDateTime;
 
 use super::month::Month;
 use super::quota::Counted;
-use super::window::{Length, Slot};
+use super::window::{Kind, Length, Slot};
 use super::{CreditStanding, Meters, Usage, Windows};
 use crate::auth::Caller;
 use crate::auth::api_key::epoch_seconds;
@@ -116,7 +116,7 @@ pub(super) fn until(refusal: Refusal, reset_epoch_s: u64, now_s: u64) -> Refusal
 fn slots(caller: &Caller, plugin: &str, operation: &Operation) -> Vec<Slot> {
     let mut slots = Vec::new();
     let mut add = |subject: String, limit: Option<u32>, length: Length| {
-        slots.extend(limit.map(|limit| Slot { subject, limit, length }));
+        slots.extend(limit.map(|limit| Slot { subject, kind: Kind::Credential, limit, length }));
     };
     if operation.terms.consumes(Consumed::Window) {
         let limits = caller.limits();
@@ -135,5 +135,6 @@ fn slots(caller: &Caller, plugin: &str, operation: &Operation) -> Vec<Slot> {
 fn allowance(caller: &Caller, plugin: &str, operation: &Operation) -> Vec<Slot> {
     let limit = operation.terms.first_party_per_minute.into_iter();
     let subject = || format!("i{}\0{plugin}\0{}", caller.owner(), operation.id);
-    limit.map(|limit| Slot { subject: subject(), limit, length: Length::Minute }).collect()
+    let slot = |limit| Slot { subject: subject(), kind: Kind::Address, limit, length: Length::Minute };
+    limit.map(slot).collect()
 }

@@ -9,8 +9,15 @@ use std::sync::{Mutex, PoisonError};
 
 use super::WindowStanding;
 
-/// Subjects counted in one window; one more is refused, as if it had used up its limit.
+/// Subjects of one kind counted in one window; one more is refused, as if it had used up its limit.
 const SUBJECTS_MAX: usize = 1 << 20;
+
+/// What a subject is. Each kind has room of its own: anybody may come from many addresses, and fills no caller's with them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    Credential,
+    Address,
+}
 
 /// How long a window is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -31,8 +38,9 @@ impl Length {
 /// A slot that a call needs.
 #[derive(Clone, Debug)]
 pub(crate) struct Slot {
-    /// Whatever is counted, under a name that nothing else has.
+    /// Whatever is counted, under a name that nothing else of its kind has.
     pub(crate) subject: String,
+    pub(crate) kind: Kind,
     pub(crate) limit: u32,
     pub(crate) length: Length,
 }
@@ -55,7 +63,8 @@ struct Counts {
 struct Aligned {
     /// Windows of this length since 1970.
     number: u64,
-    taken: HashMap<String, u32>,
+    credentials: HashMap<String, u32>,
+    addresses: HashMap<String, u32>,
 }
 
 impl Windows {
@@ -89,32 +98,39 @@ impl Aligned {
     fn turn(&mut self, length: Length, now_s: u64) {
         let number = now_s / u64::from(length.seconds());
         if number > self.number || self.number > number + 1 {
-            *self = Self { number, taken: HashMap::new() };
+            *self = Self { number, ..Self::default() };
         }
     }
 
     /// Where the window stands, if it has no slot left.
     fn refusal(&self, slot: &Slot) -> Option<WindowStanding> {
-        let has_room = match self.taken.get(&slot.subject) {
+        let of_kind = match slot.kind {
+            Kind::Credential => &self.credentials,
+            Kind::Address => &self.addresses,
+        };
+        let has_room = match of_kind.get(&slot.subject) {
             Some(taken) => *taken < slot.limit,
-            None => slot.limit > 0 && self.taken.len() < SUBJECTS_MAX,
+            None => slot.limit > 0 && of_kind.len() < SUBJECTS_MAX,
         };
         (!has_room).then(|| self.standing(slot, slot.limit))
     }
 
     fn take(&mut self, slot: Slot) -> WindowStanding {
-        let taken = match self.taken.get_mut(&slot.subject) {
+        let of_kind = match slot.kind {
+            Kind::Credential => &mut self.credentials,
+            Kind::Address => &mut self.addresses,
+        };
+        let taken = match of_kind.get_mut(&slot.subject) {
             Some(taken) => {
                 *taken += 1;
                 *taken
             }
-            None => 1,
+            None => {
+                of_kind.insert(slot.subject.clone(), 1);
+                1
+            }
         };
-        let standing = self.standing(&slot, taken);
-        if taken == 1 {
-            self.taken.insert(slot.subject, 1);
-        }
-        standing
+        self.standing(&slot, taken)
     }
 
     fn standing(&self, slot: &Slot, taken: u32) -> WindowStanding {
@@ -136,7 +152,19 @@ mod tests {
     use super::*;
 
     fn slot(subject: &str, limit: u32, length: Length) -> Slot {
-        Slot { subject: subject.to_owned(), limit, length }
+        Slot { subject: subject.to_owned(), kind: Kind::Credential, limit, length }
+    }
+
+    #[test]
+    fn as_many_addresses_as_there_is_room_for_fill_nobody_elses() {
+        let windows = Windows::default();
+        let take = |kind, subject: usize| {
+            let slot = Slot { subject: subject.to_string(), kind, limit: 1, length: Length::Minute };
+            windows.take(vec![slot], 60).is_ok()
+        };
+        assert!((0..SUBJECTS_MAX).all(|subject| take(Kind::Address, subject)));
+        assert!(!take(Kind::Address, SUBJECTS_MAX), "there is no room for one more address");
+        assert!(take(Kind::Credential, SUBJECTS_MAX));
     }
 
     #[test]
