@@ -44,6 +44,8 @@ const MONTHS: Duration = Duration::from_secs(3600);
 const MONTHS_KEPT: u32 = 13;
 /// How often counts of calls are written: what a crash may lose of them.
 const WRITE_USAGE: Duration = Duration::from_secs(1);
+/// How long a month that has ended is still at hand, for calls that came before.
+const MONTH_AT_HAND: u64 = 3600;
 /// Counts in one write.
 const USAGE_ROWS_MAX: usize = 1000;
 
@@ -258,7 +260,8 @@ impl App {
 
     /// Writes the counts of calls that the store does not have.
     pub(crate) async fn write_usage(&self) {
-        let rows = self.usage.unwritten(Month::of(epoch_seconds(SystemTime::now())));
+        let month = Month::of(epoch_seconds(SystemTime::now()).saturating_sub(MONTH_AT_HAND));
+        let rows = self.usage.unwritten(month);
         for rows in rows.chunks(USAGE_ROWS_MAX) {
             if let Err(error) = self.store.put_usage(rows.to_vec()).await {
                 tracing::error!(%error, rows = rows.len(), "counts of calls cannot be written; they are tried again");

@@ -112,7 +112,7 @@ async fn road(app: &App, request: Request<'_>, passed: &mut Passed) -> Result<Re
     metering::admit(&app.windows, &caller, &bound.revision.plugin, &bound.operation, now, &mut passed.meters)?;
     let input = reading::read(unread, schema)?;
     let identifier = identifier_of(&caller, bound, identifier)?;
-    metering::count(&app.usage, &caller, &bound.operation, now, &mut passed.meters)?;
+    metering::count(&app.usage, &app.store, &caller, &bound.operation, now, &mut passed.meters)?;
     let charged = Charged {
         caller: &caller,
         plugin: &bound.revision.plugin,

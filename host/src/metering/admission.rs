@@ -6,7 +6,7 @@ use std::time::SystemTime;
 use time::OffsetDateTime;
 
 use super::month::Month;
-use super::quota::Counted;
+use super::quota::{Counted, Row};
 use super::window::{Kind, Length, Slot};
 use super::{CreditStanding, Meters, Usage, Windows};
 use crate::auth::Caller;
@@ -59,12 +59,7 @@ pub(crate) fn stand(
     }
     let month = Month::of(epoch_seconds(now));
     if !usage.is_loaded(caller.owner(), month) {
-        let rows = store.usage_of(caller.owner(), month).map_err(|error| {
-            let mut refusal = Refusal::new(Code::ServiceUnavailable, "Usage cannot be read at the moment");
-            refusal.cause = Some(error.to_string());
-            refusal.retry_after(1)
-        })?;
-        usage.load(caller.owner(), month, rows);
+        usage.load(caller.owner(), month, stored(store, caller, month)?);
     }
     meters.credits = caller.account().map(|_| {
         let limit = caller.credits_per_month(now);
@@ -74,9 +69,18 @@ pub(crate) fn stand(
     Ok(())
 }
 
+fn stored(store: &Store, caller: &Caller, month: Month) -> Result<Vec<Row>, Refusal> {
+    store.usage_of(caller.owner(), month).map_err(|error| {
+        let mut refusal = Refusal::new(Code::ServiceUnavailable, "Usage cannot be read at the moment");
+        refusal.cause = Some(error.to_string());
+        refusal.retry_after(1)
+    })
+}
+
 /// Counts the call toward the caller's month, or refuses it until the month ends.
 pub(crate) fn count(
     usage: &Usage,
+    store: &Store,
     caller: &Caller,
     operation: &Operation,
     now: SystemTime,
@@ -92,7 +96,13 @@ pub(crate) fn count(
         limit: caller.limits().per_month,
         is_limited: operation.terms.consumes(Consumed::Month),
     };
-    match usage.count(&call, Month::of(now_s)) {
+    let month = Month::of(now_s);
+    let counted = match usage.count(&call, month) {
+        Some(counted) => counted,
+        // The month ended, and was written and forgotten, since it was loaded for this call.
+        None => usage.count_from(&call, month, stored(store, caller, month)?),
+    };
+    match counted {
         Ok(standing) => {
             meters.month = standing;
             Ok(())

@@ -79,32 +79,30 @@ impl Usage {
     /// Takes what the store has of an owner's month. What was counted here already stands.
     pub(crate) fn load(&self, owner: &str, month: Month, rows: Vec<Row>) {
         let mut months = self.lock();
-        months.entry(month).or_default().entry(owner.to_owned()).or_insert_with(|| OwnerMonth {
-            limited: rows.iter().map(|row| row.count.limited).sum(),
-            operations: rows.into_iter().map(|row| (row.operation, (row.count, Written::Yes))).collect(),
-        });
+        months.entry(month).or_default().entry(owner.to_owned()).or_insert_with(|| OwnerMonth::of(rows));
     }
 
     /// Counts a call, or refuses it where the month's limit is reached. Gives where the month then stands, if it is limited.
-    pub(crate) fn count(&self, call: &Counted<'_>, month: Month) -> Result<Option<MonthStanding>, MonthStanding> {
+    /// `None` where the owner's month is not loaded: a count that began from nothing would be written over the stored one.
+    pub(crate) fn count(
+        &self,
+        call: &Counted<'_>,
+        month: Month,
+    ) -> Option<Result<Option<MonthStanding>, MonthStanding>> {
+        let mut months = self.lock();
+        Some(months.get_mut(&month)?.get_mut(call.owner)?.count(call, month))
+    }
+
+    /// The same with what the store has of the owner's month, where it is not loaded.
+    pub(crate) fn count_from(
+        &self,
+        call: &Counted<'_>,
+        month: Month,
+        rows: Vec<Row>,
+    ) -> Result<Option<MonthStanding>, MonthStanding> {
         let mut months = self.lock();
         let owners = months.entry(month).or_default();
-        let counts = match owners.get_mut(call.owner) {
-            Some(counts) => counts,
-            None => owners.entry(call.owner.to_owned()).or_default(),
-        };
-        if let Some(limit) = call.limit.filter(|limit| call.is_limited && counts.limited >= *limit) {
-            return Err(counts.standing(limit, month));
-        }
-        let (count, written) = match counts.operations.get_mut(call.operation) {
-            Some(known) => known,
-            None => counts.operations.entry(call.operation.to_owned()).or_insert((Count::default(), Written::No)),
-        };
-        *written = Written::No;
-        count.calls += 1;
-        count.limited += u64::from(call.is_limited);
-        counts.limited += u64::from(call.is_limited);
-        Ok(call.limit.map(|limit| counts.standing(limit, month)))
+        owners.entry(call.owner.to_owned()).or_insert_with(|| OwnerMonth::of(rows)).count(call, month)
     }
 
     /// The counts that the store does not have as they stand; they count as written until [`Usage::not_written`] takes them
@@ -145,6 +143,28 @@ impl Usage {
 }
 
 impl OwnerMonth {
+    fn of(rows: Vec<Row>) -> Self {
+        Self {
+            limited: rows.iter().map(|row| row.count.limited).sum(),
+            operations: rows.into_iter().map(|row| (row.operation, (row.count, Written::Yes))).collect(),
+        }
+    }
+
+    fn count(&mut self, call: &Counted<'_>, month: Month) -> Result<Option<MonthStanding>, MonthStanding> {
+        if let Some(limit) = call.limit.filter(|limit| call.is_limited && self.limited >= *limit) {
+            return Err(self.standing(limit, month));
+        }
+        let (count, written) = match self.operations.get_mut(call.operation) {
+            Some(known) => known,
+            None => self.operations.entry(call.operation.to_owned()).or_insert((Count::default(), Written::No)),
+        };
+        *written = Written::No;
+        count.calls += 1;
+        count.limited += u64::from(call.is_limited);
+        self.limited += u64::from(call.is_limited);
+        Ok(call.limit.map(|limit| self.standing(limit, month)))
+    }
+
     fn standing(&self, limit: u64, month: Month) -> MonthStanding {
         MonthStanding { limit, remaining: limit.saturating_sub(self.limited), reset_epoch_s: month.ends_at() }
     }
@@ -160,6 +180,23 @@ mod tests {
     use arbtest::arbtest;
 
     use super::*;
+
+    /// A call that came in the last moment of a month, and is counted in the first one of the next, adds to what is stored.
+    #[test]
+    fn a_month_that_ends_under_a_call_loses_no_count() {
+        let (usage, november) = (Usage::default(), Month::of(1_796_083_199));
+        let december = Month::of(1_796_083_200);
+        let count = Count { calls: 7, limited: 7 };
+        let row = Row { owner: "o".to_owned(), month: november, operation: "p/a".to_owned(), count };
+        usage.load("o", november, vec![row.clone()]);
+        assert_eq!(usage.unwritten(december), [], "it is written, and forgotten");
+        let call = Counted { owner: "o", operation: "p/a", limit: Some(8), is_limited: true };
+        assert_eq!(usage.count(&call, november), None, "it cannot be counted from nothing");
+        let standing = usage.count_from(&call, november, vec![row]).expect("one is left");
+        assert_eq!(standing.map(|standing| standing.remaining), Some(0));
+        let written: Vec<Count> = usage.unwritten(december).iter().map(|row| row.count).collect();
+        assert_eq!(written, [Count { calls: 8, limited: 8 }]);
+    }
 
     /// Whatever is counted, written, failed to be written and lost by a crash: a limit is never passed by what was counted
     /// since the last write that held, the stored counts never exceed the calls that were admitted, and a crash loses only
@@ -203,7 +240,7 @@ mod tests {
                         let operation = *u.choose(&["p/a", "p/b"])?;
                         let call = Counted { owner: "o", operation, limit: Some(limit), is_limited: true };
                         let before = admitted.get(&month).copied().unwrap_or(0);
-                        let counted = usage.count(&call, month);
+                        let counted = usage.count(&call, month).expect("it was loaded");
                         assert_eq!(counted.is_ok(), before < limit);
                         if let Ok(standing) = counted {
                             assert_eq!(standing.map(|standing| standing.remaining), Some(limit - before - 1));
