@@ -28,9 +28,9 @@ const TICK: Duration = Duration::from_millis(5);
 /// Linear memory that the pool reserves (not commits) for one instance; a plugin's own limit is at most this.
 const MEMORY_BYTES_MAX: usize = 256 << 20;
 
-/// Freed instances whose memory is given back to the kernel in one go. More is faster under load, and more may stay resident
-/// after an attack: a batch times a plugin's memory limit.
-const DECOMMIT_BATCH: usize = 16;
+/// Freed memories that are given back to the kernel in one go: each at once. What waits for a batch stays resident, for each
+/// processor of the machine a batch times a plugin's memory limit.
+const DECOMMIT_BATCH: usize = 1;
 
 /// Bytes of a table that are cleared in place rather than given back: a guest's table is a few kilobytes, and a call to the
 /// kernel for it costs more than the rest of it.
