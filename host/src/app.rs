@@ -147,6 +147,7 @@ impl App {
             manifest,
             manifest_path: config.manifest.clone(),
             instances_max: config.instances_max,
+            shares: config.shares,
             body: config.transport.body,
             site,
             safe_mode: config.safe_mode,

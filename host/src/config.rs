@@ -8,6 +8,7 @@ mod egress;
 mod jobs;
 mod proxy;
 mod resolvers;
+mod shares;
 mod written;
 
 use std::collections::BTreeMap;
@@ -22,6 +23,7 @@ pub(crate) use self::egress::{ConnectTo, Egress};
 pub(crate) use self::jobs::JobLimits;
 pub(crate) use self::proxy::Proxy;
 pub(crate) use self::resolvers::{ClientSubnet, Resolver};
+pub(crate) use self::shares::Shares;
 
 use self::databases::databases;
 use self::written::{Written, WrittenOAuth};
@@ -160,6 +162,8 @@ pub struct Config {
     pub(crate) proxy: Proxy,
     /// How many jobs there may be.
     pub(crate) jobs: JobLimits,
+    /// What one tenant may have of each plugin.
+    pub(crate) shares: Shares,
     /// The files of IP databases, by the databases' names in grants.
     pub(crate) ip_databases: BTreeMap<String, Source>,
 }
@@ -306,6 +310,7 @@ impl Config {
             egress: Egress::read(written.egress, written.dns)?,
             proxy: Proxy::read(&written.proxy)?,
             jobs: JobLimits::read(&written.jobs)?,
+            shares: Shares::read(&written.shares)?,
             ip_databases: databases(written.ip_databases)?,
         })
     }

@@ -6,7 +6,7 @@
 use std::collections::HashMap;
 use std::fmt;
 use std::num::NonZeroUsize;
-use std::sync::Mutex;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use http::{HeaderName, HeaderValue, Method, StatusCode};
@@ -14,6 +14,7 @@ use lru::LruCache;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
+use crate::auth::tenant::Tenant;
 use crate::metrics::Requests;
 use crate::registry::schema::{FaceSchema, OutputSchema};
 
@@ -219,6 +220,10 @@ pub(crate) struct Call {
     pub(crate) request_id: String,
     pub(crate) operation: String,
     pub(crate) owner: Owner,
+    /// Whose places, processor time and jobs it takes; a plugin does not learn it.
+    pub(crate) tenant: Tenant,
+    /// The id of the API key that it came with, or that its job was submitted with; a plugin does not learn that either.
+    pub(crate) key: Option<Arc<str>>,
     pub(crate) caller: CallerKind,
     /// For the log; a plugin does not learn it.
     pub(crate) via: Via,

@@ -110,6 +110,10 @@ async fn road(app: &App, request: Request<'_>, passed: &mut Passed) -> Result<Re
     let owner = *passed.owner.insert(owner(app, &caller, &bound.revision.plugin));
     metering::stand(&app.usage, &app.store, &caller, now, &mut passed.meters)?;
     metering::admit(&app.windows, &caller, &bound.revision.plugin, &bound.operation, now, &mut passed.meters)?;
+    // Beside the windows: what a tenant may not run at all costs it neither its month nor its credits. It is judged again when
+    // there is a place.
+    let tenant = caller.tenant();
+    bound.revision.judge(&tenant).map_err(|error| failed(&bound.operation, &error))?;
     let input = reading::read(unread, schema)?;
     let identifier = identifier_of(&caller, bound, identifier)?;
     metering::count(&app.usage, &app.store, &caller, &bound.operation, now, &mut passed.meters)?;
@@ -128,6 +132,8 @@ async fn road(app: &App, request: Request<'_>, passed: &mut Passed) -> Result<Re
         request_id: request_id.to_owned(),
         operation: bound.operation.id.clone(),
         owner,
+        tenant,
+        key: caller.key(),
         caller: caller.kind(),
         via: Via::Face(face),
         deadline: bound.operation.deadline,
@@ -168,10 +174,13 @@ pub(crate) async fn run_job(
     let Some(operation) = revision.operations.iter().find(|operation| operation.id == job.operation) else {
         return internal("the plugin does not have the job's operation any more");
     };
+    let tenant = job.tenant(run.name.owner);
     let call = Call {
         request_id: job.request_id,
         operation: job.operation,
         owner: run.name.owner,
+        tenant,
+        key: job.key.map(Into::into),
         caller: job.caller,
         via: Via::Job,
         deadline: left,
@@ -187,8 +196,9 @@ pub(crate) async fn run_job(
         Err(
             error @ (CallError::Stopped
             | CallError::NoRoom(_)
-            | CallError::Busy { .. }
+            | CallError::PluginPaused { .. }
             | CallError::Paused { .. }
+            | CallError::OverBudget { .. }
             | CallError::Off(_)),
         ) => {
             tracing::debug!(plugin = &*revision.plugin, job = %id, %error, "a job waits for another run");

@@ -4,6 +4,7 @@ use futures::future::join_all;
 use reqwest::Method;
 use serde_json::{Value, json};
 
+use crate::metrics::scrape;
 use crate::startup::failure_in;
 use crate::support::{Answer, Options, Service, build, workspace};
 
@@ -115,6 +116,28 @@ async fn a_warm_instance_serves_call_after_call_and_is_thrown_away_after_a_trap(
         misbehave(&service, how).await;
         assert_eq!(calls(&service).await, 1, "the instance of `{how}` was used again");
     }
+}
+
+/// Linear memory never shrinks, so an instance that grew would hold for the next what this call needed.
+#[tokio::test]
+async fn a_warm_instance_that_grew_is_not_kept() {
+    let held = async |service: &Service| {
+        let metrics = scrape(service.data.path()).await;
+        metrics.counts("switchbay_plugin_memory_bytes", &[], "plugin").get("misbehave").copied().unwrap_or_default()
+    };
+    let service = Service::start(Options::default()).await;
+    assert_eq!((calls(&service).await, calls(&service).await), (1, 2));
+    let small = held(&service).await;
+    assert!((1.0..8e6).contains(&small), "{small}");
+    assert_eq!(misbehave(&service, "grow_memory").await.status, 200);
+    assert_eq!(held(&service).await, 0.0, "it is thrown away");
+    assert_eq!((calls(&service).await, held(&service).await), (1, small));
+    // As the manifest has it, it may grow by twice as much.
+    let manifest = Some(workspace().join("tests/programs/shares.toml"));
+    let service = Service::start(Options { manifest, ..Options::default() }).await;
+    assert_eq!((calls(&service).await, misbehave(&service, "grow_memory").await.status), (1, 200));
+    assert!(held(&service).await > 8e6);
+    assert_eq!(calls(&service).await, 3, "it is kept");
 }
 
 #[tokio::test]
@@ -236,7 +259,8 @@ async fn an_import_that_is_not_wanted_keeps_the_plugin_out() {
 /// A thousand calls at once, a fifth of them bad: the good succeed, the bad get their own errors, and nothing is kept.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_thousand_calls_of_which_a_fifth_misbehave() {
-    let service = Service::start(Options::default()).await;
+    let config = "[shares]\nwaiting = 1000\n".to_owned();
+    let service = Service::start(Options { config, ..Options::default() }).await;
     // The first rounds fill pools, caches and allocators, which then keep now more and now less.
     for _ in 0..3 {
         settled(&service).await;

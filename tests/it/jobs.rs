@@ -1,6 +1,9 @@
 //! Jobs, seen through a guest that fetches pages in them: whose they are, what is kept of them, and what becomes of them when
 //! they are cancelled, killed with their process, or outlive their revision.
 
+mod keys;
+mod shares;
+
 use std::path::PathBuf;
 use std::sync::Arc;
 

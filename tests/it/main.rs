@@ -45,6 +45,7 @@ mod quota;
 mod reading;
 mod rest;
 mod secrets;
+mod shares;
 mod startup;
 mod state;
 mod tidy;

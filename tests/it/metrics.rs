@@ -236,6 +236,8 @@ async fn the_plugins_are_listed_with_what_they_may() {
             "cpuMs": 500,
             "wallMs": 150_000,
             "concurrency": 16,
+            "ownerConcurrency": 8,
+            "warmGrowthBytes": 2 << 20,
             "responseBytes": 2 << 20,
         },
         "operations": [
@@ -289,6 +291,7 @@ async fn the_settings_are_told_as_they_are_in_effect() {
             "compile_cpu_seconds": 120,
             "compile_wall_ms": 300_000,
         },
+        "shares": { "waiting": 64, "cpu_seconds": 30 },
         "credits": { "concurrency": 5, "costs": {} },
         "first_party": { "origins": [], "trusted_proxies": [] },
         "mcp": { "origins": ["https://app.example.com"] },

@@ -13,7 +13,7 @@ use tokio::net::TcpStream;
 use tokio::task::JoinHandle;
 
 use crate::drain::signal;
-use crate::support::{Service, Wire, in_time};
+use crate::support::{Options, Service, Wire, in_time};
 
 type Body = StreamBody<Receiver<Result<Frame<Bytes>, Infallible>>>;
 type Connection = JoinHandle<hyper::Result<()>>;
@@ -50,7 +50,9 @@ fn client() -> Client {
 
 #[tokio::test]
 async fn many_streams_of_one_connection_are_served() {
-    let service = Service::shared();
+    // They are one caller's, and wait for its places.
+    let config = "[shares]\nwaiting = 200\n".to_owned();
+    let service = Service::start(Options { config, ..Options::default() }).await;
     let client = client();
     let url = format!("{}/api/v1/tools/bank-qr/banks", service.base_url);
     let answers = join_all((0..200).map(|_| client.get(&url).bearer_auth(service.key()).send())).await;

@@ -7,6 +7,7 @@ pub(crate) mod account;
 pub(crate) mod api_key;
 pub(crate) mod first_party;
 pub(crate) mod oauth;
+pub(crate) mod tenant;
 
 use std::sync::Arc;
 use std::time::SystemTime;
@@ -18,6 +19,7 @@ use self::account::Account;
 use self::api_key::{ApiKey, KeyKind, KeyRecord};
 use self::first_party::Address;
 use self::oauth::{OAuth, OAuthError, Token, TokenError};
+use self::tenant::Tenant;
 use crate::error::{Challenge, Code, Refusal};
 use crate::operation::{CallerKind, Face, Scope};
 use crate::stores::{Store, StoreError};
@@ -200,6 +202,24 @@ impl Caller {
     /// Whose limits and jobs these are: the key's id, a name of client and subject, or the address.
     pub(crate) fn owner(&self) -> &str {
         &self.owner
+    }
+
+    /// Who pays: the account of a self-service key, or else the caller alone.
+    pub(crate) fn tenant(&self) -> Tenant {
+        match &self.known_by {
+            KnownBy::Key { account: Some(account), .. } => Tenant::account(&account.id),
+            KnownBy::Key { account: None, .. } => Tenant::key(&self.owner),
+            KnownBy::Token { .. } => Tenant::client(&self.owner),
+            KnownBy::Address => Tenant::address(&self.owner),
+        }
+    }
+
+    /// The id of its API key.
+    pub(crate) fn key(&self) -> Option<Arc<str>> {
+        match &self.known_by {
+            KnownBy::Key { key, .. } => Some(key.id.as_str().into()),
+            KnownBy::Token { .. } | KnownBy::Address => None,
+        }
     }
 
     pub(crate) fn kind(&self) -> CallerKind {

@@ -12,13 +12,14 @@ use wasmtime_wasi::p2::pipe::MemoryOutputPipe;
 use wasmtime_wasi::{WasiCtx, WasiCtxView, WasiView};
 
 use super::{JobsOf, Lease, LogScope, Records};
+use crate::auth::tenant::Tenant;
 use crate::egress::Door;
 use crate::ip_databases::IpDatabases;
 use crate::jobs::Run;
 use crate::metrics::{Held, Vitals};
 use crate::operation::{CallerKind, Owner};
 use crate::registry::grants::Rights;
-use crate::registry::processor::CpuMeter;
+use crate::registry::places::Tab;
 
 /// Bytes of standard error that are kept, for the text of a panic.
 const STDERR_BYTES_MAX: usize = 4096;
@@ -50,6 +51,8 @@ pub(crate) struct Lent {
 #[derive(Clone, Debug)]
 pub(crate) struct OnBehalf {
     pub(crate) owner: Owner,
+    pub(crate) tenant: Tenant,
+    pub(crate) key: Option<Arc<str>>,
     pub(crate) caller: CallerKind,
     pub(crate) operation: String,
     pub(crate) request_id: String,
@@ -59,8 +62,8 @@ pub(crate) struct OnBehalf {
 #[derive(Clone)]
 pub(crate) struct Worker {
     pub(crate) run: Arc<Run>,
-    /// A new slice begins with each thing that is kept.
-    pub(crate) cpu: Arc<CpuMeter>,
+    /// What is used is paid for with each thing that is kept.
+    pub(crate) tab: Arc<Tab>,
 }
 
 /// Why a call of a capability is not made.
@@ -148,7 +151,7 @@ impl State {
         let mut table = ResourceTable::new();
         table.set_max_capacity(RESOURCES_MAX);
         let living = vitals.instances.hold();
-        let memory = MemoryLimit { bytes_max: memory_bytes_max, denied: false, vitals };
+        let memory = MemoryLimit { bytes_max: memory_bytes_max, bytes: 0, denied: false, vitals };
         let requests = Arc::new(Semaphore::new(super::http::IN_FLIGHT_MAX));
         let records = Arc::new(Semaphore::new(super::state::IN_FLIGHT_MAX));
         let jobs = Arc::new(Semaphore::new(super::jobs::IN_FLIGHT_MAX));
@@ -205,6 +208,11 @@ impl State {
         &self.memory.vitals
     }
 
+    /// The linear memory that the instance has. It never has less again.
+    pub(crate) fn memory_bytes(&self) -> usize {
+        self.memory.bytes
+    }
+
     /// Whether the guest was denied memory since it was made.
     pub(crate) fn memory_was_denied(&self) -> bool {
         self.memory.denied
@@ -232,8 +240,22 @@ impl WasiView for State {
 /// Bounds what an instance may grow to, and remembers a denial so that the trap which follows is told by its name.
 struct MemoryLimit {
     bytes_max: usize,
+    bytes: usize,
     denied: bool,
     vitals: Arc<Vitals>,
+}
+
+impl MemoryLimit {
+    fn hold(&mut self, bytes: usize) {
+        self.vitals.memory_held.change(self.bytes as u64, bytes as u64);
+        self.bytes = bytes;
+    }
+}
+
+impl Drop for MemoryLimit {
+    fn drop(&mut self) {
+        self.hold(0);
+    }
 }
 
 /// Elements of one table. A Rust guest has a few hundred.
@@ -246,7 +268,8 @@ impl ResourceLimiter for MemoryLimit {
         let granted = desired <= self.bytes_max;
         self.denied |= !granted;
         if granted {
-            self.vitals.memory_bytes.seen(u64::try_from(desired).unwrap_or(u64::MAX));
+            self.vitals.memory_bytes.seen(desired as u64);
+            self.hold(desired);
         }
         Ok(granted)
     }

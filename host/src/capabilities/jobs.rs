@@ -98,8 +98,8 @@ impl<T: Send + 'static> queue::HostWithStore<T> for HasSelf<State> {
             Ok(submission) => submission,
             Err(rule) => return Ok(Err(queue::SubmitError::NotAcceptable(rule))),
         };
-        let OnBehalf { owner, caller, operation, request_id } = on_behalf;
-        let from = Submitter { owner, plugin, caller, operation, request_id };
+        let OnBehalf { owner, tenant, key, caller, operation, request_id } = on_behalf;
+        let from = Submitter { owner, tenant, key, plugin, caller, operation, request_id };
         let submitted = jobs.submit(from, submission, SystemTime::now()).await;
         Ok(submitted.map(|id| id.to_string()).map_err(|error| match error {
             SubmitError::Duplicate(earlier) => {
@@ -309,11 +309,12 @@ async fn keep<T: Send + 'static>(
             )));
         }
     }
+    // Within the guest's poll, so on its thread, as below.
+    accessor.with(|_| worker.tab.charge());
     let kept = worker.run.keep(item, checkpoint).await.map_err(|error| unkept(&error))?;
     match kept {
         Kept::Done { is_new, .. } => {
-            // Within the guest's poll, so on its thread.
-            accessor.with(|_| worker.cpu.begin());
+            accessor.with(|_| worker.run.cpu.begin());
             Ok(is_new)
         }
         Kept::Ended => Err(work::Error::Ended),

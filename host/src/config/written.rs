@@ -22,6 +22,7 @@ pub(super) struct Written {
     pub(super) dns: WrittenDns,
     pub(super) proxy: WrittenProxy,
     pub(super) jobs: WrittenJobs,
+    pub(super) shares: WrittenShares,
     pub(super) ip_databases: BTreeMap<String, WrittenIpDatabase>,
 }
 
@@ -202,10 +203,33 @@ pub(super) struct WrittenJobs {
     pub(super) owner_open: usize,
     pub(super) owner_kept: usize,
     pub(super) owner_bytes: u64,
+    pub(super) cpu_seconds: u64,
 }
 
 impl Default for WrittenJobs {
     fn default() -> Self {
-        Self { running: 8, open: 512, owner_running: 2, owner_open: 64, owner_kept: 512, owner_bytes: 256 << 20 }
+        Self {
+            running: 8,
+            open: 512,
+            owner_running: 2,
+            owner_open: 16,
+            owner_kept: 512,
+            owner_bytes: 256 << 20,
+            cpu_seconds: 60,
+        }
+    }
+}
+
+/// Each field with its default.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub(super) struct WrittenShares {
+    pub(super) waiting: usize,
+    pub(super) cpu_seconds: u64,
+}
+
+impl Default for WrittenShares {
+    fn default() -> Self {
+        Self { waiting: 64, cpu_seconds: 30 }
     }
 }

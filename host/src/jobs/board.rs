@@ -1,4 +1,4 @@
-//! Which jobs wait, which run, and how much every owner has: what the runner decides by.
+//! Which jobs wait, which run, and how much every tenant has: what the runner decides by.
 //!
 //! A picture in memory of what the store holds, made at the start and kept by every change. Pure: time is passed in, and
 //! nothing here waits, writes or runs.
@@ -10,8 +10,8 @@ use std::time::{Duration, Instant};
 use tokio_util::sync::CancellationToken;
 
 use super::record::JobName;
+use crate::auth::tenant::Tenant;
 use crate::config::JobLimits;
-use crate::operation::Owner;
 
 /// The longest that a job waits before it is tried again.
 const PAUSE_MAX: Duration = Duration::from_secs(30);
@@ -22,6 +22,20 @@ pub(super) struct Board {
     lanes: BTreeMap<Arc<str>, Lane>,
     /// By when they are forgotten.
     expiries: BTreeSet<(u64, JobName)>,
+    /// Those that have not ended, by the API key that submitted them.
+    keyed: BTreeSet<(Arc<str>, JobName)>,
+}
+
+/// A job as the board takes it in.
+#[derive(Clone, Debug)]
+pub(super) struct Entry {
+    pub(super) name: JobName,
+    pub(super) tenant: Tenant,
+    /// The id of the API key that submitted it.
+    pub(super) key: Option<Arc<str>>,
+    pub(super) due_ms: u64,
+    pub(super) expires_ms: u64,
+    pub(super) bytes: u64,
 }
 
 /// The jobs of one plugin.
@@ -31,12 +45,14 @@ struct Lane {
     waiting: VecDeque<Waiting>,
     running: HashMap<JobName, Run>,
     known: HashMap<JobName, Known>,
-    owners: HashMap<Owner, Has>,
+    tenants: HashMap<Tenant, Has>,
     /// Jobs that have not ended.
     open: usize,
 }
 
 struct Known {
+    tenant: Tenant,
+    key: Option<Arc<str>>,
     expires_ms: u64,
     due_ms: u64,
     bytes: u64,
@@ -66,11 +82,12 @@ pub(super) enum After {
 }
 
 struct Run {
+    tenant: Tenant,
     cancelled: CancellationToken,
     tries: u32,
 }
 
-/// What one owner has of one plugin.
+/// What one tenant has of one plugin.
 #[derive(Default)]
 struct Has {
     jobs: usize,
@@ -83,37 +100,58 @@ struct Has {
 #[derive(Debug)]
 pub(super) struct Turn {
     pub(super) name: JobName,
+    /// The id of the API key that submitted it.
+    pub(super) key: Option<Arc<str>>,
     /// Cancelled when the run is to be dropped.
     pub(super) cancelled: CancellationToken,
 }
 
 impl Board {
     pub(super) fn new(limits: JobLimits) -> Self {
-        Self { limits, lanes: BTreeMap::new(), expiries: BTreeSet::new() }
+        Self { limits, lanes: BTreeMap::new(), expiries: BTreeSet::new(), keyed: BTreeSet::new() }
     }
 
-    /// Takes a place for a job of so many bytes that is about to be kept, unless its plugin or owner has as many as it may.
-    pub(super) fn admit(&mut self, name: &JobName, due_ms: u64, expires_ms: u64, bytes: u64) -> bool {
+    /// Takes a place for a job that is about to be kept, unless its plugin or tenant has as many as it may. The last quarter of
+    /// the plugin's is for tenants that have none.
+    pub(super) fn admit(&mut self, entry: Entry) -> bool {
         let limits = self.limits;
-        let lane = self.lanes.entry(Arc::clone(&name.plugin)).or_default();
+        let lane = self.lanes.entry(Arc::clone(&entry.name.plugin)).or_default();
         let is_full = |has: &Has| {
             has.open >= limits.owner_open || has.jobs >= limits.owner_kept || has.bytes >= limits.owner_bytes
         };
-        let is_admitted = lane.open < limits.open && !lane.owners.get(&name.owner).is_some_and(is_full);
+        let has = lane.tenants.get(&entry.tenant);
+        let room = left_for(limits.open, has.map_or(0, |has| has.open));
+        let is_admitted = lane.open < room && !has.is_some_and(is_full);
         if is_admitted {
-            self.take_in(name, due_ms, expires_ms, bytes, true);
+            self.take_in(entry, true);
         }
         is_admitted
     }
 
     /// Takes in a job that the store holds, whatever the limits say now.
-    pub(super) fn take_in(&mut self, name: &JobName, due_ms: u64, expires_ms: u64, bytes: u64, is_open: bool) {
+    pub(super) fn take_in(&mut self, entry: Entry, is_open: bool) {
+        let Entry { name, tenant, key, due_ms, expires_ms, bytes } = entry;
         let lane = self.lanes.entry(Arc::clone(&name.plugin)).or_default();
-        let has = lane.owners.entry(name.owner).or_default();
+        let has = lane.tenants.entry(tenant.clone()).or_default();
         (has.jobs, has.open, has.bytes) = (has.jobs + 1, has.open + usize::from(is_open), has.bytes + bytes);
         lane.open += usize::from(is_open);
-        lane.known.insert(name.clone(), Known { expires_ms, due_ms, bytes, is_open });
-        self.expiries.insert((expires_ms, name.clone()));
+        if let Some(key) = key.as_ref().filter(|_| is_open) {
+            self.keyed.insert((Arc::clone(key), name.clone()));
+        }
+        lane.known.insert(name.clone(), Known { tenant, key, expires_ms, due_ms, bytes, is_open });
+        self.expiries.insert((expires_ms, name));
+    }
+
+    /// The API keys that submitted jobs which have not ended.
+    pub(super) fn keys(&self) -> Vec<Arc<str>> {
+        let mut keys: Vec<Arc<str>> = self.keyed.iter().map(|(key, _)| Arc::clone(key)).collect();
+        keys.dedup();
+        keys
+    }
+
+    /// Jobs of an API key that have not ended.
+    pub(super) fn of_key(&self, key: &str) -> Vec<JobName> {
+        self.keyed.iter().filter(|(of, _)| **of == *key).map(|(_, name)| name.clone()).collect()
     }
 
     /// Lets an admitted job wait for its turn.
@@ -123,7 +161,8 @@ impl Board {
         }
     }
 
-    /// The next job whose turn it is: the oldest of an owner who has a place, or one that is late and has only to be told so.
+    /// The next job whose turn it is: the oldest of the tenant who runs fewest and may run one more, or one that is late and
+    /// has only to be told so.
     pub(super) fn next(&mut self, now: Instant, now_ms: u64) -> Option<Turn> {
         let limits = self.limits;
         self.lanes.values_mut().find_map(|lane| lane.next(&limits, now, now_ms))
@@ -139,18 +178,18 @@ impl Board {
     pub(super) fn ran(&mut self, name: &JobName, after: After, now: Instant) {
         let Some(lane) = self.lanes.get_mut(&name.plugin) else { return };
         let Some(run) = lane.running.remove(name) else { return };
-        if let Some(has) = lane.owners.get_mut(&name.owner) {
+        if let Some(has) = lane.tenants.get_mut(&run.tenant) {
             has.running -= 1;
         }
         let pause = |tries: u32| Duration::from_secs(1 << (tries - 1).min(5)).min(PAUSE_MAX);
         match (after, run.tries) {
-            (After::Over, _) => lane.close(name),
+            (After::Over, _) => lane.close(name, &mut self.keyed),
             (After::CutOff, 0) => lane.queue(name.clone(), now, 1, after),
             (After::CutOff | After::Failed, tries) => {
                 lane.queue(name.clone(), now + pause(tries.max(1)), tries + 1, after);
             }
         }
-        lane.let_go(name.owner);
+        lane.let_go(&run.tenant);
     }
 
     /// A job ended without a run's doing: whoever runs it stops, and it does not wait any more.
@@ -161,7 +200,7 @@ impl Board {
             Some(run) => run.cancelled.cancel(),
             None => {
                 lane.waiting.retain(|waiting| waiting.name != *name);
-                lane.close(name);
+                lane.close(name, &mut self.keyed);
             }
         }
     }
@@ -171,7 +210,7 @@ impl Board {
         let Some(lane) = self.lanes.get_mut(&name.plugin) else { return };
         let Some(known) = lane.known.get_mut(name) else { return };
         known.bytes = known.bytes.saturating_add_signed(bytes);
-        if let Some(has) = lane.owners.get_mut(&name.owner) {
+        if let Some(has) = lane.tenants.get_mut(&known.tenant) {
             has.bytes = has.bytes.saturating_add_signed(bytes);
         }
     }
@@ -186,13 +225,13 @@ impl Board {
     pub(super) fn forget(&mut self, name: &JobName) {
         self.end(name);
         let Some(lane) = self.lanes.get_mut(&name.plugin) else { return };
-        lane.close(name);
+        lane.close(name, &mut self.keyed);
         let Some(known) = lane.known.remove(name) else { return };
         self.expiries.remove(&(known.expires_ms, name.clone()));
-        if let Some(has) = lane.owners.get_mut(&name.owner) {
+        if let Some(has) = lane.tenants.get_mut(&known.tenant) {
             (has.jobs, has.bytes) = (has.jobs - 1, has.bytes.saturating_sub(known.bytes));
         }
-        lane.let_go(name.owner);
+        lane.let_go(&known.tenant);
     }
 
     /// Jobs of each plugin that wait, and that run.
@@ -210,42 +249,59 @@ impl Lane {
     }
 
     /// A job is not open any more.
-    fn close(&mut self, name: &JobName) {
+    fn close(&mut self, name: &JobName, keyed: &mut BTreeSet<(Arc<str>, JobName)>) {
         if let Some(known) = self.known.get_mut(name).filter(|known| known.is_open) {
             known.is_open = false;
             self.open -= 1;
-            if let Some(has) = self.owners.get_mut(&name.owner) {
+            if let Some(has) = self.tenants.get_mut(&known.tenant) {
                 has.open -= 1;
+            }
+            if let Some(key) = &known.key {
+                keyed.remove(&(Arc::clone(key), name.clone()));
             }
         }
     }
 
-    /// Forgets an owner who has nothing.
-    fn let_go(&mut self, owner: Owner) {
-        if self.owners.get(&owner).is_some_and(|has| has.jobs == 0 && has.running == 0) {
-            self.owners.remove(&owner);
+    /// Forgets a tenant who has nothing.
+    fn let_go(&mut self, tenant: &Tenant) {
+        if self.tenants.get(tenant).is_some_and(|has| has.jobs == 0 && has.running == 0) {
+            self.tenants.remove(tenant);
         }
     }
 
     fn next(&mut self, limits: &JobLimits, now: Instant, now_ms: u64) -> Option<Turn> {
-        let has_room = self.running.len() < limits.running;
-        let owners = &self.owners;
-        let place = self.waiting.iter().position(|waiting| {
-            let is_late = waiting.due_ms <= now_ms;
-            let may_run = || owners.get(&waiting.name.owner).is_some_and(|has| has.running < limits.owner_running);
+        let mut chosen: Option<(usize, usize)> = None;
+        for (place, waiting) in self.waiting.iter().enumerate() {
             let is_paused = waiting.not_before > now;
-            match waiting.after {
-                // What cannot be written is not tried without a pause, however late it is.
-                After::Failed if is_paused => false,
-                After::Over | After::CutOff | After::Failed => is_late || (has_room && !is_paused && may_run()),
+            // What cannot be written is not tried without a pause, however late it is.
+            if is_paused && waiting.after == After::Failed {
+                continue;
             }
-        })?;
+            if waiting.due_ms <= now_ms {
+                chosen = Some((0, place));
+                break;
+            }
+            let known = self.known.get(&waiting.name);
+            let runs = known.and_then(|known| self.tenants.get(&known.tenant)).map_or(0, |has| has.running);
+            let may_run = runs < limits.owner_running && self.running.len() < left_for(limits.running, runs);
+            if !is_paused && may_run && chosen.is_none_or(|(fewest, _)| runs < fewest) {
+                chosen = Some((runs, place));
+            }
+        }
+        let (_, place) = chosen?;
         let Waiting { name, tries, .. } = self.waiting.remove(place)?;
-        self.owners.entry(name.owner).or_default().running += 1;
+        let known = self.known.get(&name)?;
+        let (tenant, key) = (known.tenant.clone(), known.key.clone());
+        self.tenants.entry(tenant.clone()).or_default().running += 1;
         let cancelled = CancellationToken::new();
-        self.running.insert(name.clone(), Run { cancelled: cancelled.clone(), tries });
-        Some(Turn { name, cancelled })
+        self.running.insert(name.clone(), Run { tenant, cancelled: cancelled.clone(), tries });
+        Some(Turn { name, key, cancelled })
     }
+}
+
+/// How many of a plugin's there may be for one more of a tenant that has so many: the last quarter is for those who have none.
+fn left_for(all: usize, has: usize) -> usize {
+    if has == 0 { all } else { all - all / 4 }
 }
 
 #[cfg(test)]
@@ -253,16 +309,26 @@ mod tests {
     use uuid::Uuid;
 
     use super::*;
+    use crate::operation::Owner;
 
-    const LIMITS: JobLimits =
-        JobLimits { running: 3, open: 6, owner_running: 2, owner_open: 4, owner_kept: 5, owner_bytes: 100 };
+    const LIMITS: JobLimits = JobLimits {
+        running: 3,
+        open: 6,
+        owner_running: 2,
+        owner_open: 4,
+        owner_kept: 5,
+        owner_bytes: 100,
+        cpu: Duration::from_secs(60),
+    };
 
     fn name(owner: u8, id: u128) -> JobName {
         JobName { owner: Owner::of(&[owner; 32]), plugin: "p".into(), id: Uuid::from_u128(id) }
     }
 
     fn submit(board: &mut Board, name: &JobName, now: Instant) -> bool {
-        let is_admitted = board.admit(name, 1000, 2000, 0);
+        let (tenant, key) = (Tenant::owner(&name.owner), Some("k".into()));
+        let entry = Entry { name: name.clone(), tenant, key, due_ms: 1000, expires_ms: 2000, bytes: 0 };
+        let is_admitted = board.admit(entry);
         if is_admitted {
             board.wait(name.clone(), now);
         }
@@ -279,18 +345,19 @@ mod tests {
         let admitted: Vec<u128> = (0..8).filter(|id| submit(&mut board, &name(1, *id), now)).collect();
         assert_eq!(admitted, [0, 1, 2, 3], "an owner has four open jobs");
         let admitted: Vec<u128> = (10..18).filter(|id| submit(&mut board, &name(2, *id), now)).collect();
-        assert_eq!(admitted, [10, 11], "the plugin has six open jobs");
-        // The first owner waits behind its own two, the second one goes before.
-        assert_eq!(turns(&mut board, now, 0), [0, 1, 10]);
-        board.ran(&name(1, 1), After::Over, now);
-        assert_eq!(turns(&mut board, now, 0), [2]);
-        assert!(submit(&mut board, &name(2, 12), now));
+        assert_eq!(admitted, [10], "the last of the six is for one who has none");
+        assert!(submit(&mut board, &name(4, 11), now));
+        assert!(!submit(&mut board, &name(5, 12), now), "the plugin has six open jobs");
+        // Whoever runs fewest is next, and of several the one who came first.
+        assert_eq!(turns(&mut board, now, 0), [0, 10, 11]);
+        board.ran(&name(4, 11), After::Over, now);
+        assert_eq!(turns(&mut board, now, 0), [1]);
         for id in [0, 2, 3] {
             board.end(&name(1, id));
         }
         board.ran(&name(1, 0), After::Over, now);
-        board.ran(&name(1, 2), After::Over, now);
-        assert_eq!(turns(&mut board, now, 0), [11], "what was cancelled while it waited has no turn");
+        board.ran(&name(1, 1), After::Over, now);
+        assert_eq!(turns(&mut board, now, 0), [0; 0], "what was cancelled while it waited has no turn");
         assert!(submit(&mut board, &name(1, 5), now));
         assert!(!submit(&mut board, &name(1, 6), now), "five jobs are kept for an owner");
         board.forget(&name(1, 0));
@@ -302,7 +369,34 @@ mod tests {
         board.grew(&name(1, 5), -1);
         board.forget(&name(1, 2));
         assert!(submit(&mut board, &name(1, 8), now));
-        assert!(!submit(&mut board, &name(3, 30), now) && !board.lanes["p"].owners.contains_key(&name(3, 0).owner));
+    }
+
+    /// Two who have many jobs, and one who comes last with one: it is next, and nobody is left behind for ever.
+    #[test]
+    fn whoever_runs_fewest_is_next() {
+        let limits = JobLimits { running: 4, open: 100, owner_running: 4, owner_open: 50, owner_kept: 50, ..LIMITS };
+        let (mut board, now) = (Board::new(limits), Instant::now());
+        for id in 0..10 {
+            assert!(submit(&mut board, &name(1, id), now) && submit(&mut board, &name(2, 100 + id), now));
+        }
+        assert_eq!(turns(&mut board, now, 0), [0, 100, 1], "the last quarter is for one who runs none");
+        assert!(submit(&mut board, &name(3, 200), now));
+        assert_eq!(turns(&mut board, now, 0), [200]);
+        board.ran(&name(1, 0), After::Over, now);
+        board.ran(&name(1, 1), After::Over, now);
+        assert_eq!(turns(&mut board, now, 0), [2]);
+    }
+
+    #[test]
+    fn a_key_is_known_by_the_jobs_that_it_has_open() {
+        let (mut board, now) = (Board::new(LIMITS), Instant::now());
+        assert!(submit(&mut board, &name(1, 1), now) && submit(&mut board, &name(1, 2), now));
+        assert_eq!((board.keys(), board.of_key("k").len()), (vec!["k".into()], 2));
+        assert_eq!(board.next(now, 0).and_then(|turn| turn.key).as_deref(), Some("k"));
+        board.ran(&name(1, 1), After::Over, now);
+        assert_eq!(board.of_key("k"), [name(1, 2)]);
+        board.end(&name(1, 2));
+        assert_eq!((board.keys(), board.of_key("k").len()), (Vec::new(), 0));
     }
 
     #[test]
@@ -340,7 +434,7 @@ mod tests {
         board.ran(&name(1, 1), After::Over, now);
         let lane = &board.lanes["p"];
         assert_eq!((lane.waiting.len(), lane.running.len(), lane.known.len()), (0, 0, 0));
-        assert!(lane.owners.is_empty());
+        assert!(lane.tenants.is_empty() && board.keyed.is_empty());
         assert!(board.expired(u64::MAX, 9).is_empty());
     }
 }

@@ -5,6 +5,7 @@
 //! from their last checkpoints. Must not know what a plugin does in a job, nor how it is run.
 
 mod board;
+mod keys;
 pub(crate) mod record;
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -15,11 +16,13 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use uuid::Uuid;
 
-use self::board::{After, Board, Turn};
+use self::board::{After, Board, Entry, Turn};
 use self::record::{End, Job, JobFailure, JobName, Progress, State};
+use crate::auth::tenant::Tenant;
 use crate::config::JobLimits;
 use crate::operation::{CallerKind, Owner};
 use crate::pipeline;
+use crate::registry::processor::CpuMeter;
 use crate::registry::{Registry, blocking};
 use crate::stores::{Earlier, Keep, Kept, Page, Store, StoreError};
 use crate::telemetry::milliseconds;
@@ -40,6 +43,9 @@ pub(crate) struct Jobs {
     board: Mutex<Board>,
     /// Told when a job may have its turn.
     wake: Notify,
+    /// Told when a key may not be good any more.
+    keys_changed: Notify,
+    cpu_max: Duration,
     /// Ids of jobs that ended.
     ended: broadcast::Sender<Uuid>,
 }
@@ -48,6 +54,10 @@ pub(crate) struct Jobs {
 #[derive(Clone, Debug)]
 pub(crate) struct Submitter {
     pub(crate) owner: Owner,
+    /// Whose share the job takes.
+    pub(crate) tenant: Tenant,
+    /// The id of its API key.
+    pub(crate) key: Option<Arc<str>>,
     pub(crate) plugin: Arc<str>,
     pub(crate) caller: CallerKind,
     pub(crate) operation: String,
@@ -80,6 +90,11 @@ pub(crate) struct Run {
     pub(crate) jobs: Arc<Jobs>,
     pub(crate) name: JobName,
     pub(crate) attempt: u32,
+    /// Counts the processor time of the run.
+    pub(crate) cpu: Arc<CpuMeter>,
+    /// Of the runs before, and of all that may be.
+    cpu_before: Duration,
+    cpu_max: Duration,
     /// As it was told last. Never held over an await.
     progress: Mutex<Progress>,
 }
@@ -93,7 +108,10 @@ impl Jobs {
         let (now, mut open) = (Instant::now(), 0_usize);
         for (name, job) in jobs {
             let is_open = !job.state.is_over();
-            board.take_in(&name, job.due_ms, job.expires_ms, job.bytes, is_open);
+            let tenant = job.tenant(name.owner);
+            let Job { due_ms, expires_ms, bytes, key, .. } = job;
+            let key = key.map(Into::into);
+            board.take_in(Entry { name: name.clone(), tenant, key, due_ms, expires_ms, bytes }, is_open);
             if is_open {
                 open += 1;
                 board.wait(name, now);
@@ -102,8 +120,8 @@ impl Jobs {
         if open > 0 {
             tracing::info!(jobs = open, "jobs of an earlier process are taken up");
         }
-        let (wake, ended) = (Notify::new(), broadcast::channel(ENDS_WAITING_MAX).0);
-        Ok(Arc::new(Self { store, board: Mutex::new(board), wake, ended }))
+        let (wake, keys_changed, ended) = (Notify::new(), Notify::new(), broadcast::channel(ENDS_WAITING_MAX).0);
+        Ok(Arc::new(Self { store, board: Mutex::new(board), wake, keys_changed, cpu_max: limits.cpu, ended }))
     }
 
     /// Keeps a job, and lets it wait for its turn.
@@ -113,7 +131,7 @@ impl Jobs {
         submission: Submission,
         now: SystemTime,
     ) -> Result<Uuid, SubmitError> {
-        let Submitter { owner, plugin, caller, operation, request_id } = from;
+        let Submitter { owner, tenant, key, plugin, caller, operation, request_id } = from;
         let name = JobName { owner, plugin, id: Uuid::now_v7() };
         let Submission { request_id: taken, fingerprint, input, ttl, budget } = submission;
         let submitted_ms = epoch_ms(now);
@@ -121,6 +139,8 @@ impl Jobs {
         let job = Job {
             operation,
             caller,
+            tenant: Some(tenant.clone()),
+            key: key.as_deref().map(str::to_owned),
             request_id,
             bytes: u64::try_from(input.len()).unwrap_or(u64::MAX),
             input,
@@ -131,10 +151,12 @@ impl Jobs {
             attempt: 0,
             progress: Progress::default(),
             items: 0,
+            cpu_ms: 0,
             output: None,
             failure: None,
         };
-        if !self.board().admit(&name, job.due_ms, job.expires_ms, job.bytes) {
+        let Job { due_ms, expires_ms, bytes, .. } = job;
+        if !self.board().admit(Entry { name: name.clone(), tenant, key, due_ms, expires_ms, bytes }) {
             // A request id that is taken is told before there is no room: it will not be free when there is some.
             let store = Arc::clone(&self.store);
             let earlier = blocking(move || store.earlier_job(&name, &taken, &fingerprint, submitted_ms)).await?;
@@ -243,8 +265,11 @@ impl Jobs {
         loop {
             tokio::select! {
                 () = stop.cancelled() => return,
-                _ = sweeps.tick() => self.sweep(&stop).await,
+                _ = sweeps.tick() => {}
+                () = self.keys_changed.notified() => {}
             }
+            self.end_of_bad_keys().await;
+            self.sweep(&stop).await;
         }
     }
 
@@ -277,8 +302,13 @@ impl Jobs {
 
     /// One turn of a job: a run, and how it ended, written.
     async fn take_up(self: Arc<Self>, registry: Arc<Registry>, turn: Turn, stop: CancellationToken) {
-        let Turn { name, cancelled } = turn;
-        let after = match self.run(&registry, &name, &cancelled, &stop).await {
+        let Turn { name, key, cancelled } = turn;
+        let ran = match self.is_good(key).await {
+            Ok(true) => self.run(&registry, &name, &cancelled, &stop).await,
+            Ok(false) => self.cancel(name.clone(), SystemTime::now()).await.map(|_| After::Over),
+            Err(error) => Err(error),
+        };
+        let after = match ran {
             Ok(after) => after,
             Err(error) => {
                 tracing::error!(plugin = &*name.plugin, job = %name.id, %error, "a job cannot be read or written");
@@ -306,8 +336,15 @@ impl Jobs {
         let checkpoint = blocking(move || store.job_checkpoint(&named)).await?;
         let attempt = job.attempt;
         let left = Duration::from_millis(job.due_ms.saturating_sub(epoch_ms(now)));
-        let run =
-            Arc::new(Run { jobs: Arc::clone(self), name: name.clone(), attempt, progress: Mutex::new(job.progress) });
+        let run = Arc::new(Run {
+            jobs: Arc::clone(self),
+            name: name.clone(),
+            attempt,
+            cpu: Arc::default(),
+            cpu_before: Duration::from_millis(job.cpu_ms),
+            cpu_max: self.cpu_max,
+            progress: Mutex::new(job.progress),
+        });
         let began = Instant::now();
         let end = tokio::select! {
             biased;
@@ -325,10 +362,10 @@ impl Jobs {
             plugin = &*name.plugin, job = %name.id, owner = name.owner.as_str(), attempt, end = told,
             elapsed_us = crate::telemetry::microseconds(began.elapsed()), "a run of a job ended",
         );
-        let (progress, now_ms) = (run.progress(), epoch_ms(SystemTime::now()));
+        let (progress, cpu_ms, now_ms) = (run.progress(), run.cpu_ms(), epoch_ms(SystemTime::now()));
         let ended = self.store.change_job(name.clone(), move |job| {
             if job.is_run(attempt) {
-                job.progress = progress;
+                (job.progress, job.cpu_ms) = (progress, cpu_ms);
             }
             let before = job.bytes;
             job.end(attempt, end.clone(), now_ms);
@@ -381,7 +418,8 @@ impl Run {
         item: Option<(String, String)>,
         checkpoint: Option<String>,
     ) -> Result<Kept, StoreError> {
-        let keep = Keep { attempt: self.attempt, item, checkpoint, progress: self.progress() };
+        let (attempt, progress, cpu_ms) = (self.attempt, self.progress(), self.cpu_ms());
+        let keep = Keep { attempt, item, checkpoint, progress, cpu_ms };
         let kept = self.jobs.store.keep_for_job(self.name.clone(), keep).await?;
         if let Kept::Done { grown, .. } = kept {
             self.jobs.board().grew(&self.name, grown);
@@ -393,6 +431,21 @@ impl Run {
     pub(crate) async fn keys(&self) -> Result<Vec<String>, StoreError> {
         let (store, name) = (Arc::clone(&self.jobs.store), self.name.clone());
         blocking(move || store.job_item_keys(&name)).await
+    }
+
+    /// The processor time that the job may still use.
+    pub(crate) fn cpu_left(&self) -> Duration {
+        self.cpu_max.saturating_sub(self.cpu_before)
+    }
+
+    /// The processor time that the whole job may use.
+    pub(crate) fn cpu_max(&self) -> Duration {
+        self.cpu_max
+    }
+
+    /// What all runs used so far. Within a poll it must be asked on the polling thread.
+    fn cpu_ms(&self) -> u64 {
+        milliseconds(self.cpu_before + self.cpu.total())
     }
 
     /// Tells how far the work is.

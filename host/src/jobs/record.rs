@@ -7,6 +7,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
+use crate::auth::tenant::Tenant;
 use crate::operation::{CallerKind, Owner};
 
 /// Runs of one job. The process that runs it may die this often, less one.
@@ -49,6 +50,12 @@ pub(crate) struct Job {
     /// The operation whose call submitted it.
     pub(crate) operation: String,
     pub(crate) caller: CallerKind,
+    /// Whose share it takes. Jobs of earlier versions have none.
+    #[serde(default)]
+    pub(crate) tenant: Option<Tenant>,
+    /// The id of the API key that submitted it: once that is revoked or has expired, the job ends. The same holds.
+    #[serde(default)]
+    pub(crate) key: Option<String>,
     /// The correlation id of the call that submitted it.
     pub(crate) request_id: String,
     /// A JSON object.
@@ -64,6 +71,9 @@ pub(crate) struct Job {
     pub(crate) progress: Progress,
     pub(crate) items: u32,
     pub(crate) bytes: u64,
+    /// Processor time of all its runs so far, in milliseconds.
+    #[serde(default)]
+    pub(crate) cpu_ms: u64,
     pub(crate) output: Option<String>,
     pub(crate) failure: Option<JobFailure>,
 }
@@ -92,6 +102,11 @@ pub(crate) enum End {
 }
 
 impl Job {
+    /// Whose share it takes: where that is not known, its owner's own.
+    pub(crate) fn tenant(&self, owner: Owner) -> Tenant {
+        self.tenant.clone().unwrap_or_else(|| Tenant::owner(&owner))
+    }
+
     /// Begins a run, if there may be another one. A job that stands as running is one whose runner died. Gives back whether
     /// there is a run now.
     pub(crate) fn begin(&mut self, now_ms: u64) -> bool {
@@ -168,6 +183,8 @@ mod tests {
         Job {
             operation,
             caller: CallerKind::ApiKey,
+            tenant: None,
+            key: None,
             request_id,
             input,
             submitted_ms: 0,
@@ -178,6 +195,7 @@ mod tests {
             progress: Progress::default(),
             items: 0,
             bytes: 0,
+            cpu_ms: 0,
             output: None,
             failure: None,
         }

@@ -48,6 +48,22 @@ impl Drop for Held {
     }
 }
 
+/// What several have together now.
+#[derive(Default)]
+pub(crate) struct Sum(AtomicU64);
+
+impl Sum {
+    /// One of them has another value than before.
+    pub(crate) fn change(&self, before: u64, after: u64) {
+        // In the ring of 64 bits less is as good as more.
+        self.0.fetch_add(after.wrapping_sub(before), Ordering::Relaxed);
+    }
+
+    pub(crate) fn get(&self) -> u64 {
+        self.0.load(Ordering::Relaxed)
+    }
+}
+
 /// The highest value that was ever seen.
 #[derive(Default)]
 pub(crate) struct Peak(AtomicU64);

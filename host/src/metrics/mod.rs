@@ -13,7 +13,7 @@ use std::time::Instant;
 
 use crate::error::{Code, Refusal};
 
-pub(crate) use instrument::{Counter, Gauge, Held, Histogram, Peak};
+pub(crate) use instrument::{Counter, Gauge, Held, Histogram, Peak, Sum};
 
 /// How a call of a plugin ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -27,8 +27,12 @@ pub(crate) enum Outcome {
     CpuSpent,
     MemorySpent,
     Busy,
+    /// It had no place beside its tenant's own calls.
+    OwnShare,
     NoRoom,
     Paused,
+    /// Its tenant had used up its processor time.
+    OverBudget,
     /// Its revision was replaced and had drained for long enough.
     Stopped,
     /// The plugin is disabled, or could not be loaded.
@@ -39,7 +43,7 @@ pub(crate) enum Outcome {
 
 impl Outcome {
     /// All of them in their order, which the test below checks.
-    const ALL: [Outcome; 14] = [
+    const ALL: [Outcome; 16] = [
         Outcome::Ok,
         Outcome::Failure,
         Outcome::Trap,
@@ -49,8 +53,10 @@ impl Outcome {
         Outcome::CpuSpent,
         Outcome::MemorySpent,
         Outcome::Busy,
+        Outcome::OwnShare,
         Outcome::NoRoom,
         Outcome::Paused,
+        Outcome::OverBudget,
         Outcome::Stopped,
         Outcome::Off,
         Outcome::Abandoned,
@@ -68,8 +74,10 @@ impl Outcome {
             Outcome::CpuSpent => "cpu_spent",
             Outcome::MemorySpent => "memory_spent",
             Outcome::Busy => "busy",
+            Outcome::OwnShare => "own_share",
             Outcome::NoRoom => "no_room",
             Outcome::Paused => "paused",
+            Outcome::OverBudget => "over_budget",
             Outcome::Stopped => "stopped",
             Outcome::Off => "off",
             Outcome::Abandoned => "abandoned",
@@ -126,6 +134,8 @@ pub(crate) struct Vitals {
     pub(crate) instances: Arc<Gauge>,
     /// The most linear memory that one of them ever had, in bytes.
     pub(crate) memory_bytes: Peak,
+    /// The linear memory of all that live, in bytes.
+    pub(crate) memory_held: Sum,
     /// Calls of a capability that were denied because it is not granted.
     pub(crate) denials: Counter,
     pub(crate) cache: CacheReads,

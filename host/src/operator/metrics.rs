@@ -4,7 +4,7 @@
 //! served is there from the start, at zero: a rate over one that appears later misses its first event.
 
 use std::sync::Arc;
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 use crate::app::App;
 use crate::catalogue::Catalogue;
@@ -20,6 +20,7 @@ pub(crate) fn text(app: &App) -> String {
     process(&mut exposition, app);
     requests(&mut exposition, &catalogue);
     calls(&mut exposition, &revisions);
+    places(&mut exposition, app);
     instances(&mut exposition, &revisions);
     caches(&mut exposition, &catalogue, &revisions);
     records(&mut exposition, app);
@@ -100,6 +101,32 @@ fn calls(to: &mut Exposition, revisions: &[Counted]) {
     }
 }
 
+/// Of every plugin that was ever served by this process.
+fn places(to: &mut Exposition, app: &App) {
+    let all = app.registry.occupancies(Instant::now());
+    to.family("switchbay_plugin_places", Kind::Gauge, "Calls of a plugin that have a place, and that wait for one.");
+    for (plugin, places) in &all {
+        to.sample(&[("plugin", plugin), ("state", "taken")], places.taken);
+        to.sample(&[("plugin", plugin), ("state", "waiting")], places.waiting);
+    }
+    to.family(
+        "switchbay_plugin_callers_paused",
+        Kind::Gauge,
+        "Callers that a plugin is paused for, because their calls used up their processor time.",
+    );
+    for (plugin, places) in &all {
+        to.sample(&[("plugin", plugin)], places.paused);
+    }
+    to.family(
+        "switchbay_plugin_cpu_seconds_total",
+        Kind::Counter,
+        "Processor time of a plugin's calls and jobs, those that were ended included.",
+    );
+    for (plugin, places) in &all {
+        to.sample(&[("plugin", plugin)], places.used.as_secs_f64());
+    }
+}
+
 fn instances(to: &mut Exposition, revisions: &[Counted]) {
     let vitals = || revisions.iter().filter_map(|revision| Some((revision.names(), revision.revision.vitals()?)));
     to.family("switchbay_plugin_instances", Kind::Gauge, "Instances of a plugin's revision, idle and running.");
@@ -113,6 +140,14 @@ fn instances(to: &mut Exposition, revisions: &[Counted]) {
     );
     for (names, vitals) in vitals() {
         to.sample(&names, vitals.memory_bytes.get());
+    }
+    to.family(
+        "switchbay_plugin_memory_bytes",
+        Kind::Gauge,
+        "Linear memory of the revision's instances, idle and running.",
+    );
+    for (names, vitals) in vitals() {
+        to.sample(&names, vitals.memory_held.get());
     }
     to.family(
         "switchbay_plugin_denials_total",

@@ -195,11 +195,11 @@ async fn customers(app: &Arc<App>, endpoint: Endpoint, asking: &Asking, body: &[
     let id = asking.parameter("id").to_owned();
     match endpoint {
         Endpoint::IssueKey => keys::issue(store, &request::read(body)?, now).await,
-        Endpoint::RotateKey => keys::rotate(store, &id, now).await,
-        Endpoint::RevokeKey => keys::revoke(store, &id, now).await,
+        Endpoint::RotateKey => keys::rotate(store, &id, now).await.inspect(|_| app.jobs.keys_changed()),
+        Endpoint::RevokeKey => keys::revoke(store, &id, now).await.inspect(|_| app.jobs.keys_changed()),
         Endpoint::OpenAccount => accounts::open(store, &request::read(body)?, now).await,
         Endpoint::Entitle => accounts::entitle(store, &id, Some(&request::read(body)?), now).await,
-        Endpoint::Withdraw => accounts::entitle(store, &id, None, now).await,
+        Endpoint::Withdraw => accounts::entitle(store, &id, None, now).await.inspect(|_| app.jobs.keys_changed()),
         Endpoint::Accounts => blocking(app, accounts::list).await,
         Endpoint::Account => blocking(app, move |store| accounts::show(store, &id, now)).await,
         Endpoint::Entries => {

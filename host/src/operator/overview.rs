@@ -68,6 +68,7 @@ pub(crate) fn config(app: &App) -> Value {
             "compile_cpu_seconds": config.compile.cpu_seconds,
             "compile_wall_ms": milliseconds(config.compile.wall),
         },
+        "shares": { "waiting": config.shares.waiting, "cpu_seconds": config.shares.cpu.as_secs() },
         "credits": { "concurrency": config.credits.concurrency, "costs": config.credits.costs },
         "first_party": {
             "origins": config.first_party.origins,

@@ -317,6 +317,8 @@ fn settings(settings: &Settings) -> Value {
             "cpuMs": milliseconds(limits.cpu),
             "wallMs": milliseconds(limits.wall),
             "concurrency": limits.concurrency,
+            "ownerConcurrency": limits.owner_concurrency(),
+            "warmGrowthBytes": limits.warm_growth(),
             "responseBytes": limits.response_bytes,
         },
         "config": settings.config.keys().collect::<Vec<_>>(),

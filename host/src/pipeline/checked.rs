@@ -9,7 +9,7 @@ use http::{HeaderName, HeaderValue};
 use serde_json::{Map, Value};
 use sha2::{Digest, Sha256};
 
-use crate::error::Refusal;
+use crate::error::{Code, Refusal};
 use crate::operation::{DeclaredFailure, Failure, Operation, Reply, Success};
 use crate::registry::instance::CallError;
 use crate::registry::revision::Off;
@@ -103,12 +103,30 @@ pub(super) fn failed(operation: &Operation, error: &CallError) -> Refusal {
         CallError::Busy { .. } => {
             declared(&operation.on_unavailable, "All of the operation's places are taken; try again shortly", Some(1))
         }
+        CallError::OwnShare { .. } => {
+            let message = "As many of your calls run as may at once; try again shortly";
+            after(declared(&operation.on_unavailable, message, None), 1)
+        }
+        CallError::Crowded { .. } => {
+            let message = "As many of your calls wait for a place as may; try again shortly";
+            after(declared(&operation.on_unavailable, message, None), 1)
+        }
         CallError::NoRoom(_) => {
             declared(&operation.on_unavailable, "The service is at its capacity; try again shortly", Some(1))
         }
-        CallError::Paused { seconds } => {
-            declared(&operation.on_unavailable, "The operation is paused after repeated failures", Some(*seconds))
+        CallError::PluginPaused { seconds } => {
+            let message = "The operation is paused after repeated failures";
+            after(declared(&operation.on_unavailable, message, None), *seconds)
         }
+        CallError::Paused { seconds } => {
+            let message = "The operation is paused for you: your last calls used up their processor time";
+            after(declared(&operation.on_unavailable, message, None), *seconds)
+        }
+        CallError::OverBudget { seconds } => {
+            let message = "The processor time that you have of this operation in a minute is used up";
+            after(Refusal::new(Code::RateLimited, message), *seconds)
+        }
+        CallError::JobSpent(_) => Refusal::new(Code::RateLimited, "The job used up its processor time"),
         CallError::Deadline(_) => {
             declared(&operation.on_deadline, "The operation did not finish by its deadline", None)
         }
@@ -134,6 +152,12 @@ pub(super) fn failed(operation: &Operation, error: &CallError) -> Refusal {
         }
     };
     refusal.cause = Some(cause);
+    refusal
+}
+
+/// The time that is told is how long it takes, whatever the operation says of its usual one.
+fn after(mut refusal: Refusal, seconds: u64) -> Refusal {
+    refusal.retry_after_s = Some(seconds);
     refusal
 }
 

@@ -2,20 +2,20 @@
 //!
 //! A call runs in a store of its own, under four limits: memory (the store's limiter), processor time (epoch ticks that
 //! yield and look at the thread's clock), wall clock (a timeout around everything, because epochs do not fire while a guest
-//! awaits the host), and calls at once (a semaphore before the pool). Whatever goes wrong ends with the store dropped, so
-//! nothing of a failed call is left for the next.
+//! awaits the host), and calls at once (the plugin's places, before the pool). Whatever goes wrong ends with the store dropped,
+//! so nothing of a failed call is left for the next.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use tokio::sync::Semaphore;
 use wasmtime::{Engine, Store, Trap, UpdateDeadline};
 use wasmtime_wasi::I32Exit;
 
-use super::breaker::Breaker;
 use super::manifest::{InstanceMode, Limits};
+use super::places::{Barred, Ended, NoPlace, Places, Tab};
 use super::processor::{CpuMeter, metered};
 use super::revision::Off;
+use crate::auth::tenant::Tenant;
 use crate::capabilities::bindings::switchbay::plugin::types as wire;
 use crate::capabilities::bindings::{FeaturePlugin, FeaturePluginPre};
 use crate::capabilities::{self, Lease, Lent, LogScope, OnBehalf, State, Worker, worker};
@@ -28,6 +28,9 @@ use crate::operation::{Answer, Call, CallerKind, Failure, Success};
 const WARM_CALLS_MAX: u32 = 10_000;
 /// Age after which a warm instance is replaced.
 pub(crate) const WARM_AGE_MAX: Duration = Duration::from_secs(300);
+/// After so long without a call a warm instance goes, but for the one that was used last: what a burst needed is not held for
+/// the next.
+const WARM_IDLE_MAX: Duration = Duration::from_secs(10);
 
 /// What one host call may copy out of the guest, in units of about a byte, where its answers may not be larger: the largest
 /// body or cached value with what stands beside it. More ends the call.
@@ -38,8 +41,18 @@ const HOST_CALL_BYTES_MIN: usize = 5 << 20;
 pub(crate) enum CallError {
     #[error("all {limit} places of the plugin stayed taken until the deadline")]
     Busy { limit: usize },
-    #[error("the plugin used up its processor budget several times and is paused for {seconds} s")]
+    #[error("the caller's own calls held its share of {limit} places until the deadline")]
+    OwnShare { limit: usize },
+    #[error("{limit} calls of the caller wait for a place already")]
+    Crowded { limit: usize },
+    #[error("calls of several callers used up their processor budget, and the plugin is paused for {seconds} s")]
+    PluginPaused { seconds: u64 },
+    #[error("the caller's calls used up their processor budget several times, and it is paused for {seconds} s")]
     Paused { seconds: u64 },
+    #[error("the caller used up its processor time of a minute; there is some again in {seconds} s")]
+    OverBudget { seconds: u64 },
+    #[error("the job used up its processor time of {0:?}")]
+    JobSpent(Duration),
     #[error("the host has no room for another instance: {0}")]
     NoRoom(String),
     #[error("the call did not finish within its {0:?}")]
@@ -73,8 +86,7 @@ pub(crate) struct Instances {
     revision: u64,
     limits: Limits,
     mode: InstanceMode,
-    permits: Arc<Semaphore>,
-    breaker: Arc<Breaker>,
+    places: Arc<Places>,
     line_rate: Arc<LineRate>,
     vitals: Arc<Vitals>,
     /// Idle warm instances; at most as many as calls at once. Never held over an await.
@@ -92,9 +104,8 @@ pub(crate) struct Parts {
     pub(crate) revision: u64,
     pub(crate) limits: Limits,
     pub(crate) mode: InstanceMode,
-    /// Shared by all revisions of the plugin, so that a swap does not double what it may use.
-    pub(crate) permits: Arc<Semaphore>,
-    pub(crate) breaker: Arc<Breaker>,
+    /// Shared by all revisions of the plugin, as the rate of its lines is.
+    pub(crate) places: Arc<Places>,
     pub(crate) line_rate: Arc<LineRate>,
 }
 
@@ -103,14 +114,17 @@ struct Warm {
     guest: FeaturePlugin,
     cpu: Arc<CpuMeter>,
     made: Instant,
+    used: Instant,
     calls: u32,
+    /// The linear memory that it had before its first call.
+    bytes_made: usize,
 }
 
 impl Instances {
     pub(crate) fn new(parts: Parts) -> Self {
-        let Parts { engine, pre, worker, lent, plugin, revision, limits, mode, permits, breaker, line_rate } = parts;
+        let Parts { engine, pre, worker, lent, plugin, revision, limits, mode, places, line_rate } = parts;
         let (vitals, idle) = (Arc::default(), Mutex::new(Vec::new()));
-        Self { engine, pre, worker, lent, plugin, revision, limits, mode, permits, breaker, line_rate, vitals, idle }
+        Self { engine, pre, worker, lent, plugin, revision, limits, mode, places, line_rate, vitals, idle }
     }
 
     /// What the instances use.
@@ -128,28 +142,26 @@ impl Instances {
         self.lent.cache.as_ref().map(Lease::bytes)
     }
 
+    /// Whether a tenant's call may begin, its place aside.
+    pub(crate) fn judge(&self, tenant: &Tenant) -> Result<(), CallError> {
+        Ok(self.places.judge(tenant, Instant::now())?)
+    }
+
     /// Runs one call, waiting for a place at most until its deadline.
     pub(crate) async fn invoke(&self, call: Call) -> Result<Answer, CallError> {
         let wall = call.deadline.min(self.limits.wall);
         let started = Instant::now();
-        let trial = self.breaker.admit(started).map_err(|wait| CallError::Paused { seconds: wait.as_secs().max(1) })?;
-        let waited = tokio::time::timeout(wall, self.permits.acquire()).await;
-        let _permit = match waited {
-            Ok(permit) => permit.expect("the semaphore lives as long as the plugin and is never closed"),
-            Err(_) => return Err(CallError::Busy { limit: self.limits.concurrency }),
-        };
-        let outcome = match tokio::time::timeout(wall.saturating_sub(started.elapsed()), self.run(call)).await {
+        let tab = self.places.take(&call.tenant, wall).await?;
+        let outcome = match tokio::time::timeout(wall.saturating_sub(started.elapsed()), self.run(call, &tab)).await {
             Ok(outcome) => outcome,
             Err(_) => Err(CallError::Deadline(wall)),
         };
-        match &outcome {
-            Err(CallError::CpuSpent(_)) => self.breaker.spent(Instant::now()),
-            _ => trial.passed(),
-        }
+        tab.end(ended(&outcome));
         outcome
     }
 
-    /// Runs a job, whose turn has come elsewhere, in an instance of its own. The budget of processor time is for each slice.
+    /// Runs a job, whose turn has come elsewhere, in an instance of its own. The budget of processor time is for each slice; the
+    /// job has one of its own for all of them.
     pub(crate) async fn work(
         &self,
         call: Call,
@@ -157,27 +169,36 @@ impl Instances {
         checkpoint: Option<String>,
     ) -> Result<Answer, CallError> {
         let wall = call.deadline;
-        let trial =
-            self.breaker.admit(Instant::now()).map_err(|wait| CallError::Paused { seconds: wait.as_secs().max(1) })?;
-        let ended = tokio::time::timeout(wall, self.run_job(call, run, checkpoint)).await;
-        let ended = ended.unwrap_or(Err(CallError::Deadline(wall)));
-        match &ended {
-            Err(CallError::CpuSpent(_)) => self.breaker.spent(Instant::now()),
-            _ => trial.passed(),
-        }
-        ended
+        self.judge(&call.tenant)?;
+        let tab = Arc::new(self.places.open(&call.tenant));
+        let outcome = tokio::time::timeout(wall, self.run_job(call, run, checkpoint, &tab)).await;
+        let outcome = outcome.unwrap_or(Err(CallError::Deadline(wall)));
+        tab.end(ended(&outcome));
+        outcome
     }
 
-    /// Drops warm instances that are past their age, and tells of log lines that were dropped before a silence.
+    /// Drops warm instances that are past their age or that nobody needed for a while, and tells of log lines that were dropped
+    /// before a silence.
     pub(crate) fn sweep(&self, now: Instant) {
         capabilities::tell_of_dropped(&self.plugin, &self.line_rate, now);
+        self.places.sweep(now);
         if let Some(door) = &self.lent.door {
             door.tell_of_left_out(now);
         }
         let mut idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner);
-        let old: Vec<Warm> = idle.extract_if(.., |warm| now.duration_since(warm.made) > WARM_AGE_MAX).collect();
+        // The one that was used last stands last.
+        let (mut at, last) = (0, idle.len());
+        let is_over = |warm: &mut Warm| {
+            at += 1;
+            let is_unneeded = at < last && now.saturating_duration_since(warm.used) > WARM_IDLE_MAX;
+            is_unneeded || now.saturating_duration_since(warm.made) > WARM_AGE_MAX
+        };
+        let old: Vec<Warm> = idle.extract_if(.., is_over).collect();
         drop(idle);
-        drop(old);
+        if !old.is_empty() {
+            let (plugin, instances) = (&*self.plugin, old.len());
+            tracing::debug!(plugin, instances, "warm instances that nobody needed are dropped");
+        }
     }
 
     /// Reads the plugin's description in an instance that is denied everything.
@@ -190,7 +211,7 @@ impl Instances {
         let state = State::new(lent, LogScope::silent(), None, limits.memory_bytes, vitals);
         let wall = Duration::from_secs(5);
         let read = async {
-            let mut warm = instantiate(engine, pre, state, limits).await?;
+            let mut warm = instantiate(engine, pre, state, limits, Arc::default()).await?;
             let Warm { store, guest, cpu, .. } = &mut warm;
             cpu.begin();
             let described = metered(cpu, guest.switchbay_plugin_feature().call_describe(&mut *store)).await;
@@ -199,14 +220,20 @@ impl Instances {
         tokio::time::timeout(wall, read).await.unwrap_or(Err(CallError::Deadline(wall)))
     }
 
-    async fn run(&self, call: Call) -> Result<Answer, CallError> {
+    async fn run(&self, call: Call, tab: &Tab) -> Result<Answer, CallError> {
         let (log, on_behalf) = self.scope(&call);
         let mut warm = match self.take_idle() {
             Some(mut warm) => {
                 warm.store.data_mut().begin(log, on_behalf);
+                warm.cpu.reset();
+                tab.meter(&warm.cpu);
                 warm
             }
-            None => instantiate(&self.engine, &self.pre, self.state(log, on_behalf), &self.limits).await?,
+            None => {
+                let cpu = Arc::default();
+                tab.meter(&cpu);
+                instantiate(&self.engine, &self.pre, self.state(log, on_behalf), &self.limits, cpu).await?
+            }
         };
         let Warm { store, guest, cpu, .. } = &mut warm;
         cpu.begin();
@@ -225,16 +252,25 @@ impl Instances {
         Ok(answer)
     }
 
-    async fn run_job(&self, call: Call, run: Arc<Run>, checkpoint: Option<String>) -> Result<Answer, CallError> {
+    async fn run_job(
+        &self,
+        call: Call,
+        run: Arc<Run>,
+        checkpoint: Option<String>,
+        tab: &Arc<Tab>,
+    ) -> Result<Answer, CallError> {
         let worker = self.worker.as_ref().ok_or(CallError::NoWorker)?;
         let (log, on_behalf) = self.scope(&call);
-        let (mut store, cpu) = prepare(&self.engine, self.state(log, on_behalf), &self.limits);
+        let cpu = Arc::clone(&run.cpu);
+        tab.meter(&cpu);
+        let budgets = Budgets { slice: self.limits.cpu, job: Some((run.cpu_left(), run.cpu_max())) };
+        let mut store = prepare(&self.engine, self.state(log, on_behalf), &self.limits, &cpu, budgets);
         let instance = metered(&cpu, self.pre.instance_pre().instantiate_async(&mut store)).await;
         let instance = instance.map_err(|error| unmade(&error, &mut store, &self.limits, &cpu))?;
         let guest = worker.load(&mut store, &instance);
         let guest = guest.map_err(|error| named(&error, &mut store, &self.limits, &cpu))?;
         let job = wire::Job { id: run.name.id.to_string(), attempt: run.attempt, checkpoint };
-        store.data_mut().works(Worker { run, cpu: Arc::clone(&cpu) });
+        store.data_mut().works(Worker { run, tab: Arc::clone(tab) });
         cpu.begin();
         let (call, input) = to_wire(call, Some(job));
         let running = store.run_concurrent(async |accessor| guest.call_run(accessor, call, input).await);
@@ -248,7 +284,8 @@ impl Instances {
     fn scope(&self, call: &Call) -> (LogScope, OnBehalf) {
         let log = LogScope::call(&self.plugin, self.revision, &self.line_rate, call);
         let (operation, request_id) = (call.operation.clone(), call.request_id.clone());
-        (log, OnBehalf { owner: call.owner, caller: call.caller, operation, request_id })
+        let (tenant, key) = (call.tenant.clone(), call.key.clone());
+        (log, OnBehalf { owner: call.owner, tenant, key, caller: call.caller, operation, request_id })
     }
 
     fn state(&self, log: LogScope, on_behalf: OnBehalf) -> State {
@@ -269,9 +306,12 @@ impl Instances {
         self.idle.lock().unwrap_or_else(PoisonError::into_inner).pop()
     }
 
+    /// Keeps an instance for the next call. One whose memory has grown is not worth what it holds: linear memory never shrinks.
     fn put_idle(&self, mut warm: Warm) {
-        warm.calls += 1;
-        if warm.calls < WARM_CALLS_MAX && warm.made.elapsed() < WARM_AGE_MAX {
+        (warm.calls, warm.used) = (warm.calls + 1, Instant::now());
+        let grown = warm.store.data().memory_bytes().saturating_sub(warm.bytes_made);
+        let is_small = grown <= self.limits.warm_growth();
+        if is_small && warm.calls < WARM_CALLS_MAX && warm.made.elapsed() < WARM_AGE_MAX {
             self.idle.lock().unwrap_or_else(PoisonError::into_inner).push(warm);
         }
     }
@@ -282,28 +322,43 @@ async fn instantiate(
     pre: &FeaturePluginPre<State>,
     state: State,
     limits: &Limits,
+    cpu: Arc<CpuMeter>,
 ) -> Result<Warm, CallError> {
-    let (mut store, cpu) = prepare(engine, state, limits);
+    let mut store = prepare(engine, state, limits, &cpu, Budgets { slice: limits.cpu, job: None });
     match metered(&cpu, pre.instantiate_async(&mut store)).await {
-        Ok(guest) => Ok(Warm { store, guest, cpu, made: Instant::now(), calls: 0 }),
+        Ok(guest) => {
+            let (made, bytes_made) = (Instant::now(), store.data().memory_bytes());
+            Ok(Warm { store, guest, cpu, made, used: made, calls: 0, bytes_made })
+        }
         Err(error) => Err(unmade(&error, &mut store, limits, &cpu)),
     }
 }
 
+/// The processor time that an instance may use.
+#[derive(Clone, Copy)]
+struct Budgets {
+    slice: Duration,
+    /// Of a job: what is left of it for this run, and what it was.
+    job: Option<(Duration, Duration)>,
+}
+
 /// A store for one instance, with its limits.
-fn prepare(engine: &Engine, state: State, limits: &Limits) -> (Store<State>, Arc<CpuMeter>) {
-    let cpu = Arc::new(CpuMeter::default());
+fn prepare(engine: &Engine, state: State, limits: &Limits, cpu: &Arc<CpuMeter>, budgets: Budgets) -> Store<State> {
     let mut store = Store::new(engine, state);
     store.limiter(|state| state.limiter());
     store.set_hostcall_fuel(limits.response_bytes.saturating_mul(2).max(HOST_CALL_BYTES_MIN));
     store.set_epoch_deadline(1);
-    let (meter, budget) = (Arc::clone(&cpu), limits.cpu);
-    store.epoch_deadline_callback(move |_| match meter.used() >= budget {
-        true => Err(wasmtime::Error::new(CpuBudgetSpent)),
-        false => Ok(UpdateDeadline::Yield(1)),
+    let meter = Arc::clone(cpu);
+    store.epoch_deadline_callback(move |_| {
+        if let Some((_, whole)) = budgets.job.filter(|(left, _)| meter.total() >= *left) {
+            return Err(wasmtime::Error::new(JobBudgetSpent(whole)));
+        }
+        match meter.used() >= budgets.slice {
+            true => Err(wasmtime::Error::new(CpuBudgetSpent)),
+            false => Ok(UpdateDeadline::Yield(1)),
+        }
     });
-    cpu.begin();
-    (store, cpu)
+    store
 }
 
 /// Why there is no instance.
@@ -317,6 +372,9 @@ fn unmade(error: &wasmtime::Error, store: &mut Store<State>, limits: &Limits, cp
 /// Gives what ended a call its name.
 fn named(error: &wasmtime::Error, store: &mut Store<State>, limits: &Limits, cpu: &CpuMeter) -> CallError {
     let state = store.data_mut();
+    if let Some(JobBudgetSpent(whole)) = error.downcast_ref() {
+        return CallError::JobSpent(*whole);
+    }
     if error.is::<CpuBudgetSpent>() || cpu.used() >= limits.cpu {
         return CallError::CpuSpent(limits.cpu);
     }
@@ -368,6 +426,60 @@ fn size(answer: &Answer) -> usize {
     }
 }
 
+/// What the end of a call says of its processor time.
+fn ended(outcome: &Result<Answer, CallError>) -> Ended {
+    match outcome {
+        Err(CallError::CpuSpent(_)) => Ended::Killed,
+        Ok(_)
+        | Err(
+            CallError::MemorySpent { .. }
+            | CallError::Trapped { .. }
+            | CallError::Exited(_)
+            | CallError::TooLarge { .. },
+        ) => Ended::Within,
+        Err(
+            CallError::Busy { .. }
+            | CallError::OwnShare { .. }
+            | CallError::Crowded { .. }
+            | CallError::PluginPaused { .. }
+            | CallError::Paused { .. }
+            | CallError::OverBudget { .. }
+            | CallError::JobSpent(_)
+            | CallError::NoRoom(_)
+            | CallError::Deadline(_)
+            | CallError::Stopped
+            | CallError::NoWorker
+            | CallError::Off(_),
+        ) => Ended::Dropped,
+    }
+}
+
+impl From<NoPlace> for CallError {
+    fn from(reason: NoPlace) -> Self {
+        match reason {
+            NoPlace::Barred(barred) => barred.into(),
+            NoPlace::Crowded { most } => Self::Crowded { limit: most },
+            NoPlace::OwnShare { most } => Self::OwnShare { limit: most },
+            NoPlace::Taken { places } => Self::Busy { limit: places },
+        }
+    }
+}
+
+impl From<Barred> for CallError {
+    fn from(barred: Barred) -> Self {
+        let seconds = |left: Duration| u64::try_from(left.as_millis().div_ceil(1000)).unwrap_or(u64::MAX).max(1);
+        match barred {
+            Barred::Tenant(left) => Self::Paused { seconds: seconds(left) },
+            Barred::Plugin(left) => Self::PluginPaused { seconds: seconds(left) },
+            Barred::OverBudget(left) => Self::OverBudget { seconds: seconds(left) },
+        }
+    }
+}
+
 #[derive(Debug, thiserror::Error)]
 #[error("the processor budget is used up")]
 struct CpuBudgetSpent;
+
+#[derive(Debug, thiserror::Error)]
+#[error("the job's processor budget is used up")]
+struct JobBudgetSpent(Duration);

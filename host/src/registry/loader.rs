@@ -6,11 +6,9 @@
 
 use std::sync::Arc;
 
-use tokio::sync::Semaphore;
 use wasmtime::component::{Component, Linker};
 
 use super::blocking;
-use super::breaker::Breaker;
 use super::components::{ComponentError, Components};
 use super::description::{Description, DescriptionError};
 use super::engine::{EngineError, Runtime};
@@ -18,10 +16,11 @@ use super::grants::Rights;
 use super::instance::{CallError, Instances, Parts};
 use super::lifecycle::Record;
 use super::manifest::Limits;
+use super::places::{Places, ShareLimits};
 use super::revision::{Off, Revision, Runner};
 use crate::capabilities::bindings::FeaturePluginPre;
 use crate::capabilities::{self, JobsOf, Lent, Records, Standing, State, worker};
-use crate::config;
+use crate::config::{self, Shares};
 use crate::egress::{Secret, SecretError};
 use crate::metering::LineRate;
 use crate::stores::Store;
@@ -61,27 +60,21 @@ pub(crate) enum LoadError {
 
 /// What all revisions of one plugin share.
 pub(crate) struct Slots {
-    pub(crate) concurrency: usize,
-    pub(crate) permits: Arc<Semaphore>,
-    pub(crate) breaker: Arc<Breaker>,
+    pub(crate) places: Arc<Places>,
     pub(crate) line_rate: Arc<LineRate>,
+    waiting_each: usize,
 }
 
 impl Slots {
-    pub(crate) fn new(concurrency: usize) -> Self {
-        Self {
-            concurrency,
-            permits: Arc::new(Semaphore::new(concurrency)),
-            breaker: Arc::default(),
-            line_rate: Arc::default(),
-        }
+    pub(crate) fn new(plugin: &str, shares: Shares, limits: &Limits) -> Self {
+        let waiting_each = shares.waiting;
+        let places = Places::new(plugin, share_limits(limits, waiting_each), shares.cpu);
+        Self { places, line_rate: Arc::default(), waiting_each }
     }
+}
 
-    /// As many places as that, of a plugin that is known: a pause of its calls goes on.
-    pub(crate) fn resized(&self, concurrency: usize) -> Self {
-        let (breaker, line_rate) = (Arc::clone(&self.breaker), Arc::clone(&self.line_rate));
-        Self { concurrency, permits: Arc::new(Semaphore::new(concurrency)), breaker, line_rate }
-    }
+fn share_limits(limits: &Limits, waiting_each: usize) -> ShareLimits {
+    ShareLimits { places: limits.concurrency, each: limits.owner_concurrency(), waiting_each }
 }
 
 /// A component whose imports are all known, ready to be instantiated.
@@ -206,6 +199,8 @@ fn assemble(
         ip_databases: Some(Arc::clone(runtime.ip_databases())),
         rights: rights.clone(),
     };
+    // Whatever could fail is done: what serves keeps its places until this one is there.
+    slots.places.resize(share_limits(&settings.limits, slots.waiting_each));
     let instances = Instances::new(Parts {
         engine: runtime.engine().clone(),
         pre: linked.pre,
@@ -215,8 +210,7 @@ fn assemble(
         revision: record.number,
         limits: settings.limits,
         mode: settings.instances,
-        permits: Arc::clone(&slots.permits),
-        breaker: Arc::clone(&slots.breaker),
+        places: Arc::clone(&slots.places),
         line_rate: Arc::clone(&slots.line_rate),
     });
     let runner = Runner::Component(Box::new(instances));

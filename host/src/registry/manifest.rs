@@ -82,8 +82,30 @@ pub(crate) struct Limits {
     pub(crate) wall: Duration,
     /// Calls at once.
     pub(crate) concurrency: usize,
+    /// Calls at once of one tenant; `None` is the default.
+    #[serde(default)]
+    pub(crate) owner_concurrency: Option<usize>,
+    /// By how many bytes a warm instance's memory may have grown for it to be kept; `None` is the default.
+    #[serde(default)]
+    pub(crate) warm_growth_bytes: Option<usize>,
     /// The largest reply, in bytes.
     pub(crate) response_bytes: usize,
+}
+
+/// Calls at once of one tenant, where the manifest has no number.
+const OWNER_CONCURRENCY: usize = 8;
+
+impl Limits {
+    /// Calls at once of one tenant.
+    pub(crate) fn owner_concurrency(&self) -> usize {
+        self.owner_concurrency.unwrap_or(OWNER_CONCURRENCY).min(self.concurrency)
+    }
+
+    /// By how many bytes a warm instance's memory may have grown for it to be kept: as many instances as there are places may
+    /// lie idle.
+    pub(crate) fn warm_growth(&self) -> usize {
+        self.warm_growth_bytes.unwrap_or(self.memory_bytes / 16)
+    }
 }
 
 #[derive(Deserialize)]
@@ -117,6 +139,8 @@ struct WrittenLimits {
     cpu_ms: Option<u64>,
     wall_ms: Option<u64>,
     concurrency: Option<usize>,
+    owner_concurrency: Option<usize>,
+    warm_growth: Option<String>,
     response: Option<String>,
 }
 
@@ -174,6 +198,10 @@ fn is_plugin_name(name: &str) -> bool {
 }
 
 fn limits(written: &WrittenLimits) -> Result<Limits, String> {
+    let concurrency = bounded("limits.concurrency", written.concurrency.unwrap_or(32), 1, 256)?;
+    let own = written.owner_concurrency.map(|own| bounded("limits.owner_concurrency", own, 1, concurrency));
+    let growth = written.warm_growth.as_deref().map(|text| bytes("limits.warm_growth", text));
+    let growth = growth.transpose()?.map(|growth| bounded("limits.warm_growth", growth, 0, 256 << 20));
     Ok(Limits {
         memory_bytes: bounded(
             "limits.memory",
@@ -183,7 +211,9 @@ fn limits(written: &WrittenLimits) -> Result<Limits, String> {
         )?,
         cpu: Duration::from_millis(bounded("limits.cpu_ms", written.cpu_ms.unwrap_or(500), 10, 60_000)?),
         wall: Duration::from_millis(bounded("limits.wall_ms", written.wall_ms.unwrap_or(150_000), 10, 150_000)?),
-        concurrency: bounded("limits.concurrency", written.concurrency.unwrap_or(32), 1, 256)?,
+        concurrency,
+        owner_concurrency: own.transpose()?,
+        warm_growth_bytes: growth.transpose()?,
         response_bytes: bounded(
             "limits.response",
             bytes("limits.response", written.response.as_deref().unwrap_or("4MiB"))?,

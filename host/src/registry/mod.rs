@@ -4,7 +4,6 @@
 //! store before it is served, so that a process which is killed at any moment comes back with the last one that was
 //! written. Must not know what a transport is.
 
-pub(crate) mod breaker;
 pub(crate) mod build;
 mod changes;
 mod compare;
@@ -21,11 +20,14 @@ pub(crate) mod lifecycle;
 pub(crate) mod loader;
 pub(crate) mod manifest;
 pub(crate) mod pattern;
+pub(crate) mod places;
 pub(crate) mod processor;
 pub(crate) mod profile;
 pub(crate) mod revision;
 pub(crate) mod schema;
+mod shares;
 mod stage;
+mod standings;
 mod terms;
 pub(crate) mod watcher;
 
@@ -46,10 +48,12 @@ pub(crate) use self::follow::{BroughtIn, Followed};
 use self::lifecycle::{Life, LifeError, Mark, Record, State};
 use self::loader::{LoadError, Slots, Whole};
 use self::manifest::{Manifest, ManifestError};
+use self::places::Occupancy;
 use self::revision::{Off, Revision};
 pub(crate) use self::stage::{From, Order, component_path};
 use crate::auth::api_key::epoch_seconds;
 use crate::catalogue::{Catalogue, CollisionError};
+use crate::config::Shares;
 use crate::published::Site;
 use crate::stores::{KeptEvent, Store, StoreError};
 
@@ -116,6 +120,8 @@ pub(crate) struct Parts {
     pub(crate) manifest: Manifest,
     pub(crate) manifest_path: PathBuf,
     pub(crate) instances_max: u32,
+    /// What one tenant may have of each plugin.
+    pub(crate) shares: Shares,
     /// How long the body of a request may take.
     pub(crate) body: Duration,
     pub(crate) site: Site,
@@ -130,6 +136,7 @@ pub(crate) struct Registry {
     components: Components,
     manifest_path: PathBuf,
     instances_max: u32,
+    shares: Shares,
     safe_mode: bool,
     manifest: ArcSwap<Manifest>,
     current: ArcSwap<Catalogue>,
@@ -146,7 +153,8 @@ impl Registry {
     /// Serves what was committed before, and brings in from the manifest what was never here. A plugin that cannot be
     /// loaded is off on its own routes. The first failure is the error where nothing at all can be served.
     pub(crate) async fn open(parts: Parts) -> Result<Arc<Self>, RegistryError> {
-        let Parts { runtime, store, data, manifest, manifest_path, instances_max, body, site, safe_mode } = parts;
+        let Parts { runtime, store, data, manifest, manifest_path, instances_max, shares, body, site, safe_mode } =
+            parts;
         pool(&manifest, instances_max)?;
         let components = Components::open(&data).map_err(|error| RegistryError::load("all", error))?;
         let records: Vec<Life> = store.plugins()?;
@@ -157,6 +165,7 @@ impl Registry {
             components,
             manifest_path,
             instances_max,
+            shares,
             safe_mode,
             manifest: ArcSwap::from_pointee(manifest),
             current: ArcSwap::from_pointee(Catalogue::empty(&site)),
@@ -314,7 +323,7 @@ impl Registry {
         if life.disabled().is_some() {
             return Ok(loader::off(whole, Off::Disabled));
         }
-        let slots = self.slots(plugin, whole.record.settings.limits.concurrency);
+        let slots = self.slots(plugin, &whole.record.settings.limits);
         let loaded = loader::load(&self.runtime, &self.components, whole, slots, &self.store).await;
         loaded.map_err(|error| RegistryError::load(plugin, error))
     }
@@ -404,16 +413,16 @@ impl Registry {
         found.cloned().ok_or_else(|| RegistryError::NoPlugin { name: plugin.to_owned() })
     }
 
-    fn slots(&self, plugin: &str, concurrency: usize) -> Arc<Slots> {
+    fn slots(&self, plugin: &str, limits: &manifest::Limits) -> Arc<Slots> {
         let mut slots = self.slots.lock().unwrap_or_else(PoisonError::into_inner);
-        let made = match slots.get(plugin) {
-            Some(kept) if kept.concurrency == concurrency => return Arc::clone(kept),
-            Some(kept) => kept.resized(concurrency),
-            None => Slots::new(concurrency),
-        };
-        let made = Arc::new(made);
-        slots.insert(plugin.to_owned(), Arc::clone(&made));
-        made
+        let known = slots.entry(plugin.to_owned());
+        Arc::clone(known.or_insert_with(|| Arc::new(Slots::new(plugin, self.shares, limits))))
+    }
+
+    /// How the places of each plugin stand.
+    pub(crate) fn occupancies(&self, now: Instant) -> BTreeMap<String, Occupancy> {
+        let slots = self.slots.lock().unwrap_or_else(PoisonError::into_inner);
+        slots.iter().map(|(plugin, slots)| (plugin.clone(), slots.places.occupancy(now))).collect()
     }
 
     /// Removes files and descriptions that no record names.

@@ -1,37 +1,61 @@
 //! The processor time of a call: the thread's clock over each poll of the call's future. A guest that waits is not charged,
 //! and neither is one that was preempted.
 
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
-/// Counts one slice of work: a call, or what a job does from one item that it keeps to the next.
+/// Counts a call or a run of a job, and within it one slice: the call, or what a job does from one item that it keeps to the
+/// next.
 #[derive(Default)]
 pub(crate) struct CpuMeter {
+    /// Of the slices before this one.
+    before_ns: AtomicU64,
     used_ns: AtomicU64,
     poll_began_ns: AtomicU64,
+    is_polled: AtomicBool,
 }
 
 impl CpuMeter {
+    /// Begins from nothing, for another call.
+    pub(super) fn reset(&self) {
+        for counted in [&self.before_ns, &self.used_ns] {
+            counted.store(0, Ordering::Relaxed);
+        }
+    }
+
     /// Begins a new slice; within a poll it must be asked on the polling thread.
     pub(crate) fn begin(&self) {
-        self.used_ns.store(0, Ordering::Relaxed);
+        let used = self.used_ns.swap(0, Ordering::Relaxed) + self.poll_ns();
+        self.before_ns.fetch_add(used, Ordering::Relaxed);
         self.poll_began_ns.store(thread_ns(), Ordering::Relaxed);
     }
 
-    /// Including the poll that is under way, so it must be asked on the polling thread.
+    /// Of the slice, including the poll that is under way, so it must be asked on the polling thread.
     pub(super) fn used(&self) -> Duration {
-        let poll = thread_ns().saturating_sub(self.poll_began_ns.load(Ordering::Relaxed));
-        Duration::from_nanos(self.used_ns.load(Ordering::Relaxed) + poll)
+        Duration::from_nanos(self.used_ns.load(Ordering::Relaxed) + self.poll_ns())
+    }
+
+    /// Of all slices; the same holds.
+    pub(crate) fn total(&self) -> Duration {
+        Duration::from_nanos(self.before_ns.load(Ordering::Relaxed)) + self.used()
+    }
+
+    /// The poll that is under way.
+    fn poll_ns(&self) -> u64 {
+        match self.is_polled.load(Ordering::Relaxed) {
+            true => thread_ns().saturating_sub(self.poll_began_ns.load(Ordering::Relaxed)),
+            false => 0,
+        }
     }
 
     fn poll_begins(&self) {
         self.poll_began_ns.store(thread_ns(), Ordering::Relaxed);
+        self.is_polled.store(true, Ordering::Relaxed);
     }
 
     fn poll_ends(&self) {
-        let now = thread_ns();
-        let poll = now.saturating_sub(self.poll_began_ns.swap(now, Ordering::Relaxed));
-        self.used_ns.fetch_add(poll, Ordering::Relaxed);
+        self.used_ns.fetch_add(self.poll_ns(), Ordering::Relaxed);
+        self.is_polled.store(false, Ordering::Relaxed);
     }
 }
 

@@ -10,6 +10,7 @@ use tokio_util::sync::CancellationToken;
 use super::description::Description;
 use super::grants::Rights;
 use super::instance::{CallError, Instances};
+use crate::auth::tenant::Tenant;
 use crate::jobs::Run;
 use crate::metrics::{Calls, Outcome, Vitals};
 use crate::operation::{Answer, Call, Operation};
@@ -80,6 +81,12 @@ impl Revision {
             stop: CancellationToken::new(),
             gone: CancellationToken::new(),
         }
+    }
+
+    /// Whether a tenant's call may begin, its place aside. One that may not counts as a call that ended so.
+    pub(crate) fn judge(&self, tenant: &Tenant) -> Result<(), CallError> {
+        let Runner::Component(instances) = &self.runner else { return Ok(()) };
+        instances.judge(tenant).inspect_err(|error| self.calls.begin(Instant::now()).end(outcome_of(error)))
     }
 
     /// Runs one call. Only the pipeline calls this.
@@ -180,16 +187,24 @@ fn outcome(ended: &Result<Answer, CallError>) -> Outcome {
     match ended {
         Ok(Answer::Success(_)) => Outcome::Ok,
         Ok(Answer::Failure(_)) => Outcome::Failure,
-        Err(CallError::Busy { .. }) => Outcome::Busy,
-        Err(CallError::Paused { .. }) => Outcome::Paused,
-        Err(CallError::NoRoom(_)) => Outcome::NoRoom,
-        Err(CallError::Deadline(_)) => Outcome::Deadline,
-        Err(CallError::CpuSpent(_)) => Outcome::CpuSpent,
-        Err(CallError::MemorySpent { .. }) => Outcome::MemorySpent,
-        Err(CallError::Trapped { .. } | CallError::NoWorker) => Outcome::Trap,
-        Err(CallError::Exited(_)) => Outcome::Exit,
-        Err(CallError::TooLarge { .. }) => Outcome::TooLarge,
-        Err(CallError::Stopped) => Outcome::Stopped,
-        Err(CallError::Off(_)) => Outcome::Off,
+        Err(error) => outcome_of(error),
+    }
+}
+
+fn outcome_of(error: &CallError) -> Outcome {
+    match error {
+        CallError::Busy { .. } => Outcome::Busy,
+        CallError::OwnShare { .. } | CallError::Crowded { .. } => Outcome::OwnShare,
+        CallError::Paused { .. } | CallError::PluginPaused { .. } => Outcome::Paused,
+        CallError::OverBudget { .. } => Outcome::OverBudget,
+        CallError::NoRoom(_) => Outcome::NoRoom,
+        CallError::Deadline(_) => Outcome::Deadline,
+        CallError::CpuSpent(_) | CallError::JobSpent(_) => Outcome::CpuSpent,
+        CallError::MemorySpent { .. } => Outcome::MemorySpent,
+        CallError::Trapped { .. } | CallError::NoWorker => Outcome::Trap,
+        CallError::Exited(_) => Outcome::Exit,
+        CallError::TooLarge { .. } => Outcome::TooLarge,
+        CallError::Stopped => Outcome::Stopped,
+        CallError::Off(_) => Outcome::Off,
     }
 }

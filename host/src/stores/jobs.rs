@@ -58,6 +58,8 @@ pub(crate) struct Keep {
     pub(crate) item: Option<(String, String)>,
     pub(crate) checkpoint: Option<String>,
     pub(crate) progress: Progress,
+    /// Processor time of all its runs so far, in milliseconds.
+    pub(crate) cpu_ms: u64,
 }
 
 /// A page of what a job emitted.
@@ -287,7 +289,7 @@ fn kept(transaction: &WriteTransaction, name: &JobName, keep: &Keep) -> Result<K
         checkpoints.insert(name.key(), checkpoint.as_str()).map_err(StoreError::engine)?;
     }
     let grown = i64::try_from(bytes).unwrap_or(i64::MAX).saturating_sub_unsigned(job.bytes);
-    (job.bytes, job.progress) = (bytes, keep.progress);
+    (job.bytes, job.progress, job.cpu_ms) = (bytes, keep.progress, keep.cpu_ms);
     put(&mut jobs, name, &job)?;
     Ok(Kept::Done { is_new: item.is_some(), grown })
 }

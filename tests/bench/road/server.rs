@@ -38,7 +38,9 @@ impl Server {
         let config = data.path().join("switchbay.toml");
         std::fs::write(&manifest, entry("bank-qr", mode, &[]) + &entry("ip-info", mode, &databases::GRANTS))
             .expect("the manifest is written");
-        std::fs::write(&config, databases::write(data.path())).expect("the configuration is written");
+        // The load is one caller's, who may use all of the processor here.
+        let settings = databases::write(data.path()) + "[shares]\ncpu_seconds = 1000000\n";
+        std::fs::write(&config, settings).expect("the configuration is written");
         switchbay(&["build", "--manifest"], &manifest);
         let keys = issue(data.path());
         let mut child = Command::new(std::env::current_exe().expect("this program has a path"))

@@ -15,10 +15,11 @@ use tempfile::TempDir;
 use super::{Answer, ensure, in_time, operator};
 
 /// The manifests whose plugins the tests call.
-const MANIFESTS: [&str; 12] = [
+const MANIFESTS: [&str; 13] = [
     "plugin-manifest.toml",
     "swapped.toml",
     "metered.toml",
+    "shares.toml",
     "fetches.toml",
     "fetches-twice.toml",
     "keeps.toml",

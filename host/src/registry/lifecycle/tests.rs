@@ -75,6 +75,8 @@ fn settings() -> Settings {
         cpu: std::time::Duration::from_secs(1),
         wall: std::time::Duration::from_secs(1),
         concurrency: 1,
+        owner_concurrency: None,
+        warm_growth_bytes: None,
         response_bytes: 1024,
     };
     Settings { instances: InstanceMode::Fresh, limits, config: BTreeMap::new(), secrets: Vec::new() }

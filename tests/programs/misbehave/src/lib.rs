@@ -32,6 +32,7 @@ enum How {
     FailWithNote,
     LogBelow,
     EatMemory,
+    GrowMemory,
     Recurse,
     Exit,
     FailAsDeclared,
@@ -103,6 +104,10 @@ async fn misbehave(call: Call, input: Input) -> Result<Reply<Output>, Failure> {
             Ok(Reply::ok(output("logged")))
         }
         How::EatMemory => Ok(Reply::ok(output(&eat_memory()))),
+        How::GrowMemory => {
+            let held = std::hint::black_box(vec![1_u8; 8 << 20]);
+            Ok(Reply::ok(output(&format!("held {} bytes", held.len()))))
+        }
         How::Recurse => Ok(Reply::ok(output(&recurse(1).to_string()))),
         How::Exit => std::process::exit(3),
         How::FailAsDeclared => {

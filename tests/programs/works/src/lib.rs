@@ -24,6 +24,9 @@ struct Start {
     /// What goes wrong after them.
     #[serde(default)]
     then: Then,
+    /// In how many slices it uses much processor time, where it does.
+    #[serde(default = "four")]
+    slices: u32,
     /// How long the job lives.
     #[serde(default = "minute")]
     ttl_ms: u32,
@@ -37,6 +40,10 @@ struct Start {
 
 fn minute() -> u32 {
     60_000
+}
+
+fn four() -> u32 {
+    4
 }
 
 /// `Toil` uses much processor time between any two items, `Flood` emits until there is no room, `Crowd` emits a hundred items
@@ -161,7 +168,7 @@ async fn start(_call: Call, start: Start) -> Result<Reply<Started>, Failure> {
         SubmitError::Duplicate(earlier) => {
             Failure::new(&DUPLICATE, "taken").detail("job", earlier.job).detail("same", earlier.is_same)
         }
-        SubmitError::Full => Failure::new(&FULL, "full"),
+        SubmitError::Full => Failure::new(&FULL, "full").retry_after_ms(10_000),
         SubmitError::Busy => Failure::new(&FULL, "busy"),
         SubmitError::Unavailable => Failure::new(&FULL, "unavailable"),
         SubmitError::NotGranted(told) | SubmitError::NotAcceptable(told) => Failure::new(&REFUSED, told),
@@ -270,7 +277,7 @@ async fn work(call: Call, start: Start) -> Result<Reply<serde_json::Value>, Fail
         Then::Trap => panic!("the worker says no"),
         Then::Spin => toil(u64::MAX),
         Then::Toil => {
-            for item in 0..4_u32 {
+            for item in 0..start.slices {
                 toil(250);
                 jobs::emit(&format!("toil-{item}"), "{}", None).await.map_err(lost)?;
             }
