@@ -177,6 +177,26 @@ impl Code {
     }
 }
 
+/// A message as clients of the public listener read it: whoever wrote it, it begins with a capital letter unless its first word is a name such as
+/// `robots.txt`, and has no full stop at its end.
+pub(crate) fn sentence(text: impl Into<Cow<'static, str>>) -> Cow<'static, str> {
+    let text = text.into();
+    let first = text.split(' ').next().unwrap_or_default().trim_end_matches([',', ':', ';']);
+    let is_word = !first.is_empty() && first.bytes().all(|byte| byte.is_ascii_lowercase() || byte == b'\'');
+    let ends = text.ends_with('.') && !text.ends_with("..");
+    if !is_word && !ends {
+        return text;
+    }
+    let mut text = text.into_owned();
+    if is_word {
+        text[..1].make_ascii_uppercase();
+    }
+    if ends {
+        text.pop();
+    }
+    Cow::Owned(text)
+}
+
 /// Why a credential was refused: what a transport needs for its `WWW-Authenticate` challenge.
 #[derive(Clone, Debug)]
 pub(crate) struct Challenge {
@@ -261,6 +281,23 @@ impl Refusal {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_message_begins_with_a_capital_letter_and_has_no_full_stop() {
+        for (written, read) in [
+            ("the provider failed", "The provider failed"),
+            ("no, never: not here.", "No, never: not here"),
+            ("`url` has no host", "`url` has no host"),
+            ("robots.txt forbids it", "robots.txt forbids it"),
+            ("params.name must be a string", "params.name must be a string"),
+            ("The service failed", "The service failed"),
+            ("it goes on...", "It goes on..."),
+            ("é is no letter", "é is no letter"),
+            ("", ""),
+        ] {
+            assert_eq!(sentence(written), read);
+        }
+    }
 
     #[test]
     fn each_code_stands_in_the_table_once() {

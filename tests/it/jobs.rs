@@ -315,7 +315,7 @@ async fn a_store_that_cannot_be_written_refuses_jobs_and_loses_none() {
     house.service.fill_disk();
     let refused = house.submit(json!({ "request": "refused", "pages": 1 })).await;
     assert_eq!(refused.refusal(), (503, "SERVICE_UNAVAILABLE".to_owned()));
-    assert_eq!(refused.json()["error"]["message"], "unavailable");
+    assert_eq!(refused.json()["error"]["message"], "Unavailable");
     // What runs cannot keep what it found, nor its end.
     house.pages.release("/kept/1");
     let failed = |line: &Value| line["message"] == "a job cannot be read or written" && line["job"] == *job;
@@ -423,7 +423,7 @@ async fn a_call_asks_for_so_many_things_of_jobs_at_once_and_the_next_is_refused(
 async fn a_job_that_goes_wrong_fails_and_says_how() {
     let house = House::start().await;
     for (then, told) in [
-        ("fail", "REFUSED: the pages are no good"),
+        ("fail", "REFUSED: The pages are no good"),
         ("surprise", "INTERNAL_ERROR: The service failed to answer this call"),
         ("trap", "INTERNAL_ERROR: The service failed to answer this call"),
         ("spin", "UPSTREAM_TIMEOUT: The operation used up its processor time before it finished"),

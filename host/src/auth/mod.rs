@@ -20,7 +20,7 @@ use self::api_key::{ApiKey, KeyKind, KeyRecord};
 use self::first_party::Address;
 use self::oauth::{OAuth, OAuthError, Token, TokenError};
 use self::tenant::Tenant;
-use crate::error::{Challenge, Code, Refusal};
+use crate::error::{Challenge, Code, Refusal, sentence};
 use crate::operation::{CallerKind, Face, Scope};
 use crate::stores::{Store, StoreError};
 
@@ -289,9 +289,7 @@ impl AuthError {
             }
             AuthError::Keys { retry_after_s } => return uncheckable(*retry_after_s),
         };
-        let mut message = self.to_string();
-        message[..1].make_ascii_uppercase();
-        let mut refusal = Refusal::new(code, message);
+        let mut refusal = Refusal::new(code, sentence(self.to_string()));
         let resource_metadata = resource_metadata.map(str::to_owned);
         refusal.challenge = Some(Challenge { scope: scope.clone(), error, resource_metadata });
         refusal

@@ -133,7 +133,7 @@ async fn batch(post: &Post<'_>, messages: Vec<Value>, gathered: &mut Gathered) -
 
 async fn batched(post: &Post<'_>, id: &Value, method: &str, params: Value, gathered: &mut Gathered) -> String {
     if method == "initialize" {
-        return RpcError::invalid_request("initialize must not be part of a batch").print(Some(id));
+        return RpcError::invalid_request("`initialize` must not be part of a batch").print(Some(id));
     }
     if let Ok(Era::Modern) | Err(_) = protocol::negotiate(post.headers, method, &params) {
         return RpcError::invalid_request("a batch holds messages of 2025-03-26 alone").print(Some(id));
@@ -166,7 +166,7 @@ async fn request(
         return Err(Stop::Rpc(RpcError::unknown_method(era, method)));
     }
     if !params.is_object() {
-        return Err(Stop::Rpc(RpcError::invalid_params("params must be an object")));
+        return Err(Stop::Rpc(RpcError::invalid_params("`params` must be an object")));
     }
     let rpc = Stop::Rpc;
     match method {
@@ -194,7 +194,7 @@ async fn request(
 
 fn initialize(params: &Value) -> Result<String, RpcError> {
     let Some(requested) = params.get("protocolVersion").and_then(Value::as_str) else {
-        return Err(RpcError::invalid_params("params.protocolVersion must be a string"));
+        return Err(RpcError::invalid_params("`params.protocolVersion` must be a string"));
     };
     // A modern version has no initialize, so whoever sends one speaks a legacy version at best.
     let legacy = VERSIONS.iter().find(|version| **version == requested && **version != protocol::MODERN);
@@ -228,7 +228,7 @@ fn cacheable(era: Era, result: String) -> String {
 fn no_cursor(params: &Value) -> Result<(), RpcError> {
     match params.get("cursor") {
         None | Some(Value::Null) => Ok(()),
-        Some(_) => Err(RpcError::invalid_params("params.cursor is not one that this server gave")),
+        Some(_) => Err(RpcError::invalid_params("`params.cursor` is not one that this server gave")),
     }
 }
 

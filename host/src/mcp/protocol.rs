@@ -7,6 +7,8 @@
 use http::{HeaderMap, StatusCode};
 use serde_json::{Map, Value, json};
 
+use crate::error::sentence;
+
 /// Newest first.
 pub(crate) const VERSIONS: [&str; 4] = ["2026-07-28", "2025-11-25", "2025-06-18", "2025-03-26"];
 pub(crate) const MODERN: &str = VERSIONS[0];
@@ -43,7 +45,7 @@ pub(crate) struct RpcError {
 
 impl RpcError {
     fn new(status: StatusCode, code: i64, message: impl Into<String>) -> Self {
-        Self { status, code, message: message.into(), data: None }
+        Self { status, code, message: sentence(message.into()).into_owned(), data: None }
     }
 
     pub(crate) fn parse(message: impl Into<String>) -> Self {
@@ -152,7 +154,7 @@ pub(crate) fn negotiate(headers: &HeaderMap, method: &str, params: &Value) -> Re
         };
     }
     let Some(Value::String(version)) = meta else {
-        return Err(RpcError::bad_metadata(format!("params._meta must name `{META_VERSION}` as a string")));
+        return Err(RpcError::bad_metadata(format!("`params._meta` must name `{META_VERSION}` as a string")));
     };
     match header {
         None => return Err(RpcError::header_mismatch("the header MCP-Protocol-Version is missing")),
@@ -168,7 +170,7 @@ pub(crate) fn negotiate(headers: &HeaderMap, method: &str, params: &Value) -> Re
     match_method(headers, method)?;
     match_name(headers, method, params)?;
     if !params.get("_meta").and_then(|meta| meta.get(META_CAPABILITIES)).is_some_and(Value::is_object) {
-        return Err(RpcError::bad_metadata(format!("params._meta must name `{META_CAPABILITIES}` as an object")));
+        return Err(RpcError::bad_metadata(format!("`params._meta` must name `{META_CAPABILITIES}` as an object")));
     }
     Ok(Era::Modern)
 }
@@ -202,7 +204,7 @@ fn match_name(headers: &HeaderMap, method: &str, params: &Value) -> Result<(), R
     };
     match found == expected {
         true => Ok(()),
-        false => Err(RpcError::header_mismatch(format!("the header Mcp-Name does not equal params.{parameter}"))),
+        false => Err(RpcError::header_mismatch(format!("the header Mcp-Name does not equal `params.{parameter}`"))),
     }
 }
 

@@ -35,7 +35,7 @@ pub(crate) fn list(published: &Published) -> String {
 /// `resources/read`.
 pub(crate) fn read(published: &Published, era: Era, params: &Value) -> Result<String, RpcError> {
     let Some(uri) = params.get("uri").and_then(Value::as_str) else {
-        return Err(RpcError::invalid_params("params.uri must be a string"));
+        return Err(RpcError::invalid_params("`params.uri` must be a string"));
     };
     let document = match uri {
         GUIDE => &published.guide,

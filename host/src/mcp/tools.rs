@@ -86,7 +86,7 @@ fn is_challenge(refusal: &Refusal) -> bool {
 
 fn read_call<'p>(post: &Post<'p>, mut params: Value) -> Result<(&'p Bound, Map<String, Value>), RpcError> {
     let Some(name) = params.get("name").and_then(Value::as_str) else {
-        return Err(RpcError::invalid_params("params.name must be a string"));
+        return Err(RpcError::invalid_params("`params.name` must be a string"));
     };
     let Some(bound) = post.catalogue.tool(name) else {
         let shown: String = name.chars().take(100).collect();
@@ -95,7 +95,7 @@ fn read_call<'p>(post: &Post<'p>, mut params: Value) -> Result<(&'p Bound, Map<S
     match params.get_mut("arguments").map(Value::take) {
         None | Some(Value::Null) => Ok((bound, Map::new())),
         Some(Value::Object(arguments)) => Ok((bound, arguments)),
-        Some(_) => Err(RpcError::invalid_params("params.arguments must be an object")),
+        Some(_) => Err(RpcError::invalid_params("`params.arguments` must be an object")),
     }
 }
 

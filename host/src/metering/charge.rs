@@ -14,7 +14,7 @@ use super::{CreditStanding, Meters};
 use crate::auth::Caller;
 use crate::auth::api_key::epoch_seconds;
 use crate::config::Credits;
-use crate::error::{Code, Refusal};
+use crate::error::{Code, Refusal, sentence};
 use crate::operation::{Consumed, Operation};
 use crate::reading::Identifier;
 use crate::stores::{Store, StoreError};
@@ -118,8 +118,7 @@ fn too_many_at_once() -> Refusal {
 }
 
 fn refusal(refused: &Refused, month: Month, now_s: u64) -> Refusal {
-    let mut message = refused.to_string();
-    message[..1].make_ascii_uppercase();
+    let message = sentence(refused.to_string());
     match refused {
         Refused::Exceeded { .. } => until(Refusal::new(Code::ApiCreditsExceeded, message), month.ends_at(), now_s),
         Refused::Handled => Refusal::new(Code::UsageReservationConflict, message),

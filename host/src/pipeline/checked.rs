@@ -9,7 +9,7 @@ use http::{HeaderName, HeaderValue};
 use serde_json::{Map, Value};
 use sha2::{Digest, Sha256};
 
-use crate::error::{Code, Refusal};
+use crate::error::{Code, Refusal, sentence};
 use crate::operation::{DeclaredFailure, Failure, Operation, Reply, Success};
 use crate::registry::instance::CallError;
 use crate::registry::revision::Off;
@@ -86,7 +86,7 @@ pub(super) fn checked_failure(operation: &Operation, failure: Failure) -> Refusa
     }
     Refusal {
         status: declared.status,
-        message: message.chars().take(MESSAGE_CHARACTERS_MAX).collect::<String>().into(),
+        message: sentence(message.chars().take(MESSAGE_CHARACTERS_MAX).collect::<String>()),
         retry_after_s: retry_after_ms.map(|milliseconds| u64::from(milliseconds.div_ceil(1000).max(1))),
         reset_at: None,
         details,

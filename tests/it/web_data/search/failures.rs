@@ -19,10 +19,10 @@ async fn check(house: &House, word: &str, reply: Reply, expected: (u16, &str), m
 
 #[tokio::test]
 async fn a_status_of_failure_is_told_as_what_it_means_for_a_caller() {
-    let refuses = "the search provider refuses this service's credentials";
-    let waits = "the search provider asks to wait before the next search";
-    let failed = "the search provider failed";
-    let unreadable = "the search provider's answer cannot be read";
+    let refuses = "The search provider refuses this service's credentials";
+    let waits = "The search provider asks to wait before the next search";
+    let failed = "The search provider failed";
+    let unreadable = "The search provider's answer cannot be read";
     for kind in ALL {
         let house = House::of(kind);
         let page = |status: u16| Reply::said(status, format!("<h1>{status}</h1> {LAB_TOKEN}"));
@@ -48,7 +48,7 @@ async fn a_status_of_failure_is_told_as_what_it_means_for_a_caller() {
         assert_eq!(house.lab.asked("/away").len(), 0, "{kind:?}");
     }
     let tavily = House::of(Kind::Tavily);
-    let used_up = "this service's plan with the search provider is used up";
+    let used_up = "This service's plan with the search provider is used up";
     for status in [432, 433] {
         let reply = Reply::said(status, r#"{"detail":{"error":"This request exceeds your plan's set usage limit."}}"#);
         check(tavily, &format!("plan{status}"), reply, UNAVAILABLE, used_up, None).await;
@@ -68,7 +68,7 @@ async fn a_status_of_failure_is_told_as_what_it_means_for_a_caller() {
 
 #[tokio::test]
 async fn an_answer_that_is_none_is_told_as_one() {
-    let unreadable = "the search provider's answer cannot be read";
+    let unreadable = "The search provider's answer cannot be read";
     for kind in ALL {
         let house = House::of(kind);
         let whole = kind.body(&numbered(9)).to_string();
@@ -79,7 +79,7 @@ async fn an_answer_that_is_none_is_told_as_one() {
             check(house, &format!("unreadable{number}"), reply, BAD, unreadable, None).await;
         }
         let huge = Reply::said(200, format!("{}{whole}", " ".repeat(4 << 20)));
-        check(house, "huge", huge, BAD, "the search provider's answer is too large", None).await;
+        check(house, "huge", huge, BAD, "The search provider's answer is too large", None).await;
         // Many small members take more memory than they have bytes where each is kept, and deep ones more stack.
         for (word, more) in
             [("crowded", format!("{}1", "{},".repeat(900_000))), ("nested", format!("{deep}{}", "]".repeat(100_000)))]
@@ -88,7 +88,7 @@ async fn an_answer_that_is_none_is_told_as_one() {
             house.lab.answer(word, Reply::said(200, more));
             assert_eq!(house.found(json!({ "query": word })).await.len(), 5, "{kind:?} {word}");
         }
-        let broke = "the search provider could not be reached, or broke off";
+        let broke = "The search provider could not be reached, or broke off";
         check(house, "closes", Reply::Close, BAD, broke, None).await;
         let coded = Reply::said(200, whole.clone()).header("content-encoding: gzip");
         check(house, "miscoded", coded, BAD, broke, None).await;
@@ -98,7 +98,7 @@ async fn an_answer_that_is_none_is_told_as_one() {
 #[tokio::test]
 async fn an_outage_that_is_dressed_as_an_empty_result_is_none() {
     let house = House::of(Kind::Searxng);
-    let outage = "the search provider found nothing because its engines do not answer";
+    let outage = "The search provider found nothing because its engines do not answer";
     let answer = |results: &[Value]| {
         let mut body = Kind::Searxng.body(results);
         body["unresponsive_engines"] = json!([["google", "timeout"], ["duckduckgo", "CAPTCHA"]]);
@@ -120,7 +120,7 @@ async fn an_outage_that_is_dressed_as_an_empty_result_is_none() {
 
 #[tokio::test]
 async fn a_provider_that_is_late_is_given_up_at_its_time() {
-    let late = "the search provider did not answer in time";
+    let late = "The search provider did not answer in time";
     for kind in ALL {
         let patient = House::of(kind);
         patient.lab.answer("dripping", Reply::Drip);
@@ -145,8 +145,8 @@ async fn a_provider_that_is_late_is_given_up_at_its_time() {
 
 #[tokio::test]
 async fn what_the_operator_has_not_set_up_is_named() {
-    let unset = "no search provider is configured: the setting `search.provider` of this service names none";
-    let setting = |name: &str| format!("the setting `{name}` of this service cannot be used");
+    let unset = "No search provider is configured: the setting `search.provider` of this service names none";
+    let setting = |name: &str| format!("The setting `{name}` of this service cannot be used");
     let cases = [
         (String::new(), unset.to_owned(), None),
         ("config = { search = {} }\n".to_owned(), unset.to_owned(), Some("`search.provider` is not there")),
@@ -180,7 +180,7 @@ fn said(line: &Value, text: &str) -> bool {
 
 #[tokio::test]
 async fn a_provider_that_may_not_be_asked_is_told_to_the_operator() {
-    let denied = (UNAVAILABLE, "the search provider may not be asked with this service's settings and grants");
+    let denied = (UNAVAILABLE, "The search provider may not be asked with this service's settings and grants");
     let ungranted = House::start_granted(Kind::Tavily, &Kind::Tavily.settings(""), "").await;
     // No name that leads there, a name that is never public, a port of its own, an address that is not public.
     let bases = ["https://localhost/", "https://searx.lab.test:8080/", "http://10.0.0.1/"];
