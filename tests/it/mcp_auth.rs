@@ -123,18 +123,18 @@ async fn operate(method: Method, path: &str, body: Option<Value>) -> Value {
 }
 
 #[tokio::test]
-async fn a_revoked_key_is_forbidden() {
+async fn a_revoked_key_is_forbidden_as_an_invalid_token() {
     let issued = operate(Method::POST, "", Some(json!({ "label": "test", "scopes": ["*"] }))).await;
     let (id, key) = (issued["id"].as_str().expect("an id"), issued["key"].as_str().expect("a key"));
     call_banks().bearer(key).check("200 result #7").await;
     operate(Method::DELETE, &format!("/{id}"), None).await;
-    check(&call_banks().bearer(key), 403, Some("insufficient_scope"), "bank-qr:banks").await;
+    check(&call_banks().bearer(key), 403, Some("invalid_token"), "bank-qr:banks").await;
     check_public(key).await;
 }
 
 /// Calls until the clock has passed the key's end; each answer is one or the other.
 #[tokio::test]
-async fn an_expired_key_is_forbidden() {
+async fn an_expired_key_is_forbidden_as_an_invalid_token() {
     let now = || SystemTime::now().duration_since(UNIX_EPOCH).expect("after 1970").as_secs();
     let ends = now() + 2;
     let at = OffsetDateTime::from_unix_timestamp(i64::try_from(ends).expect("a time of today")).expect("a time");
@@ -145,7 +145,7 @@ async fn an_expired_key_is_forbidden() {
         let told = outcome(&post.send(Service::shared()).await);
         assert!(told == "200 result #7" || now() >= ends, "{told}");
     }
-    check(&post, 403, Some("insufficient_scope"), "bank-qr:banks").await;
+    check(&post, 403, Some("invalid_token"), "bank-qr:banks").await;
 }
 
 /// What needs no credential takes no harm from a bad one.

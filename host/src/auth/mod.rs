@@ -279,9 +279,11 @@ impl AuthError {
                 Face::Rest => (Code::Forbidden, Some("invalid_token")),
                 Face::Tool => (Code::Unauthorized, Some("invalid_token")),
             },
-            AuthError::Revoked | AuthError::Expired | AuthError::Scope(_) | AuthError::Plan => {
-                (Code::Forbidden, Some("insufficient_scope"))
-            }
+            // RFC 6750, 3.1: a credential that is no good any more is an invalid one, whatever the status.
+            AuthError::Revoked | AuthError::Expired => (Code::Forbidden, Some("invalid_token")),
+            AuthError::Scope(_) => (Code::Forbidden, Some("insufficient_scope")),
+            // No error of the RFC's: the credential is good, and a wider one would not help.
+            AuthError::Plan => (Code::Forbidden, None),
             AuthError::Store(source) => {
                 let mut refusal = uncheckable(1);
                 refusal.cause = Some(source.to_string());
