@@ -182,6 +182,7 @@ async fn a_base_url_with_a_path_puts_it_behind_the_well_known_part_too() {
     let card = get(&service, CARD_PATHS[0], &[]).await.json();
     assert_eq!(card["remotes"][0]["url"], "http://h.example/api/mcp");
     assert_eq!(card["websiteUrl"], "http://h.example/api/developer-guide");
+    assert_eq!(card["transport"]["endpoint"], "/api/mcp");
     // A browser at the public address is at home.
     let ping = Post::legacy("2025-11-25", "ping", json!({}));
     assert_eq!(outcome(&ping.clone().header("origin", "http://h.example").send(&service).await), "200 result #7");

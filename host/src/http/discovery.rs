@@ -3,6 +3,7 @@
 use http::header::{ACCESS_CONTROL_ALLOW_ORIGIN, CACHE_CONTROL, CONTENT_TYPE, ETAG, VARY};
 use http::{HeaderMap, HeaderValue, Response, StatusCode};
 use serde_json::{Value, json};
+use url::Url;
 
 use super::connection::Reply;
 use super::content::Content;
@@ -94,6 +95,8 @@ fn document(document: &Document, headers: &HeaderMap, media_type: &'static str) 
 
 /// The MCP server card: the shape of SEP-2127, with what scanners of the older SEP-1649 read beside it.
 pub(crate) fn server_card(base_url: &str) -> String {
+    // Relative to the origin, as the older shape has it.
+    let path = Url::parse(base_url).map(|url| url.path().trim_end_matches('/').to_owned()).unwrap_or_default();
     let header = json!({
         "name": "Authorization",
         "description": "Bearer and an API key or an OAuth access token with the scopes of the tools to be called",
@@ -115,7 +118,7 @@ pub(crate) fn server_card(base_url: &str) -> String {
         "websiteUrl": format!("{base_url}/developer-guide"),
         "remotes": [remote],
         "serverInfo": protocol::server_info(),
-        "transport": { "type": "streamable-http", "endpoint": "/mcp" },
+        "transport": { "type": "streamable-http", "endpoint": format!("{path}/mcp") },
         "capabilities": { "tools": {}, "resources": {} },
     });
     card.to_string()
@@ -123,7 +126,7 @@ pub(crate) fn server_card(base_url: &str) -> String {
 
 /// The OAuth protected-resource metadata. Without an identity provider it names no authorization server.
 pub(crate) fn resource_metadata(bound: &[Bound], site: &Site) -> String {
-    let Site { base_url, issuer } = site;
+    let Site { base_url, issuer, .. } = site;
     let mut scopes: Vec<&str> = bound
         .iter()
         .flat_map(|one| one.rest().map(|face| &face.scope).into_iter().chain(one.tool().map(|face| &face.scope)))
