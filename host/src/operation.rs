@@ -120,6 +120,8 @@ pub(crate) struct RestFace {
     pub(crate) input: FaceSchema,
     pub(crate) body_bytes_max: usize,
     pub(crate) outcomes: HashMap<String, StatusCode>,
+    /// What the data of an outcome fits beside the operation's output, where it is narrower.
+    pub(crate) narrowed: HashMap<String, OutputSchema>,
     pub(crate) headers: Vec<HeaderName>,
     pub(crate) cache_control: Option<HeaderValue>,
     pub(crate) etag: bool,

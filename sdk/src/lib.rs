@@ -70,6 +70,7 @@ extern crate self as switchbay_sdk;
 mod operation;
 mod plugin;
 mod reply;
+mod rest;
 mod schema;
 
 pub mod cache;
@@ -84,9 +85,10 @@ pub mod log;
 pub mod state;
 pub mod tracking;
 
-pub use operation::{Limit, Operation, Rest, Tool};
+pub use operation::{Limit, Operation, Tool};
 pub use plugin::{Plugin, describe, invoke, work};
 pub use reply::{ErrorCode, Failure, Reply};
+pub use rest::Rest;
 
 /// The generated bindings of `wit/`, for [`export!`] and for what the typed API does not cover.
 #[expect(missing_docs, reason = "generated from wit/, where the documentation stands")]

@@ -11,7 +11,7 @@ use serde::de::DeserializeOwned;
 use serde_json::{Map, Value, json};
 
 use crate::bindings::switchbay::plugin::types as wire;
-use crate::{Call, ErrorCode, Failure, Reply, schema};
+use crate::{Call, ErrorCode, Failure, Reply, Rest, schema};
 
 type Answer = Pin<Box<dyn Future<Output = Result<wire::Reply, wire::Failure>>>>;
 type Handler = Box<dyn Fn(Call, String) -> Answer + Send + Sync>;
@@ -169,6 +169,13 @@ impl Operation {
         self.term("idempotency", json!("request-id"))
     }
 
+    /// Says that the operation itself judges these properties of its input, by rules that a schema can only hint at and with
+    /// codes and messages of its own. The host publishes all that the schema says of them, and enforces their type alone.
+    #[must_use]
+    pub fn judges(self, properties: &[&str]) -> Self {
+        self.term("judges", json!(properties))
+    }
+
     /// Which of the caller's limits a call counts toward. Without it, all of them.
     #[must_use]
     pub fn consumes(self, limits: &[Limit]) -> Self {
@@ -268,111 +275,6 @@ impl Limit {
             Limit::Month => "month",
             Limit::Credits => "credits",
         }
-    }
-}
-
-/// The REST face of an operation.
-pub struct Rest {
-    method: &'static str,
-    path: &'static str,
-    scope: &'static str,
-    body_bytes_max: Option<u32>,
-    outcomes: Vec<(&'static str, u16)>,
-    headers: Vec<&'static str>,
-    cache_control: Option<&'static str>,
-    etag: bool,
-    decoded_length: bool,
-}
-
-impl Rest {
-    /// `GET path` for credentials with `scope`. Input properties that are no `{name}` of the path come from the query.
-    pub fn get(path: &'static str, scope: &'static str) -> Self {
-        Self::method("GET", path, scope)
-    }
-
-    /// `POST path` for credentials with `scope`. Input properties that are no `{name}` of the path come from the JSON body.
-    pub fn post(path: &'static str, scope: &'static str) -> Self {
-        Self::method("POST", path, scope)
-    }
-
-    /// `DELETE path` for credentials with `scope`. Input properties that are no `{name}` of the path come from the query.
-    pub fn delete(path: &'static str, scope: &'static str) -> Self {
-        Self::method("DELETE", path, scope)
-    }
-
-    fn method(method: &'static str, path: &'static str, scope: &'static str) -> Self {
-        Self {
-            method,
-            path,
-            scope,
-            body_bytes_max: None,
-            outcomes: vec![("ok", 200)],
-            headers: Vec::new(),
-            cache_control: None,
-            etag: false,
-            decoded_length: false,
-        }
-    }
-
-    /// The largest body in bytes; the default is 16,384.
-    #[must_use]
-    pub fn body_bytes_max(mut self, bytes: u32) -> Self {
-        self.body_bytes_max = Some(bytes);
-        self
-    }
-
-    /// Declares another successful outcome and its status.
-    #[must_use]
-    pub fn outcome(mut self, outcome: &'static str, status: u16) -> Self {
-        self.outcomes.push((outcome, status));
-        self
-    }
-
-    /// Declares a response header that replies may carry.
-    #[must_use]
-    pub fn header(mut self, name: &'static str) -> Self {
-        self.headers.push(name);
-        self
-    }
-
-    /// The `Cache-Control` of successes. Without it they are `private, no-store`.
-    #[must_use]
-    pub fn cache_control(mut self, value: &'static str) -> Self {
-        self.cache_control = Some(value);
-        self
-    }
-
-    /// Sends an `ETag` of the data and answers 304 to `If-None-Match`.
-    #[must_use]
-    pub fn etag(mut self) -> Self {
-        self.etag = true;
-        self
-    }
-
-    /// Sends `X-Decoded-Content-Length`, the length before compression.
-    #[must_use]
-    pub fn decoded_length(mut self) -> Self {
-        self.decoded_length = true;
-        self
-    }
-
-    fn describe(&self) -> Value {
-        let outcomes: Map<String, Value> =
-            self.outcomes.iter().map(|(outcome, status)| ((*outcome).to_owned(), json!(status))).collect();
-        let mut row = json!({
-            "method": self.method,
-            "path": self.path,
-            "access": { "scope": self.scope },
-            "outcomes": outcomes,
-            "headers": self.headers,
-            "cache_control": self.cache_control,
-            "etag": self.etag,
-            "decoded_length": self.decoded_length,
-        });
-        if let Some(bytes) = self.body_bytes_max {
-            row["body_bytes_max"] = json!(bytes);
-        }
-        row
     }
 }
 

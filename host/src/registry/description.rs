@@ -111,6 +111,8 @@ struct WrittenOperation {
     cost: Option<u32>,
     settle: Option<Settle>,
     idempotency: Option<Idempotency>,
+    #[serde(default)]
+    judges: Vec<String>,
 }
 
 #[derive(Deserialize)]
@@ -217,10 +219,7 @@ fn operation(plugin: &str, row: WrittenOperation) -> Result<Operation, Descripti
     }
     profile::check_input(&row.input).map_err(outside("input"))?;
     profile::check_output(&row.output).map_err(outside("output"))?;
-    if let Some(offence) = misfit(&row.input, &defaults(&row.input)).map_err(&broken)? {
-        let field = offence.field.unwrap_or_default();
-        return Err(broken(format!("has a default for `{field}`, which {}", offence.rule)));
-    }
+    said_of_input(&row.input, &row.judges).map_err(&broken)?;
     let bytes_max = row.rest.as_ref().and_then(|rest| rest.body_bytes_max).unwrap_or(BODY_BYTES_DEFAULT);
     if !(1..=BODY_BYTES_MAX).contains(&bytes_max) {
         return Err(broken(format!("has `body_bytes_max` {bytes_max}; it must be from 1 to {BODY_BYTES_MAX}")));
@@ -230,15 +229,15 @@ fn operation(plugin: &str, row: WrittenOperation) -> Result<Operation, Descripti
         Some(tool) => {
             let input = tool_input(&row.input, &tool).map_err(&broken)?;
             profile::check_input(&input).map_err(outside("tool input"))?;
-            let input = FaceSchema::compile(input).map_err(uncompiled("tool input"))?;
+            let input = FaceSchema::compile(input, &row.judges).map_err(uncompiled("tool input"))?;
             Some(tool_face(tool, input, bytes_max).map_err(&broken)?)
         }
     };
     let rest = match row.rest {
         None => None,
         Some(rest) => {
-            let input = FaceSchema::compile(row.input).map_err(uncompiled("input"))?;
-            Some(rest_face(rest, input, bytes_max).map_err(&broken)?)
+            let input = FaceSchema::compile(row.input, &row.judges).map_err(uncompiled("input"))?;
+            Some(rest_face(rest, input, &row.output, bytes_max).map_err(&broken)?)
         }
     };
     let faces = rest.as_ref().map(|face| &face.input).or(tool.as_ref().map(|face| &face.input));
@@ -270,6 +269,20 @@ fn written_terms(row: &WrittenOperation) -> terms::Written {
         cost: row.cost,
         settle: row.settle,
         idempotency: row.idempotency,
+    }
+}
+
+/// What a row says of its input's properties fits the properties that are there.
+fn said_of_input(input: &Value, judges: &[String]) -> Result<(), String> {
+    if let Some(name) = judges.iter().find(|name| input["properties"].get(name.as_str()).is_none()) {
+        return Err(format!("judges `{name}`, which its input does not have"));
+    }
+    match misfit(input, &defaults(input))? {
+        None => Ok(()),
+        Some(offence) => {
+            let field = offence.field.unwrap_or_default();
+            Err(format!("has a default for `{field}`, which {}", offence.rule))
+        }
     }
 }
 

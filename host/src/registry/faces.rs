@@ -8,7 +8,8 @@ use http::{HeaderName, HeaderValue, Method, StatusCode};
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
-use super::schema::{FaceSchema, Offence};
+use super::profile;
+use super::schema::{FaceSchema, Offence, OutputSchema};
 use crate::operation::{RestFace, Scope, ToolFace};
 
 /// Response headers that are the host's own; a plugin may declare none of them.
@@ -38,6 +39,8 @@ pub(super) struct WrittenRest {
     access: WrittenAccess,
     pub(super) body_bytes_max: Option<usize>,
     outcomes: BTreeMap<String, u16>,
+    #[serde(default)]
+    narrowed: BTreeMap<String, Map<String, Value>>,
     #[serde(default)]
     headers: Vec<String>,
     cache_control: Option<String>,
@@ -81,7 +84,12 @@ fn scope(access: &WrittenAccess) -> Result<Scope, String> {
     Scope::parse(&access.scope).ok_or_else(|| format!("has the scope `{}`; write `area:action`", access.scope))
 }
 
-pub(super) fn rest_face(row: WrittenRest, input: FaceSchema, body_bytes_max: usize) -> Result<RestFace, String> {
+pub(super) fn rest_face(
+    row: WrittenRest,
+    input: FaceSchema,
+    output: &Value,
+    body_bytes_max: usize,
+) -> Result<RestFace, String> {
     let method = match row.method.as_str() {
         "GET" => Method::GET,
         "POST" => Method::POST,
@@ -102,19 +110,8 @@ pub(super) fn rest_face(row: WrittenRest, input: FaceSchema, body_bytes_max: usi
     if row.outcomes.is_empty() {
         return Err("declares no outcome".to_owned());
     }
-    let mut outcomes = HashMap::new();
-    for (outcome, status) in row.outcomes {
-        if !is_identifier(&outcome, 40) {
-            return Err(format!("declares the outcome `{outcome}`; write 1 to 40 characters of a-z, 0-9 and _"));
-        }
-        // 204 and 205 have no body, and every answer has one.
-        let fits = |status: &StatusCode| status.is_success() && !matches!(status.as_u16(), 204 | 205);
-        let parsed = StatusCode::from_u16(status).ok().filter(fits);
-        let status = parsed.ok_or_else(|| {
-            format!("declares the outcome `{outcome}` with status {status}; it must be a 2xx that has a body")
-        })?;
-        outcomes.insert(outcome, status);
-    }
+    let outcomes = outcomes(row.outcomes)?;
+    let narrowed = narrowed(row.narrowed, &outcomes, output)?;
     let mut headers = Vec::with_capacity(row.headers.len());
     for name in row.headers {
         let refused = HOST_HEADERS.contains(&name.to_ascii_lowercase().as_str())
@@ -133,7 +130,64 @@ pub(super) fn rest_face(row: WrittenRest, input: FaceSchema, body_bytes_max: usi
     let scope = scope(&row.access)?;
     let (etag, decoded_length) = (row.etag, row.decoded_length);
     let path = row.path;
-    Ok(RestFace { method, path, scope, input, body_bytes_max, outcomes, headers, cache_control, etag, decoded_length })
+    Ok(RestFace {
+        method,
+        path,
+        scope,
+        input,
+        body_bytes_max,
+        outcomes,
+        narrowed,
+        headers,
+        cache_control,
+        etag,
+        decoded_length,
+    })
+}
+
+fn outcomes(rows: BTreeMap<String, u16>) -> Result<HashMap<String, StatusCode>, String> {
+    let mut outcomes = HashMap::new();
+    for (outcome, status) in rows {
+        if !is_identifier(&outcome, 40) {
+            return Err(format!("declares the outcome `{outcome}`; write 1 to 40 characters of a-z, 0-9 and _"));
+        }
+        // 204 and 205 have no body, and every answer has one.
+        let fits = |status: &StatusCode| status.is_success() && !matches!(status.as_u16(), 204 | 205);
+        let parsed = StatusCode::from_u16(status).ok().filter(fits);
+        let status = parsed.ok_or_else(|| {
+            format!("declares the outcome `{outcome}` with status {status}; it must be a 2xx that has a body")
+        })?;
+        outcomes.insert(outcome, status);
+    }
+    Ok(outcomes)
+}
+
+/// The schemas of outcomes whose data is of a narrower form than the operation's output.
+fn narrowed(
+    rows: BTreeMap<String, Map<String, Value>>,
+    outcomes: &HashMap<String, StatusCode>,
+    output: &Value,
+) -> Result<HashMap<String, OutputSchema>, String> {
+    let mut narrowed = HashMap::new();
+    for (outcome, properties) in rows {
+        if !outcomes.contains_key(&outcome) {
+            return Err(format!("narrows the outcome `{outcome}`, which it does not declare"));
+        }
+        let mut schema = output.clone();
+        for (name, mut property) in properties {
+            let known = schema.get_mut("properties").and_then(|properties| properties.get_mut(&name));
+            let known = known.ok_or_else(|| format!("narrows `{name}`, which its output does not have"))?;
+            if let (Some(members), Some(description)) = (property.as_object_mut(), known.get("description")) {
+                members.entry("description").or_insert_with(|| description.clone());
+            }
+            *known = property;
+        }
+        let broken = |error: &dyn std::fmt::Display| format!("narrows the outcome `{outcome}`: {error}");
+        profile::check_output(&schema).map_err(|error| broken(&error))?;
+        let schema = OutputSchema::compile(schema).map_err(|error| broken(&error))?;
+        narrowed.insert(outcome, schema);
+    }
+    Ok(narrowed)
 }
 
 fn is_path(path: &str) -> bool {
@@ -173,7 +227,7 @@ pub(super) fn tool_face(row: WrittenTool, input: FaceSchema, bytes_max: usize) -
 pub(super) fn misfit(input: &Value, arguments: &Map<String, Value>) -> Result<Option<Offence>, String> {
     let properties = input.get("properties").cloned().unwrap_or_else(|| json!({}));
     let schema = json!({ "type": "object", "properties": properties });
-    let schema = FaceSchema::compile(schema).map_err(|error| error.to_string())?;
+    let schema = FaceSchema::compile(schema, &[]).map_err(|error| error.to_string())?;
     Ok(schema.check(&Value::Object(arguments.clone())).err())
 }
 
@@ -204,6 +258,7 @@ pub(super) fn tool_input(input: &Value, tool: &WrittenTool) -> Result<Value, Str
         all.extend(kept);
         all.extend(tool.added.clone());
     }
+    profile::without_formats(&mut schema);
     let required: Vec<Value> = required.into_iter().filter(|name| !name.as_str().is_some_and(taken)).collect();
     if let Some(members) = schema.as_object_mut() {
         members.remove("required");

@@ -63,6 +63,11 @@ const OUTPUT_KEYWORDS: [&str; 26] = [
     "anyOf",
 ];
 
+/// Formats that an argument may name. Clients of tools know the first alone; the others stand in the OpenAPI document.
+const INPUT_FORMATS: [&str; 4] = [ENFORCED_FORMAT, "idn-hostname", "uri", "uuid"];
+/// The one format that this host enforces.
+const ENFORCED_FORMAT: &str = "date-time";
+
 /// Keywords that lead elsewhere.
 const REFERENCES: [&str; 2] = ["$ref", "$dynamicRef"];
 
@@ -145,9 +150,9 @@ fn check_string(schema: &Map<String, Value>, at: &str) -> Result<(), ProfileErro
         }
     }
     if let Some(format) = schema.get("format")
-        && format != "date-time"
+        && !format.as_str().is_some_and(|format| INPUT_FORMATS.contains(&format))
     {
-        return Err(offence(at, &format!("has the format {format}; clients know `date-time` alone")));
+        return Err(offence(at, &format!("has the format {format}, which is none of {}", INPUT_FORMATS.join(", "))));
     }
     check_pattern(schema, at, true)
 }
@@ -218,14 +223,31 @@ fn check_part(schema: &Value, at: &str, depth: usize) -> Result<(), ProfileError
     Ok(())
 }
 
+/// Takes the formats out of a schema that this host does not enforce. Clients of tools refuse unknown ones, or hold results to
+/// them more strictly than the web does: not every address that browsers take is a URI by RFC 3986.
+pub(crate) fn without_formats(schema: &mut Value) {
+    match schema {
+        Value::Object(members) => {
+            if members.get("format").is_some_and(|format| format.is_string() && format != ENFORCED_FORMAT) {
+                members.remove("format");
+            }
+            members.values_mut().for_each(without_formats);
+        }
+        Value::Array(parts) => parts.iter_mut().for_each(without_formats),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
+    }
+}
+
 /// The schema that a tool publishes for its result: the data in the success envelope, nullable members written as
 /// `anyOf`, which strict clients accept where they reject a list of types.
 pub(crate) fn tool_output(data: &Value) -> Value {
+    let mut data = with_anyof_nulls(data.clone());
+    without_formats(&mut data);
     json!({
         "type": "object",
         "properties": {
             "success": { "type": "boolean", "description": "Always true; a failure carries no structured content." },
-            "data": with_anyof_nulls(data.clone()),
+            "data": data,
         },
         "required": ["success", "data"],
     })

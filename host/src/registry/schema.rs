@@ -7,12 +7,15 @@ use jsonschema::error::ValidationErrorKind;
 use jsonschema::{Draft, PatternOptions, ValidationError, ValidationOptions, Validator};
 use serde_json::{Map, Value};
 
+use super::profile;
+
 /// A schema that cannot be compiled.
 #[derive(Debug, thiserror::Error)]
 #[error("its schema cannot be compiled: {0}")]
 pub(crate) struct SchemaError(String);
 
-/// The input schema of one face, which fits the publish profile (see `profile`).
+/// The input schema of one face, which fits the publish profile (see `profile`). What it says of some properties may be for the
+/// documents alone, where the operation judges them itself.
 pub(crate) struct FaceSchema {
     document: Value,
     validator: Validator,
@@ -29,12 +32,13 @@ pub(crate) struct Offence {
 }
 
 impl FaceSchema {
-    pub(crate) fn compile(document: Value) -> Result<Self, SchemaError> {
+    /// Compiles a schema. Of the properties that the operation judges itself the type alone is enforced.
+    pub(crate) fn compile(document: Value, judged: &[String]) -> Result<Self, SchemaError> {
         // Draft 4 is the only draft whose `integer` excludes 1.0, as the contract does; the keywords that the profile
         // allows mean the same in it as in 2020-12.
         let validator = options(Draft::Draft4)
             .should_validate_formats(true)
-            .build(&document)
+            .build(&enforced(&document, judged))
             .map_err(|error| SchemaError(error.to_string()))?;
         Ok(Self { document, validator })
     }
@@ -100,6 +104,18 @@ impl OutputSchema {
             None => Ok(()),
         }
     }
+}
+
+/// What of a published schema is enforced here.
+fn enforced(document: &Value, judged: &[String]) -> Value {
+    let mut schema = document.clone();
+    profile::without_formats(&mut schema);
+    for (name, property) in schema.get_mut("properties").and_then(Value::as_object_mut).into_iter().flatten() {
+        if let (true, Some(members)) = (judged.contains(name), property.as_object_mut()) {
+            members.retain(|keyword, _| keyword == "type");
+        }
+    }
+    schema
 }
 
 /// Patterns run in an engine without backtracking, so that none takes more than linear time; one that needs backtracking is

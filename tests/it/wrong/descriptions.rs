@@ -56,6 +56,12 @@ async fn outcomes(floor: &mut Floor) {
     }
     let name = "declares the outcome `OK`; write 1 to 40 characters of a-z, 0-9 and _";
     floor.check_operation("/rest/outcomes", json!({ "OK": 200 }), name).await;
+    let undeclared = "narrows the outcome `other`, which it does not declare";
+    floor.check_operation("/rest/narrowed", json!({ "other": {} }), undeclared).await;
+    let absent = "narrows `shape`, which its output does not have";
+    floor.check_operation("/rest/narrowed", json!({ "ok": { "shape": { "type": "string" } } }), absent).await;
+    let foreign = "narrows the outcome `ok`: the schema at `/served` uses `not`, which many clients cannot read";
+    floor.check_operation("/rest/narrowed", json!({ "ok": { "served": { "not": {} } } }), foreign).await;
 }
 
 async fn errors(floor: &mut Floor) {
@@ -94,6 +100,8 @@ async fn tools(floor: &mut Floor) {
 
 async fn examples(floor: &mut Floor) {
     let example = |input: Value| json!([{ "title": "One", "input": input }]);
+    let judged = "judges `shape`, which its input does not have";
+    floor.check_operation("/judges", json!(["shape"]), judged).await;
     let long = "has the example `One`, whose `colour` must have at most 5 characters, not 6";
     floor.check_operation("/examples", example(json!({ "colour": "purple" })), long).await;
     let unknown = "has the example `One`, whose `shape` is unknown; the known fields are colour";

@@ -60,7 +60,7 @@ async fn properties(floor: &mut Floor) {
     floor.check_property(property("string", json!({ "minimum": 1 })), low).await;
     let one = "`/colour` uses `const`, which many clients cannot read on type `string`";
     floor.check_property(property("string", json!({ "const": "red" })), one).await;
-    let format = "`/colour` has the format \"email\"; clients know `date-time` alone";
+    let format = "`/colour` has the format \"email\", which is none of date-time, idn-hostname, uri, uuid";
     floor.check_property(property("string", json!({ "format": "email" })), format).await;
     let strings = "`/colour` must list in `enum` one or more strings, each once";
     floor.check_property(property("string", json!({ "enum": ["red", 3] })), strings).await;
