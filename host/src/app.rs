@@ -129,6 +129,7 @@ impl App {
         let site = Site {
             base_url: base_url.to_owned(),
             issuer: config.oauth.as_ref().map(|settings| settings.issuer.clone()),
+            credits: config.credits.clone(),
         };
         let egress = Arc::new(Egress::open(&config.egress, base_url)?);
         let proxy = Arc::new(Proxy::bind(&config.proxy).await?);

@@ -75,13 +75,14 @@ const TABLE: [(Code, &str, StatusCode, &str); 18] = [
         Code::UnsupportedMediaType,
         "UNSUPPORTED_MEDIA_TYPE",
         StatusCode::UNSUPPORTED_MEDIA_TYPE,
-        "The body's type is not `application/json`.",
+        "A body is sent whose type is not `application/json`.",
     ),
     (
         Code::RateLimited,
         "RATE_LIMITED",
         StatusCode::TOO_MANY_REQUESTS,
-        "A rate limit is reached; try again after `data.retryAfter` seconds.",
+        "A rate limit is reached, or the processor time that one caller has for operations of this area is used up; try \
+         again after `data.retryAfter` seconds.",
     ),
     (
         Code::MonthlyQuotaExceeded,
@@ -123,7 +124,9 @@ const TABLE: [(Code, &str, StatusCode, &str); 18] = [
         Code::ServiceUnavailable,
         "SERVICE_UNAVAILABLE",
         StatusCode::SERVICE_UNAVAILABLE,
-        "The operation cannot take the call now; try again after `data.retryAfter` seconds.",
+        "The service or the operation cannot take the call now: it is at its capacity, replaced, switched off, or paused for \
+         this caller or for all after repeated failures, or the caller's own calls fill its share. Where \
+         `data.retryAfter` is there, try again after so many seconds.",
     ),
     (
         Code::UpstreamTimeout,
@@ -131,23 +134,6 @@ const TABLE: [(Code, &str, StatusCode, &str); 18] = [
         StatusCode::GATEWAY_TIMEOUT,
         "The operation did not finish by its deadline.",
     ),
-];
-
-/// What every scoped operation may answer beside its declared codes, for the published documents.
-pub(crate) const COMMON: [Code; 13] = [
-    Code::ValidationError,
-    Code::Unauthorized,
-    Code::Forbidden,
-    Code::PayloadTooLarge,
-    Code::RateLimited,
-    Code::MonthlyQuotaExceeded,
-    Code::ApiCreditsExceeded,
-    Code::UsageConcurrencyExceeded,
-    Code::UsageReservationConflict,
-    Code::UsageReservationExpired,
-    Code::InternalError,
-    Code::ServiceUnavailable,
-    Code::UpstreamTimeout,
 ];
 
 impl Code {

@@ -8,6 +8,7 @@ use http::HeaderValue;
 use sha2::{Digest, Sha256};
 
 use crate::catalogue::Bound;
+use crate::config::Credits;
 use crate::http::{discovery, guide, openapi, rest};
 use crate::mcp;
 
@@ -34,6 +35,8 @@ pub(crate) struct Site {
     pub(crate) base_url: String,
     /// The identity provider whose access tokens are taken.
     pub(crate) issuer: Option<String>,
+    /// What calls cost here, and how many of an account may run at once.
+    pub(crate) credits: Credits,
 }
 
 /// All documents of one catalogue.
@@ -53,7 +56,7 @@ impl Published {
         let base_url = &site.base_url;
         Self {
             openapi: Document::new(openapi::document(bound, base_url), "application/json"),
-            guide: Document::new(guide::document(bound, base_url), "text/markdown"),
+            guide: Document::new(guide::document(bound, site), "text/markdown"),
             card: Document::new(discovery::server_card(base_url), "application/json"),
             resource_metadata: Document::new(discovery::resource_metadata(bound, site), "application/json"),
             tools: mcp::tools::list(bound).into(),

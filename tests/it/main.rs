@@ -40,6 +40,7 @@ mod oauth_keys;
 mod oauth_tls;
 mod oauth_tokens;
 mod oembed;
+mod openapi;
 mod parity;
 mod quota;
 mod reading;

@@ -1,63 +1,60 @@
-//! The developer guide: Markdown for people and agents, generated from the operations, with a request to copy for each.
+//! The developer guide: Markdown for people and agents, generated from the operations, with requests to copy for each.
+//!
+//! This file has the order of its parts. `conventions` is what holds for all operations, `fields` writes what one takes and
+//! answers, `curl` the requests.
 
-use std::fmt::Write as _;
+mod conventions;
+mod curl;
+mod fields;
 
-use http::Method;
-use percent_encoding::{AsciiSet, CONTROLS, utf8_percent_encode};
-use serde_json::{Map, Value};
+use std::fmt::{self, Write as _};
 
+use http::StatusCode;
+
+use super::refusals;
 use crate::catalogue::Bound;
-use crate::error::{COMMON, Code};
-use crate::operation::{Example, Operation, RestFace};
-use crate::registry::faces::path_parameters;
-
-const IN_URL: &AsciiSet =
-    &CONTROLS.add(b' ').add(b'"').add(b'#').add(b'%').add(b'&').add(b'\'').add(b'+').add(b'/').add(b'=').add(b'?');
+use crate::error::Code;
+use crate::operation::{Consumed, DeclaredError, Idempotency, Operation, RestFace, ToolFace};
+use crate::published::Site;
+use crate::registry::schema::OutputSchema;
 
 /// The guide for these operations.
-pub(crate) fn document(bound: &[Bound], base_url: &str) -> String {
-    let mut text = String::with_capacity(16 * 1024);
-    write_guide(&mut text, bound, base_url).expect("writing to a String does not fail");
+pub(crate) fn document(bound: &[Bound], site: &Site) -> String {
+    let mut text = String::with_capacity(64 * 1024);
+    write_guide(&mut text, bound, site).expect("writing to a String does not fail");
     text
 }
 
-fn write_guide(text: &mut String, bound: &[Bound], base_url: &str) -> std::fmt::Result {
-    writeln!(text, "# Switchbay developer guide\n")?;
-    writeln!(text, "The REST API is described by [OpenAPI]({base_url}/openapi.json); agents use `{base_url}/mcp`.\n")?;
-    write_conventions(text)?;
+fn write_guide(text: &mut String, bound: &[Bound], site: &Site) -> fmt::Result {
+    conventions::write_opening(text, site)?;
+    write_overview(text, bound)?;
+    conventions::write(text, site)?;
+    conventions::write_codes(text)?;
     writeln!(text, "## Operations\n")?;
+    bound.iter().try_for_each(|one| write_operation(text, one, site))
+}
+
+fn write_overview(text: &mut String, bound: &[Bound]) -> fmt::Result {
+    writeln!(text, "| operation | REST | tool | scope |\n| - | - | - | - |")?;
     for one in bound {
-        write_operation(text, &one.operation, base_url)?;
+        let title = &one.operation.title;
+        let route = one.rest().map_or_else(String::new, |face| format!("`{} {}`", face.method, face.path));
+        let tool = one.tool().map_or_else(String::new, |face| format!("`{}`", face.name));
+        let scope = one.rest().map(|face| &face.scope).or(one.tool().map(|face| &face.scope));
+        let scope = scope.map_or_else(String::new, |scope| format!("`{scope}`"));
+        writeln!(text, "| [{title}](#{}) | {route} | {tool} | {scope} |", anchor(title))?;
     }
-    writeln!(text, "## Error codes\n")?;
-    writeln!(text, "Every operation may answer these; its own are listed with it.\n")?;
-    writeln!(text, "| status | code | when |\n| - | - | - |")?;
-    let of_transport = [Code::NotFound, Code::MethodNotAllowed, Code::UnsupportedMediaType, Code::RequestTimeout];
-    for code in COMMON.iter().chain(&of_transport) {
-        writeln!(text, "| {} | {} | {} |", code.status().as_u16(), code.name(), code.when())?;
-    }
-    Ok(())
+    writeln!(text)
 }
 
-fn write_conventions(text: &mut String) -> std::fmt::Result {
-    text.write_str(
-        "## Authentication\n\n\
-         Send an API key as `Authorization: Bearer KEY` or in the header `x-service-api-key`. A key carries scopes; each \
-         operation names the one that it needs. Never put a key into a URL. The examples read it from `SWITCHBAY_KEY`.\n\n\
-         Where `/.well-known/oauth-protected-resource` names an authorization server, an access token of its (RFC 9068) is \
-         sent as `Authorization: Bearer TOKEN`; its limits are those of its client and subject together.\n\n\
-         ## Answers\n\n\
-         A success is `{ \"success\": true, \"data\": … }`, a failure `{ \"success\": false, \"error\": { \"code\", \
-         \"message\" }, \"data\": { \"requestId\", … } }`. Branch on `error.code`; the message is for people. `data.field` \
-         names an offending field. Where `data.retryAfter` (also `Retry-After`) is present, wait that many seconds. \
-         `X-Request-Id` is the same id as `data.requestId`.\n\n\
-         ## Limits\n\n\
-         A key may have a limit of calls a minute. `X-ApiKey-RateLimit-Limit`, `-Remaining`, `-Reset` (Unix seconds) and \
-         `-Window` (seconds) show where it stands; a key without a limit gets none of them.\n\n",
-    )
+/// Where a heading is linked to, as most renderers make it.
+fn anchor(heading: &str) -> String {
+    let kept = heading.chars().filter(|c| c.is_alphanumeric() || matches!(c, ' ' | '-' | '_'));
+    kept.flat_map(char::to_lowercase).map(|c| if c == ' ' { '-' } else { c }).collect()
 }
 
-fn write_operation(text: &mut String, operation: &Operation, base_url: &str) -> std::fmt::Result {
+fn write_operation(text: &mut String, bound: &Bound, site: &Site) -> fmt::Result {
+    let operation = &bound.operation;
     writeln!(text, "### {}\n", operation.title)?;
     if let Some(face) = &operation.rest {
         writeln!(text, "`{} {}`, scope `{}`", face.method, face.path, face.scope)?;
@@ -66,95 +63,141 @@ fn write_operation(text: &mut String, operation: &Operation, base_url: &str) -> 
         writeln!(text, "\nMCP tool `{}`, scope `{}`", tool.name, tool.scope)?;
     }
     writeln!(text, "\n{}\n", operation.description)?;
-    let Some(face) = &operation.rest else { return Ok(()) };
-    write_fields(text, face)?;
-    for example in &operation.examples {
-        writeln!(text, "{}:\n\n```sh", example.title)?;
-        write_curl(text, face, example, base_url)?;
-        writeln!(text, "```\n")?;
+    write_arguments(text, operation)?;
+    if let Some(face) = &operation.rest {
+        curl::write_examples(text, operation, face, &site.base_url)?;
     }
-    if !operation.errors.is_empty() {
-        writeln!(text, "| status | code | when |\n| - | - | - |")?;
-        for error in &operation.errors {
-            writeln!(text, "| {} | {} | {} |", error.status.as_u16(), error.code, error.when)?;
-        }
-        writeln!(text)?;
-    }
-    Ok(())
+    write_answer(text, operation)?;
+    write_own_codes(text, operation)?;
+    write_terms(text, bound, site)
 }
 
-fn write_fields(text: &mut String, face: &RestFace) -> std::fmt::Result {
-    let required = face.input.document().get("required").and_then(Value::as_array);
-    let mut rows = String::new();
-    for (name, schema) in face.input.properties() {
-        let is_required = required.is_some_and(|names| names.iter().any(|required| required == name));
-        let kind = schema.get("type").and_then(Value::as_str).unwrap_or_default();
-        let description = schema.get("description").and_then(Value::as_str).unwrap_or_default();
-        let need = if is_required { "yes" } else { "no" };
-        writeln!(rows, "| {name} | {kind} | {need} | {} | {} |", bounds(schema), description.replace('\n', " "))?;
+/// What a call takes of the caller's limits, and how long it may take.
+fn write_terms(text: &mut String, bound: &Bound, site: &Site) -> fmt::Result {
+    let (operation, terms) = (&bound.operation, &bound.operation.terms);
+    writeln!(text, "#### Limits\n")?;
+    match terms.per_minute {
+        Some(calls) => writeln!(text, "- {calls} calls a minute of each credential, beside its own limits")?,
+        None => writeln!(text, "- no window of its own: the credential's limits alone")?,
     }
-    if rows.is_empty() {
-        return writeln!(text, "It takes no fields.\n");
+    if let Some(calls) = terms.first_party_per_minute {
+        writeln!(text, "- {calls} calls a minute of each address without a credential, from this service's own pages")?;
     }
-    writeln!(text, "| field | type | required | bounds | meaning |\n| - | - | - | - | - |\n{rows}")
-}
-
-fn bounds(schema: &Value) -> String {
-    let of = |name: &str| schema.get(name).map(ToString::to_string);
-    let span = |min: Option<String>, max: Option<String>, unit: &str| match (min, max) {
-        (Some(min), Some(max)) => Some(format!("{min} to {max}{unit}")),
-        (Some(min), None) => Some(format!("at least {min}{unit}")),
-        (None, Some(max)) => Some(format!("at most {max}{unit}")),
-        (None, None) => None,
-    };
-    let pattern =
-        schema.get("pattern").and_then(Value::as_str).map(|pattern| format!("`{}`", pattern.replace('|', "\\|")));
-    let allowed = schema.get("enum").and_then(Value::as_array).map(|values| {
-        values.iter().filter_map(Value::as_str).map(|value| format!("`{value}`")).collect::<Vec<_>>().join(", ")
-    });
-    let all = [
-        span(of("minimum"), of("maximum"), ""),
-        span(of("minLength"), of("maxLength"), " characters"),
-        span(of("minItems"), of("maxItems"), " items"),
-        pattern,
-        allowed,
-    ];
-    all.into_iter().flatten().collect::<Vec<_>>().join("; ")
-}
-
-/// A request that runs as it stands in a POSIX shell.
-fn write_curl(text: &mut String, face: &RestFace, example: &Example, base_url: &str) -> std::fmt::Result {
-    let mut rest = example.input.clone();
-    let mut path = face.path.clone();
-    for name in path_parameters(&face.path) {
-        if let Some(value) = rest.remove(name) {
-            path = path.replace(&format!("{{{name}}}"), &plain(&value));
+    let counted = [(Consumed::Window, "the credential's windows"), (Consumed::Month, "its month")];
+    let counted: Vec<&str> =
+        counted.into_iter().filter(|(limit, _)| terms.consumes(*limit)).map(|(_, name)| name).collect();
+    if !counted.is_empty() {
+        writeln!(text, "- counts toward {}", counted.join(" and "))?;
+    }
+    let cost = site.credits.cost(&bound.revision.plugin, &operation.id).unwrap_or(terms.cost);
+    match (terms.consumes(Consumed::Credits), cost) {
+        (false, _) | (true, 0) => writeln!(text, "- costs no credits")?,
+        (true, 1) => writeln!(text, "- costs 1 credit of a self-service key's account, where it succeeds")?,
+        (true, cost) => writeln!(text, "- costs {cost} credits of a self-service key's account, where it succeeds")?,
+    }
+    match terms.idempotency {
+        Idempotency::Key => writeln!(text, "- takes `Idempotency-Key` from self-service keys")?,
+        Idempotency::RequestId => {
+            writeln!(text, "- is done once for each `requestId`; `Idempotency-Key` is ignored")?;
         }
     }
-    let posts = face.method == Method::POST;
-    if !posts {
-        path.push_str(&query(&rest));
+    let bytes = operation.rest.as_ref().map(|face| face.body_bytes_max);
+    if let Some(bytes) = bytes.or(operation.tool.as_ref().map(|tool| tool.bytes_max)) {
+        writeln!(text, "- takes at most {bytes} bytes of body, or of a tool's arguments")?;
     }
-    let method = match face.method {
-        Method::GET => "",
-        Method::DELETE => "-X DELETE ",
-        _ => "-X POST ",
-    };
-    writeln!(text, "curl -sS {method}'{base_url}{path}' \\")?;
-    write!(text, "  -H \"Authorization: Bearer $SWITCHBAY_KEY\"")?;
-    if posts && !rest.is_empty() {
-        let body = Value::Object(rest).to_string().replace('\'', "'\\''");
-        write!(text, " \\\n  -H 'Content-Type: application/json' \\\n  -d '{body}'")?;
+    let seconds = operation.deadline.as_millis().div_ceil(1000);
+    let late = &operation.on_deadline;
+    writeln!(text, "- answers within {seconds} s, else {} `{}`", late.status.as_u16(), late.code)?;
+    if let Some(face) = &operation.rest {
+        write_keeping(text, face)?;
     }
     writeln!(text)
 }
 
-fn query(input: &Map<String, Value>) -> String {
-    let pairs: Vec<String> = input.iter().map(|(name, value)| format!("{name}={}", plain(value))).collect();
-    if pairs.is_empty() { String::new() } else { format!("?{}", pairs.join("&")) }
+fn write_keeping(text: &mut String, face: &RestFace) -> fmt::Result {
+    if let Some(value) = face.cache_control.as_ref().and_then(|value| value.to_str().ok()) {
+        writeln!(text, "- `Cache-Control: {value}`")?;
+    }
+    if face.etag {
+        writeln!(text, "- sends an `ETag`, and answers 304 without a body to the same in `If-None-Match`")?;
+    }
+    Ok(())
 }
 
-fn plain(value: &Value) -> String {
-    let text = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
-    utf8_percent_encode(&text, IN_URL).to_string()
+fn write_arguments(text: &mut String, operation: &Operation) -> fmt::Result {
+    writeln!(text, "#### Arguments\n")?;
+    let face = operation.rest.as_ref().map(|face| &face.input).or(operation.tool.as_ref().map(|tool| &tool.input));
+    if let Some(input) = face {
+        fields::write_input(text, input)?;
+    }
+    match (&operation.rest, &operation.tool) {
+        (Some(rest), Some(tool)) => write_differences(text, rest, tool),
+        _ => Ok(()),
+    }
+}
+
+/// Arguments of one face that the other does not have.
+fn write_differences(text: &mut String, rest: &RestFace, tool: &ToolFace) -> fmt::Result {
+    let added: Vec<&str> = tool.input.properties().map(|(name, _)| name.as_str()).collect();
+    let added: Vec<&str> = added.into_iter().filter(|name| rest.input.type_of(name).is_none()).collect();
+    if !added.is_empty() {
+        writeln!(text, "The tool takes also:\n")?;
+        fields::write_some(text, &tool.input, &added)?;
+    }
+    let gone = rest.input.properties().map(|(name, _)| name).filter(|name| tool.input.type_of(name).is_none());
+    let gone: Vec<String> = gone.map(|name| format!("`{name}`")).collect();
+    match gone.is_empty() {
+        true => Ok(()),
+        false => writeln!(text, "The tool does not take {}.\n", gone.join(", ")),
+    }
+}
+
+fn write_answer(text: &mut String, operation: &Operation) -> fmt::Result {
+    writeln!(text, "#### Answer\n")?;
+    let mut outcomes: Vec<(&StatusCode, &str)> = Vec::new();
+    if let Some(face) = &operation.rest {
+        outcomes = face.outcomes.iter().map(|(outcome, status)| (status, outcome.as_str())).collect();
+        outcomes.sort_unstable();
+        let statuses: Vec<String> = outcomes.iter().map(|(status, _)| status.as_u16().to_string()).collect();
+        writeln!(text, "{} with this `data`:\n", statuses.join(" or "))?;
+    }
+    let narrowed = |outcome: &str| operation.rest.as_ref().and_then(|face| face.narrowed.get(outcome));
+    if let [(_, only)] = outcomes.as_slice() {
+        return fields::write_output(text, narrowed(only).unwrap_or(&operation.output).document());
+    }
+    fields::write_output(text, operation.output.document())?;
+    for (status, schema) in outcomes.iter().filter_map(|(status, outcome)| Some((status.as_u16(), narrowed(outcome)?)))
+    {
+        write_narrowed(text, status, &operation.output, schema)?;
+    }
+    Ok(())
+}
+
+fn write_narrowed(text: &mut String, status: u16, output: &OutputSchema, narrowed: &OutputSchema) -> fmt::Result {
+    let [wide, narrow] = [output, narrowed].map(|schema| &schema.document()["properties"]);
+    let members = narrow.as_object().into_iter().flatten();
+    let changed = members.filter(|(name, schema)| wide.get(name.as_str()) != Some(schema));
+    let told: Vec<String> = changed.map(|(name, schema)| format!("`{name}` is {}", fields::value(schema))).collect();
+    writeln!(text, "With {status}, {}.\n", told.join("; "))
+}
+
+fn write_own_codes(text: &mut String, operation: &Operation) -> fmt::Result {
+    writeln!(text, "#### Errors\n")?;
+    let by_terms = refusals::of_terms(operation).into_iter().map(Code::name);
+    let by_terms = by_terms.filter(|code| !operation.errors.iter().any(|error| error.code == *code));
+    let by_terms: Vec<String> = by_terms.map(|code| format!("`{code}`")).collect();
+    write!(text, "The [codes of every operation](#error-codes)")?;
+    if !by_terms.is_empty() {
+        write!(text, ", {}", by_terms.join(", "))?;
+    }
+    if operation.errors.is_empty() {
+        return writeln!(text, ".\n");
+    }
+    writeln!(text, ", and:\n\n| status | code | when |\n| - | - | - |")?;
+    let mut errors: Vec<&DeclaredError> = operation.errors.iter().collect();
+    errors.sort_by_key(|error| error.status.as_u16());
+    for DeclaredError { status, code, when } in errors {
+        writeln!(text, "| {} | {code} | {} |", status.as_u16(), fields::cell(when))?;
+    }
+    writeln!(text)
 }

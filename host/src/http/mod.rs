@@ -12,6 +12,7 @@ pub(crate) mod envelope;
 mod guarded;
 pub(crate) mod guide;
 pub(crate) mod openapi;
+mod refusals;
 pub(crate) mod rest;
 pub(crate) mod router;
 

@@ -1,4 +1,8 @@
 //! The OpenAPI 3.1.0 document of the REST faces, generated from the operations.
+//!
+//! This file has what a request may say; `responses` has what it is answered.
+
+mod responses;
 
 use std::collections::BTreeMap;
 
@@ -6,10 +10,14 @@ use http::Method;
 use serde_json::{Map, Value, json};
 
 use crate::catalogue::Bound;
-use crate::error::{COMMON, Code};
-use crate::operation::{Idempotency, Operation, RestFace};
+use crate::operation::{Example, Idempotency, Operation, RestFace};
 use crate::reading;
 use crate::registry::faces::path_parameters;
+
+const ABOUT: &str = "Scoped developer APIs. Every operation needs a credential that carries its scope; one with the empty \
+    security requirement may also be called without a credential by pages of this service's own, so often a minute from each \
+    address. Of the routes that are listed here, a method that is not is answered 405 (`MethodNotAllowed`); any other route is \
+    404 (`NotFound`). /developer-guide says the same in words, with requests to copy.";
 
 /// The document for these operations, as JSON text.
 pub(crate) fn document(bound: &[Bound], base_url: &str) -> String {
@@ -24,18 +32,24 @@ pub(crate) fn document(bound: &[Bound], base_url: &str) -> String {
         "info": {
             "title": "Switchbay",
             "version": "1.0.0",
-            "description": "Scoped developer APIs. Every operation needs a credential that carries its scope.",
+            "description": ABOUT,
         },
         "servers": [{ "url": base_url }],
         "paths": paths,
         "components": {
             "securitySchemes": {
-                "apiKey": { "type": "apiKey", "in": "header", "name": "x-service-api-key" },
+                "apiKey": {
+                    "type": "apiKey",
+                    "in": "header",
+                    "name": "x-service-api-key",
+                    "description": "An API key.",
+                },
                 "bearer": { "type": "http", "scheme": "bearer", "description": "An API key or an OAuth access token." },
             },
-            "schemas": { "Error": error_schema() },
-            "headers": headers(),
-            "parameters": { "Idempotency-Key": idempotency_key() },
+            "schemas": { "Error": responses::error_schema() },
+            "headers": responses::shared_headers(),
+            "responses": responses::shared(),
+            "parameters": { "Idempotency-Key": idempotency_key(), "If-None-Match": if_none_match() },
         },
     });
     document.to_string()
@@ -48,12 +62,15 @@ fn operation(bound: &Bound, face: &RestFace) -> Value {
         "tags": [*bound.revision.plugin],
         "summary": operation.title,
         "description": operation.description,
-        "security": [{ "apiKey": [face.scope.as_str()] }, { "bearer": [face.scope.as_str()] }],
-        "responses": responses(operation, face),
+        "security": security(operation, face),
+        "responses": responses::of(operation, face),
     });
-    let mut parameters = parameters(face);
+    let mut parameters = parameters(operation, face);
     if operation.terms.idempotency == Idempotency::Key {
         parameters.push(json!({ "$ref": "#/components/parameters/Idempotency-Key" }));
+    }
+    if face.etag {
+        parameters.push(json!({ "$ref": "#/components/parameters/If-None-Match" }));
     }
     if !parameters.is_empty() {
         row["parameters"] = Value::Array(parameters);
@@ -62,6 +79,25 @@ fn operation(bound: &Bound, face: &RestFace) -> Value {
         row["requestBody"] = body;
     }
     row
+}
+
+fn security(operation: &Operation, face: &RestFace) -> Value {
+    let scopes = [face.scope.as_str()];
+    let mut security = vec![json!({ "apiKey": scopes }), json!({ "bearer": scopes })];
+    if operation.terms.first_party_per_minute.is_some() {
+        security.push(json!({}));
+    }
+    Value::Array(security)
+}
+
+fn if_none_match() -> Value {
+    json!({
+        "name": "If-None-Match",
+        "in": "header",
+        "required": false,
+        "description": "The `ETag` of an earlier answer. Where the data still has it, the answer is 304 without a body.",
+        "schema": { "type": "string" },
+    })
 }
 
 fn idempotency_key() -> Value {
@@ -76,7 +112,7 @@ fn idempotency_key() -> Value {
     })
 }
 
-fn parameters(face: &RestFace) -> Vec<Value> {
+fn parameters(operation: &Operation, face: &RestFace) -> Vec<Value> {
     let in_path: Vec<&str> = path_parameters(&face.path).collect();
     let required = |name: &str| {
         let names = face.input.document().get("required").and_then(Value::as_array);
@@ -99,154 +135,53 @@ fn parameters(face: &RestFace) -> Vec<Value> {
             if let Some(description) = schema.get("description") {
                 parameter["description"] = description.clone();
             }
+            let example = |(index, example): (usize, &Example)| {
+                let value = example.input.get(name)?;
+                Some((format!("example{}", index + 1), json!({ "summary": example.title, "value": value })))
+            };
+            let examples: Map<String, Value> = operation.examples.iter().enumerate().filter_map(example).collect();
+            if !examples.is_empty() {
+                parameter["examples"] = Value::Object(examples);
+            }
             Some(parameter)
         })
         .collect()
 }
 
 fn request_body(operation: &Operation, face: &RestFace) -> Option<Value> {
-    let in_path: Vec<&str> = path_parameters(&face.path).collect();
-    let mut schema = face.input.document().clone();
-    schema["properties"].as_object_mut()?.retain(|name, _| !in_path.contains(&name.as_str()));
-    if let Some(required) = schema.get_mut("required").and_then(Value::as_array_mut) {
-        required.retain(|name| name.as_str().is_none_or(|name| !in_path.contains(&name)));
-    }
-    let empty = schema["properties"].as_object()?.is_empty();
-    if face.method != Method::POST || empty {
+    if face.method != Method::POST {
         return None;
     }
-    let required = schema.get("required").and_then(Value::as_array).is_some_and(|required| !required.is_empty());
-    let examples: Map<String, Value> = operation
-        .examples
-        .iter()
-        .enumerate()
-        .map(|(index, example)| {
-            let mut value = example.input.clone();
-            value.retain(|name, _| !in_path.contains(&name.as_str()));
-            (format!("example{}", index + 1), json!({ "summary": example.title, "value": value }))
-        })
-        .collect();
-    Some(json!({ "required": required, "content": { "application/json": { "schema": schema, "examples": examples } } }))
+    let in_path: Vec<&str> = path_parameters(&face.path).collect();
+    let mut schema = face.input.document().clone();
+    let properties = schema["properties"].as_object_mut()?;
+    properties.retain(|name, _| !in_path.contains(&name.as_str()));
+    let is_empty = properties.is_empty();
+    if let Some(required) = schema.get_mut("required").and_then(Value::as_array_mut) {
+        required.retain(|name| name.as_str().is_none_or(|name| !in_path.contains(&name)));
+        if required.is_empty() {
+            schema.as_object_mut()?.remove("required");
+        }
+    }
+    let required = schema.get("required").is_some();
+    let mut media = json!({ "schema": schema });
+    if !is_empty {
+        media["examples"] = Value::Object(examples(operation, &in_path));
+    }
+    let takes = if is_empty { "Nothing, or an empty object" } else { "The arguments" };
+    let bytes = face.body_bytes_max;
+    Some(json!({
+        "description": format!("{takes}, in at most {bytes} bytes."),
+        "required": required,
+        "content": { "application/json": media },
+    }))
 }
 
-fn responses(operation: &Operation, face: &RestFace) -> Value {
-    let mut responses: BTreeMap<String, Value> = BTreeMap::new();
-    let envelope = json!({
-        "type": "object",
-        "properties": { "success": { "const": true }, "data": operation.output.document() },
-        "required": ["success", "data"],
-    });
-    for (outcome, status) in &face.outcomes {
-        responses.insert(
-            status.as_str().to_owned(),
-            json!({
-                "description": format!("The outcome `{outcome}`."),
-                "headers": response_headers(operation, face),
-                "content": { "application/json": { "schema": envelope } },
-            }),
-        );
-    }
-    if face.etag {
-        responses
-            .insert("304".to_owned(), json!({ "description": "The data has the tag that `If-None-Match` names." }));
-    }
-    let mut codes: BTreeMap<String, Vec<(&str, &str)>> = BTreeMap::new();
-    let with_body = [Code::UnsupportedMediaType, Code::RequestTimeout];
-    let common = COMMON.iter().chain(with_body.iter().filter(|_| face.method == Method::POST));
-    for code in common {
-        codes.entry(code.status().as_str().to_owned()).or_default().push((code.name(), code.when()));
-    }
-    for error in &operation.errors {
-        codes.entry(error.status.as_str().to_owned()).or_default().push((&error.code, &error.when));
-    }
-    for (status, rows) in codes {
-        let text: Vec<String> = rows.iter().map(|(code, when)| format!("`{code}`: {when}")).collect();
-        let response = json!({
-            "description": text.join("\n\n"),
-            "content": { "application/json": { "schema": { "$ref": "#/components/schemas/Error" } } },
-        });
-        responses.entry(status).or_insert(response);
-    }
-    json!(responses)
-}
-
-fn response_headers(operation: &Operation, face: &RestFace) -> Value {
-    let mut names = vec![
-        "X-Request-Id",
-        "Server-Timing",
-        "X-ApiKey-RateLimit-Limit",
-        "X-ApiKey-RateLimit-Remaining",
-        "X-ApiKey-RateLimit-Reset",
-        "X-ApiKey-RateLimit-Window",
-        "X-ApiKey-Monthly-Limit",
-        "X-ApiKey-Monthly-Remaining",
-        "X-ApiKey-Monthly-Reset",
-        "X-ApiKey-Credit-Cost",
-        "X-ApiKey-Credit-Limit",
-        "X-ApiKey-Credit-Reset",
-    ];
-    if operation.terms.first_party_per_minute.is_some() {
-        names.extend(["X-RateLimit-Limit", "X-RateLimit-Remaining", "X-RateLimit-Reset"]);
-    }
-    if face.etag {
-        names.push("ETag");
-    }
-    if face.decoded_length {
-        names.push("X-Decoded-Content-Length");
-    }
-    let reference = |name: &&str| ((*name).to_owned(), json!({ "$ref": format!("#/components/headers/{name}") }));
-    Value::Object(names.iter().map(reference).collect())
-}
-
-fn headers() -> Value {
-    let header = |description: &str, kind: &str| json!({ "description": description, "schema": { "type": kind } });
-    json!({
-        "X-Request-Id": header("The request's id, which the service's log knows it by.", "string"),
-        "Server-Timing": header("Where the time went, in milliseconds.", "string"),
-        "ETag": header("The tag of the data.", "string"),
-        "X-Decoded-Content-Length": header("The length of the JSON before compression, in bytes.", "integer"),
-        "X-ApiKey-RateLimit-Limit": header("Calls that the key may make in a window.", "integer"),
-        "X-ApiKey-RateLimit-Remaining": header("Calls that are left in this window.", "integer"),
-        "X-ApiKey-RateLimit-Reset": header("When the window ends, in Unix seconds.", "integer"),
-        "X-ApiKey-RateLimit-Window": header("How long a window is, in seconds.", "integer"),
-        "X-RateLimit-Limit": header("Calls a minute that an address without a credential may make.", "integer"),
-        "X-RateLimit-Remaining": header("Calls of the address that are left in this minute.", "integer"),
-        "X-RateLimit-Reset": header("When the minute ends, in Unix seconds.", "integer"),
-        "X-ApiKey-Monthly-Limit": header("Calls that the key may make in a calendar month (UTC).", "integer"),
-        "X-ApiKey-Monthly-Remaining": header("Calls that are left in this month.", "integer"),
-        "X-ApiKey-Monthly-Reset": header("When the month ends, in Unix seconds.", "integer"),
-        "X-ApiKey-Credit-Cost": header("Credits that were reserved for this call; a failure gives them back.", "integer"),
-        "X-ApiKey-Credit-Limit": header("Credits that the account has in a calendar month (UTC).", "integer"),
-        "X-ApiKey-Credit-Reset": header("When the month ends, in Unix seconds.", "integer"),
-    })
-}
-
-fn error_schema() -> Value {
-    json!({
-        "type": "object",
-        "properties": {
-            "success": { "const": false },
-            "error": {
-                "type": "object",
-                "properties": {
-                    "code": { "type": "string", "description": "What to branch on." },
-                    "message": { "type": "string", "description": "The same for people." },
-                },
-                "required": ["code", "message"],
-            },
-            "data": {
-                "type": "object",
-                "properties": {
-                    "requestId": { "type": "string", "format": "uuid" },
-                    "retryAfter": { "type": "integer", "minimum": 1, "description": "Seconds until a retry may help." },
-                    "resetAt": { "type": "string", "format": "date-time" },
-                    "field": { "type": "string", "description": "The offending field." },
-                    "max": { "type": "number" },
-                    "min": { "type": "number" },
-                },
-                "required": ["requestId"],
-            },
-        },
-        "required": ["success", "error", "data"],
-    })
+fn examples(operation: &Operation, in_path: &[&str]) -> Map<String, Value> {
+    let example = |(index, example): (usize, &Example)| {
+        let mut value = example.input.clone();
+        value.retain(|name, _| !in_path.contains(&name.as_str()));
+        (format!("example{}", index + 1), json!({ "summary": example.title, "value": value }))
+    };
+    operation.examples.iter().enumerate().map(example).collect()
 }

@@ -22,7 +22,9 @@ use switchbay_sdk::{Call, ErrorCode, Failure, Operation, Plugin, Reply, Rest, To
 const UNKNOWN_BANK: ErrorCode = ErrorCode::new("VALIDATION_ERROR", 400, "`bank` names no bank of the directory.");
 
 /// The size of the image where the request names none (decisions, "bank QR").
-const IMAGE_SIZE_DEFAULT: u32 = 320;
+fn image_size_default() -> u32 {
+    320
+}
 
 /// The plugin, for [`switchbay_sdk::export!`] and for the benchmarks' native yardstick.
 pub fn plugin() -> Plugin {
@@ -86,6 +88,7 @@ struct Directory {
     /// The number of banks.
     count: usize,
     /// Identifies the directory snapshot; changes only when its content does.
+    #[schemars(extend("format" = "date-time"))]
     updated_at: &'static str,
 }
 
@@ -96,7 +99,7 @@ struct DirectoryBank {
     bank: Bank,
     /// The bank's logo.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(with = "String")]
+    #[schemars(with = "String", extend("format" = "uri"))]
     logo_url: Option<&'static str>,
 }
 
@@ -131,9 +134,10 @@ struct Generate {
     /// The transfer's memo. Folded to ASCII and cut to 25 characters.
     #[schemars(length(max = 200))]
     memo: Option<String>,
-    /// Width and height of the SVG image in pixels; 320 when left out.
+    /// Width and height of the SVG image in pixels.
+    #[serde(default = "image_size_default")]
     #[schemars(range(min = 160, max = 1024))]
-    image_size: Option<u32>,
+    image_size: u32,
 }
 
 #[derive(Serialize, JsonSchema)]
@@ -185,6 +189,7 @@ struct Image {
     /// Always `image/svg+xml`.
     mime_type: &'static str,
     /// A self-contained SVG data URI for an img element.
+    #[schemars(extend("format" = "uri"))]
     data_url: String,
     /// Width and height in pixels.
     size: u32,
@@ -237,7 +242,7 @@ async fn generate(_call: Call, input: Generate) -> Result<Reply<Generated>, Fail
         amount: input.amount,
         memo: memo.as_deref(),
     });
-    let size = input.image_size.unwrap_or(IMAGE_SIZE_DEFAULT);
+    let size = input.image_size;
     let svg = image::svg(&payload, size).expect("the longest payload, 150 bytes, fits a QR code of 49 modules");
     let mut warnings = Vec::new();
     if memo != input.memo {

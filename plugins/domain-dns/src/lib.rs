@@ -60,6 +60,8 @@ pub fn plugin() -> Plugin {
                 .error(UNREACHABLE)
                 .error(LATE)
                 .deadline_ms(10_000)
+                // Its length is that of its ASCII form, and letters beyond ASCII may stand in it.
+                .judges(&["domain"])
                 .first_party_per_minute(30)
                 .example("All records of a hostname", r#"{ "domain": "example.com" }"#)
                 .example("A mail policy, from the other resolver", r#"{ "domain": "_dmarc.example.com", "provider": "google" }"#),
@@ -73,15 +75,16 @@ switchbay_sdk::export!(plugin);
 #[serde(deny_unknown_fields)]
 struct Input {
     /// The hostname, without scheme, port or path: at most 253 characters in ASCII. Letters beyond ASCII may stand in it.
-    #[schemars(length(min = 1))]
+    #[schemars(length(min = 1, max = 253), extend("format" = "idn-hostname"))]
     domain: String,
-    /// The resolver to ask; `cloudflare` when left out.
-    provider: Option<Provider>,
+    /// The resolver to ask.
+    #[serde(default)]
+    provider: Provider,
 }
 
 async fn lookup(_call: Call, input: Input) -> Result<Reply<Lookup<'static>>, Failure> {
     let domain = Hostname::read(&input.domain).map_err(not_hostname)?;
-    let provider = input.provider.unwrap_or(Provider::Cloudflare);
+    let provider = input.provider;
     if let Some(data) = kept::get(&domain, provider) {
         return Ok(Reply::ok_text(data));
     }

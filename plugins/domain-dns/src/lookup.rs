@@ -13,9 +13,10 @@ use crate::query::{Counts, Failed, Outcome, Record};
 use crate::status::{self, Status, StatusSummary};
 
 /// A resolver that can be asked.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum Provider {
+    #[default]
     Cloudflare,
     Google,
 }

@@ -43,10 +43,10 @@ const RETRY_AFTER_S: u32 = 5;
 /// The plugin, for [`switchbay_sdk::export!`].
 pub fn plugin() -> Plugin {
     Plugin::new("domain-whois", "0.1.0", "Registration data of domains, normalized and without personal data")
-        .wants("http:GET public", "asks RDAP services of registries and registrars, and IANA which there are")
-        .wants("line-query:*:43", "asks WHOIS servers of registries without RDAP")
-        .welcomes("cache:64MiB", "keeps answers and the list of services, so that registries are asked once a day")
-        .wants("config", "reads where the list of RDAP services is")
+        .wants("http:GET public", "to ask RDAP services of registries and registrars, and IANA which there are")
+        .wants("line-query:*:43", "to ask WHOIS servers of registries without RDAP")
+        .welcomes("cache:64MiB", "to keep answers and the list of services, so that registries are asked once a day")
+        .wants("config", "to learn where the list of RDAP services is")
         .operation(
             Operation::new("whois", whois)
                 .title("Look up domain registration data")
@@ -80,7 +80,8 @@ struct Lookup {
     #[schemars(length(min = 1, max = 2048))]
     domain: String,
     /// Asks the registry even where a fresh answer is kept. Kept data is still returned if the registry fails.
-    force_refresh: Option<bool>,
+    #[serde(default)]
+    force_refresh: bool,
 }
 
 #[derive(Serialize, JsonSchema)]
@@ -136,7 +137,7 @@ struct Meta {
 async fn whois(_call: Call, input: Lookup) -> Result<Reply<Whois>, Failure> {
     let name = Name::read(&input.domain)
         .map_err(|refused| Failure::new(&NO_DOMAIN, refused.to_string()).detail("field", "domain"))?;
-    let found = lookup::lookup(&name.registrable, input.force_refresh.unwrap_or(false)).await;
+    let found = lookup::lookup(&name.registrable, input.force_refresh).await;
     match found {
         Ok(found) => Ok(Reply::ok(told(name, found))),
         Err(trouble) => Err(failed(&name.registrable, &trouble)),

@@ -106,6 +106,7 @@ struct Timezone {
     /// Whether daylight saving time is in force.
     is_dst: Option<bool>,
     /// The time there, with its offset.
+    #[schemars(extend("format" = "date-time"))]
     local_time: Option<String>,
 }
 
@@ -117,6 +118,7 @@ struct Source {
     /// The licence that it is credited by.
     license: Option<String>,
     /// When it was built.
+    #[schemars(extend("format" = "date-time"))]
     built_at: Option<String>,
 }
 

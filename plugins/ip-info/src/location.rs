@@ -30,8 +30,10 @@ pub(crate) struct Location {
     /// The postal code.
     pub(crate) postal_code: Option<String>,
     /// Degrees north of the equator. Of an area, not of a building.
+    #[schemars(range(min = -90, max = 90))]
     pub(crate) latitude: Option<f64>,
     /// Degrees east of Greenwich.
+    #[schemars(range(min = -180, max = 180))]
     pub(crate) longitude: Option<f64>,
     /// Within how many kilometres of the coordinates the address probably is.
     pub(crate) accuracy_radius_km: Option<u32>,

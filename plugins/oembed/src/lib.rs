@@ -54,6 +54,7 @@ pub fn plugin() -> Plugin {
             .tool(Tool::new("resolve_social_embed", "oembed:read").read_only().open_world())
             .deadline_ms(DEADLINE_MS)
             .on_deadline(&trouble::TIMEOUT, None)
+            .judges(&["url"])
             .example("A post", r#"{ "url": "https://x.com/jack/status/20" }"#),
     )
 }
@@ -78,7 +79,8 @@ fn wishes() -> Vec<(&'static str, &'static str)> {
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct Resolve {
-    /// The URL of a post or a short link to one: 1 to 2048 characters, http or https. Space around it is ignored.
+    /// The URL of a post or a short link to one, http or https. Space around it is ignored, and not counted.
+    #[schemars(length(min = 1, max = 2048), extend("format" = "uri"))]
     url: String,
 }
 

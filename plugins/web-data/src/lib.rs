@@ -127,7 +127,7 @@ switchbay_sdk::export_worker!(plugin);
 #[serde(deny_unknown_fields)]
 struct Scrape {
     /// The page's address: http or https, public, port 80 or 443, without credentials.
-    #[schemars(length(min = 1, max = 2048))]
+    #[schemars(length(min = 1, max = 2048), extend("format" = "uri"))]
     url: String,
     #[serde(default)]
     #[schemars(skip)]
@@ -150,11 +150,12 @@ struct Scraped {
     document: Document,
 }
 
-/// A page as the spec's "Standard document" has it.
+/// A page, as every operation on pages shows it.
 #[derive(Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 struct Document {
     /// Where the content came from, after redirects.
+    #[schemars(extend("format" = "uri"))]
     url: String,
     /// The page's title.
     title: Option<String>,

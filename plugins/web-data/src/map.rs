@@ -16,7 +16,6 @@ use crate::{BAD_RESPONSE, BUDGET_MS, LATE, NOT_PUBLIC, UNAVAILABLE, target};
 
 /// What the spec gives it ("Limits").
 const MAPS_PER_MINUTE: u32 = 20;
-const LIMIT_DEFAULT: u32 = 20;
 
 /// The operation's row.
 pub(crate) fn operation() -> Operation {
@@ -43,16 +42,22 @@ pub(crate) fn operation() -> Operation {
 #[serde(deny_unknown_fields)]
 struct Input {
     /// An address of the site: http or https, public, port 80 or 443, without credentials.
-    #[schemars(length(min = 1, max = 2048))]
+    #[schemars(length(min = 1, max = 2048), extend("format" = "uri"))]
     url: String,
-    /// The most addresses that are wanted; 20 when left out.
+    /// The most addresses that are wanted.
+    #[serde(default = "twenty")]
     #[schemars(range(min = 1, max = 100))]
-    limit: Option<u32>,
+    limit: u32,
+}
+
+fn twenty() -> u32 {
+    20
 }
 
 #[derive(Serialize, JsonSchema)]
 struct Mapped {
     /// The address that was asked about, percent-encoded and without a fragment.
+    #[schemars(extend("format" = "uri"))]
     url: String,
     /// Pages of its site, each of them once.
     links: Vec<Link>,
@@ -62,6 +67,7 @@ struct Mapped {
 #[derive(Debug, Serialize, JsonSchema)]
 struct Link {
     /// Its address.
+    #[schemars(extend("format" = "uri"))]
     url: String,
     /// Its title, where it is known.
     title: Option<String>,
@@ -71,7 +77,7 @@ struct Link {
 
 async fn map(_call: Call, input: Input) -> Result<Reply<Mapped>, Failure> {
     let start = target::read(&input.url)?;
-    let (url, limit) = (start.to_string(), input.limit.unwrap_or(LIMIT_DEFAULT) as usize);
+    let (url, limit) = (start.to_string(), input.limit as usize);
     let links = survey::survey(start, limit).await?;
     Ok(Reply::ok(Mapped { url, links }))
 }

@@ -53,13 +53,16 @@ pub(crate) fn operation() -> Operation {
         .tool(Tool::new("search_web", "web:search").read_only().open_world())
         .deadline_ms(BUDGET_MS)
         .window_per_minute(SEARCHES_PER_MINUTE)
+        // It is measured without the space around it.
+        .judges(&["query"])
         .example("Three pages", r#"{ "query": "harbour lights", "limit": 3 }"#)
 }
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct Search {
-    /// What to search for: 1 to 1000 characters. Space around it is ignored.
+    /// What to search for. Space around it is ignored, and not counted.
+    #[schemars(length(min = 1, max = 1000))]
     query: String,
     /// How many results at most.
     #[serde(default = "five")]

@@ -73,6 +73,8 @@ fn answer(mut stream: TcpStream) -> std::io::Result<()> {
             "<title>Café</title><p>A café, déjà vu, naïve and all that.".as_bytes().to_vec(),
         ),
         "/tangled" => html(TANGLED),
+        // Nothing, until the client goes.
+        "/never" => return std::io::copy(&mut reader, &mut std::io::sink()).map(|_| ()),
         "/no-http" => return stream.write_all(b"SSH-2.0-OpenSSH_9.9\r\n"),
         _ => {
             html("<title>Hello</title><p>Hello, <b>you</b>. <a href='/x'>More</a><img src='data:image/png;base64,AA'>")

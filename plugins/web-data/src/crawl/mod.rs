@@ -75,7 +75,12 @@ pub(crate) fn start_operation() -> Operation {
              document without content; where the first one cannot be reached, the crawl fails. Send a fresh UUID as \
              `requestId`, and the same again when in doubt: it starts nothing twice.",
         )
-        .rest(Rest::post("/api/v1/web/crawls", SCOPE).outcome("accepted", 202))
+        .rest(
+            Rest::post("/api/v1/web/crawls", SCOPE)
+                .outcome("accepted", 202)
+                .narrows("ok", crawled_at_once())
+                .narrows("accepted", crawl_accepted()),
+        )
         .tool(Tool::new("start_web_crawl", SCOPE).open_world().added("format", format))
         .deadline_ms(BUDGET_MS)
         .window_per_minute(CRAWLS_PER_MINUTE)
@@ -91,6 +96,30 @@ pub(crate) fn start_operation() -> Operation {
         )
 }
 
+/// A crawl that was answered whole.
+fn crawled_at_once() -> serde_json::Value {
+    json!({
+        "id": { "type": "null" },
+        "status": { "type": "string", "enum": ["completed"] },
+        "total": { "type": "integer", "minimum": 0, "maximum": DOCUMENTS_MAX },
+        "nextOffset": { "type": "null" },
+        "expiresAt": { "type": "null" },
+    })
+}
+
+/// A crawl that goes on.
+fn crawl_accepted() -> serde_json::Value {
+    json!({
+        "id": { "type": "string", "format": "uuid" },
+        "status": { "type": "string", "enum": ["pending"] },
+        "total": { "type": "null" },
+        "completed": { "type": "integer", "enum": [0] },
+        "documents": { "type": "array", "maxItems": 0 },
+        "nextOffset": { "type": "null" },
+        "expiresAt": { "type": "string", "format": "date-time" },
+    })
+}
+
 /// Reads a crawl, a page at a time.
 pub(crate) fn read_operation() -> Operation {
     Operation::new("read_crawl", read)
@@ -100,12 +129,21 @@ pub(crate) fn read_operation() -> Operation {
              `nextOffset` while it is not null, also when the crawl has ended; read the same offset again, after two \
              seconds or more, while it is null and the crawl goes on.",
         )
-        .rest(Rest::get("/api/v1/web/crawls/{id}", SCOPE))
+        .rest(Rest::get("/api/v1/web/crawls/{id}", SCOPE).narrows("ok", crawl_kept()))
         .tool(Tool::new("get_web_crawl", SCOPE).read_only())
         .deadline_ms(READ_BUDGET_MS)
         .window_per_minute(READS_PER_MINUTE)
+        .example("Its first documents", r#"{ "id": "0193b3a4-7c55-7d2e-9c1f-3d5a6b7c8d9e", "offset": 0 }"#)
         .error(NOT_FOUND)
         .error(UNAVAILABLE)
+}
+
+/// A crawl that can be read.
+fn crawl_kept() -> serde_json::Value {
+    json!({
+        "id": { "type": "string", "format": "uuid" },
+        "expiresAt": { "type": "string", "format": "date-time" },
+    })
 }
 
 /// Cancels a crawl.
@@ -120,6 +158,7 @@ pub(crate) fn cancel_operation() -> Operation {
         .tool(Tool::new("cancel_web_crawl", SCOPE).destructive().idempotent())
         .deadline_ms(READ_BUDGET_MS)
         .window_per_minute(CANCELLATIONS_PER_MINUTE)
+        .example("One that goes on", r#"{ "id": "0193b3a4-7c55-7d2e-9c1f-3d5a6b7c8d9e" }"#)
         .error(NOT_FOUND)
         .error(OVER)
         .error(UNAVAILABLE)
@@ -129,10 +168,10 @@ pub(crate) fn cancel_operation() -> Operation {
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
 struct Start {
     /// The first page's address: http or https, public, port 80 or 443, without credentials.
-    #[schemars(length(min = 1, max = 2048))]
+    #[schemars(length(min = 1, max = 2048), extend("format" = "uri"))]
     url: String,
     /// A UUID of the caller's for this submission; each starts one crawl in 24 hours.
-    #[schemars(title = "UUID", regex(pattern = UUID))]
+    #[schemars(title = "UUID", regex(pattern = UUID), extend("format" = "uuid"))]
     request_id: String,
     /// The most documents.
     #[serde(default = "limit")]
@@ -158,8 +197,8 @@ fn max_depth() -> u32 {
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct Read {
-    /// The crawl's id.
-    #[schemars(title = "UUID", regex(pattern = UUID))]
+    /// The crawl's id: `data.id` of the answer to its start.
+    #[schemars(title = "UUID", regex(pattern = UUID), extend("format" = "uuid"))]
     id: String,
     /// How many documents to pass over.
     #[serde(default)]
@@ -170,8 +209,8 @@ struct Read {
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct Cancel {
-    /// The crawl's id.
-    #[schemars(title = "UUID", regex(pattern = UUID))]
+    /// The crawl's id: `data.id` of the answer to its start.
+    #[schemars(title = "UUID", regex(pattern = UUID), extend("format" = "uuid"))]
     id: String,
 }
 
@@ -180,6 +219,7 @@ struct Cancel {
 #[serde(rename_all = "camelCase")]
 struct Crawl {
     /// What it is read and cancelled by; null where it is here whole.
+    #[schemars(extend("format" = "uuid"))]
     id: Option<String>,
     /// How it stands.
     status: Status,
@@ -192,6 +232,7 @@ struct Crawl {
     /// Where the next documents begin, if there are more now.
     next_offset: Option<u32>,
     /// Until when it can be read; null where it is here whole.
+    #[schemars(extend("format" = "date-time"))]
     expires_at: Option<String>,
 }
 
@@ -220,6 +261,7 @@ impl From<State> for Status {
 #[derive(Serialize, JsonSchema)]
 struct Cancelled {
     /// The crawl's id.
+    #[schemars(extend("format" = "uuid"))]
     id: String,
     /// How it stands.
     status: Ended,
