@@ -83,7 +83,7 @@ struct Input {
 }
 
 async fn lookup(_call: Call, input: Input) -> Result<Reply<Lookup<'static>>, Failure> {
-    let domain = Hostname::read(&input.domain).map_err(not_hostname)?;
+    let domain = Hostname::read(&input.domain).map_err(|error| not_hostname(&input.domain, error))?;
     let provider = input.provider;
     if let Some(data) = kept::get(&domain, provider) {
         return Ok(Reply::ok_text(data));
@@ -101,10 +101,11 @@ async fn lookup(_call: Call, input: Input) -> Result<Reply<Lookup<'static>>, Fai
     Ok(Reply::ok_text(data))
 }
 
-fn not_hostname(error: NotHostname) -> Failure {
+fn not_hostname(text: &str, error: NotHostname) -> Failure {
     let failure = Failure::new(&NOT_HOSTNAME, format!("`domain` {error}")).detail("field", "domain");
     match error {
         NotHostname::TooLong(_) => failure.detail("max", hostname::CHARACTERS_MAX),
+        NotHostname::Empty if text.is_empty() => failure.detail("min", 1),
         NotHostname::Empty
         | NotHostname::Address
         | NotHostname::Character(_)
