@@ -3,6 +3,7 @@
 mod corpus;
 mod failures;
 mod lab;
+mod persons;
 
 use std::collections::BTreeSet;
 

@@ -2,7 +2,7 @@
 //!
 //! A file is a registry. Its first line names the server, then come cases: `== KIND DOMAIN`, the answer, and after `-->
 //! ` what is expected: the members of a registration, or the word of another verdict. RDAP cases begin with their HTTP
-//! status.
+//! status and, where it is not RDAP's own, their media type.
 
 use serde_json::{Map, Value};
 
@@ -53,11 +53,18 @@ fn read(file: &std::path::Path) -> Vec<Case> {
     cases.collect()
 }
 
+/// The status and the media type of an RDAP case.
+fn head(text: &str) -> (u16, &str) {
+    let (status, media_type) = text.trim().split_once(' ').unwrap_or((text.trim(), "application/rdap+json"));
+    (status.parse().expect("a status"), media_type)
+}
+
 impl Case {
     pub(crate) fn read(&self) -> Answer {
         match self.answer.split_once('\n') {
             Some((status, body)) if status.starts_with("HTTP ") => {
-                rdap::read(status[5..].trim().parse().expect("a status"), body.as_bytes(), &self.domain)
+                let (status, media_type) = head(&status[5..]);
+                rdap::read(status, media_type, body.as_bytes(), &self.domain)
             }
             _ => text::read(self.answer.as_bytes(), &self.domain),
         }

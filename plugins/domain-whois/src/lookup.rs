@@ -201,7 +201,8 @@ async fn rdap(url: &str, domain: &str, ms: u32) -> Result<(Answer, u32), Trouble
     let response = request.response_bytes(RDAP_BYTES).total_ms(ms).send().await.map_err(of_http)?;
     let wait = response.header("retry-after").and_then(|seconds| seconds.trim().parse::<u32>().ok());
     let wait = wait.map_or(THROTTLED_MS, |seconds| seconds.clamp(1, THROTTLED_MAX_S) * 1000);
-    Ok((rdap::read(response.status(), response.bytes(), domain), wait))
+    let media_type = response.header("content-type").unwrap_or_default();
+    Ok((rdap::read(response.status(), media_type, response.bytes(), domain), wait))
 }
 
 async fn line(server: &str, domain: &str, ms: u32) -> Result<Answer, Trouble> {

@@ -10,13 +10,31 @@ use crate::{dates, name, public};
 /// Entities, events and the like that are looked at.
 const ITEMS_MAX: usize = 64;
 
-/// Reads an answer to the question for `domain` by its HTTP status and its body.
-pub(crate) fn read(status: u16, body: &[u8], domain: &str) -> Answer {
+/// The media type of RDAP answers.
+const MEDIA_TYPE: &str = "application/rdap+json";
+
+/// Reads an answer to the question for `domain` by its HTTP status, its media type and its body.
+pub(crate) fn read(status: u16, media_type: &str, body: &[u8], domain: &str) -> Answer {
     match status {
         200..=299 => object(body, domain),
-        404 => Answer::Free,
+        404 => absent(media_type, body),
         429 => Answer::Throttled,
         _ => Answer::Unusable("it refuses the question or fails"),
+    }
+}
+
+/// Nobody has the name only where an RDAP service says so: by its media type, whose body may be left out (RFC 7480, 5.3), or by
+/// an error object (RFC 9083, 6) of whatever type. Any other server that is asked for what it does not have answers 404 too.
+fn absent(media_type: &str, body: &[u8]) -> Answer {
+    let essence = media_type.split(';').next().unwrap_or_default().trim();
+    let typed = essence.eq_ignore_ascii_case(MEDIA_TYPE);
+    let is_blank = body.iter().all(u8::is_ascii_whitespace);
+    let object = serde_json::from_slice::<Value>(body).ok().filter(Value::is_object);
+    let code = object.as_ref().map(|object| &object["errorCode"]).filter(|code| !code.is_null());
+    let says_404 = code.is_some_and(|code| code.as_u64() == Some(404) || code.as_str() == Some("404"));
+    match says_404 || typed && code.is_none() && (is_blank || object.is_some()) {
+        true => Answer::Free,
+        false => Answer::Unusable("its 404 is no answer of an RDAP service"),
     }
 }
 
@@ -123,22 +141,7 @@ fn organization(object: &Value) -> Option<String> {
     if kind == "individual" || redacted {
         return None;
     }
-    let name = card(entity, "fn").unwrap_or_default();
-    let mut persons = persons(object);
-    match card(entity, "org") {
-        Some(organization) => {
-            persons.push(name);
-            public::organization(organization, &persons)
-        }
-        None if kind == "org" => public::organization(name, &persons),
-        None => public::holder(name),
-    }
-}
-
-/// The names of all who are not said to be organisations.
-fn persons(object: &Value) -> Vec<&str> {
-    let of_person = |entity: &&Value| !card(entity, "kind").is_some_and(|kind| kind.eq_ignore_ascii_case("org"));
-    items(&object["entities"]).filter(of_person).filter_map(|entity| card(entity, "fn")).collect()
+    card(entity, "org").or_else(|| card(entity, "fn")).and_then(public::organization)
 }
 
 /// Whether a member says that the registrant's organisation was left out (RFC 9537).
@@ -156,4 +159,35 @@ fn referral(object: &Value) -> Option<String> {
     });
     let url = related?["href"].as_str()?;
     (url.starts_with("https://") && url.len() <= 512).then(|| url.to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(media_type: &str, body: &str, is_free: bool) {
+        let expected = if is_free { Answer::Free } else { Answer::Unusable("its 404 is no answer of an RDAP service") };
+        assert_eq!(read(404, media_type, body.as_bytes(), "example.lab"), expected, "{media_type} {body}");
+    }
+
+    #[test]
+    fn a_404_is_an_answer_where_an_rdap_service_gave_it() {
+        check("application/rdap+json", "", true);
+        check("Application/RDAP+JSON; charset=utf-8", "\r\n", true);
+        check("application/rdap+json", "{}", true);
+        check("application/rdap+json", r#"{"rdapConformance":["rdap_level_0"]}"#, true);
+        for media_type in ["application/rdap+json", "application/json", "application/problem+json", "text/plain", ""] {
+            check(media_type, r#"{"errorCode":404,"title":"Not Found"}"#, true);
+            check(media_type, r#"{"errorCode":"404"}"#, true);
+            check(media_type, r#"{"errorCode":500}"#, false);
+            check(media_type, "<html>404</html>", false);
+            check(media_type, "[404]", false);
+        }
+        for media_type in ["text/html", "application/json", "text/plain", ""] {
+            check(media_type, "", false);
+            check(media_type, "{}", false);
+            check(media_type, r#"{"error":"no such route","code":404}"#, false);
+        }
+    }
 }

@@ -31,9 +31,14 @@ async fn check(service: &Service, domain: &str, kept: &str, expected: (u16, &str
 fn rdap_failures() -> Vec<(Does, (u16, &'static str), Value)> {
     let throttled = Does::Answers("429 Slow Down\r\nretry-after: 77".to_owned(), Vec::new());
     let html = Does::Answers("200 OK\r\ncontent-type: text/html".to_owned(), b"<html>registered</html>".to_vec());
+    let absent = |head: &str, body: &str| Does::Answers(format!("404 Not Found{head}"), body.into());
     vec![
         (Does::Breaks, BAD, json!({})),
         (Does::Floods, BAD, json!({})),
+        (absent("\r\ncontent-type: text/html", "<html>no such page</html>"), BAD, json!({})),
+        (absent("\r\ncontent-type: application/json", r#"{"error":"no such route"}"#), BAD, json!({})),
+        (absent("\r\ncontent-type: application/rdap+json", "<html>no such page</html>"), BAD, json!({})),
+        (absent("", ""), BAD, json!({})),
         (Does::rdap(200, ""), BAD, json!({})),
         (html, BAD, json!({})),
         (Does::rdap(200, "[]"), BAD, json!({})),
@@ -133,16 +138,20 @@ async fn port_43_answers_where_rdap_fails() {
     let services = json!({ "services": [[["de"], [format!("https://{RDAP}/")]]] });
     lab.when(super::IANA, super::LIST, Does::rdap(200, &services.to_string()));
     let service = start(&lab).await;
-    for (domain, does) in [("example.de", Does::rdap(503, "")), ("slow.de", Does::Stalls)] {
+    let page = Does::Answers("404 Not Found\r\ncontent-type: text/html".to_owned(), b"<html></html>".to_vec());
+    for (domain, does) in [("example.de", Does::rdap(503, "")), ("slow.de", Does::Stalls), ("page.de", page)] {
         lab.when(RDAP, &format!("/domain/{domain}"), does);
         let answer = format!("Domain: {domain}\nStatus: connect\n");
         lab.when(DENIC, &format!("-T dn,ace {domain}"), Does::says(&answer));
         assert_eq!(told(&service, json!({ "domain": domain })).await["registered"], true, "{domain}");
     }
-    // What RDAP says is not asked for twice.
-    lab.when(RDAP, "/domain/nobodys.de", Does::rdap(404, ""));
-    assert_eq!(told(&service, json!({ "domain": "nobodys.de" })).await["registered"], false);
-    assert_eq!(lab.asked(DENIC, "-T dn,ace nobodys.de"), 0);
+    // What RDAP says is not asked for twice: by its media type, or by its error object of any type.
+    let object = Does::Answers("404 Nothing".to_owned(), br#"{"errorCode":404,"title":"Not Found"}"#.to_vec());
+    for (domain, does) in [("nobodys.de", Does::rdap(404, "")), ("plain.de", object)] {
+        lab.when(RDAP, &format!("/domain/{domain}"), does);
+        assert_eq!(told(&service, json!({ "domain": domain })).await["registered"], false, "{domain}");
+        assert_eq!(lab.asked(DENIC, &format!("-T dn,ace {domain}")), 0, "{domain}");
+    }
 }
 
 #[tokio::test]

@@ -21,7 +21,7 @@ pub(super) enum Field {
     Organization,
     /// A name that may be a person's.
     Holder,
-    /// A name that is a person's, for all that is known.
+    /// A name that is a person's, for all that is known; it is never told.
     Person,
     /// Whether the holder is a person.
     HolderKind,

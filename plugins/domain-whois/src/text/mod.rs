@@ -125,8 +125,5 @@ fn organization(entries: &[Entry<'_>]) -> Option<String> {
     if ["person", "individual", "private"].iter().any(|word| kind.contains(word)) {
         return None;
     }
-    let persons: Vec<&str> = of(Field::Person).chain(of(Field::Holder)).collect();
-    of(Field::Organization)
-        .find_map(|value| public::organization(value, &persons))
-        .or_else(|| of(Field::Holder).find_map(public::holder))
+    of(Field::Organization).chain(of(Field::Holder)).find_map(public::organization)
 }
