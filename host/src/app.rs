@@ -140,7 +140,7 @@ impl App {
         let jobs = Jobs::open(Arc::clone(&store), config.jobs)?;
         let lendable =
             Lendable { egress: Arc::clone(&egress), jobs: Arc::clone(&jobs), ip_databases: Arc::clone(&ip_databases) };
-        let runtime = Runtime::start(&config.data, config.instances_max, compiler, lendable)?;
+        let runtime = Runtime::start(&config.data, Arc::clone(&store), config.instances_max, compiler, lendable)?;
         let parts = Parts {
             runtime,
             store: Arc::clone(&store),
@@ -282,8 +282,9 @@ impl OpenStore {
     /// Opens or creates the store in a data folder.
     ///
     /// # Errors
-    /// Another process has it, or the folder cannot be used.
+    /// Another process has it, or the folder cannot be used, or is not this user's alone.
     pub fn open(folder: &Path) -> Result<Self, StartError> {
+        Store::secure(folder)?;
         Ok(Self { store: Arc::new(Store::open(folder)?) })
     }
 }

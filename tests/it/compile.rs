@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 
 use crate::startup::failure_in;
-use crate::support::{Dev, Options, Service, binary, build, workspace};
+use crate::support::{Dev, Options, Service, binary, build, lend_compiled, workspace};
 
 const SPIN: &str = "/api/v1/test/spin";
 
@@ -163,6 +163,32 @@ async fn code_in_the_cache_that_is_not_this_engines_is_compiled_again() {
     };
     second.log_until(|lines| again(lines) == good.len());
     assert!(contents(second.data.path()) == good, "the same code stands in the cache again, and nothing else");
+}
+
+/// Code that this engine takes, written where another's was.
+#[tokio::test]
+async fn code_in_the_cache_that_was_changed_is_not_loaded_but_compiled_again() {
+    let first = Service::start(Options::default()).await;
+    let good = contents(first.data.path());
+    let data = TempDir::new().expect("a temporary folder");
+    lend_compiled(&first.data.path().join("compiled"), data.path());
+    let files = cached(data.path());
+    std::fs::write(&files[0], &good[1]).expect("it is changed");
+    std::fs::write(&files[1], &good[0]).expect("it is changed");
+
+    let second = Service::start(Options { data: Some(Arc::new(data)), ..Options::default() }).await;
+    assert_eq!(second.post(SPIN, &json!({ "milliseconds": 0 })).await.status, 200);
+    let told = |line: &&Value| line["message"] == "cached code is unusable; compiling again";
+    let lines = second.log_until(|lines| lines.iter().filter(told).count() == 2);
+    for line in lines.iter().filter(told) {
+        let error = line["error"].as_str().expect("a reason");
+        assert!(
+            error.ends_with("is not what was written there: the store has another digest of it, or none"),
+            "{error}"
+        );
+    }
+    assert!(contents(second.data.path()) == good, "what was written there before stands there again");
+    drop(second);
 }
 
 /// The code of an engine for another system, which its head names.

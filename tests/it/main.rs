@@ -13,6 +13,7 @@ mod compression;
 mod credentials;
 mod credits;
 mod data;
+mod data_folder;
 mod dev;
 mod discovery;
 mod dns;

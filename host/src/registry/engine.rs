@@ -1,7 +1,8 @@
 //! The one WebAssembly engine, its ticker, and the cache of compiled code.
 //!
 //! One engine for all plugins: each reserves gigabytes of address space for its pool. Compiled code is loaded only from
-//! files that this program wrote itself, in a folder that only this user may enter; the process that serves never compiles.
+//! files whose digest the store has from when they were written, in a folder that only this user may enter; the process that
+//! serves never compiles.
 
 use std::collections::HashSet;
 use std::fs;
@@ -17,11 +18,13 @@ use uuid::Uuid;
 use wasmtime::component::Component;
 use wasmtime::{Config, Engine, InstanceAllocationStrategy, PoolingAllocationConfig};
 
+use super::blocking;
 use super::compiler::{CompileError, Compiler};
 use crate::capabilities::Caches;
 use crate::egress::Egress;
 use crate::ip_databases::IpDatabases;
 use crate::jobs::Jobs;
+use crate::stores::{Store, StoreError};
 
 /// How often a running guest yields and its processor budget is looked at.
 const TICK: Duration = Duration::from_millis(5);
@@ -50,6 +53,10 @@ pub(crate) enum EngineError {
     Compile(#[from] CompileError),
     #[error("its compiled code cannot be loaded: {0}")]
     Load(String),
+    #[error("its compiled code {path} is not what was written there: the store has another digest of it, or none")]
+    Changed { path: PathBuf },
+    #[error("the digest of its compiled code cannot be kept: {0}")]
+    Digest(#[from] StoreError),
     #[error("the cache of compiled code at {path} fails: {source}")]
     Cache { path: PathBuf, source: std::io::Error },
 }
@@ -66,6 +73,9 @@ pub(crate) struct Runtime {
     engine: Engine,
     compiler: Compiler,
     cache: PathBuf,
+    /// Names the folder of the cache, and so the engine that its code is for.
+    fingerprint: String,
+    store: Arc<Store>,
     caches: Caches,
     lendable: Lendable,
     stop: Arc<AtomicBool>,
@@ -73,16 +83,19 @@ pub(crate) struct Runtime {
 }
 
 impl Runtime {
-    /// Starts an engine for at most `instances_max` instances at once, with its cache below `folder`.
+    /// Starts an engine for at most `instances_max` instances at once, with its cache below `folder` and the digests of what is
+    /// there in `store`.
     pub(crate) fn start(
         folder: &Path,
+        store: Arc<Store>,
         instances_max: u32,
         compiler: Compiler,
         lendable: Lendable,
     ) -> Result<Self, EngineError> {
         let started = |error: wasmtime::Error| EngineError::Start(format!("{error:#}"));
         let engine = Engine::new(&configuration(instances_max)).map_err(started)?;
-        let cache = folder.join("compiled").join(fingerprint(&engine));
+        let fingerprint = fingerprint(&engine);
+        let cache = folder.join("compiled").join(&fingerprint);
         fs::DirBuilder::new()
             .recursive(true)
             .mode(0o700)
@@ -92,7 +105,8 @@ impl Runtime {
         let stop = Arc::new(AtomicBool::new(false));
         let ticker = tick(engine.clone(), Arc::clone(&stop))
             .map_err(|error| EngineError::Start(format!("no thread for the ticker: {error}")))?;
-        Ok(Self { engine, compiler, cache, lendable, caches: Caches::default(), stop, ticker: Some(ticker) })
+        let (caches, ticker) = (Caches::default(), Some(ticker));
+        Ok(Self { engine, compiler, cache, fingerprint, store, caches, lendable, stop, ticker })
     }
 
     /// The way out of what runs here.
@@ -125,7 +139,7 @@ impl Runtime {
         if !path.exists() {
             return None;
         }
-        let loaded = self.load(&path).await;
+        let loaded = self.verified(digest, path.clone()).await;
         if let Err(error) = &loaded {
             tracing::warn!(path = %path.display(), %error, "cached code is unusable; compiling again");
         }
@@ -137,8 +151,20 @@ impl Runtime {
         let path = self.compiled(digest);
         let partial = Partial(self.cache.join(format!("{}.{PARTIAL}", Uuid::now_v7())));
         self.compiler.compile(bytes, &partial.0).await?;
+        // The digest first: code without one is compiled again, and so is code that a crash left beside another's.
+        let code = digest_of_file(&partial.0).await?;
+        self.store.put_code(&self.fingerprint, digest, &code).await?;
         fs::rename(&partial.0, &path).map_err(|source| EngineError::Cache { path: path.clone(), source })?;
         self.load(&path).await
+    }
+
+    /// Loads code from the cache that is what was written there.
+    async fn verified(&self, digest: &str, path: PathBuf) -> Result<Component, EngineError> {
+        let found = digest_of_file(&path).await?;
+        match self.store.code(&self.fingerprint, digest)? {
+            Some(kept) if kept == found => self.load(&path).await,
+            _ => Err(EngineError::Changed { path }),
+        }
     }
 
     /// Removes compiled code that no record names.
@@ -165,6 +191,17 @@ impl Runtime {
         let loaded = loading.await.map_err(|error| EngineError::Load(error.to_string()))?;
         loaded.map_err(|error| EngineError::Load(format!("{error:#}")))
     }
+}
+
+/// SHA-256 of a file's bytes.
+async fn digest_of_file(path: &Path) -> Result<[u8; 32], EngineError> {
+    let file = path.to_owned();
+    let read = blocking(move || -> std::io::Result<[u8; 32]> {
+        let mut digest = Sha256::new();
+        std::io::copy(&mut fs::File::open(file)?, &mut digest)?;
+        Ok(digest.finalize().into())
+    });
+    read.await.map_err(|source| EngineError::Cache { path: path.to_owned(), source })
 }
 
 /// A file that the compiler writes; it goes with this unless it was renamed.
@@ -204,8 +241,9 @@ impl Drop for Runtime {
 
 #[expect(unsafe_code, reason = "loading compiled code has no safe form")]
 fn load(engine: &Engine, path: &Path) -> wasmtime::Result<Component> {
-    // SAFETY: the file was written by our own compiler (`compiler::compile_component`, from `code_configuration`) into a
-    // folder of mode 0700; wasmtime refuses one of another version or configuration.
+    // SAFETY: the file was written by our own compiler (`compiler::compile_component`, from `code_configuration`): it has the
+    // digest that the store keeps, in a folder which this user alone may change; wasmtime refuses one of another version or
+    // configuration.
     unsafe { Component::deserialize_file(engine, path) }
 }
 

@@ -436,7 +436,7 @@ impl Registry {
         let (components, runtime, named) = (self.components.clone(), Arc::clone(&self.runtime), digests.clone());
         let removed = blocking(move || components.keep_only(&named).and_then(|()| runtime.keep_only(&named))).await;
         let tidied = match removed {
-            Ok(()) => self.store.keep_descriptions(digests).await.map_err(|error| error.to_string()),
+            Ok(()) => self.store.keep_components(digests).await.map_err(|error| error.to_string()),
             Err(error) => Err(error.to_string()),
         };
         if let Err(error) = tidied {

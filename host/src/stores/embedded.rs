@@ -1,8 +1,8 @@
 //! The embedded store: one redb file, owned by one process. What stands in it is said by the files beside this one.
 
-use std::fs::{DirBuilder, OpenOptions};
+use std::fs::OpenOptions;
 use std::hash::Hash;
-use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
+use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -15,6 +15,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use super::cache::RecordCache;
+use super::folder::{self, FolderFault, Unfit};
 use super::writer::Writer;
 use super::{accounts, idempotency, jobs, keys, ledger, plugins, state, usage};
 use crate::auth::account::Account;
@@ -32,6 +33,8 @@ pub(crate) enum StoreError {
     InUse { folder: PathBuf },
     #[error("cannot use the data folder {folder}: {source}")]
     Folder { folder: PathBuf, source: Arc<std::io::Error> },
+    #[error(transparent)]
+    Unsafe(#[from] FolderFault),
     #[error("the store fails: {0}")]
     Engine(#[source] Arc<redb::Error>),
     #[error("a stored record is unreadable: {0}")]
@@ -65,11 +68,20 @@ pub(crate) struct Store {
 }
 
 impl Store {
+    /// Makes sure that a data folder, which is made where it is missing, is this user's alone: whoever serves from it runs the
+    /// code that is there.
+    pub(crate) fn secure(folder: &Path) -> Result<(), StoreError> {
+        folder::make(folder).map_err(Unfit::Io).and_then(|()| folder::secure(folder, FILE)).map_err(|unfit| match unfit
+        {
+            Unfit::Fault(fault) => fault.into(),
+            Unfit::Io(error) => StoreError::Folder { folder: folder.to_owned(), source: Arc::new(error) },
+        })
+    }
+
     /// Opens or creates the store in a data folder.
     pub(crate) fn open(folder: &Path) -> Result<Self, StoreError> {
         let unusable = |error| StoreError::Folder { folder: folder.to_owned(), source: Arc::new(error) };
-        DirBuilder::new().recursive(true).mode(0o700).create(folder).map_err(unusable)?;
-        // The folder may be one that others can read: the store holds the digests of keys and the owner secret.
+        folder::make(folder).map_err(unusable)?;
         let file = OpenOptions::new()
             .read(true)
             .write(true)

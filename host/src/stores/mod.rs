@@ -8,6 +8,7 @@ mod accounts;
 mod audit;
 mod cache;
 mod embedded;
+mod folder;
 mod idempotency;
 mod jobs;
 mod keys;

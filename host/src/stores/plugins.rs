@@ -1,4 +1,5 @@
-//! What is kept of each plugin: one record, the history of what happened to it, and the descriptions of its components.
+//! What is kept of each plugin: one record, the history of what happened to it, and of its components the descriptions and
+//! the digests of their compiled code.
 //!
 //! A record and the events that belong to it are one transaction, so that the history never tells of something that is not
 //! so. Must not know what a record means: it is JSON that the registry reads and writes.
@@ -19,6 +20,8 @@ const PLUGINS: TableDefinition<'_, &str, &[u8]> = TableDefinition::new("plugins"
 const EVENTS: TableDefinition<'_, (&str, u64), &[u8]> = TableDefinition::new("plugin-events");
 /// Digest of a component, in hexadecimal → what it says of itself.
 const DESCRIPTIONS: TableDefinition<'_, &str, &str> = TableDefinition::new("plugin-descriptions");
+/// Engine and digest of a component, in hexadecimal → SHA-256 of its compiled code.
+const CODES: TableDefinition<'_, (&str, &str), [u8; 32]> = TableDefinition::new("compiled-code");
 /// The number of the last event of all.
 const LAST_EVENT: TableDefinition<'_, (), u64> = TableDefinition::new("last-event");
 
@@ -36,6 +39,7 @@ pub(super) fn create_tables(transaction: &WriteTransaction) -> Result<(), StoreE
     transaction.open_table(PLUGINS).map_err(StoreError::engine)?;
     transaction.open_table(EVENTS).map_err(StoreError::engine)?;
     transaction.open_table(DESCRIPTIONS).map_err(StoreError::engine)?;
+    transaction.open_table(CODES).map_err(StoreError::engine)?;
     transaction.open_table(LAST_EVENT).map_err(StoreError::engine)?;
     Ok(())
 }
@@ -105,11 +109,31 @@ impl Store {
         .await
     }
 
-    /// Forgets the descriptions of components that are not among these.
-    pub(crate) async fn keep_descriptions(&self, named: HashSet<String>) -> Result<(), StoreError> {
+    /// The digest of the code that was compiled of a component for an engine.
+    pub(crate) fn code(&self, engine: &str, component: &str) -> Result<Option<[u8; 32]>, StoreError> {
+        self.read(CODES, |table| {
+            Ok(table.get((engine, component)).map_err(StoreError::engine)?.map(|digest| digest.value()))
+        })
+    }
+
+    /// Keeps the digest of the code that was compiled of a component for an engine.
+    pub(crate) async fn put_code(&self, engine: &str, component: &str, code: &[u8; 32]) -> Result<(), StoreError> {
+        let (engine, component, code) = (engine.to_owned(), component.to_owned(), *code);
+        self.write(move |transaction| {
+            let mut table = transaction.open_table(CODES).map_err(StoreError::engine)?;
+            table.insert((engine.as_str(), component.as_str()), code).map_err(StoreError::engine)?;
+            Ok(())
+        })
+        .await
+    }
+
+    /// Forgets the descriptions, and the digests of the code, of components that are not among these.
+    pub(crate) async fn keep_components(&self, named: HashSet<String>) -> Result<(), StoreError> {
         self.write(move |transaction| {
             let mut table = transaction.open_table(DESCRIPTIONS).map_err(StoreError::engine)?;
-            table.retain(|digest, _| named.contains(digest)).map_err(StoreError::engine)
+            table.retain(|digest, _| named.contains(digest)).map_err(StoreError::engine)?;
+            let mut table = transaction.open_table(CODES).map_err(StoreError::engine)?;
+            table.retain(|(_, component), _| named.contains(component)).map_err(StoreError::engine)
         })
         .await
     }

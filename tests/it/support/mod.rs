@@ -1,6 +1,7 @@
 //! What the subjects share: a running server, and a client that reads its answers.
 
 mod answer;
+mod compiled;
 mod dev;
 mod guest;
 mod issuer;
@@ -17,6 +18,7 @@ mod site;
 mod wire;
 
 pub(crate) use answer::{Answer, members};
+pub(crate) use compiled::lend_compiled;
 pub(crate) use dev::Dev;
 pub(crate) use guest::{built, describing, good, operation};
 pub(crate) use issuer::{Document, Issuer, KEYS, METADATA, Signer, claims, encode, now_s};

@@ -12,7 +12,7 @@ use reqwest::{Client, Method, RequestBuilder};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-use super::{Answer, ensure, in_time, operator};
+use super::{Answer, ensure, in_time, lend_compiled, operator};
 
 /// The manifests whose plugins the tests call.
 const MANIFESTS: [&str; 13] = [
@@ -157,7 +157,7 @@ impl Service {
         build();
         let data = options.data.take().unwrap_or_else(|| Arc::new(TempDir::new().expect("a temporary folder")));
         if let Some(compiled) = compiled {
-            copy(compiled, data.path());
+            lend_compiled(compiled, data.path());
         }
         let config = data.path().join("config.toml");
         std::fs::write(&config, &options.config).expect("the configuration is written");

@@ -7,7 +7,6 @@ mod kept_back;
 mod provider;
 
 use std::path::PathBuf;
-use std::process::Command;
 use std::sync::{Arc, OnceLock};
 
 use reqwest::Method;
@@ -15,7 +14,9 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 
 use super::FIELDS;
-use crate::support::{Answer, LAB_TOKEN, Options, Post, Service, failure, in_one_minute, outcome, workspace};
+use crate::support::{
+    Answer, LAB_TOKEN, Options, Post, Service, failure, in_one_minute, lend_compiled, outcome, workspace,
+};
 use provider::{Asked, Lab, Reply};
 
 const SEARCH: &str = "/api/v1/web/search";
@@ -128,8 +129,7 @@ fn data() -> Arc<TempDir> {
         std::thread::spawn(start).join().expect("it starts")
     });
     let data = TempDir::new().expect("a folder");
-    let copied = Command::new("cp").arg("-r").arg(first.data.path().join("compiled")).arg(data.path()).status();
-    assert!(copied.expect("cp runs").success());
+    lend_compiled(&first.data.path().join("compiled"), data.path());
     Arc::new(data)
 }
 
