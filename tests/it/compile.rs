@@ -102,9 +102,9 @@ async fn what_is_no_component_is_told_as_such() {
     let module = core_module(&[0x00, 0x0b]);
     let truncated = &bomb()[..1000];
     for (component, expected) in [
-        (&b""[..], "unexpected end"),
-        (b"no component at all", "magic header not detected"),
-        (&module, "WebAssembly module"),
+        (&b""[..], "/spin.wasm does not begin as one"),
+        (b"no component at all", "/spin.wasm does not begin as one"),
+        (&module, "/spin.wasm is a core module, which is made into one by `wasm-tools component new`"),
         (truncated, "out of bounds"),
     ] {
         let line = failure(&folder(component, "")).await;

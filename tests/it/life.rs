@@ -4,6 +4,7 @@ mod crash;
 mod events;
 mod grants;
 mod operator;
+mod paths;
 mod restart;
 mod swap;
 mod upgrade;

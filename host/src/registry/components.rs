@@ -9,11 +9,16 @@ use std::io::{self, Read, Write};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
+use rustix::fs::OFlags;
 use sha2::{Digest, Sha256};
 use uuid::Uuid;
 
 /// The largest component, in bytes.
 pub(crate) const COMPONENT_BYTES_MAX: u64 = 64 << 20;
+/// What a component begins with: the magic number, version 13 and layer 1.
+const COMPONENT: [u8; 8] = *b"\0asm\x0d\0\x01\0";
+/// What a core module begins with.
+const MODULE: [u8; 8] = *b"\0asm\x01\0\0\0";
 /// Ends the name of a file that is not whole yet.
 const PARTIAL: &str = "partial";
 
@@ -24,6 +29,14 @@ pub(crate) enum ComponentError {
     Missing { path: PathBuf },
     #[error("its component {path} cannot be read: {source}")]
     Read { path: PathBuf, source: io::Error },
+    #[error("its component {path} is no regular file")]
+    NoFile { path: PathBuf },
+    #[error(
+        "it is not a WebAssembly component: {path} is a core module, which is made into one by `wasm-tools component new`"
+    )]
+    Module { path: PathBuf },
+    #[error("it is not a WebAssembly component: {path} does not begin as one")]
+    NoComponent { path: PathBuf },
     #[error("its component {path} has {bytes} bytes; at most {COMPONENT_BYTES_MAX} are loaded")]
     TooLarge { path: PathBuf, bytes: u64 },
     #[error("its crate folder {path} has no Cargo.toml")]
@@ -76,7 +89,7 @@ impl Components {
     /// A kept component, which still has its digest. Blocks.
     pub(crate) fn read(&self, digest: &str) -> Result<Vec<u8>, ComponentError> {
         let path = self.path(digest);
-        let bytes = fetch(&path)?;
+        let bytes = read(&path, &[], open(&path)?)?;
         match digest_of(&bytes) == digest {
             true => Ok(bytes),
             false => Err(ComponentError::Changed { path }),
@@ -100,20 +113,46 @@ impl Components {
     }
 }
 
-/// Reads a component from where somebody put it. Blocks.
+/// Reads a component from where somebody put it. Of a file that does not begin as a component nothing else is read, and
+/// nothing is told: it may be any file that this user can read. Blocks.
 pub(crate) fn fetch(path: &Path) -> Result<Vec<u8>, ComponentError> {
+    let mut file = open(path)?;
+    let mut head = [0; 8];
+    let began = file.read_exact(&mut head);
+    match (began, head) {
+        (Ok(()), COMPONENT) => {}
+        (Ok(()), MODULE) => return Err(ComponentError::Module { path: path.to_owned() }),
+        (Err(error), _) if error.kind() != io::ErrorKind::UnexpectedEof => {
+            return Err(ComponentError::Read { path: path.to_owned(), source: error });
+        }
+        _ => return Err(ComponentError::NoComponent { path: path.to_owned() }),
+    }
+    read(path, &head, file)
+}
+
+/// Opens a regular file. Whatever else a path leads to might be read without end, or be waited for.
+fn open(path: &Path) -> Result<fs::File, ComponentError> {
     let failed = |source: io::Error| match source.kind() {
         io::ErrorKind::NotFound => ComponentError::Missing { path: path.to_owned() },
         _ => ComponentError::Read { path: path.to_owned(), source },
     };
-    let file = fs::File::open(path).map_err(failed)?;
-    let bytes = file.metadata().map_err(failed)?.len();
-    if bytes > COMPONENT_BYTES_MAX {
-        return Err(ComponentError::TooLarge { path: path.to_owned(), bytes });
+    let at_once = OFlags::NONBLOCK.bits().cast_signed();
+    let file = fs::OpenOptions::new().read(true).custom_flags(at_once).open(path).map_err(failed)?;
+    let metadata = file.metadata().map_err(failed)?;
+    match (metadata.is_file(), metadata.len()) {
+        (false, _) => Err(ComponentError::NoFile { path: path.to_owned() }),
+        (true, bytes) if bytes > COMPONENT_BYTES_MAX => Err(ComponentError::TooLarge { path: path.to_owned(), bytes }),
+        (true, _) => Ok(file),
     }
-    let mut component = Vec::with_capacity(usize::try_from(bytes).unwrap_or_default());
+}
+
+/// What a file begins with, and its rest.
+fn read(path: &Path, head: &[u8], file: fs::File) -> Result<Vec<u8>, ComponentError> {
+    let mut component = head.to_vec();
     // The file may grow while it is read.
-    file.take(COMPONENT_BYTES_MAX + 1).read_to_end(&mut component).map_err(failed)?;
+    let rest = (COMPONENT_BYTES_MAX + 1).saturating_sub(head.len() as u64);
+    let done = file.take(rest).read_to_end(&mut component);
+    done.map_err(|source| ComponentError::Read { path: path.to_owned(), source })?;
     match u64::try_from(component.len()) {
         Ok(read) if read <= COMPONENT_BYTES_MAX => Ok(component),
         _ => Err(ComponentError::TooLarge { path: path.to_owned(), bytes: COMPONENT_BYTES_MAX + 1 }),
