@@ -51,6 +51,7 @@ mod shares;
 mod startup;
 mod state;
 mod tidy;
+mod toolchain;
 mod transport;
 mod transport_deadlines;
 mod transport_h2;

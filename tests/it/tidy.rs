@@ -33,7 +33,7 @@ fn files(folder: &str) -> Vec<File> {
 }
 
 fn all() -> Vec<File> {
-    ["host/src", "sdk/src", "plugins", "tests"].into_iter().flat_map(files).collect()
+    ["host/src", "toolchain", "sdk/src", "plugins", "tests"].into_iter().flat_map(files).collect()
 }
 
 /// No line of the files matches, but in the rooms that may.

@@ -8,10 +8,11 @@ use std::path::{Path, PathBuf};
 use std::process::Stdio;
 
 use serde::Deserialize;
+use switchbay_toolchain::{TARGET, Toolchain, ToolchainError};
 
+use super::blocking;
 use super::manifest::{Entry, Source};
 
-const TARGET: &str = "wasm32-wasip2";
 const PROFILE: &str = "plugin";
 /// The profile, given with each call so that a plugin's workspace need not know of it: small, optimised as a whole, and
 /// without unwinding (a panic is a trap).
@@ -23,6 +24,8 @@ const PROFILE_SETTINGS: [&str; 7] =
 pub(crate) enum BuildError {
     #[error("plugin `{plugin}`: its crate folder {path} has no readable Cargo.toml")]
     NoCrate { plugin: String, path: PathBuf },
+    #[error("plugins cannot be built: {0}")]
+    Toolchain(#[from] ToolchainError),
     #[error("cannot run cargo: {0}")]
     NoCargo(#[source] std::io::Error),
     #[error("cargo could not build {packages} (see its message above)")]
@@ -39,9 +42,17 @@ pub(crate) async fn build(entries: &[Entry]) -> Result<(), BuildError> {
         workspaces.entry(workspace(folder)).or_default().push(package.name);
     }
     for (workspace, packages) in workspaces {
+        let folder = workspace.clone();
+        blocking(move || complete(&folder)).await?;
         cargo(&workspace, &packages).await?;
     }
     Ok(())
+}
+
+/// Has rustup add the guests' target to the toolchain that a workspace is built with. Blocks.
+fn complete(workspace: &Path) -> Result<(), ToolchainError> {
+    let compiler = std::env::var_os("RUSTC").unwrap_or_else(|| "rustc".into());
+    Toolchain::of(&compiler, workspace)?.complete()
 }
 
 async fn cargo(workspace: &Path, packages: &[String]) -> Result<(), BuildError> {
