@@ -126,11 +126,6 @@ impl App {
         let operator_token =
             Token::keep(&token_path).map_err(|source| StartFault::Token { path: token_path, source })?;
         let oauth = config.oauth.as_ref().map(|settings| OAuth::new(settings, base_url)).transpose()?;
-        let site = Site {
-            base_url: base_url.to_owned(),
-            issuer: config.oauth.as_ref().map(|settings| settings.issuer.clone()),
-            credits: config.credits.clone(),
-        };
         let egress = Arc::new(Egress::open(&config.egress, base_url)?);
         let proxy = Arc::new(Proxy::bind(&config.proxy).await?);
         let compiler = Compiler::new(program, config.compile);
@@ -150,7 +145,7 @@ impl App {
             instances_max: config.instances_max,
             shares: config.shares,
             body: config.transport.body,
-            site,
+            site: site(&config, base_url),
             safe_mode: config.safe_mode,
         };
         let (registry, read) = tokio::join!(Registry::open(parts), tokio::time::timeout(DATABASES, reading));
@@ -270,6 +265,15 @@ impl App {
                 self.usage.not_written(rows);
             }
         }
+    }
+}
+
+/// What the published documents say of this installation.
+fn site(config: &Config, base_url: &str) -> Site {
+    Site {
+        base_url: base_url.to_owned(),
+        issuer: config.oauth.as_ref().map(|settings| settings.issuer.clone()),
+        credits: config.credits.clone(),
     }
 }
 

@@ -92,7 +92,8 @@ fn successes(operation: &Operation, face: &RestFace) -> BTreeMap<String, Value> 
 /// The name of a response that operations have in common: that of a code of the host's which comes alone.
 fn shared_name(operation: &Operation, refused: &[Refused<'_>]) -> Option<String> {
     match refused {
-        [only] if !only.is_declared && !(only.is_metered() && is_first_party(operation)) => Some(name_of(only.code)),
+        [only] if only.is_declared || (only.is_metered() && is_first_party(operation)) => None,
+        [only] => Some(name_of(only.code)),
         _ => None,
     }
 }
