@@ -306,16 +306,13 @@ mod tests {
         for _ in 0..200 {
             let ended = running.pop_front().expect("something runs");
             shares.end(&tenant(ended));
-            // Another stranger for each call that ends.
-            let stranger = newcomer;
-            newcomer += 1;
-            if shares.enter(&tenant(stranger), || stranger) == Entered::Begun {
-                running.push_back(stranger);
-            }
             while let Some(name) = shares.next() {
                 served += usize::from(name == 0);
                 running.push_back(name);
             }
+            // Another stranger for each call that ends.
+            assert!(matches!(shares.enter(&tenant(newcomer), || newcomer), Entered::Waits(_)));
+            newcomer += 1;
         }
         assert_eq!(served, 3, "each of its calls stood behind those who came before, and behind nobody else");
     }
