@@ -145,8 +145,11 @@ impl Reader<'_> {
     /// True where nothing in the node is read.
     fn enter(&mut self, id: Id) -> bool {
         if let Some(text) = self.tree.text(id) {
-            if !text.trim().is_empty() {
-                self.text(id, text);
+            match text.trim().is_empty() {
+                false => self.text(id, text),
+                // It parts the words of the block that goes on; between two blocks it parts nothing.
+                true if self.open => self.page.places[id as usize].block = self.last_block(),
+                true => {}
             }
             return false;
         }
@@ -207,6 +210,10 @@ impl Reader<'_> {
             self.open = true;
         }
         self.page.blocks.len() - 1
+    }
+
+    fn last_block(&self) -> Id {
+        self.page.blocks.len().checked_sub(1).and_then(|at| Id::try_from(at).ok()).unwrap_or(NONE)
     }
 
     fn text(&mut self, id: Id, text: &str) {

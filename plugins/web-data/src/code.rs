@@ -15,24 +15,40 @@ const NO_LANGUAGES: [&str; 7] = ["default", "none", "plaintext", "source", "wrap
 /// The characters of a preformatted element as they stand.
 pub(crate) fn text(tree: &Tree, id: Id) -> String {
     let mut text = String::new();
+    let mut is_parted = false;
     let mut walk = tree.walk(id);
     while let Some(step) = walk.next() {
-        let Step::Enter(id) = step else { continue };
+        let id = match step {
+            Step::Enter(id) => id,
+            Step::Leave(id) => {
+                is_parted |= is_line(tree.tag(id));
+                continue;
+            }
+        };
         let classes = tree.attribute(id, "class").unwrap_or_default();
         if classes.split_whitespace().any(|class| GUTTERS.contains(&class)) || tree.tag(id).is_unread() {
             walk.skip_children();
             continue;
         }
-        match tree.tag(id) {
-            Tag::Br => text.push('\n'),
-            // Lines that are elements of their own.
-            Tag::Div | Tag::P | Tag::Li | Tag::Tr if !text.is_empty() && !text.ends_with('\n') => text.push('\n'),
-            _ => {}
+        let tag = tree.tag(id);
+        let piece = tree.text(id).unwrap_or_default();
+        is_parted |= is_line(tag);
+        if tag == Tag::Br {
+            text.push('\n');
+        } else if !piece.is_empty() {
+            if std::mem::take(&mut is_parted) && !text.is_empty() && !text.ends_with('\n') {
+                text.push('\n');
+            }
+            text.push_str(piece);
         }
-        text.push_str(tree.text(id).unwrap_or_default());
     }
     let lines: Vec<&str> = text.lines().map(str::trim_end).collect();
     lines.join("\n").trim_matches('\n').to_owned()
+}
+
+/// Whether an element in preformatted text is a line of its own.
+fn is_line(tag: Tag) -> bool {
+    matches!(tag, Tag::Div | Tag::P | Tag::Li | Tag::Tr)
 }
 
 /// The language that the element, its `<code>` or an element around it names.

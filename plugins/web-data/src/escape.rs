@@ -2,22 +2,28 @@
 //!
 //! It must know nothing of pages. Only what would be read as syntax is escaped: `snake_case` and `3 * 4` stay as they are.
 
-/// Escapes running text; nothing where there is nothing to escape.
+/// Bytes of a reference to a character between its ampersand and its semicolon.
+const REFERENCE_BYTES_MAX: usize = 32;
+/// What stands beside a piece of text: other text, markup, nothing.
+const UNKNOWN: char = '\0';
+
+/// Escapes a piece of running text; nothing where there is nothing to escape. At its ends all is escaped that something
+/// before or behind it could make syntax of, but for references (see [`reference_across`]).
 pub(crate) fn inline(text: &str, in_cell: bool) -> Option<String> {
     if !text.bytes().any(|byte| matches!(byte, b'\\' | b'`' | b'*' | b'_' | b'[' | b']' | b'<' | b'|' | b'~' | b'&')) {
         return None;
     }
     let mut escaped = String::with_capacity(text.len() + 16);
-    let mut before = ' ';
+    let mut before = UNKNOWN;
     let mut rest = text.chars();
     while let Some(c) = rest.next() {
-        let after = rest.as_str().chars().next().unwrap_or(' ');
+        let after = rest.as_str().chars().next().unwrap_or(UNKNOWN);
         let is_syntax = match c {
             '\\' | '`' | '[' | ']' => true,
             '*' => !(before.is_whitespace() && after.is_whitespace()),
             '_' => !(before.is_alphanumeric() && after.is_alphanumeric() || before == ' ' && after == ' '),
-            '<' => after.is_ascii_alphabetic() || matches!(after, '/' | '!' | '?'),
-            '~' => after == '~' || before == '~',
+            '<' => after.is_ascii_alphabetic() || matches!(after, '/' | '!' | '?' | UNKNOWN),
+            '~' => matches!(after, '~' | UNKNOWN) || before == '~',
             '|' => in_cell,
             '&' => is_reference(rest.as_str()),
             _ => false,
@@ -31,9 +37,22 @@ pub(crate) fn inline(text: &str, in_cell: bool) -> Option<String> {
     Some(escaped)
 }
 
+/// The place of an ampersand in written text that becomes a reference by the text that is written next: pages split them.
+pub(crate) fn reference_across(written: &str, next: &str) -> Option<usize> {
+    let tail = written.len() - written.bytes().rev().take(REFERENCE_BYTES_MAX).take_while(is_of_reference).count();
+    let at = tail.checked_sub(1).filter(|at| written.as_bytes()[*at] == b'&')?;
+    let escapes = written[..at].bytes().rev().take_while(|byte| *byte == b'\\').count();
+    let head = next.bytes().take(REFERENCE_BYTES_MAX).take_while(|byte| is_of_reference(byte) || *byte == b';').count();
+    (escapes % 2 == 0 && is_reference(&format!("{}{}", &written[at + 1..], &next[..head]))).then_some(at)
+}
+
+fn is_of_reference(byte: &u8) -> bool {
+    byte.is_ascii_alphanumeric() || *byte == b'#'
+}
+
 /// Whether what follows an ampersand makes a character reference of it.
 fn is_reference(rest: &str) -> bool {
-    let end = rest.bytes().take(32).position(|byte| !byte.is_ascii_alphanumeric() && byte != b'#');
+    let end = rest.bytes().take(REFERENCE_BYTES_MAX).position(|byte| !is_of_reference(&byte));
     end.is_some_and(|end| end > 0 && rest.as_bytes()[end] == b';')
 }
 
@@ -63,6 +82,58 @@ fn line_start(line: &str) -> String {
     }
 }
 
+/// Ends the code in running text that cut Markdown leaves open, without making it longer: what follows would be read as
+/// code, and the code as markup.
+pub(crate) fn end_code(text: &mut String) {
+    let Some((at, run)) = open_code(text) else { return };
+    let begin = at + run;
+    for _ in 0..=run {
+        if text.len() > begin {
+            text.pop();
+        }
+    }
+    text.truncate(text.trim_end_matches('`').len().max(begin));
+    match text.len() > begin {
+        true => text.extend(std::iter::repeat_n('`', run)),
+        false => text.truncate(at),
+    }
+}
+
+/// The place and the length of the backticks that begin code which does not end in the last line. Code in running text
+/// stands in one line, and in a fence there is none.
+fn open_code(text: &str) -> Option<(usize, usize)> {
+    let mut fence = 0;
+    for line in text.lines() {
+        let line = line.trim_start_matches([' ', '>', '-', '.']).trim_start_matches(|c: char| c.is_ascii_digit());
+        let line = line.trim_start_matches(['.', ' ']);
+        let run = line.len() - line.trim_start_matches('`').len();
+        match fence {
+            0 if run >= 3 && !line[run..].contains('`') => fence = run,
+            open if open > 0 && run >= open && line.len() == run => fence = 0,
+            _ => {}
+        }
+    }
+    if fence > 0 {
+        return None;
+    }
+    let line = text.rfind('\n').map_or(0, |at| at + 1);
+    let bytes = text.as_bytes();
+    let (mut at, mut open) = (line, None);
+    while at < bytes.len() {
+        let run = bytes[at..].iter().take_while(|byte| **byte == b'`').count();
+        match (bytes[at], open) {
+            (b'\\', None) => at += 2,
+            (b'`', None) => (open, at) = (Some((at, run)), at + run),
+            (b'`', Some((_, begun))) => {
+                open = open.filter(|_| run != begun);
+                at += run;
+            }
+            _ => at += 1,
+        }
+    }
+    open
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -78,6 +149,7 @@ mod tests {
         check("*not* _this_ [x] `y` \\", "\\*not\\* \\_this\\_ \\[x\\] \\`y\\` \\\\");
         check("a < b <script> </p>", "a < b \\<script> \\</p>");
         check("a|b ~~c~~ ~d", "a\\|b \\~\\~c\\~\\~ ~d");
+        check("a < b <", "a < b \\<");
         check("AT&T &amp; &#39; & co; R&D;", "AT&T \\&amp; \\&#39; & co; R\\&D;");
     }
 

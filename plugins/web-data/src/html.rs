@@ -4,61 +4,213 @@
 
 use url::Url;
 
-use crate::address;
+use crate::address::Addresses;
 use crate::code;
 use crate::tag::Tag;
 use crate::tree::{Id, ROOT, Step, Tree};
 
-/// Writes the kept nodes, until about `bytes_max` are written.
-pub(crate) fn write(tree: &Tree, kept: &[bool], base: Option<&Url>, bytes_max: usize) -> String {
-    let mut out = String::new();
-    let mut open: Vec<Id> = Vec::new();
+/// Writes the kept nodes, and says whether they are cut: what is written has at most so many characters and is whole.
+pub(crate) fn write(tree: &Tree, kept: &[bool], base: Option<&Url>, characters_max: usize) -> (String, bool) {
+    let mut writer = Writer {
+        tree,
+        addresses: Addresses::new(base),
+        out: String::new(),
+        left: characters_max,
+        open: Vec::new(),
+        is_parted: true,
+        parts: false,
+        is_cut: false,
+    };
     let mut walk = tree.walk(ROOT);
-    while let Some(step) = walk.next() {
+    while let Some(step) = walk.next().filter(|_| !writer.is_cut) {
         match step {
-            Step::Enter(id) if tree.tag(id) == Tag::Br && !out.is_empty() => begin(&mut out, tree, id, base),
             Step::Enter(id) if !kept[id as usize] => {
-                // An empty cell keeps its row in shape.
-                let tag = tree.tag(id);
-                if matches!(tag, Tag::Td | Tag::Th) && !open.is_empty() {
-                    begin(&mut out, tree, id, base);
-                    end(&mut out, tag);
-                }
+                writer.pass(id);
                 walk.skip_children();
             }
-            Step::Enter(id) if tree.tag(id).is_preformatted() => {
-                begin(&mut out, tree, id, base);
-                escape(&mut out, &code::text(tree, id));
-                end(&mut out, tree.tag(id));
-                walk.skip_children();
-            }
-            Step::Enter(id) if tree.tag(id) == Tag::Img && !has_address(tree, id, base) => {}
-            Step::Enter(id) => match tree.text(id) {
-                Some(text) => escape(&mut out, text),
-                None if is_written(tree.tag(id)) && out.len() <= bytes_max => {
-                    begin(&mut out, tree, id, base);
-                    open.push(id);
+            Step::Enter(id) => {
+                if writer.enter(id) {
+                    walk.skip_children();
                 }
-                None => {}
-            },
-            Step::Leave(id) if open.last() == Some(&id) => {
-                open.pop();
-                end(&mut out, tree.tag(id));
             }
-            Step::Leave(_) => {}
-        }
-        if out.len() > bytes_max {
-            break;
+            Step::Leave(id) => writer.leave(id),
         }
     }
-    for id in open.into_iter().rev() {
-        end(&mut out, tree.tag(id));
+    while let Some((_, name)) = writer.open.pop() {
+        writer.end(name);
     }
-    out.trim().to_owned()
+    (writer.out.trim().to_owned(), writer.is_cut)
 }
 
-fn has_address(tree: &Tree, id: Id, base: Option<&Url>) -> bool {
-    address::picture(base, |name| tree.attribute(id, name)).is_some()
+struct Writer<'a> {
+    tree: &'a Tree,
+    addresses: Addresses<'a>,
+    out: String,
+    /// Characters that there is room for besides the end tags of what is open.
+    left: usize,
+    open: Vec<(Id, &'static str)>,
+    /// What is written last is the begin or the end of a block.
+    is_parted: bool,
+    /// The next text is of another block than the last, and nothing that is written says so.
+    parts: bool,
+    is_cut: bool,
+}
+
+impl Writer<'_> {
+    /// Looks at an element that has no kept text.
+    fn pass(&mut self, id: Id) {
+        let tag = self.tree.tag(id);
+        match tag {
+            Tag::Br => self.line_break(),
+            // An empty cell keeps its row in shape.
+            Tag::Td | Tag::Th if !self.open.is_empty() => {
+                self.begin(id, tag.name());
+                self.leave(id);
+            }
+            tag => self.parts |= tag.is_block(),
+        }
+    }
+
+    /// True where the children of the node are written already.
+    fn enter(&mut self, id: Id) -> bool {
+        if let Some(text) = self.tree.text(id) {
+            if !text.trim().is_empty() {
+                self.part();
+            }
+            self.text(text);
+            return false;
+        }
+        let tag = self.tree.tag(id);
+        if tag == Tag::Img {
+            self.picture(id);
+        } else if tag == Tag::Br {
+            self.line_break();
+        } else if tag.is_preformatted() {
+            self.begin(id, "pre");
+            self.text(&code::text(self.tree, id));
+            self.leave(id);
+            return true;
+        } else if is_written(tag) {
+            self.begin(id, tag.name());
+        } else {
+            self.parts |= tag.is_block();
+        }
+        false
+    }
+
+    fn leave(&mut self, id: Id) {
+        let is_block = self.tree.tag(id).is_block();
+        match self.open.pop_if(|(open, _)| *open == id) {
+            Some((_, name)) => {
+                self.end(name);
+                self.is_parted |= is_block;
+                self.parts &= !is_block;
+            }
+            None => self.parts |= is_block,
+        }
+    }
+
+    fn line_break(&mut self) {
+        if !self.out.is_empty() {
+            self.single("<br>");
+            (self.is_parted, self.parts) = (true, false);
+        }
+    }
+
+    /// Parts what is written next from the text before it.
+    fn part(&mut self) {
+        if std::mem::take(&mut self.parts) && !self.is_parted {
+            self.single("<br>");
+        }
+        self.is_parted = false;
+    }
+
+    /// Writes a piece that needs no end, if there is room for it.
+    fn single(&mut self, piece: &str) {
+        match self.left.checked_sub(piece.chars().count()) {
+            Some(left) => {
+                self.left = left;
+                self.out.push_str(piece);
+            }
+            None => self.is_cut = true,
+        }
+    }
+
+    fn text(&mut self, text: &str) {
+        for c in text.chars() {
+            self.single(escaped(c, &mut [0; 4]));
+            if self.is_cut {
+                return;
+            }
+        }
+    }
+
+    fn picture(&mut self, id: Id) {
+        let tree = self.tree;
+        let Some(address) = self.addresses.picture(|name| tree.attribute(id, name)) else { return };
+        self.part();
+        let mut piece = "<img".to_owned();
+        attribute(&mut piece, "src", &address);
+        attribute(&mut piece, "alt", tree.attribute(id, "alt").map(str::trim).unwrap_or_default());
+        piece.push('>');
+        self.single(&piece);
+    }
+
+    /// Begins an element, if there is room for its tags.
+    fn begin(&mut self, id: Id, name: &'static str) {
+        if self.tree.tag(id).is_block() {
+            (self.is_parted, self.parts) = (true, false);
+        }
+        let mut piece = format!("<{name}");
+        self.attributes(&mut piece, id);
+        piece.push('>');
+        let end = name.len() + "</>".len();
+        match self.left.checked_sub(piece.chars().count() + end) {
+            Some(left) => {
+                self.left = left;
+                self.out.push_str(&piece);
+                self.open.push((id, name));
+            }
+            None => self.is_cut = true,
+        }
+    }
+
+    fn end(&mut self, name: &str) {
+        for piece in ["</", name, ">"] {
+            self.out.push_str(piece);
+        }
+    }
+
+    fn attributes(&mut self, piece: &mut String, id: Id) {
+        let tree = self.tree;
+        let written = |name| tree.attribute(id, name).map(str::trim).filter(|value| !value.is_empty());
+        match tree.tag(id) {
+            Tag::A => {
+                if let Some(address) = written("href").and_then(|href| self.addresses.link(href)) {
+                    attribute(piece, "href", &address);
+                }
+            }
+            Tag::Td | Tag::Th => {
+                for name in ["colspan", "rowspan"] {
+                    let span = written(name).and_then(|value| value.parse::<u16>().ok());
+                    if let Some(span) = span.filter(|span| *span > 1) {
+                        attribute(piece, name, &span.min(1000).to_string());
+                    }
+                }
+            }
+            Tag::Ol => {
+                if let Some(start) = written("start").and_then(|value| value.parse::<u32>().ok()) {
+                    attribute(piece, "start", &start.to_string());
+                }
+            }
+            tag if tag.is_preformatted() => {
+                if let Some(language) = code::language(tree, id) {
+                    attribute(piece, "class", &format!("language-{language}"));
+                }
+            }
+            _ => {}
+        }
+    }
 }
 
 fn is_written(tag: Tag) -> bool {
@@ -91,95 +243,45 @@ fn is_written(tag: Tag) -> bool {
         || matches!(tag, Tag::Tt | Tag::U | Tag::Ul | Tag::Var | Tag::Div | Tag::Section | Tag::Article)
 }
 
-fn begin(out: &mut String, tree: &Tree, id: Id, base: Option<&Url>) {
-    let tag = tree.tag(id);
-    out.push('<');
-    out.push_str(tag.name());
-    let mut attribute = |name: &str, value: &str| {
-        out.push(' ');
-        out.push_str(name);
-        out.push_str("=\"");
-        escape_quoted(out, value);
-        out.push('"');
-    };
-    let written = |name| tree.attribute(id, name).map(str::trim).filter(|value| !value.is_empty());
-    match tag {
-        Tag::A => {
-            if let Some(address) = written("href").and_then(|href| address::link(base, href)) {
-                attribute("href", &address);
-            }
-        }
-        Tag::Img => {
-            if let Some(address) = address::picture(base, |name| tree.attribute(id, name)) {
-                attribute("src", &address);
-            }
-            attribute("alt", written("alt").unwrap_or_default());
-        }
-        Tag::Td | Tag::Th => {
-            for name in ["colspan", "rowspan"] {
-                if let Some(span) = written(name).and_then(|value| value.parse::<u16>().ok()).filter(|span| *span > 1) {
-                    attribute(name, &span.min(1000).to_string());
-                }
-            }
-        }
-        Tag::Ol => {
-            if let Some(start) = written("start").and_then(|value| value.parse::<u32>().ok()) {
-                attribute("start", &start.to_string());
-            }
-        }
-        Tag::Pre => {
-            if let Some(language) = code::language(tree, id) {
-                attribute("class", &format!("language-{language}"));
-            }
-        }
-        _ => {}
+fn attribute(piece: &mut String, name: &str, value: &str) {
+    for part in [" ", name, "=\""] {
+        piece.push_str(part);
     }
-    out.push('>');
-}
-
-fn end(out: &mut String, tag: Tag) {
-    if !matches!(tag, Tag::Img | Tag::Br) {
-        out.push_str("</");
-        out.push_str(tag.name());
-        out.push('>');
-    }
-}
-
-fn escape(out: &mut String, text: &str) {
-    for c in text.chars() {
-        match c {
-            '&' => out.push_str("&amp;"),
-            '<' => out.push_str("&lt;"),
-            '>' => out.push_str("&gt;"),
-            c => out.push(c),
-        }
-    }
-}
-
-fn escape_quoted(out: &mut String, value: &str) {
     for c in value.chars() {
         match c {
-            '"' => out.push_str("&quot;"),
-            c => escape(out, c.encode_utf8(&mut [0; 4])),
+            '"' => piece.push_str("&quot;"),
+            c => piece.push_str(escaped(c, &mut [0; 4])),
         }
+    }
+    piece.push('"');
+}
+
+fn escaped(c: char, buffer: &mut [u8; 4]) -> &str {
+    match c {
+        '&' => "&amp;",
+        '<' => "&lt;",
+        '>' => "&gt;",
+        c => c.encode_utf8(buffer),
     }
 }
 
-/// Text as one preformatted element.
-pub(crate) fn preformatted(text: &str) -> String {
-    around("pre", text)
-}
-
-/// Text as one paragraph.
-pub(crate) fn paragraph(text: &str) -> String {
-    around("p", text)
-}
-
-fn around(name: &str, text: &str) -> String {
+/// Text as one element of this name without attributes, of at most so many characters, and whether it is cut.
+pub(crate) fn element(name: &str, text: &str, characters_max: usize) -> (String, bool) {
     let mut out = format!("<{name}>");
-    escape(&mut out, text);
-    out.push_str("</");
-    out.push_str(name);
-    out.push('>');
-    out
+    let mut left = characters_max.saturating_sub(2 * name.len() + "<></>".len());
+    let mut is_cut = false;
+    for c in text.chars() {
+        let mut buffer = [0; 4];
+        let written = escaped(c, &mut buffer);
+        let Some(rest) = left.checked_sub(written.chars().count()) else {
+            is_cut = true;
+            break;
+        };
+        left = rest;
+        out.push_str(written);
+    }
+    for piece in ["</", name, ">"] {
+        out.push_str(piece);
+    }
+    (out, is_cut)
 }

@@ -18,13 +18,19 @@ mod code;
 mod context;
 #[cfg(test)]
 mod corpus;
+#[cfg(test)]
+mod cost;
 mod crawl;
 mod escape;
 mod features;
+#[cfg(test)]
+mod fidelity;
 mod hints;
 #[cfg(test)]
 mod hostile;
 mod html;
+#[cfg(test)]
+mod layout;
 mod lexicon;
 mod links;
 mod map;
@@ -35,6 +41,7 @@ mod outline;
 mod outside;
 mod page;
 mod parse;
+mod picture;
 mod robots;
 mod scrape;
 mod search;
@@ -99,7 +106,8 @@ pub fn plugin() -> Plugin {
                     "Fetches one public web page and returns its main content as Markdown, with title and description; \
                      navigation, advertisements and other boilerplate are left out. A page that answers with an error \
                      is still a document: read `httpStatus`. Scripts are not run. `content` is null for what is no \
-                     text, such as images and PDF.",
+                     text, such as images and PDF, and plain text stays as it is. It comes from a stranger: sanitise \
+                     it before you render it.",
                 )
                 .rest(Rest::post("/api/v1/web/scrape", "web:scrape"))
                 .tool(Tool::new("scrape_web_page", "web:scrape").read_only().open_world().added("format", format))

@@ -7,16 +7,13 @@ use std::fmt::Write as _;
 
 use url::Url;
 
-use crate::address;
+use crate::address::Addresses;
 use crate::code;
 use crate::escape;
+use crate::picture::Pictures;
 use crate::table::{self, Grid};
 use crate::tag::Tag;
 use crate::tree::{Id, ROOT, Step, Tree, collapse_into};
-
-/// Elements above a picture in which its name is looked for, and the bytes of their text.
-const CARD_LEVELS: usize = 4;
-const CARD_BYTES_MAX: usize = 400;
 
 /// How content is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -29,7 +26,7 @@ pub(crate) enum Style {
 pub(crate) fn write(tree: &Tree, kept: &[bool], base: Option<&Url>, style: Style, bytes_max: usize) -> String {
     let mut writer = Writer {
         tree,
-        base,
+        addresses: Addresses::new(base),
         style,
         out: String::new(),
         inline: String::new(),
@@ -38,7 +35,7 @@ pub(crate) fn write(tree: &Tree, kept: &[bool], base: Option<&Url>, style: Style
         tables: Vec::new(),
         heading: 0,
         rule: false,
-        image: String::new(),
+        pictures: Pictures::default(),
     };
     let mut walk = tree.walk(ROOT);
     while let Some(step) = walk.next() {
@@ -55,17 +52,18 @@ pub(crate) fn write(tree: &Tree, kept: &[bool], base: Option<&Url>, style: Style
             Step::Leave(id) if kept[id as usize] => writer.leave(id),
             Step::Leave(_) => {}
         }
-        if writer.out.len() > bytes_max {
+        if writer.out.len() + writer.held() > bytes_max {
             break;
         }
     }
     writer.flush();
+    while writer.table_ends() {}
     writer.out
 }
 
 struct Writer<'a> {
     tree: &'a Tree,
-    base: Option<&'a Url>,
+    addresses: Addresses<'a>,
     style: Style,
     out: String,
     /// The paragraph that is being written.
@@ -80,8 +78,7 @@ struct Writer<'a> {
     heading: usize,
     /// A rule stands before the next paragraph.
     rule: bool,
-    /// The image that was written last.
-    image: String,
+    pictures: Pictures,
 }
 
 struct Mark {
@@ -94,8 +91,10 @@ struct Mark {
 enum MarkKind {
     Around(&'static str),
     Code,
-    /// To this address; of a link around many paragraphs the first is the link.
-    Link(Option<String>),
+    /// To the address of its element; of a link around many paragraphs the first is the link.
+    Link {
+        is_written: bool,
+    },
 }
 
 enum Frame {
@@ -116,17 +115,24 @@ enum Line {
 }
 
 impl Writer<'_> {
-    /// Looks at an element that has no kept text.
+    /// Bytes that are read and not written out.
+    fn held(&self) -> usize {
+        self.inline.len() + self.tables.iter().map(Grid::bytes).sum::<usize>()
+    }
+
+    /// Looks at an element that has no kept text. It parts what stands before and behind it as it would with its text.
     fn pass(&mut self, id: Id) {
-        match self.tree.tag(id) {
+        let tag = self.tree.tag(id);
+        if tag.is_block() {
+            self.flush();
+        }
+        match tag {
             Tag::Br => self.line_break(),
             Tag::Hr => {
-                self.flush();
                 self.rule = !self.out.is_empty() && self.tables.is_empty();
             }
             // A cell without text still has its place in the row.
             Tag::Td | Tag::Th => {
-                self.flush();
                 self.cell_begins(id);
                 self.cell_ends();
             }
@@ -147,10 +153,7 @@ impl Writer<'_> {
         match tag {
             Tag::Img => self.picture(id),
             Tag::Br => self.line_break(),
-            Tag::A => {
-                let address = self.tree.attribute(id, "href").and_then(|href| address::link(self.base, href));
-                self.open(id, MarkKind::Link(address));
-            }
+            Tag::A => self.open(id, MarkKind::Link { is_written: false }),
             Tag::B | Tag::Strong if !self.is_open("**") => self.open(id, MarkKind::Around("**")),
             Tag::I | Tag::Em | Tag::Cite | Tag::Var if !self.is_open("*") => self.open(id, MarkKind::Around("*")),
             Tag::S | Tag::Strike | Tag::Del if !self.is_open("~~") => self.open(id, MarkKind::Around("~~")),
@@ -162,7 +165,7 @@ impl Writer<'_> {
                 self.frames.push(Frame::List { number: Some(start.unwrap_or(1)), started: false });
             }
             Tag::Li => self.item(),
-            Tag::Table if table::is_of_data(self.tree, id) => self.tables.push(Grid::new(id)),
+            Tag::Table if table::is_of_data(self.tree, id) => self.tables.push(Grid::new(id, self.style)),
             Tag::Td | Tag::Th => self.cell_begins(id),
             tag if tag.is_preformatted() => {
                 self.preformatted(id);
@@ -192,31 +195,55 @@ impl Writer<'_> {
                 }
             }
             Tag::Table if self.tables.last().is_some_and(|grid| grid.is_of(id)) => {
-                if let Some(grid) = self.tables.pop() {
-                    let text = grid.write(self.style);
-                    self.paragraph(&text);
-                }
+                self.table_ends();
             }
             tag if tag.heading().is_some() => self.heading = 0,
             _ => {}
         }
     }
 
+    /// Writes out the innermost open table. False where none is open.
+    fn table_ends(&mut self) -> bool {
+        let Some(grid) = self.tables.pop() else { return false };
+        let text = grid.write();
+        self.paragraph(&text);
+        true
+    }
+
+    fn is_code(&self) -> bool {
+        self.marks.iter().any(|mark| matches!(mark.kind, MarkKind::Code))
+    }
+
     fn text(&mut self, text: &str) {
-        let is_code = self.marks.iter().any(|mark| matches!(mark.kind, MarkKind::Code));
-        let before = self.inline.len();
-        collapse_into(text, &mut self.inline);
         if self.style == Style::Text {
-            return;
+            return collapse_into(text, &mut self.inline);
         }
         let in_cell = !self.tables.is_empty();
-        let written = match is_code {
-            true => in_cell.then(|| self.inline[before..].replace('|', "\\|")),
-            false => escape::inline(&self.inline[before..], in_cell),
-        };
+        if self.is_code() {
+            let before = self.inline.len();
+            collapse_into(text, &mut self.inline);
+            if in_cell && self.inline[before..].contains('|') {
+                let written = self.inline[before..].replace('|', "\\|");
+                self.inline.replace_range(before.., &written);
+            }
+            return;
+        }
+        if let Some(at) = escape::reference_across(&self.inline, text) {
+            self.escape_at(at);
+        }
+        let before = self.inline.len();
+        collapse_into(text, &mut self.inline);
+        let written = escape::inline(&self.inline[before..], in_cell);
         if let Some(written) = written {
-            self.inline.truncate(before);
-            self.inline.push_str(&written);
+            self.inline.replace_range(before.., &written);
+        }
+    }
+
+    /// Puts a backslash before a character that is written already.
+    fn escape_at(&mut self, at: usize) {
+        self.inline.insert(at, '\\');
+        for mark in self.marks.iter_mut().filter(|mark| mark.start > at) {
+            mark.start += 1;
         }
     }
 
@@ -233,43 +260,12 @@ impl Writer<'_> {
     }
 
     fn picture(&mut self, id: Id) {
-        let Some(address) = address::picture(self.base, |name| self.tree.attribute(id, name)) else { return };
-        if self.style == Style::Text || address == self.image {
+        if self.style == Style::Text || self.is_code() {
             return;
         }
-        let mut alt = String::new();
-        collapse_into(self.tree.attribute(id, "alt").unwrap_or_default(), &mut alt);
-        if self.is_said_beside(id, alt.trim()) {
-            alt.clear();
-        }
-        let alt = escape::inline(alt.trim(), !self.tables.is_empty()).unwrap_or_else(|| alt.trim().to_owned());
+        let Some((address, alt)) = self.pictures.next(self.tree, id, &mut self.addresses) else { return };
+        let alt = escape::inline(&alt, !self.tables.is_empty()).unwrap_or(alt);
         let _ = write!(self.inline, "![{alt}]({address})");
-        self.image = address;
-    }
-
-    /// Whether the text around a picture says most of what its alternative says: a card's name, a caption. A name of a
-    /// file says nothing.
-    fn is_said_beside(&self, id: Id, alt: &str) -> bool {
-        if !alt.contains(' ') && alt.contains(['_', '.']) {
-            return true;
-        }
-        let words = |text: &str| -> Vec<String> {
-            let words = text.split(|c: char| !c.is_alphanumeric()).filter(|word| word.len() > 3);
-            words.take(CARD_BYTES_MAX).map(str::to_lowercase).collect()
-        };
-        let mut around = id;
-        let mut card = String::new();
-        for _ in 0..CARD_LEVELS {
-            around = self.tree.parent(around);
-            let text = self.tree.text_of(around, CARD_BYTES_MAX);
-            if around == ROOT || text.len() > CARD_BYTES_MAX {
-                break;
-            }
-            card = text;
-        }
-        let (said, around) = (words(alt), words(&card));
-        let found = said.iter().filter(|word| around.contains(word)).count();
-        !said.is_empty() && found * 3 >= said.len() * 2
     }
 
     fn is_open(&self, around: &str) -> bool {
@@ -278,24 +274,53 @@ impl Writer<'_> {
             || self.marks.iter().any(|mark| match mark.kind {
                 MarkKind::Around(open) => open == around,
                 MarkKind::Code => true,
-                MarkKind::Link(_) => false,
+                MarkKind::Link { .. } => false,
             })
     }
 
+    /// Opens a mark; in code there are none.
     fn open(&mut self, id: Id, kind: MarkKind) {
-        let nested = match kind {
-            MarkKind::Code => self.marks.iter().any(|mark| matches!(mark.kind, MarkKind::Code)),
-            MarkKind::Link(_) | MarkKind::Around(_) => false,
-        };
-        if self.style == Style::Markdown && !nested {
-            self.marks.push(Mark { id, start: self.inline.len(), kind });
+        if self.style == Style::Text || self.is_code() {
+            return;
         }
+        // Behind an exclamation mark a link would be a picture.
+        if matches!(kind, MarkKind::Link { .. }) && self.inline.ends_with('!') {
+            self.escape_at(self.inline.len() - 1);
+        }
+        self.marks.push(Mark { id, start: self.inline.len(), kind });
     }
 
     fn close(&mut self) {
         if let Some(mut mark) = self.marks.pop() {
-            wrap(&mut self.inline, &mut mark);
+            self.wrap(&mut mark);
         }
+    }
+
+    /// Puts a mark around the text that it holds; white space stays outside.
+    fn wrap(&mut self, mark: &mut Mark) {
+        let start = mark.start.min(self.inline.len());
+        let held = &self.inline[start..];
+        let (at, end) = (start + held.len() - held.trim_start().len(), start + held.trim_end().len());
+        if at >= end {
+            return;
+        }
+        let held = &self.inline[at..end];
+        let written = match &mut mark.kind {
+            MarkKind::Around(around) => format!("{around}{held}{around}"),
+            // What parts a table's cells by all readings of it is no code.
+            MarkKind::Code if !self.tables.is_empty() && held.contains("\\\\|") => {
+                let text = held.replace("\\|", "|");
+                escape::inline(&text, true).unwrap_or(text)
+            }
+            MarkKind::Code => code::inline(held),
+            MarkKind::Link { is_written } => {
+                let href = self.tree.attribute(mark.id, "href").filter(|_| !*is_written);
+                let Some(address) = href.and_then(|href| self.addresses.link(href)) else { return };
+                *is_written = true;
+                format!("[{}]({address})", held.replace('\n', " "))
+            }
+        };
+        self.inline.replace_range(at..end, &written);
     }
 
     fn item(&mut self) {
@@ -345,11 +370,13 @@ impl Writer<'_> {
 
     /// Ends the paragraph that is being written.
     fn flush(&mut self) {
-        let mut inline = std::mem::take(&mut self.inline);
-        for mark in self.marks.iter_mut().rev() {
-            wrap(&mut inline, mark);
+        let mut marks = std::mem::take(&mut self.marks);
+        for mark in marks.iter_mut().rev() {
+            self.wrap(mark);
             mark.start = 0;
         }
+        self.marks = marks;
+        let inline = std::mem::take(&mut self.inline);
         let text = inline.trim();
         if text.is_empty() {
             return;
@@ -434,21 +461,4 @@ impl Writer<'_> {
         }
         indent
     }
-}
-
-/// Puts a mark around the text that it holds; white space stays outside.
-fn wrap(inline: &mut String, mark: &mut Mark) {
-    let start = mark.start.min(inline.len());
-    let held = inline[start..].trim().to_owned();
-    let Some(at) = inline[start..].find(&held).filter(|_| !held.is_empty()).map(|at| start + at) else { return };
-    let end = at + held.len();
-    let written = match &mut mark.kind {
-        MarkKind::Around(around) => format!("{around}{held}{around}"),
-        MarkKind::Code => code::inline(&held),
-        MarkKind::Link(address) => match address.take() {
-            Some(address) => format!("[{}]({address})", held.replace('\n', " ")),
-            None => return,
-        },
-    };
-    inline.replace_range(at..end, &written);
 }

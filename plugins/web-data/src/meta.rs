@@ -27,7 +27,7 @@ const KIND_NAMES: [&[&str]; KINDS] = [
 
 /// Values of structured data that are looked at.
 const VALUES_MAX: usize = 20_000;
-/// Bytes of a title or description that are kept.
+/// Bytes of a title that are read.
 const TEXT_BYTES_MAX: usize = 64 * 1024;
 
 /// What a page declares.
@@ -161,11 +161,8 @@ fn structure(facts: &mut Facts, value: &Value) {
     }
 }
 
-/// A text without markup's white space; nothing of an empty one.
+/// A text without markup's white space; nothing of an empty one. However long it is, it is cut where its page is written.
 fn clean(text: &str) -> Option<String> {
     let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
-    match text.is_empty() || text.len() > TEXT_BYTES_MAX {
-        true => None,
-        false => Some(text),
-    }
+    (!text.is_empty()).then_some(text)
 }

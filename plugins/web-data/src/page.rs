@@ -7,6 +7,7 @@ use crate::address;
 use crate::blocks;
 use crate::browser::{self, Reason};
 use crate::charset;
+use crate::escape;
 use crate::html;
 use crate::markdown::{self, Style};
 use crate::meta::{self, Facts};
@@ -21,13 +22,16 @@ pub(crate) const CONTENT_CHARACTERS_MAX: usize = 200_000;
 /// Characters of a description.
 pub(crate) const DESCRIPTION_CHARACTERS_MAX: usize = 10_000;
 /// Characters of a title.
-pub(crate) const TITLE_CHARACTERS_MAX: usize = 1000;
+pub(crate) const TITLE_CHARACTERS_MAX: usize = 10_000;
+/// Characters of the lines around a body that is code.
+const FENCES_CHARACTERS: usize = 64;
 /// Bytes that are written before the cut: no character takes more than four.
 const WRITTEN_BYTES_MAX: usize = 4 * CONTENT_CHARACTERS_MAX;
 
 /// How content is asked for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Format {
+    #[default]
     Markdown,
     Text,
     Html,
@@ -49,7 +53,9 @@ pub(crate) struct Document {
     pub(crate) description: Option<String>,
     /// None where the body is of no kind that is text.
     pub(crate) content: Option<String>,
-    /// Content or description was cut at its length.
+    /// How the content is written: as it was asked for, but for plain text, which is no Markdown.
+    pub(crate) format: Format,
+    /// Title, description or content was cut at its length, or the page at what reading it may cost.
     pub(crate) truncated: bool,
     /// Where the page sends its reader on, and after how many seconds.
     pub(crate) refresh: Option<(u32, String)>,
@@ -133,19 +139,30 @@ impl Kind {
 /// A body that is its own content.
 fn literal(text: &str, kind: Kind, format: Format) -> Document {
     let text = text.trim_matches(['\u{feff}', '\n', '\r']);
-    let (cut, truncated) = cut(text, CONTENT_CHARACTERS_MAX - 64);
-    let content = match (format, kind) {
-        (Format::Text, _) | (Format::Markdown, Kind::Markdown | Kind::Plain) => cut,
-        (Format::Markdown, Kind::Code(language)) => crate::code::fenced(&cut, Some(language)),
-        (Format::Markdown, Kind::Html | Kind::Opaque) => crate::code::fenced(&cut, None),
-        (Format::Html, _) => html::preformatted(&cut),
+    let format = match (format, kind) {
+        (Format::Markdown, Kind::Plain) => Format::Text,
+        (format, _) => format,
+    };
+    let (content, truncated) = match (format, kind) {
+        (Format::Html, _) => html::element("pre", text, CONTENT_CHARACTERS_MAX),
+        (Format::Text, _) | (Format::Markdown, Kind::Markdown) => cut(text, CONTENT_CHARACTERS_MAX),
+        (Format::Markdown, kind) => {
+            let (body, is_cut) = cut(text, CONTENT_CHARACTERS_MAX - FENCES_CHARACTERS);
+            let language = match kind {
+                Kind::Code(language) => Some(language),
+                Kind::Html | Kind::Plain | Kind::Markdown | Kind::Opaque => None,
+            };
+            let (content, again) = cut(&crate::code::fenced(&body, language), CONTENT_CHARACTERS_MAX);
+            (content, is_cut || again)
+        }
     };
     let title = match kind {
-        Kind::Markdown => text.lines().find_map(|line| line.strip_prefix("# ")).map(|title| title.trim().to_owned()),
+        Kind::Markdown => text.lines().find_map(|line| line.strip_prefix("# ")).map(str::trim),
         Kind::Html | Kind::Plain | Kind::Code(_) | Kind::Opaque => None,
     };
-    let (content, again) = self::cut(&content, CONTENT_CHARACTERS_MAX);
-    Document { title, content: Some(content), truncated: truncated || again, ..Document::default() }
+    let title = title.map(|title| cut(title, TITLE_CHARACTERS_MAX));
+    let truncated = truncated || title.as_ref().is_some_and(|(_, is_cut)| *is_cut);
+    Document { title: title.map(|(title, _)| title), content: Some(content), format, truncated, ..Document::default() }
 }
 
 fn page(answer: &Answer<'_>, text: &str, format: Format) -> Document {
@@ -157,20 +174,10 @@ fn page(answer: &Answer<'_>, text: &str, format: Format) -> Document {
     let words = page.blocks.iter().map(|block| block.counts.words).sum();
     let kept = kept_nodes(&tree, &page, &select::content(&tree, &page, &facts));
     let base = address::base(answer.url, facts.base.as_deref());
-    let mut content = match format {
-        Format::Markdown => markdown::write(&tree, &kept, base.as_ref(), Style::Markdown, WRITTEN_BYTES_MAX),
-        Format::Text => markdown::write(&tree, &kept, base.as_ref(), Style::Text, WRITTEN_BYTES_MAX),
-        Format::Html => html::write(&tree, &kept, base.as_ref(), WRITTEN_BYTES_MAX),
+    let (content, content_cut) = match structured_instead(&facts, words) {
+        Some(body) => written_body(body, format),
+        None => written(&tree, &kept, base.as_ref(), format),
     };
-    if let Some(body) = structured_instead(&facts, words) {
-        content = match format {
-            Format::Markdown => {
-                crate::escape::line_starts(&crate::escape::inline(body, false).unwrap_or_else(|| body.to_owned()))
-            }
-            Format::Text => body.to_owned(),
-            Format::Html => html::paragraph(body),
-        };
-    }
     let needs_browser = browser::needed(&browser::Answer {
         status: answer.status,
         page: text,
@@ -179,18 +186,49 @@ fn page(answer: &Answer<'_>, text: &str, format: Format) -> Document {
         has_frames: source.has_frames,
         words,
     });
-    let (content, content_cut) = cut(&content, CONTENT_CHARACTERS_MAX);
-    let title = title::of(&tree, &page, &facts).map(|title| cut(&title, TITLE_CHARACTERS_MAX).0);
+    let title = title::of(&tree, &page, &facts).map(|title| cut(&title, TITLE_CHARACTERS_MAX));
     let description = title::description(&tree, &page, &facts).map(|text| cut(&text, DESCRIPTION_CHARACTERS_MAX));
-    let description_cut = description.as_ref().is_some_and(|(_, cut)| *cut);
+    let is_cut = |text: &Option<(String, bool)>| text.as_ref().is_some_and(|(_, is_cut)| *is_cut);
     Document {
-        title,
+        truncated: tree.is_cut || content_cut || is_cut(&title) || is_cut(&description),
+        title: title.map(|(text, _)| text),
         description: description.map(|(text, _)| text),
         content: Some(content),
-        truncated: content_cut || description_cut,
+        format,
         refresh: facts.refresh.as_deref().and_then(|written| refresh(written, base.as_ref())),
         needs_browser,
     }
+}
+
+/// The kept nodes, at most as long as content may be, and whether something of them is missing.
+fn written(tree: &Tree, kept: &[bool], base: Option<&url::Url>, format: Format) -> (String, bool) {
+    let style = match format {
+        Format::Html => return html::write(tree, kept, base, CONTENT_CHARACTERS_MAX),
+        Format::Markdown => Style::Markdown,
+        Format::Text => Style::Text,
+    };
+    cut_as(&markdown::write(tree, kept, base, style, WRITTEN_BYTES_MAX), format)
+}
+
+/// A text of structured data as content.
+fn written_body(body: &str, format: Format) -> (String, bool) {
+    match format {
+        Format::Html => html::element("p", body, CONTENT_CHARACTERS_MAX),
+        Format::Text => cut(body, CONTENT_CHARACTERS_MAX),
+        Format::Markdown => {
+            let inline = escape::inline(body, false);
+            cut_as(&escape::line_starts(inline.as_deref().unwrap_or(body)), format)
+        }
+    }
+}
+
+/// Content cut at its length, and whether it is.
+fn cut_as(content: &str, format: Format) -> (String, bool) {
+    let (mut content, is_cut) = cut(content, CONTENT_CHARACTERS_MAX);
+    if is_cut && format == Format::Markdown {
+        escape::end_code(&mut content);
+    }
+    (content, is_cut)
 }
 
 /// The text that structured data has of a page whose own text is next to nothing.
@@ -249,6 +287,13 @@ mod tests {
     #[track_caller]
     fn check(content_type: &str, body: &str, expected: Option<&str>) {
         assert_eq!(read_as(content_type, body).content.as_deref(), expected, "{content_type}");
+    }
+
+    #[test]
+    fn plain_text_is_no_markdown() {
+        let read = read_as("text/plain", "a <i>b</i>");
+        assert_eq!((read.content.as_deref(), read.format), (Some("a <i>b</i>"), Format::Text));
+        assert_eq!(read_as("text/css", "a").format, Format::Markdown);
     }
 
     #[test]

@@ -5,6 +5,10 @@
 //! Surprising: the guard drops start tags below [`DEPTH_MAX`]. The parser looks through its open elements at most tags, so
 //! a megabyte of `<div>` would be quadratic; browsers flatten such pages in the same way. End tags of what was dropped are
 //! dropped with it.
+//!
+//! What a tag costs depends on what is open, and there are many ways to make it much: an end tag that ends nothing, text in a
+//! table, links in links. None of them is known here. The tree is asked at each step that the parser takes, counts them, and
+//! the page is cut where they come to more than [`STEPS_PER_BYTE`] allows.
 
 use std::borrow::Cow;
 use std::cell::{Cell, Ref, RefCell};
@@ -24,28 +28,71 @@ const DEPTH_MAX: u32 = 256;
 const FORMATTING_DEPTH_MAX: u32 = 64;
 /// Nodes of a tree. A page of 5 MB has at most about 200,000; what comes after is not read.
 const NODES_MAX: usize = 250_000;
+/// Tags, texts and other pieces of a page. One of 5 MB has at most about 400,000.
+const TOKENS_MAX: usize = 1_000_000;
+/// Steps of the parser (elements that it looks at, nodes that it makes or moves) that a page of any length may take, and those
+/// that each of its bytes adds. Of 1,700 pages none takes more than two a byte.
+const STEPS_MIN: u64 = 2_000_000;
+const STEPS_PER_BYTE: u64 = 8;
+/// Steps for an attribute that is compared with another element's.
+const STEPS_PER_COMPARISON: u64 = 16;
+/// Elements that the parser keeps a mark of, which some ways to end them leave behind.
+const MARKERS_MAX: u32 = 256;
 
 /// Parses HTML that [`crate::source::reduce`] has been over.
 pub(crate) fn parse(html: String) -> Tree {
+    counted(html).0
+}
+
+/// Parses HTML, and tells the steps that it took.
+pub(crate) fn counted(html: String) -> (Tree, u64) {
+    let sink = Sink { steps_max: STEPS_MIN + STEPS_PER_BYTE * html.len() as u64, ..Sink::default() };
     // Without scripts, so that what a page shows to those who run none is read: forums send all their posts there.
     let options = TreeBuilderOpts { drop_doctype: true, scripting_enabled: false, ..TreeBuilderOpts::default() };
-    let guard = Guard { builder: TreeBuilder::new(Sink::default(), options), dropped: RefCell::default() };
+    let builder = TreeBuilder::new(sink, options);
+    let guard = Guard { builder, dropped: RefCell::default(), markers: Cell::new(0), tokens: Cell::new(0) };
     let tokenizer = Tokenizer::new(guard, TokenizerOpts::default());
     let input = BufferQueue::default();
     input.push_back(StrTendril::from(html));
-    // Scripts are none, and what the source declares of its encoding was heard before.
-    while !matches!(tokenizer.feed(&input), TokenizerResult::Done) {}
+    // What the source declares of its encoding was heard before. No script is let in: it is the guard that wants no more.
+    while let TokenizerResult::EncodingIndicator(_) = tokenizer.feed(&input) {}
     tokenizer.end();
-    tokenizer.sink.builder.sink.finish()
+    let sink = tokenizer.sink.builder.sink;
+    let steps = sink.steps.get();
+    (sink.finish(), steps)
 }
 
 struct Guard {
     builder: TreeBuilder<Id, Sink>,
     /// Names of the start tags that were dropped and are not ended yet.
     dropped: RefCell<Vec<html5ever::LocalName>>,
+    /// Elements that were let in and left a mark.
+    markers: Cell<u32>,
+    tokens: Cell<usize>,
 }
 
 impl Guard {
+    /// Whether the page ends here for its reader.
+    fn is_over(&self) -> bool {
+        let sink = &self.builder.sink;
+        sink.is_full() || sink.steps.get() > sink.steps_max || self.tokens.get() > TOKENS_MAX
+    }
+
+    /// Counts what no look at the tree tells: that the parser sorts the attributes of a formatting element, and those of each
+    /// open one of its name, to compare them. Of links one is open.
+    fn count(&self, token: &Token) {
+        self.tokens.set(self.tokens.get() + 1);
+        let sink = &self.builder.sink;
+        if let Token::TagToken(tag) = token
+            && tag.kind == TagKind::StartTag
+            && is_formatting(&tag.name)
+            && &*tag.name != "a"
+        {
+            let open = sink.depth.get().clamp(1, FORMATTING_DEPTH_MAX);
+            sink.step(STEPS_PER_COMPARISON * u64::from(open) * tag.attrs.len() as u64);
+        }
+    }
+
     fn drops(&self, tag: &TagToken) -> bool {
         let sink = &self.builder.sink;
         // What such a tag begins its end tag must end, or the parser takes markup for text and panics.
@@ -56,7 +103,13 @@ impl Guard {
         match tag.kind {
             TagKind::StartTag => {
                 let depth = sink.depth.get();
-                let too_deep = depth >= DEPTH_MAX || (depth >= FORMATTING_DEPTH_MAX && is_formatting(&tag.name));
+                let is_marker = leaves_marker(&tag.name);
+                if is_marker {
+                    self.markers.set(self.markers.get() + 1);
+                }
+                let too_deep = is_marker && self.markers.get() > MARKERS_MAX
+                    || depth >= DEPTH_MAX
+                    || (depth >= FORMATTING_DEPTH_MAX && is_formatting(&tag.name));
                 if too_deep && !is_void(&tag.name) && dropped.len() < NODES_MAX {
                     dropped.push(tag.name.clone());
                 }
@@ -77,9 +130,19 @@ impl TokenSink for Guard {
     type Handle = Id;
 
     fn process_token(&self, token: Token, line: u64) -> TokenSinkResult<Id> {
+        self.count(&token);
         match &token {
             Token::EOFToken => self.builder.process_token(token, line),
-            _ if self.builder.sink.is_full() => TokenSinkResult::Continue,
+            Token::CharacterTokens(text) if self.is_over() => {
+                self.builder.sink.cut(!text.trim().is_empty());
+                TokenSinkResult::Continue
+            }
+            // At a tag the parser can be stopped, as if a script were to run.
+            Token::TagToken(_) if self.is_over() => {
+                self.builder.sink.cut(true);
+                TokenSinkResult::Script(ROOT)
+            }
+            _ if self.is_over() => TokenSinkResult::Continue,
             Token::TagToken(tag) if self.drops(tag) => TokenSinkResult::Continue,
             Token::CommentToken(_) | Token::ParseError(_) => TokenSinkResult::Continue,
             _ => self.builder.process_token(token, line),
@@ -99,6 +162,10 @@ fn is_formatting(name: &str) -> bool {
     matches!(name, "a" | "b" | "code" | "em" | "i" | "s" | "small" | "strike" | "strong" | "tt" | "u")
 }
 
+fn leaves_marker(name: &str) -> bool {
+    matches!(name, "applet" | "marquee" | "object")
+}
+
 /// Elements whose content is text up to their end tag.
 fn is_raw(name: &str) -> bool {
     matches!(name, "title" | "textarea" | "style" | "script" | "xmp" | "iframe" | "noembed" | "noframes")
@@ -116,17 +183,36 @@ struct Sink {
     nodes: RefCell<Vec<Node>>,
     /// Depth of the open element, near enough.
     depth: Cell<u32>,
+    /// Steps that the parser took, and those that it may take.
+    steps: Cell<u64>,
+    steps_max: u64,
+    /// Something of the page was left out.
+    is_cut: Cell<bool>,
 }
 
 impl Default for Sink {
     fn default() -> Self {
-        let sink = Self { nodes: RefCell::default(), depth: Cell::new(0) };
+        let sink = Self {
+            nodes: RefCell::default(),
+            depth: Cell::new(0),
+            steps: Cell::new(0),
+            steps_max: 0,
+            is_cut: Cell::new(false),
+        };
         sink.create(Content::Hidden);
         sink
     }
 }
 
 impl Sink {
+    fn step(&self, steps: u64) {
+        self.steps.set(self.steps.get() + steps);
+    }
+
+    fn cut(&self, is_cut: bool) {
+        self.is_cut.set(self.is_cut.get() | is_cut);
+    }
+
     fn is_full(&self) -> bool {
         self.nodes.borrow().len() >= NODES_MAX
     }
@@ -157,6 +243,7 @@ impl Sink {
             }
         };
         self.remove_from_parent(&child);
+        self.step(1);
         let mut nodes = self.nodes.borrow_mut();
         let previous = match before {
             NONE => std::mem::replace(&mut nodes[parent as usize].last, child),
@@ -169,6 +256,12 @@ impl Sink {
         let depth = nodes[parent as usize].depth + 1;
         let node = &mut nodes[child as usize];
         (node.parent, node.previous, node.next, node.depth) = (parent, previous, before, depth);
+        if let Content::Element(element) = &node.content
+            && element.template != NONE
+        {
+            let template = element.template;
+            nodes[template as usize].depth = depth;
+        }
         self.depth.set(depth);
     }
 }
@@ -179,7 +272,7 @@ impl TreeSink for Sink {
     type ElemName<'a> = Ref<'a, QualName>;
 
     fn finish(self) -> Tree {
-        Tree { nodes: self.nodes.into_inner() }
+        Tree { nodes: self.nodes.into_inner(), is_cut: self.is_cut.get() }
     }
 
     fn parse_error(&self, _message: Cow<'static, str>) {}
@@ -189,6 +282,7 @@ impl TreeSink for Sink {
     }
 
     fn elem_name<'a>(&'a self, target: &'a Id) -> Ref<'a, QualName> {
+        self.step(1);
         Ref::map(self.nodes.borrow(), |nodes| match &nodes[*target as usize].content {
             Content::Element(element) => &element.name,
             Content::Hidden | Content::Text(_) => unreachable!("the parser asks elements for their names"),
@@ -196,6 +290,7 @@ impl TreeSink for Sink {
     }
 
     fn create_element(&self, name: QualName, attributes: Vec<Attribute>, flags: ElementFlags) -> Id {
+        self.step(1 + attributes.len() as u64);
         let template = if flags.template { self.create(Content::Hidden) } else { NONE };
         let tag = Tag::of(&name.local);
         self.create(Content::Element(Box::new(Element { name, tag, attributes, template })))
@@ -238,6 +333,7 @@ impl TreeSink for Sink {
     }
 
     fn same_node(&self, x: &Id, y: &Id) -> bool {
+        self.step(1);
         x == y
     }
 
@@ -280,6 +376,9 @@ impl TreeSink for Sink {
     }
 
     fn reparent_children(&self, node: &Id, new_parent: &Id) {
+        // It comes to stand in the node that it takes the children of.
+        let depth = self.nodes.borrow()[*node as usize].depth + 1;
+        self.nodes.borrow_mut()[*new_parent as usize].depth = depth;
         loop {
             let child = self.nodes.borrow()[*node as usize].first;
             if child == NONE {

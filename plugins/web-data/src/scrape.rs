@@ -44,7 +44,7 @@ pub(crate) async fn fetch(url: &str, format: Format) -> Result<Document, Failure
                 url.clone_from(next);
                 hop += 1;
             }
-            Some(_) | None => return Ok(document(&response, read, format)),
+            Some(_) | None => return Ok(document(&response, read)),
         }
     }
 }
@@ -77,7 +77,7 @@ pub(crate) fn answer(response: &Response) -> Answer<'_> {
 }
 
 /// What was read, as it is shown.
-pub(crate) fn document(response: &Response, read: page::Document, format: Format) -> Document {
+pub(crate) fn document(response: &Response, read: page::Document) -> Document {
     if let Some(reason) = read.needs_browser {
         // Without its address: where callers go is not the log's to keep.
         log::info(&format!("a page shows its content to a browser alone: {reason:?}"));
@@ -86,7 +86,11 @@ pub(crate) fn document(response: &Response, read: page::Document, format: Format
         url: response.url().to_owned(),
         title: read.title,
         description: read.description,
-        content_format: read.content.is_some().then_some(format),
+        content_format: read.content.is_some().then_some(match read.format {
+            page::Format::Markdown => Format::Markdown,
+            page::Format::Text => Format::Text,
+            page::Format::Html => Format::Html,
+        }),
         content: read.content,
         content_truncated: read.truncated,
         http_status: Some(response.status()),

@@ -12,8 +12,12 @@ use memchr::{memchr, memmem};
 const ATTRIBUTES_MAX: usize = 32;
 /// Bytes of an attribute's value; a longer one is dropped with its attribute (data URIs, inlined state).
 const VALUE_BYTES_MAX: usize = 4096;
-/// Bytes of structured data that are kept of a page.
+/// Bytes of what a `<meta>` declares, as they are written; what is beyond is cut. A description of 10,000 characters fits,
+/// if each of them is written as a reference.
+const CONTENT_BYTES_MAX: usize = 512 * 1024;
+/// Bytes of structured data that are kept of a page, and its pieces.
 const STRUCTURED_BYTES_MAX: usize = 512 * 1024;
+const STRUCTURED_MAX: usize = 1000;
 
 /// What of a page is worth parsing.
 #[derive(Debug, Default)]
@@ -30,7 +34,7 @@ pub(crate) struct Source {
 
 /// Reduces a page.
 pub(crate) fn reduce(page: &str) -> Source {
-    let mut reader = Reader { page, at: 0, source: Source::default(), no_more_drawings: false };
+    let mut reader = Reader { page, at: 0, source: Source::default(), structured_bytes: 0, no_more_drawings: false };
     reader.source.html.reserve(page.len() / 2);
     while reader.step() {}
     reader.source
@@ -40,6 +44,7 @@ struct Reader<'a> {
     page: &'a str,
     at: usize,
     source: Source,
+    structured_bytes: usize,
     /// No drawing ends behind `at`: asked once, or a page of `<svg>` alone is read as often as it has any.
     no_more_drawings: bool,
 }
@@ -94,7 +99,12 @@ impl<'a> Reader<'a> {
         let written = self.source.html.len();
         // A parser knows frames in frame sets alone, and those are dropped.
         let is_frame = !is_end && name.eq_ignore_ascii_case("frame");
-        self.source.html.push_str(if is_frame { "<iframe" } else { &self.page[self.at..name_end] });
+        self.source.html.push_str(match (is_frame, is_preformatted(name), is_end) {
+            (true, _, _) => "<iframe",
+            (false, true, false) => "<pre",
+            (false, true, true) => "</pre",
+            (false, false, _) => &self.page[self.at..name_end],
+        });
         let mut kind = ScriptKind::Other;
         self.at = match is_end {
             true => self.attributes(name_end, &mut |_, _| false),
@@ -123,11 +133,6 @@ impl<'a> Reader<'a> {
                 self.source.html.truncate(written);
                 self.script(kind);
             }
-            Body::Style => {
-                self.source.html.truncate(written);
-                let (_, after) = self.raw("style");
-                self.at = after;
-            }
             Body::Drawing => {
                 self.source.html.truncate(written);
                 self.drawing();
@@ -137,13 +142,32 @@ impl<'a> Reader<'a> {
                 let (_, after) = self.raw("iframe");
                 self.at = after;
             }
-            Body::Text(name) => {
-                let (body, after) = self.raw(name);
-                self.source.html.push_str(&self.page[self.at..body]);
-                self.source.html.push_str("</");
-                self.source.html.push_str(name);
-                self.source.html.push('>');
+            Body::Unseen(name) => {
+                self.source.html.truncate(written);
+                (_, self.at) = self.raw(name);
+            }
+            Body::Text(name, written_as) => {
+                let (body, after) = match name {
+                    // Nothing ends it.
+                    "plaintext" => (self.page.len(), self.page.len()),
+                    name => self.raw(name),
+                };
+                self.text(&self.page[self.at..body], is_preformatted(name));
+                for piece in ["</", written_as, ">"] {
+                    self.source.html.push_str(piece);
+                }
                 self.at = after;
+            }
+        }
+    }
+
+    /// Writes text that is no markup so that it is none wherever it stands: inside of formulas, the parser would read it.
+    fn text(&mut self, text: &str, is_literal: bool) {
+        for c in text.chars() {
+            match c {
+                '<' => self.source.html.push_str("&lt;"),
+                '&' if is_literal => self.source.html.push_str("&amp;"),
+                c => self.source.html.push(c),
             }
         }
     }
@@ -179,7 +203,9 @@ impl<'a> Reader<'a> {
                 }
                 (value, at, quoted) = self.value(at);
             }
-            if kept < ATTRIBUTES_MAX && value.len() <= VALUE_BYTES_MAX && keep(name, value) {
+            let is_declared = name.eq_ignore_ascii_case("content");
+            let value = if is_declared { &value[..value.floor_char_boundary(CONTENT_BYTES_MAX)] } else { value };
+            if kept < ATTRIBUTES_MAX && (is_declared || value.len() <= VALUE_BYTES_MAX) && keep(name, value) {
                 kept += 1;
                 let quote = match (quoted, value.contains('"')) {
                     (true, true) => "'",
@@ -215,9 +241,12 @@ impl<'a> Reader<'a> {
         let (end, after) = self.raw("script");
         let body = &self.page[self.at..end];
         self.source.script_bytes += body.len();
-        let held: usize = self.source.structured.iter().map(String::len).sum();
         match kind {
-            ScriptKind::Structured if held + body.len() <= STRUCTURED_BYTES_MAX => {
+            ScriptKind::Structured
+                if self.structured_bytes + body.len() <= STRUCTURED_BYTES_MAX
+                    && self.source.structured.len() < STRUCTURED_MAX =>
+            {
+                self.structured_bytes += body.len();
                 self.source.structured.push(body.to_owned());
             }
             ScriptKind::Structured | ScriptKind::Other => {}
@@ -251,24 +280,26 @@ enum ScriptKind {
 enum Body {
     Markup,
     Script,
-    Style,
     Drawing,
     Frame,
-    /// Text that ends at the element's end tag alone.
-    Text(&'static str),
+    /// Text that no reader sees.
+    Unseen(&'static str),
+    /// Text that ends at the element's end tag alone, and the element that it is written as.
+    Text(&'static str, &'static str),
 }
 
 impl Body {
     fn of(name: &str) -> Self {
-        const RAW: [(&str, Body); 8] = [
+        const RAW: [(&str, Body); 9] = [
             ("script", Body::Script),
-            ("style", Body::Style),
+            ("style", Body::Unseen("style")),
+            ("noembed", Body::Unseen("noembed")),
             ("svg", Body::Drawing),
             ("iframe", Body::Frame),
-            ("title", Body::Text("title")),
-            ("textarea", Body::Text("textarea")),
-            ("noembed", Body::Text("noembed")),
-            ("xmp", Body::Text("xmp")),
+            ("title", Body::Text("title", "title")),
+            ("textarea", Body::Text("textarea", "textarea")),
+            ("xmp", Body::Text("xmp", "pre")),
+            ("plaintext", Body::Text("plaintext", "pre")),
         ];
         RAW.into_iter().find(|(known, _)| known.eq_ignore_ascii_case(name)).map_or(Body::Markup, |(_, body)| body)
     }
@@ -279,46 +310,52 @@ fn is_dropped(name: &str) -> bool {
     ["font", "big", "nobr", "frameset", "frame", "noframes"].iter().any(|known| known.eq_ignore_ascii_case(name))
 }
 
-/// Attributes that something here asks for.
+/// Elements of old that are written as `<pre>`: what is in them is text, and only browsers know which of them end where.
+fn is_preformatted(name: &str) -> bool {
+    ["xmp", "listing", "plaintext"].iter().any(|known| known.eq_ignore_ascii_case(name))
+}
+
 fn is_read(name: &str) -> bool {
-    const READ: [&str; 34] = [
-        "class",
-        "id",
-        "href",
-        "src",
-        "alt",
-        "title",
-        "role",
-        "lang",
-        "rel",
-        "content",
-        "name",
-        "property",
-        "style",
-        "hidden",
-        "aria-hidden",
-        "aria-label",
-        "aria-modal",
-        "type",
-        "colspan",
-        "rowspan",
-        "start",
-        "itemprop",
-        "itemtype",
-        "http-equiv",
-        "charset",
-        "srcset",
-        "data-src",
-        "data-lazy-src",
-        "data-original",
-        "data-srcset",
-        "data-lang",
-        "data-language",
-        "data-testid",
-        "value",
-    ];
     READ.iter().any(|known| known.eq_ignore_ascii_case(name))
 }
+
+/// Attributes that something here asks for.
+pub(crate) const READ: [&str; 34] = [
+    "class",
+    "id",
+    "href",
+    "src",
+    "alt",
+    "title",
+    "role",
+    "lang",
+    "rel",
+    "content",
+    "name",
+    "property",
+    "style",
+    "hidden",
+    "aria-hidden",
+    "aria-label",
+    "aria-modal",
+    "type",
+    "colspan",
+    "rowspan",
+    "start",
+    "itemprop",
+    "itemtype",
+    "http-equiv",
+    "charset",
+    "srcset",
+    "data-src",
+    "data-lazy-src",
+    "data-original",
+    "data-srcset",
+    "data-lang",
+    "data-language",
+    "data-testid",
+    "value",
+];
 
 fn is_space(byte: u8) -> bool {
     matches!(byte, b' ' | b'\t' | b'\n' | b'\r' | b'\x0c')
@@ -356,7 +393,10 @@ mod tests {
         check("<p onclick='x()' class='y' data-z=1>a</p >", "<p class=\"y\">a</p>");
         check("<img src='a\"b' alt=c/d>", "<img src='a\"b' alt=\"c/d\">");
         check("<font color=red>a</font> < 3 <3", "a < 3 <3");
-        check("<title>a <b> c</title>d", "<title>a <b> c</title>d");
+        check("<title>a <b> c</title>d", "<title>a &lt;b> c</title>d");
+        check("<xmp class=x>a<b>&lt;</xmp><LISTING>c</listing>", "<pre class=\"x\">a&lt;b>&amp;lt;</pre><pre>c</pre>");
+        check("a<plaintext>b<script>c</plaintext>", "a<pre>b&lt;script>c&lt;/plaintext></pre>");
+        check("a<noembed><p>b</noembed>c", "ac");
         check("<frameset cols=1><frame src=x noresize></frameset>a", "<iframe src=\"x\"></iframe>a");
         check("<iframe src=x>old</iframe>a", "<iframe src=\"x\"></iframe>a");
         check("<!doctype html><?php x ?>a<!-->b<div", "<!DOCTYPE html>ab<div>");
@@ -373,5 +413,7 @@ mod tests {
         let tag = format!("<p {} id='{}'>", "class=a ".repeat(100), "x".repeat(5000));
         assert_eq!(reduce(&tag).html.matches("class").count(), ATTRIBUTES_MAX);
         assert_eq!(reduce(&format!("<p id='{}'>", "x".repeat(5000))).html, "<p>");
+        let declared = format!("<meta content='{}'>", "é".repeat(CONTENT_BYTES_MAX));
+        assert_eq!(reduce(&declared).html, format!("<meta content=\"{}\">", "é".repeat(CONTENT_BYTES_MAX / 2)));
     }
 }

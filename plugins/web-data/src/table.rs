@@ -42,6 +42,9 @@ pub(crate) fn is_of_data(tree: &Tree, table: Id) -> bool {
 /// A table while it is read.
 pub(crate) struct Grid {
     id: Id,
+    style: Style,
+    /// Bytes of all its texts.
+    bytes: usize,
     rows: Vec<Vec<String>>,
     row: Vec<String>,
     cell: Option<String>,
@@ -56,9 +59,11 @@ pub(crate) struct Grid {
 }
 
 impl Grid {
-    pub(crate) fn new(id: Id) -> Self {
+    pub(crate) fn new(id: Id, style: Style) -> Self {
         Self {
             id,
+            style,
+            bytes: 0,
             rows: Vec::new(),
             row: Vec::new(),
             cell: None,
@@ -91,13 +96,23 @@ impl Grid {
         self.row.push(String::new());
     }
 
+    /// Bytes of what it holds.
+    pub(crate) fn bytes(&self) -> usize {
+        self.bytes
+    }
+
     /// Adds a paragraph to the open cell.
     pub(crate) fn push(&mut self, text: &str) {
-        let text = text.replace('\n', "<br>");
+        let line_break = match self.style {
+            Style::Markdown => "<br>",
+            Style::Text => " ",
+        };
+        let text = text.replace('\n', line_break);
+        self.bytes += text.len() + line_break.len();
         match &mut self.cell {
             Some(cell) => {
                 if !cell.is_empty() {
-                    cell.push_str("<br>");
+                    cell.push_str(line_break);
                 }
                 cell.push_str(&text);
             }
@@ -132,7 +147,7 @@ impl Grid {
     }
 
     /// The whole table, with what stood outside of its cells before it.
-    pub(crate) fn write(mut self, style: Style) -> String {
+    pub(crate) fn write(mut self) -> String {
         self.end_row();
         let mut out = String::new();
         for text in &self.outside {
@@ -140,10 +155,9 @@ impl Grid {
             out.push_str("\n\n");
         }
         for (at, row) in self.rows.iter().enumerate() {
-            match style {
+            match self.style {
                 Style::Text => {
-                    let cells: Vec<String> = row.iter().map(|cell| cell.replace("<br>", " ")).collect();
-                    out.push_str(cells.join(" | ").trim_end_matches([' ', '|']));
+                    out.push_str(row.join(" | ").trim_end_matches([' ', '|']));
                     out.push('\n');
                 }
                 Style::Markdown => {

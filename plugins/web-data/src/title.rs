@@ -8,8 +8,8 @@ use crate::meta::Facts;
 use crate::tag::Tag;
 use crate::tree::{ROOT, Tree};
 
-/// Bytes of a heading that is a title.
-const HEADING_BYTES_MAX: usize = 2000;
+/// Bytes of a heading that is a title: more than any of its characters may be.
+const HEADING_BYTES_MAX: usize = 64 * 1024;
 /// What stands between a title and its site's name.
 const SEPARATORS: [&str; 8] = [" | ", " - ", " – ", " — ", " · ", " » ", " :: ", " • "];
 /// Words of a paragraph that describes a page.

@@ -32,7 +32,7 @@ fn written(how: &Written) -> String {
     let base = address::base("https://pages.example/a/b", Some("/docs/"));
     match how {
         Written::As(style) => markdown::write(&tree, &kept, base.as_ref(), *style, usize::MAX),
-        Written::Html => html::write(&tree, &kept, base.as_ref(), usize::MAX),
+        Written::Html => html::write(&tree, &kept, base.as_ref(), usize::MAX).0,
     }
 }
 

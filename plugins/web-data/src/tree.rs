@@ -23,6 +23,8 @@ pub(crate) const ROOT: Id = 0;
 #[derive(Debug)]
 pub(crate) struct Tree {
     pub(crate) nodes: Vec<Node>,
+    /// Something of the page is not in it: the page is larger than any, or costs more to parse.
+    pub(crate) is_cut: bool,
 }
 
 #[derive(Debug)]
@@ -100,6 +102,8 @@ impl Tree {
         let mut at = self.nodes[id as usize].first;
         std::iter::from_fn(move || {
             let child = at;
+            #[cfg(test)]
+            LOOKED_AT.set(LOOKED_AT.get() + 1);
             at = self.nodes.get(child as usize)?.next;
             Some(child)
         })
@@ -123,9 +127,12 @@ impl Tree {
     pub(crate) fn text_of(&self, from: Id, bytes_max: usize) -> String {
         let mut text = String::new();
         for step in self.walk(from).take(bytes_max.max(NODES_LOOKED_AT)) {
-            let Step::Enter(id) = step else { continue };
+            let (Step::Enter(id) | Step::Leave(id)) = step;
             if self.tag(id).is_block() || self.tag(id) == Tag::Br {
                 push_space(&mut text);
+            }
+            if let Step::Leave(_) = step {
+                continue;
             }
             let piece = self.text(id).unwrap_or_default();
             collapse_into(&piece[..piece.floor_char_boundary(bytes_max)], &mut text);
@@ -189,6 +196,8 @@ impl Iterator for Walk<'_> {
 
     fn next(&mut self) -> Option<Step> {
         let step = self.next?;
+        #[cfg(test)]
+        LOOKED_AT.set(LOOKED_AT.get() + 1);
         let nodes = &self.tree.nodes;
         self.next = match step {
             Step::Enter(id) => match nodes[id as usize].first {
@@ -203,4 +212,15 @@ impl Iterator for Walk<'_> {
         };
         Some(step)
     }
+}
+
+#[cfg(test)]
+thread_local! {
+    static LOOKED_AT: std::cell::Cell<u64> = const { std::cell::Cell::new(0) };
+}
+
+/// Looks at nodes in walks of this thread.
+#[cfg(test)]
+pub(crate) fn looked_at() -> u64 {
+    LOOKED_AT.get()
 }

@@ -160,7 +160,7 @@ impl Walk {
                     Some(to) => Found::Moved(to),
                     None => Found::Document(self.links(page, &response)),
                 };
-                (found, scrape::document(&response, read, self.format))
+                (found, scrape::document(&response, read))
             }
         })
     }
