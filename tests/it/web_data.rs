@@ -83,7 +83,11 @@ async fn bodies_of_other_kinds_are_what_they_are() {
     for (path, content, title) in cases {
         let document = scraped(&service, path).await;
         assert_eq!((&document["content"], &document["title"]), (&content, &title), "{path}");
-        let format = if content.is_null() { json!(null) } else { json!("markdown") };
+        let format = match path {
+            "/plain" => json!("text"),
+            _ if content.is_null() => json!(null),
+            _ => json!("markdown"),
+        };
         assert_eq!((&document["contentFormat"], &document["httpStatus"]), (&format, &json!(200)), "{path}");
     }
 }
@@ -138,6 +142,81 @@ async fn content_is_cut_at_its_length_and_hostile_pages_are_read() {
     assert_eq!(scraped(&service, "/script").await["title"], "App");
     let huge = json!({ "url": "http://site.test/huge" });
     assert_eq!(refusal(&service, &huge).await, (502, "UPSTREAM_BAD_RESPONSE".to_owned()));
+}
+
+#[tokio::test]
+async fn pages_that_are_made_to_cost_much_are_answered() {
+    let service = start().await;
+    for (path, content, is_cut) in [
+        ("/end-tags", "text", true),
+        ("/attributes", "text", true),
+        ("/structured", "text", false),
+        ("/far-links", "text", false),
+    ] {
+        let document = scraped(&service, path).await;
+        assert_eq!((&document["content"], &document["contentTruncated"]), (&json!(content), &json!(is_cut)), "{path}");
+    }
+    let pictures = scraped(&service, "/pictures").await;
+    assert_eq!(pictures["content"], "A picture ![not this one](http://site.test/a.png)");
+    for path in ["/far-links", "/end-tags", "/pictures"] {
+        let answer = service.post("/api/v1/web/map", &json!({ "url": format!("http://site.test{path}") })).await;
+        assert_eq!(answer.status, 200, "{path}: {}", answer.json());
+    }
+    // None of these calls was killed, or the plugin would be paused.
+    assert_eq!(scraped(&service, "/spaces").await["httpStatus"], 200);
+}
+
+#[tokio::test]
+async fn white_space_between_inline_elements_is_kept() {
+    let service = start().await;
+    assert_eq!(scraped(&service, "/spaces").await["content"], "**bold** *italic* and `pip install`");
+    for (format, content) in [
+        ("text", "bold italic and pip install"),
+        ("html", "<p><b>bold</b> <i>italic</i> and <code>pip install</code></p>"),
+    ] {
+        let arguments = json!({ "url": "http://site.test/spaces", "format": format });
+        let answer = Post::call("scrape_web_page", &arguments).bearer(service.key()).send(&service).await.json();
+        assert_eq!(answer["result"]["structuredContent"]["data"]["document"]["content"], content);
+    }
+}
+
+#[tokio::test]
+async fn content_has_nothing_live() {
+    let service = start().await;
+    let live = scraped(&service, "/live").await;
+    let content = live["content"].as_str().expect("content");
+    let expected = "\\<img src=x onerror=alert(1)> [mail](mailto:a%20b%3Cimg%20src=x%3E) Look\\![here](http://site.test/x)`<b>`\n\n\
+        ```\n<img src=x onerror=alert(2)>\n```\n\n```\n<i>\n```";
+    assert_eq!(content, expected);
+    let text = scraped(&service, "/live-text").await;
+    let expected = (&json!("text"), &json!("&lt; <img src=x onerror=alert(1)> *a*"));
+    assert_eq!((&text["contentFormat"], &text["content"]), expected);
+    let arguments = json!({ "url": "http://site.test/live", "format": "html" });
+    let answer = Post::call("scrape_web_page", &arguments).bearer(service.key()).send(&service).await.json();
+    let html = &answer["result"]["structuredContent"]["data"]["document"]["content"];
+    assert!(
+        html.as_str().is_some_and(
+            |html| html.ends_with("</code></p><pre>&lt;img src=x onerror=alert(2)&gt;</pre><pre>&lt;i&gt;</pre>")
+        ),
+        "{html}"
+    );
+    let cut = scraped(&service, "/cut-code").await;
+    let content = cut["content"].as_str().expect("content");
+    assert_eq!((content.chars().count(), content.matches('`').count()), (199_999, 2));
+    assert!(content.starts_with('`') && content.ends_with('`') && cut["contentTruncated"] == true);
+}
+
+#[tokio::test]
+async fn titles_and_descriptions_have_ten_thousand_characters() {
+    let service = start().await;
+    let declared = scraped(&service, "/declared").await;
+    let length = |field: &str| declared[field].as_str().map(|text| text.chars().count());
+    assert_eq!((length("title"), length("description")), (Some(9499), Some(9499)));
+    assert!(declared["description"].as_str().is_some_and(|text| text.starts_with("told told")));
+    assert_eq!(declared["contentTruncated"], false);
+    let more = scraped(&service, "/declared-more").await;
+    assert_eq!(more["title"].as_str().map(|title| title.chars().count()), Some(9999));
+    assert_eq!((&more["content"], &more["contentTruncated"]), (&json!("text"), &json!(true)));
 }
 
 #[tokio::test]
