@@ -239,3 +239,25 @@ fn manifest() -> String {
     build();
     workspace().join("plugin-manifest.toml").to_string_lossy().into_owned()
 }
+
+#[tokio::test]
+async fn a_public_operator_listener_is_warned_of_at_every_start() {
+    let data = Service::shared().data.path().to_string_lossy().into_owned();
+    for (operator_listen, is_public) in [
+        ("127.0.0.1:0", false),
+        ("[::1]:0", false),
+        ("[::ffff:127.0.0.1]:0", false),
+        ("0.0.0.0:0", true),
+        ("[::]:0", true),
+    ] {
+        // It ends by itself, because another process has the data folder.
+        let ports = ["--listen", "127.0.0.1:0", "--operator-listen", operator_listen, "--data", &data];
+        let mut command = Command::new(binary());
+        command.arg("serve").args(ports).args(["--log-format", "json", "--manifest", &manifest()]);
+        let ended = tokio::time::timeout(RUN, command.stdin(Stdio::null()).kill_on_drop(true).output()).await;
+        let told = String::from_utf8(ended.expect("it fails").expect("the binary runs").stderr).expect("UTF-8");
+        assert!(told.contains("another switchbay process uses the data folder"), "{told}");
+        let warned = told.lines().any(|line| line.contains("\"WARN\"") && line.contains("not on a loopback address"));
+        assert_eq!(warned, is_public, "{operator_listen}: {told}");
+    }
+}

@@ -77,6 +77,14 @@ pub(super) async fn open(flags: &Flags) -> Result<Opened, Failure> {
     let manifest = Manifest::read(&config.manifest)?;
     let api = bind("--listen", config.listen).await?;
     let operator = bind("--operator-listen", config.operator_listen).await?;
+    let own = operator.local_addr()?;
+    if !own.ip().to_canonical().is_loopback() {
+        tracing::warn!(
+            operator_listen = %own,
+            "the operator's listener is not on a loopback address: its token crosses the network in the clear, and whoever has \
+             it controls this server; bind it to loopback and reach it through a tunnel"
+        );
+    }
     let store = OpenStore::open(&config.data)?;
     let base_url = match &config.base_url {
         Some(url) => url.clone(),
