@@ -49,7 +49,7 @@ async fn a_page_of_ours_calls_what_has_an_allowance_so_often_a_minute() {
     assert_eq!(refused.header("retry-after"), refused.json()["data"]["retryAfter"].to_string());
     for answer in &answers {
         assert_eq!((answer.header("access-control-allow-origin"), answer.header("vary")), (PAGE, "Origin"));
-        assert!(answer.header("access-control-expose-headers").contains("X-RateLimit-Remaining"));
+        check_exposed(answer);
         assert!(!answer.headers.contains_key("x-apikey-ratelimit-limit"));
         assert!(!answer.headers.contains_key("access-control-allow-credentials"));
     }
@@ -79,6 +79,39 @@ async fn nobody_else_calls_without_a_credential() {
     assert_eq!(call(off, OPEN, &[("origin", PAGE)]).await.status, 401, "no origins, no first party");
 }
 
+/// A page may read every header that tells a meter, and what to do about a refusal.
+fn check_exposed(answer: &Answer) {
+    let exposed = answer.header("access-control-expose-headers").to_ascii_lowercase();
+    let exposed: Vec<&str> = exposed.split(", ").collect();
+    let told = [
+        "retry-after",
+        "www-authenticate",
+        "etag",
+        "x-request-id",
+        "x-ratelimit-limit",
+        "x-ratelimit-remaining",
+        "x-ratelimit-reset",
+        "x-apikey-ratelimit-limit",
+        "x-apikey-ratelimit-remaining",
+        "x-apikey-ratelimit-reset",
+        "x-apikey-ratelimit-window",
+        "x-apikey-monthly-limit",
+        "x-apikey-monthly-remaining",
+        "x-apikey-monthly-reset",
+        "x-apikey-credit-cost",
+        "x-apikey-credit-limit",
+        "x-apikey-credit-reset",
+    ];
+    for name in told {
+        assert!(exposed.contains(&name), "{name} is not exposed: {exposed:?}");
+    }
+    for name in
+        answer.headers.keys().map(reqwest::header::HeaderName::as_str).filter(|name| name.starts_with("x-apikey-"))
+    {
+        assert!(exposed.contains(&name), "{name} is not exposed: {exposed:?}");
+    }
+}
+
 #[tokio::test]
 async fn a_key_on_a_page_of_ours_is_counted_as_a_key() {
     let metered = Metered::start(CONFIG, None).await;
@@ -86,6 +119,7 @@ async fn a_key_on_a_page_of_ours_is_counted_as_a_key() {
     let answer = metered.rest(&key, "open", &json!({}), &[("origin", PAGE)]).await;
     assert_eq!((answer.status, answer.header("x-apikey-ratelimit-limit")), (200, "9"));
     assert_eq!(answer.header("access-control-allow-origin"), PAGE);
+    check_exposed(&answer);
     assert_eq!(answer.json()["data"]["caller"], "CallerKind::ApiKey");
     assert!(!answer.headers.contains_key("x-ratelimit-limit"));
 }

@@ -79,7 +79,7 @@ async fn a_browser_of_an_allowed_origin_may_ask_and_read() {
 
     let answer = Post::raw(PING).header("origin", &service.base_url).send(service).await;
     let exposed = answer.header("access-control-expose-headers").to_ascii_lowercase();
-    for name in ["www-authenticate", "mcp-protocol-version"] {
+    for name in ["www-authenticate", "mcp-protocol-version", "x-apikey-ratelimit-remaining", "x-apikey-credit-cost"] {
         assert!(exposed.split(", ").any(|header| header == name), "{name} is not in {exposed}");
     }
 

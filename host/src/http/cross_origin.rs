@@ -15,7 +15,7 @@ use crate::app::App;
 use crate::catalogue::Bound;
 
 const ALLOWED: &str = "Content-Type, Authorization, x-service-api-key, Idempotency-Key, If-None-Match";
-const EXPOSED: &str = "X-Request-Id, Retry-After, ETag, X-RateLimit-Limit, X-RateLimit-Remaining, X-RateLimit-Reset";
+const EXPOSED: &str = "X-Request-Id, Retry-After, ETag, WWW-Authenticate";
 
 /// The request's origin, where pages of it may call the operation.
 pub(super) fn allowed_origin(app: &App, bound: &Bound, headers: &HeaderMap) -> Option<HeaderValue> {
@@ -28,7 +28,8 @@ pub(super) fn allowed_origin(app: &App, bound: &Bound, headers: &HeaderMap) -> O
 pub(super) fn allow(headers: &mut HeaderMap, origin: Option<HeaderValue>) {
     let Some(origin) = origin else { return };
     headers.insert(ACCESS_CONTROL_ALLOW_ORIGIN, origin);
-    headers.insert(ACCESS_CONTROL_EXPOSE_HEADERS, HeaderValue::from_static(EXPOSED));
+    let exposed = format!("{EXPOSED}, {}", envelope::METERS);
+    headers.insert(ACCESS_CONTROL_EXPOSE_HEADERS, HeaderValue::try_from(exposed).expect("names are a header value"));
     headers.append(VARY, HeaderValue::from_static("Origin"));
 }
 

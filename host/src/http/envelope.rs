@@ -18,6 +18,12 @@ const SERVER_TIMING: HeaderName = HeaderName::from_static("server-timing");
 const NO_STORE: HeaderValue = HeaderValue::from_static("private, no-store");
 const JSON: HeaderValue = HeaderValue::from_static("application/json");
 
+/// The headers that tell a caller's meters, as a page must be let read them.
+pub(crate) const METERS: &str = "X-ApiKey-RateLimit-Limit, X-ApiKey-RateLimit-Remaining, X-ApiKey-RateLimit-Reset, \
+    X-ApiKey-RateLimit-Window, X-ApiKey-Monthly-Limit, X-ApiKey-Monthly-Remaining, X-ApiKey-Monthly-Reset, \
+    X-ApiKey-Credit-Cost, X-ApiKey-Credit-Limit, X-ApiKey-Credit-Reset, X-RateLimit-Limit, X-RateLimit-Remaining, \
+    X-RateLimit-Reset";
+
 /// A JSON response that no cache may keep.
 pub(crate) fn json(status: StatusCode, body: impl Into<Bytes>) -> Reply {
     let mut response = Response::new(Content::whole(body));

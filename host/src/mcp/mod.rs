@@ -64,8 +64,10 @@ pub(crate) async fn answer(app: &App, catalogue: &Catalogue, request: Request<In
         let headers = printed.response.headers_mut();
         headers.insert(ACCESS_CONTROL_ALLOW_ORIGIN, origin);
         headers.append(VARY, HeaderValue::from_static("Origin"));
-        let exposed = "WWW-Authenticate, MCP-Protocol-Version, X-Request-Id, Retry-After";
-        headers.insert(ACCESS_CONTROL_EXPOSE_HEADERS, HeaderValue::from_static(exposed));
+        let exposed =
+            format!("WWW-Authenticate, MCP-Protocol-Version, X-Request-Id, Retry-After, {}", envelope::METERS);
+        headers
+            .insert(ACCESS_CONTROL_EXPOSE_HEADERS, HeaderValue::try_from(exposed).expect("names are a header value"));
     }
     printed
 }
