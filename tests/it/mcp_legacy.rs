@@ -164,6 +164,8 @@ async fn every_method_is_served_without_a_session() {
     }
     let without_params = r#"{"jsonrpc":"2.0","id":7,"method":"tools/list"}"#;
     Post::raw(without_params).check("200 result #7").await;
+    let with_null = r#"{"jsonrpc":"2.0","id":7,"method":"tools/list","params":null}"#;
+    Post::raw(with_null).check("200 result #7").await;
 }
 
 #[tokio::test]

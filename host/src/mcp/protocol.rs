@@ -123,7 +123,9 @@ pub(crate) fn decode(message: Value) -> Result<Message, (Option<Value>, RpcError
     match message.remove("method") {
         Some(Value::String(method)) => match usable {
             Some(id) => {
-                let params = message.remove("params").unwrap_or_else(|| json!({}));
+                // As with every optional member, null is no value.
+                let params = message.remove("params").filter(|params| !params.is_null());
+                let params = params.unwrap_or_else(|| json!({}));
                 Ok(Message::Request { id, method, params })
             }
             None => Ok(Message::Notification),
