@@ -20,13 +20,14 @@ use crate::config::Config;
 use crate::egress::operators_own::FetchError;
 use crate::egress::proxy::{ListenError, Proxy};
 use crate::egress::{Egress, EgressError};
-use crate::http::connection::Places;
 use crate::ip_databases::{IpDatabases, KeptError};
 use crate::jobs::Jobs;
 use crate::metering::month::Month;
 use crate::metering::{Reservations, Usage, Windows};
 use crate::operator::events;
 use crate::operator::token::{self, Token};
+use crate::places::Places;
+use crate::places::peer::Proxies;
 use crate::published::Site;
 use crate::registry::compiler::Compiler;
 use crate::registry::engine::{EngineError, Lendable, Runtime};
@@ -162,16 +163,13 @@ impl App {
             owner_secret: store.owner_secret(),
             base_path: path,
             mcp_origins: Origins::new(base.as_ref(), config.mcp_origins.clone()),
-            first_party: {
-                let written = &config.first_party;
-                FirstParty::new(written.origins.clone(), written.trusted_proxies.clone())
-            },
+            first_party: FirstParty::new(config.first_party.origins.clone()),
             windows: Windows::default(),
             oauth,
             usage: Usage::default(),
             reservations: Reservations::new(Arc::clone(&store)),
             calls: TaskTracker::new(),
-            public: Places::new(config.in_flight_max),
+            public: Places::new(config.places, Proxies::new(config.trusted_proxies.clone())),
             event_streams: Arc::new(Semaphore::new(events::STREAMS_MAX)),
             started_at: SystemTime::now(),
             stop: CancellationToken::new(),

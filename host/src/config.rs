@@ -6,13 +6,14 @@
 mod databases;
 mod egress;
 mod jobs;
+mod peers;
 mod proxy;
 mod resolvers;
 mod shares;
 mod written;
 
 use std::collections::BTreeMap;
-use std::net::{IpAddr, SocketAddr};
+use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -28,6 +29,7 @@ pub(crate) use self::shares::Shares;
 use self::databases::databases;
 use self::written::{Written, WrittenOAuth};
 use crate::ip_databases::Source;
+use crate::places::PlaceLimits;
 
 /// Settings that cannot be used. Each message names the setting, the rule and the value.
 #[derive(Debug, thiserror::Error)]
@@ -57,6 +59,14 @@ pub enum ConfigError {
         value: String,
         /// What is allowed.
         rule: String,
+    },
+    /// A setting has another name.
+    #[error("`{name}` is `{to}` now: write it there")]
+    Moved {
+        /// As it was written.
+        name: &'static str,
+        /// Where it stands.
+        to: &'static str,
     },
     /// No manifest was named and none was found.
     #[error("there is no plugin-manifest.toml in {from} or a folder above it: name one with --manifest FILE")]
@@ -140,8 +150,10 @@ pub struct Config {
     pub manifest: PathBuf,
     /// Whether to serve the last revisions that are known to be good.
     pub safe_mode: bool,
-    /// Requests under way at once on a listener, until their answers are sent; more are answered 503.
-    pub in_flight_max: usize,
+    /// How much there may be of connections, requests and answers, of each listener and of each address.
+    pub places: PlaceLimits,
+    /// Proxies whose word on a client's address counts.
+    pub trusted_proxies: Vec<IpNet>,
     /// Plugin instances that may live at once.
     pub instances_max: u32,
     /// Origins beside our own that browsers may call `/mcp` from.
@@ -173,8 +185,6 @@ pub struct Config {
 pub struct FirstPartyConfig {
     /// Their origins.
     pub origins: Vec<String>,
-    /// Proxies whose word on a client's address counts.
-    pub trusted_proxies: Vec<IpNet>,
 }
 
 /// What self-service keys pay.
@@ -226,8 +236,6 @@ pub struct Compile {
 /// Limits of connections and requests.
 #[derive(Clone, Copy, Debug)]
 pub struct Transport {
-    /// Connections at once; more wait in the kernel's backlog.
-    pub connections_max: usize,
     /// For the head of a request, from its first byte (of the first one from the connection's start), and for a peer to
     /// close a connection that we ended.
     pub header: Duration,
@@ -235,7 +243,7 @@ pub struct Transport {
     pub body: Duration,
     /// For a whole request, from its head to its answer, and as long again for the peer to take that.
     pub request: Duration,
-    /// For a peer that takes nothing of its answers.
+    /// For a peer that takes nothing of an answer.
     pub write: Duration,
     /// After which a connection without requests is closed.
     pub idle: Duration,
@@ -272,7 +280,11 @@ impl Config {
             data,
             manifest,
             safe_mode: flags.safe_mode,
-            in_flight_max: within("limits.in_flight", limits.in_flight, 1, 1_000_000)?,
+            places: peers::places(limits, &written.peers)?,
+            trusted_proxies: peers::trusted_proxies(
+                &written.peers.trusted_proxies,
+                written.first_party.trusted_proxies.as_ref(),
+            )?,
             instances_max: within("limits.instances", limits.instances, 2, 100_000)?,
             mcp_origins: written
                 .mcp
@@ -282,7 +294,6 @@ impl Config {
                 .collect::<Result<_, _>>()?,
             oauth: written.oauth.map(oauth).transpose()?,
             transport: Transport {
-                connections_max: within("limits.connections", limits.connections, 1, 1_000_000)?,
                 header: time("limits.header_ms", limits.header_ms)?,
                 body: time("limits.body_ms", limits.body_ms)?,
                 request: time("limits.request_ms", limits.request_ms)?,
@@ -302,9 +313,6 @@ impl Config {
             first_party: FirstPartyConfig {
                 origins: (written.first_party.origins.iter())
                     .map(|text| origin("first_party.origins", text))
-                    .collect::<Result<_, _>>()?,
-                trusted_proxies: (written.first_party.trusted_proxies.iter())
-                    .map(|text| network(text))
                     .collect::<Result<_, _>>()?,
             },
             egress: Egress::read(written.egress, written.dns)?,
@@ -402,16 +410,6 @@ fn issuer_url(text: &str) -> Result<url::Url, ConfigError> {
         name: "oauth.issuer",
         value: text.to_owned(),
         rule: "an https URL without credentials, query and fragment, or the like in http on loopback".to_owned(),
-    })
-}
-
-/// An address, or a network such as `10.0.0.0/8`.
-fn network(text: &str) -> Result<IpNet, ConfigError> {
-    let network = text.parse::<IpNet>().ok().or_else(|| text.parse::<IpAddr>().ok().map(IpNet::from));
-    network.ok_or_else(|| ConfigError::Value {
-        name: "first_party.trusted_proxies",
-        value: text.to_owned(),
-        rule: "an address or a network such as 10.0.0.0/8".to_owned(),
     })
 }
 

@@ -6,6 +6,7 @@
 //! - `operation`, `error`: the values that travel the road, and the one table from code to status.
 //! - `http`, `mcp`: the transports. They parse and print.
 //! - `pipeline`, `reading`: the one road to a plugin, and how it reads arguments.
+//! - `places`: how much of a listener a peer may have.
 //! - `auth`, `metering`: who may call, how often and at what price.
 //! - `jobs`: work that outlives the call which submitted it.
 //! - `address`: what an address is, and which are public.
@@ -44,6 +45,7 @@ mod metrics;
 mod operation;
 mod operator;
 mod pipeline;
+mod places;
 mod published;
 mod reading;
 mod registry;
@@ -59,7 +61,8 @@ use std::sync::Arc;
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
-use crate::http::connection::Places;
+use crate::places::Places;
+use crate::places::peer::Proxies;
 
 pub use app::{App, OpenStore, StartError};
 pub use config::{Compile, Config, ConfigError, Flags, LogFormat, OAuthSettings, Transport};
@@ -76,18 +79,19 @@ pub struct Listeners {
 pub async fn serve(listeners: Listeners, app: Arc<App>, shutdown: impl Future<Output = ()>) {
     let transport = app.config.transport;
     // Each listener has its own places, so that a full house still lets the operator in.
-    let (public, own) = (app.public.clone(), Places::new(app.config.in_flight_max));
+    let own = Places::new(app.config.places, Proxies::new(app.config.trusted_proxies.clone()));
+    let public = app.public.clone();
     let stop = app.stop.clone();
     let (api, operator) = (Arc::clone(&app), Arc::clone(&app));
     let served = CancellationToken::new();
     let serving = async {
         let listeners = async {
             tokio::join!(
-                http::connection::serve(listeners.api, transport, public, stop.clone(), move |request, room| {
-                    http::handle(Arc::clone(&api), request, room)
+                http::connection::serve(listeners.api, transport, public, stop.clone(), move |request, visit| {
+                    http::handle(Arc::clone(&api), request, visit)
                 }),
-                http::connection::serve(listeners.operator, transport, own, stop.clone(), move |request, room| {
-                    operator::handle(Arc::clone(&operator), request, room)
+                http::connection::serve(listeners.operator, transport, own, stop.clone(), move |request, visit| {
+                    operator::handle(Arc::clone(&operator), request, visit)
                 }),
             );
             served.cancel();

@@ -15,7 +15,6 @@ use sha2::{Digest, Sha256};
 
 use self::checked::{checked_failure, checked_success, failed, place};
 use crate::app::App;
-use crate::auth::first_party::Address;
 use crate::auth::oauth::OAuth;
 use crate::auth::{self, AuthError, Caller, Presented};
 use crate::catalogue::Bound;
@@ -25,6 +24,8 @@ use crate::jobs::record::{End, Job, JobFailure};
 use crate::metering::{self, Charge, Charged, Meters};
 use crate::metrics::Answers;
 use crate::operation::{Answer, Call, Face, Idempotency, Owner, Reply, Scope, Via};
+use crate::places::peer::Address;
+use crate::places::{Full, Visit};
 use crate::reading::{self, Identifier, Unread};
 use crate::registry::Registry;
 use crate::registry::instance::CallError;
@@ -41,6 +42,8 @@ pub(crate) struct Request<'r> {
     pub(crate) identifier: Identifier,
     pub(crate) unread: Unread<'r>,
     pub(crate) request_id: &'r str,
+    /// Its place, in the lobby until its caller is known.
+    pub(crate) visit: &'r Visit,
 }
 
 /// What came of a call. The meters are there however it ended, once it was admitted or refused by one of them.
@@ -94,7 +97,7 @@ struct Passed {
 }
 
 async fn road(app: &App, request: Request<'_>, passed: &mut Passed) -> Result<Reply, Refusal> {
-    let Request { bound, face, credential, first_party, identifier, unread, request_id } = request;
+    let Request { bound, face, credential, first_party, identifier, unread, request_id, visit } = request;
     let now = SystemTime::now();
     let (scope, schema) = face_of(bound, face);
 
@@ -102,7 +105,9 @@ async fn road(app: &App, request: Request<'_>, passed: &mut Passed) -> Result<Re
     let caller = match (allowed, &credential) {
         (Some(address), Presented::Nothing) => Caller::of_address(address),
         (Some(_), Presented::One(_) | Presented::Unusable) | (None, _) => {
-            identify(app, face, scope, &credential, now).await?
+            let caller = identify(app, face, scope, &credential, now).await?;
+            visit.identified().map_err(Full::refusal)?;
+            caller
         }
     };
     // Whoever had to wait for an issuer's keys comes by another time than it started: a window that is over must not open again.

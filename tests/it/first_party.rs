@@ -164,7 +164,7 @@ async fn remaining(metered: &Metered, forwarded: &[&str]) -> Vec<String> {
 
 #[tokio::test]
 async fn an_address_counts_as_trusted_proxies_tell_it() {
-    let config = format!("{CONFIG}trusted_proxies = [\"127.0.0.0/8\"]\n");
+    let config = format!("{CONFIG}[peers]\ntrusted_proxies = [\"127.0.0.0/8\"]\n");
     let metered = Metered::start(&config, None).await;
     let addresses =
         ["192.0.2.1", "192.0.2.2", "192.0.2.66, 192.0.2.1", "2001:db8:1:2::1", "2001:db8:1:2:f::9", "2001:db8:1:3::1"];

@@ -280,6 +280,8 @@ async fn the_settings_are_told_as_they_are_in_effect() {
         "limits": {
             "connections": 4096,
             "in_flight": 77,
+            "unsent_bytes": 256 << 20,
+            "connection_unsent_bytes": 16 << 20,
             "instances": 1024,
             "header_ms": 10_000,
             "body_ms": 15_000,
@@ -293,7 +295,8 @@ async fn the_settings_are_told_as_they_are_in_effect() {
         },
         "shares": { "waiting": 64, "cpu_seconds": 30 },
         "credits": { "concurrency": 5, "costs": {} },
-        "first_party": { "origins": [], "trusted_proxies": [] },
+        "peers": { "trusted_proxies": [], "connections": 256, "in_flight": 128, "unsent_bytes": 64 << 20 },
+        "first_party": { "origins": [] },
         "mcp": { "origins": ["https://app.example.com"] },
         "oauth": {
             "issuer": "https://id.example.com/",

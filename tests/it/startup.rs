@@ -134,10 +134,16 @@ async fn a_setting_that_cannot_be_used_is_told_by_rule_and_value() {
     for (text, expected) in [
         (
             "[limit]\n",
-            "the configuration file [folder]/config.toml is malformed: line 1, column 2: unknown field `limit`, expected one of `limits`, `mcp`, `oauth`, `credits`, `first_party`, `egress`, `dns`, `proxy`, `jobs`, `ip_databases`",
+            "the configuration file [folder]/config.toml is malformed: line 1, column 2: unknown field `limit`, expected one of `limits`, `peers`, `mcp`, `oauth`, `credits`, `first_party`, `egress`, `dns`, `proxy`, `jobs`, `ip_databases`",
         ),
         ("[limits]\nin_flight = 0\n", "`limits.in_flight` is 0; it must be from 1 to 1000000"),
         ("[limits]\nidle_ms = 9\n", "`limits.idle_ms` is 9; it must be from 10 to 3600000"),
+        ("[limits]\nunsent_bytes = 1\n", "`limits.unsent_bytes` is 1; it must be from 65536 to 1099511627776"),
+        ("[peers]\nconnections = 0\n", "`peers.connections` is 0; it must be from 1 to 1000000"),
+        (
+            "[first_party]\ntrusted_proxies = [\"10.0.0.0/8\"]\n",
+            "`first_party.trusted_proxies` is `peers.trusted_proxies` now: write it there",
+        ),
         (
             "[mcp]\norigins = [\"https://a.example/\"]\n",
             "`mcp.origins` is https://a.example/; it must be scheme, host and port alone, such as https://app.example.com",
@@ -165,8 +171,8 @@ async fn a_setting_that_cannot_be_used_is_told_by_rule_and_value() {
             "`first_party.origins` is *; it must be scheme, host and port alone, such as https://app.example.com",
         ),
         (
-            "[first_party]\ntrusted_proxies = [\"10.0.0.0/33\"]\n",
-            "`first_party.trusted_proxies` is 10.0.0.0/33; it must be an address or a network such as 10.0.0.0/8",
+            "[peers]\ntrusted_proxies = [\"10.0.0.0/33\"]\n",
+            "`peers.trusted_proxies` is 10.0.0.0/33; it must be an address or a network such as 10.0.0.0/8",
         ),
     ] {
         std::fs::write(&file, text).expect("the configuration is written");

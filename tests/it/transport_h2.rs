@@ -1,47 +1,23 @@
 //! HTTP/2 by prior knowledge: its limits, and that its streams are requests like any other.
 
-use std::convert::Infallible;
-
-use futures::channel::mpsc::{Receiver, Sender, channel};
 use futures::future::join_all;
-use http_body_util::{BodyExt, StreamBody};
-use hyper::body::{Bytes, Frame, Incoming};
-use hyper::client::conn::http2::{self, SendRequest};
-use hyper_util::rt::{TokioExecutor, TokioIo};
+use http_body_util::BodyExt;
+use hyper::client::conn::http2::SendRequest;
 use reqwest::{Client, Method, Version};
-use tokio::net::TcpStream;
-use tokio::task::JoinHandle;
 
 use crate::drain::signal;
-use crate::support::{Options, Service, Wire, in_time};
+use crate::metrics::scrape;
+use crate::support::{Body, Connection, Options, Service, Wire, ask, get, in_time, post_held, streams, with};
 
-type Body = StreamBody<Receiver<Result<Frame<Bytes>, Infallible>>>;
-type Connection = JoinHandle<hyper::Result<()>>;
+const BANKS: &str = "/api/v1/tools/bank-qr/banks";
 
-/// A connection whose streams may each be sent this many bytes that were not asked for.
 async fn connect(service: &Service, window_bytes: u32) -> (SendRequest<Body>, Connection) {
-    let stream = TcpStream::connect(service.base_url.trim_start_matches("http://")).await.expect("it accepts");
-    let mut builder = http2::Builder::new(TokioExecutor::new());
-    builder.initial_stream_window_size(window_bytes);
-    let (requests, connection) = builder.handshake(TokioIo::new(stream)).await.expect("it speaks HTTP/2");
-    (requests, tokio::spawn(connection))
+    streams(service, "127.0.0.1", window_bytes).await
 }
 
-fn get(path: &str) -> http::Request<Body> {
-    let (_, body) = channel(0);
-    http::Request::get(format!("http://test{path}")).body(StreamBody::new(body)).expect("a request")
-}
-
-/// A POST without a key, and what its body is to be sent by.
-fn post_held() -> (Sender<Result<Frame<Bytes>, Infallible>>, http::Request<Body>) {
-    let (sender, body) = channel(1);
-    let request = http::Request::post("http://test/api/v1/tools/bank-qr").header("content-type", "application/json");
-    (sender, request.body(StreamBody::new(body)).expect("a request"))
-}
-
-/// The head of the answer, which must come.
-async fn ask(requests: &mut SendRequest<Body>, request: http::Request<Body>) -> http::Response<Incoming> {
-    in_time("an answer", requests.send_request(request)).await.expect("it is answered")
+/// A request whose answer is larger than a window may be, with a key.
+fn banks(service: &Service) -> http::Request<Body> {
+    with(get(BANKS), "x-service-api-key", service.key())
 }
 
 fn client() -> Client {
@@ -73,7 +49,7 @@ async fn the_settings_name_the_limits() {
         let entry = payload.chunks(6).find(|entry| entry[..2] == [0, id]).expect("the setting is sent");
         u32::from_be_bytes([entry[2], entry[3], entry[4], entry[5]])
     };
-    assert_eq!(setting(3), 256, "MAX_CONCURRENT_STREAMS");
+    assert_eq!(setting(3), 64, "MAX_CONCURRENT_STREAMS");
     assert_eq!(setting(6), 32 * 1024, "MAX_HEADER_LIST_SIZE");
 }
 
@@ -86,31 +62,27 @@ async fn a_head_with_too_many_bytes_is_431() {
 
 #[tokio::test]
 async fn a_thousand_requests_may_be_in_flight_and_each_stream_counts() {
-    let service = Service::with_limits("in_flight = 1001").await;
-    let (mut held, mut answers, mut connections) = (Vec::new(), Vec::new(), Vec::new());
-    for _ in 0..4 {
-        let (mut requests, connection) = connect(&service, 65_535).await;
-        for _ in 0..250 {
-            let (body, request) = post_held();
-            requests.ready().await.expect("the connection takes requests");
-            answers.push(requests.send_request(request));
-            held.push(body);
+    let service = Service::with_limits("in_flight = 1000").await;
+    let (mut held, mut connections) = (Vec::new(), Vec::new());
+    for peer in 2..22 {
+        let (mut requests, connection) = streams(&service, &format!("127.0.0.{peer}"), 0).await;
+        for _ in 0..50 {
+            // The head tells that the caller is known; the rest is not taken.
+            let answer = ask(&mut requests, banks(&service)).await;
+            assert_eq!(answer.status(), 200);
+            held.push(answer);
         }
-        // Streams are begun in order: this answer shows that all before it are in flight.
-        let last = ask(&mut requests, get("/healthz")).await;
-        assert_eq!(last.status(), 200);
+        held.push(ask(&mut requests, get("/healthz")).await);
         connections.push((requests, connection));
     }
-    let (last, request) = post_held();
-    let (requests, _) = connections.first_mut().expect("there are four");
-    answers.push(requests.send_request(request));
-    held.push(last);
-    let above = ask(requests, get("/healthz")).await;
-    assert_eq!((above.status().as_u16(), above.headers()["retry-after"].as_bytes()), (503, &b"1"[..]));
-    drop(held);
-    for answer in in_time("all answers", join_all(answers)).await {
-        assert_eq!(answer.expect("it is answered").status(), 401, "each is read to its end and judged");
+    let above = service.get(BANKS).await;
+    assert_eq!(above.refusal(), (503, "SERVICE_UNAVAILABLE".to_owned()));
+    assert_eq!((above.header("retry-after"), above.header("cache-control")), ("1", "private, no-store"));
+    for outside in ["/healthz", "/readyz", "/openapi.json", "/developer-guide"] {
+        assert_eq!(service.get(outside).await.status, 200, "{outside} is answered when every place is taken");
     }
+    drop((held, connections));
+    in_time("places are free", async { while service.get(BANKS).await.status == 503 {} }).await;
 }
 
 #[tokio::test]
@@ -143,33 +115,36 @@ async fn a_peer_that_says_nothing_after_the_preface_is_cut() {
 }
 
 #[tokio::test]
-async fn a_peer_that_opens_no_window_for_its_answers_is_cut() {
-    // The peer answers pings all the while: hyper's client does that by itself. What fits into hyper's own buffer counts as
-    // sent, and then idleness ends the connection.
-    for (window_bytes, limits) in [(0, "write_ms = 300\nidle_ms = 3600000"), (9_000, "idle_ms = 300\nheader_ms = 300")]
-    {
-        let service = Service::with_limits(limits).await;
+async fn an_answer_of_which_nothing_is_taken_is_reset_while_other_streams_go_on() {
+    // Nothing of the answer, and the most of it: the peer answers pings all the while, as hyper's client does by itself.
+    for window_bytes in [0, 9_000] {
+        let service = Service::with_limits("write_ms = 300\nidle_ms = 3600000").await;
         let (mut requests, connection) = connect(&service, window_bytes).await;
-        // An answer of 11 KiB, whatever else is served.
-        let mut request = get("/api/v1/tools/bank-qr/banks");
-        request.headers_mut().insert("x-service-api-key", service.key().parse().expect("a header value"));
-        let answer = ask(&mut requests, request).await;
+        let answer = ask(&mut requests, banks(&service)).await;
         assert_eq!(answer.status(), 200);
-        // How it ends is the server's choice; that it ends is the promise.
-        in_time("the server cuts", connection).await.expect("no panic").ok();
-        drop(answer);
+        // Reading it would open a window.
+        in_time("the stream is reset", async {
+            while scrape(service.data.path()).await.value("switchbay_http_streams_reset_total", &[]) < 1.0 {
+                let mut head = get("/healthz");
+                *head.method_mut() = Method::HEAD;
+                assert_eq!(ask(&mut requests, head).await.status(), 200);
+            }
+        })
+        .await;
+        answer.into_body().collect().await.expect_err("the answer is cut short");
+        assert!(!connection.is_finished(), "its connection serves on");
     }
 }
 
 #[tokio::test]
-async fn a_stream_whose_answer_is_never_taken_is_reset_and_gives_its_place_back() {
+async fn an_answer_that_takes_too_long_altogether_is_reset_and_gives_its_place_back() {
     let service = Service::with_limits("in_flight = 1\nrequest_ms = 300\nwrite_ms = 3600000").await;
     let (mut requests, _connection) = connect(&service, 0).await;
-    let answer = ask(&mut requests, get("/openapi.json")).await;
-    let above = ask(&mut requests, get("/healthz")).await;
+    let answer = ask(&mut requests, banks(&service)).await;
+    let above = ask(&mut requests, banks(&service)).await;
     assert_eq!(above.status(), 503, "an answer that is being sent has its place");
     in_time("the stream is reset", answer.into_body().collect()).await.expect_err("the body is cut short");
-    in_time("the place is free", async { while service.get("/healthz").await.status == 503 {} }).await;
+    in_time("the place is free", async { while service.get(BANKS).await.status == 503 {} }).await;
 }
 
 #[tokio::test]

@@ -17,11 +17,11 @@ use http::{HeaderMap, HeaderValue};
 
 use self::account::Account;
 use self::api_key::{ApiKey, KeyKind, KeyRecord};
-use self::first_party::Address;
 use self::oauth::{OAuth, OAuthError, Token, TokenError};
 use self::tenant::Tenant;
 use crate::error::{Challenge, Code, Refusal, sentence};
 use crate::operation::{CallerKind, Face, Scope};
+use crate::places::peer::Address;
 use crate::stores::{Store, StoreError};
 
 /// The header that carries an API key beside `Authorization: Bearer`.

@@ -163,7 +163,7 @@ fn greet(app: &App, operator: &str, base_url: &str, key: &str) {
         println!("  Plugin    {} {} — {}", revision.plugin, revision.version, revision.summary);
     }
     if let Some(request) =
-        catalogue.published().guide.text.split("```sh\n").nth(1).and_then(|rest| rest.split("```").next())
+        catalogue.published().guide.text().split("```sh\n").nth(1).and_then(|rest| rest.split("```").next())
     {
         println!("\nTry:\n\n{}", request.replace("$SWITCHBAY_KEY", key));
     }

@@ -14,6 +14,7 @@ use super::resolvers::ClientSubnet;
 #[serde(deny_unknown_fields, default)]
 pub(super) struct Written {
     pub(super) limits: WrittenLimits,
+    pub(super) peers: WrittenPeers,
     pub(super) mcp: WrittenMcp,
     pub(super) oauth: Option<WrittenOAuth>,
     pub(super) credits: WrittenCredits,
@@ -32,6 +33,8 @@ pub(super) struct Written {
 pub(super) struct WrittenLimits {
     pub(super) connections: usize,
     pub(super) in_flight: usize,
+    pub(super) unsent_bytes: usize,
+    pub(super) connection_unsent_bytes: usize,
     pub(super) instances: u32,
     pub(super) header_ms: u64,
     pub(super) body_ms: u64,
@@ -49,6 +52,8 @@ impl Default for WrittenLimits {
         Self {
             connections: 4096,
             in_flight: 2048,
+            unsent_bytes: 256 << 20,
+            connection_unsent_bytes: 16 << 20,
             instances: 1024,
             header_ms: 10_000,
             body_ms: 15_000,
@@ -68,8 +73,25 @@ impl Default for WrittenLimits {
 pub(super) struct WrittenFirstParty {
     /// Origins such as `https://www.example.com`; none turns it off.
     pub(super) origins: Vec<String>,
+    /// Stands in `[peers]`.
+    pub(super) trusted_proxies: Option<toml::Value>,
+}
+
+/// Each field with its default.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub(super) struct WrittenPeers {
     /// Addresses or networks such as `10.0.0.0/8`.
     pub(super) trusted_proxies: Vec<String>,
+    pub(super) connections: usize,
+    pub(super) in_flight: usize,
+    pub(super) unsent_bytes: usize,
+}
+
+impl Default for WrittenPeers {
+    fn default() -> Self {
+        Self { trusted_proxies: Vec::new(), connections: 256, in_flight: 128, unsent_bytes: 64 << 20 }
+    }
 }
 
 #[derive(Default, Deserialize)]

@@ -3,32 +3,38 @@
 //! The requests, their answers and the socket write it; the connection's own task reads it, and closes what is idle and
 //! cuts what is stuck. It counts and keeps no clock: looking at it now and then costs a busy connection nothing.
 
-use std::error::Error;
-use std::io;
-use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
-use hyper::body::{Body, Bytes, Frame, SizeHint};
-use tokio::sync::OwnedSemaphorePermit;
-use tokio::time::Instant;
+use crate::places::{Guest, Visit};
 
 /// How often a time is looked at while it passes; it is exceeded by at most this part.
-const LOOKS: u32 = 4;
+pub(super) const LOOKS: u32 = 4;
 
 /// The counters of one connection.
-#[derive(Default)]
 pub(super) struct Activity {
+    /// The same connection, as far as it matters to others.
+    guest: Arc<Guest>,
     begun: AtomicU64,
     ended: AtomicU64,
+    /// Answers over HTTP/1 alone: those of streams are watched one by one.
     sending: AtomicU64,
     /// Pieces of answers handed on, and writes taken after a stall.
     moved: AtomicU64,
 }
 
 impl Activity {
+    pub(super) fn of(guest: Arc<Guest>) -> Self {
+        let zero = AtomicU64::default;
+        Self { guest, begun: zero(), ended: zero(), sending: zero(), moved: zero() }
+    }
+
+    /// Ready when the connection is to be closed for others.
+    pub(super) async fn is_cut(&self) {
+        self.guest.is_cut().await;
+    }
+
     /// How many requests were ever begun.
     pub(super) fn begun(&self) -> u64 {
         self.begun.load(Ordering::Relaxed)
@@ -66,68 +72,41 @@ impl Activity {
     }
 }
 
-/// A request from its head to the last piece of its answer. Holds its place among those in flight.
+/// A request from its head to the last piece of its answer. Holds its places.
 pub(super) struct UnderWay {
     activity: Arc<Activity>,
-    _place: Option<OwnedSemaphorePermit>,
+    visit: Arc<Visit>,
 }
 
 impl UnderWay {
-    pub(super) fn begin(activity: Arc<Activity>, place: Option<OwnedSemaphorePermit>) -> Self {
+    pub(super) fn begin(activity: Arc<Activity>, visit: Arc<Visit>) -> Self {
         activity.begun.fetch_add(1, Ordering::Relaxed);
-        Self { activity, _place: place }
+        activity.guest.begin();
+        Self { activity, visit }
+    }
+
+    pub(super) fn visit(&self) -> &Visit {
+        &self.visit
+    }
+
+    pub(super) fn moved(&self) {
+        self.activity.moved();
+    }
+
+    /// The connection's only answer is being sent.
+    pub(super) fn sending(&self) {
+        self.activity.moved();
+        self.activity.sending.fetch_add(1, Ordering::Relaxed);
+    }
+
+    pub(super) fn sent(&self) {
+        self.activity.sending.fetch_sub(1, Ordering::Relaxed);
     }
 }
 
 impl Drop for UnderWay {
     fn drop(&mut self) {
+        self.activity.guest.end();
         self.activity.ended.fetch_add(1, Ordering::Relaxed);
-    }
-}
-
-/// An answer that counts as being sent until it is handed on whole or dropped, and is given up at a deadline.
-pub(super) struct Sending<B> {
-    body: B,
-    deadline: Instant,
-    under_way: UnderWay,
-}
-
-impl<B> Sending<B> {
-    pub(super) fn begin(body: B, deadline: Instant, under_way: UnderWay) -> Self {
-        under_way.activity.moved();
-        under_way.activity.sending.fetch_add(1, Ordering::Relaxed);
-        Self { body, deadline, under_way }
-    }
-}
-
-impl<B> Drop for Sending<B> {
-    fn drop(&mut self) {
-        self.under_way.activity.sending.fetch_sub(1, Ordering::Relaxed);
-    }
-}
-
-impl<B> Body for Sending<B>
-where
-    B: Body<Data = Bytes> + Unpin,
-    B::Error: Into<Box<dyn Error + Send + Sync>>,
-{
-    type Data = Bytes;
-    type Error = Box<dyn Error + Send + Sync>;
-
-    fn poll_frame(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, Self::Error>>> {
-        if self.deadline <= Instant::now() {
-            return Poll::Ready(Some(Err(io::Error::from(io::ErrorKind::TimedOut).into())));
-        }
-        let frame = ready!(Pin::new(&mut self.body).poll_frame(cx));
-        self.under_way.activity.moved();
-        Poll::Ready(frame.map(|frame| frame.map_err(Into::into)))
-    }
-
-    fn is_end_stream(&self) -> bool {
-        self.body.is_end_stream()
-    }
-
-    fn size_hint(&self) -> SizeHint {
-        self.body.size_hint()
     }
 }

@@ -2,83 +2,48 @@
 //!
 //! Both listeners (the public one and the operator's) use this file; it knows timers and a service, and no route.
 
-use std::convert::Infallible;
-use std::net::IpAddr;
+use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
-use http::header::{CONNECTION, TRANSFER_ENCODING, VARY};
-use http::{HeaderValue, Request, Response, StatusCode};
+use http::header::{CONNECTION, TRANSFER_ENCODING};
+use http::{HeaderValue, Request, Response};
 use hyper::body::Incoming;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::server::conn::auto;
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::Semaphore;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
-use tower::Service as _;
-use tower_http::compression::predicate::{NotForContentType, Predicate as _, SizeAbove};
-use tower_http::compression::{Compression, CompressionBody};
 
-use super::activity::{Activity, Sending, UnderWay};
+use super::activity::{Activity, UnderWay};
+use super::compressor::Compressor;
 use super::content::{Content, Pieces};
 use super::guarded::Guarded;
+use super::sending::{Sending, Streams};
 use crate::config::Transport;
-use crate::metrics::Gauge;
+use crate::places::{Member, Places, Turned, Visit};
 
-/// Smaller bodies are not worth compressing.
-const COMPRESSED_FROM_BYTES: u64 = 1024;
 const HEAD_BYTES_MAX: u32 = 32 * 1024;
-const STREAMS_MAX: u32 = 256;
+const STREAMS_MAX: u32 = 64;
+/// What a peer may send of bodies before they are read, of a stream and of a connection: the least that HTTP/2 allows.
+const WINDOW_BYTES: u32 = 65_535;
+/// What hyper keeps of an answer before the socket takes it.
+const SEND_BYTES_MAX: usize = 64 * 1024;
 /// A peer is asked whether it is still there, and cut when it does not say so.
 const PING_EVERY: Duration = Duration::from_secs(20);
 const PONG_WITHIN: Duration = Duration::from_secs(10);
+/// How often a full listener is looked at for a connection that has become idle.
+const ROOM_EVERY: Duration = Duration::from_millis(50);
 
 pub(crate) type Reply = Response<Content>;
-type Answer = Response<Sending<CompressionBody<Pieces>>>;
-
-/// Whether a request found a place among those in flight.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Room {
-    Taken,
-    Full,
-}
-
-/// The other end of a request's connection; each request carries it among its extensions.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Peer(pub(crate) IpAddr);
-
-/// What of one listener is taken: shared with whoever tells the operator.
-#[derive(Clone)]
-pub(crate) struct Places {
-    in_flight_max: usize,
-    /// Has a place for each request that may be under way at once.
-    in_flight: Arc<Semaphore>,
-    connections: Arc<Gauge>,
-}
-
-impl Places {
-    pub(crate) fn new(in_flight_max: usize) -> Self {
-        Self { in_flight_max, in_flight: Arc::new(Semaphore::new(in_flight_max)), connections: Arc::default() }
-    }
-
-    /// Requests whose answers are not sent yet.
-    pub(crate) fn in_flight(&self) -> usize {
-        self.in_flight_max - self.in_flight.available_permits()
-    }
-
-    /// Open connections.
-    pub(crate) fn open(&self) -> u64 {
-        self.connections.get()
-    }
-}
 
 /// What all connections of a listener share.
 #[derive(Clone)]
 struct Shared<S> {
     transport: Transport,
-    in_flight: Arc<Semaphore>,
+    places: Places,
+    compressor: Compressor,
     /// Owns the tasks: of connections, and of HTTP/2 streams.
     tasks: TaskTracker,
     service: S,
@@ -89,23 +54,17 @@ struct Shared<S> {
 pub(crate) async fn serve<S, F>(
     listener: TcpListener,
     transport: Transport,
-    taken: Places,
+    places: Places,
     stop: CancellationToken,
     service: S,
 ) where
-    S: Fn(Request<Incoming>, Room) -> F + Clone + Send + Sync + 'static,
+    S: Fn(Request<Incoming>, Arc<Visit>) -> F + Clone + Send + Sync + 'static,
     F: Future<Output = Reply> + Send + 'static,
 {
     let tasks = TaskTracker::new();
-    let Places { in_flight, connections, .. } = taken;
-    let shared = Shared { transport, in_flight, tasks: tasks.clone(), service };
-    let places = Arc::new(Semaphore::new(transport.connections_max));
+    let shared = Shared { transport, places, compressor: Compressor::new(), tasks: tasks.clone(), service };
     let cut = CancellationToken::new();
     loop {
-        let place = tokio::select! {
-            () = stop.cancelled() => break,
-            place = Arc::clone(&places).acquire_owned() => place.expect("the semaphore is never closed"),
-        };
         let stream = tokio::select! {
             () = stop.cancelled() => break,
             accepted = listener.accept() => match accepted {
@@ -118,12 +77,17 @@ pub(crate) async fn serve<S, F>(
                 }
             },
         };
+        let member = tokio::select! {
+            () = stop.cancelled() => break,
+            member = room(&shared.places, &stream) => match member {
+                Some(member) => member,
+                None => continue,
+            },
+        };
         let (stop, cut, shared) = (stop.clone(), cut.clone(), shared.clone());
-        let counted = connections.hold();
         tasks.spawn(async move {
-            let _held = (place, counted);
             tokio::select! {
-                () = connection(stream, stop, shared) => {}
+                () = connection(stream, member, stop, shared) => {}
                 () = cut.cancelled() => {}
             }
         });
@@ -137,31 +101,50 @@ pub(crate) async fn serve<S, F>(
     }
 }
 
+/// A place for a connection. Where there is none and nobody has more than the newcomer would, it waits, and others with it in
+/// the kernel's backlog.
+async fn room(places: &Places, stream: &TcpStream) -> Option<Member> {
+    let address = match stream.peer_addr() {
+        Ok(address) => address.ip(),
+        Err(error) => {
+            tracing::debug!(%error, "the peer is gone already");
+            return None;
+        }
+    };
+    loop {
+        match places.admit(address) {
+            Ok(member) => return Some(member),
+            Err(Turned::Peer) => return None,
+            Err(Turned::Full) => {
+                tokio::time::timeout(ROOM_EVERY, places.left()).await.ok();
+            }
+        }
+    }
+}
+
 /// Serves one connection until it ends, is idle or stuck for too long, or the process stops.
-async fn connection<S, F>(stream: TcpStream, stop: CancellationToken, shared: Shared<S>)
+async fn connection<S, F>(stream: TcpStream, member: Member, stop: CancellationToken, shared: Shared<S>)
 where
-    S: Fn(Request<Incoming>, Room) -> F + Clone + Send + Sync + 'static,
+    S: Fn(Request<Incoming>, Arc<Visit>) -> F + Clone + Send + Sync + 'static,
     F: Future<Output = Reply> + Send + 'static,
 {
     if let Err(error) = stream.set_nodelay(true) {
         tracing::debug!(%error, "the peer is gone already");
         return;
     }
-    let peer = match stream.peer_addr() {
-        Ok(address) => Peer(address.ip()),
-        Err(error) => {
-            tracing::debug!(%error, "the peer is gone already");
-            return;
-        }
-    };
     let transport = shared.transport;
-    let activity = Arc::new(Activity::default());
+    let activity = Arc::new(Activity::of(Arc::clone(member.guest())));
     let io = TokioIo::new(Guarded::new(stream, Arc::clone(&activity), transport.header, transport.write));
-    let builder = builder(Streams { tasks: shared.tasks.clone(), time: 2 * transport.request });
+    let builder = builder(Streams {
+        tasks: shared.tasks.clone(),
+        places: shared.places.clone(),
+        write: transport.write,
+        whole: 2 * transport.request,
+    });
     let begun = Arc::clone(&activity);
-    let service = hyper::service::service_fn(move |mut request: Request<Incoming>| {
-        request.extensions_mut().insert(peer);
-        answer(&shared, Arc::clone(&begun), request)
+    let service = hyper::service::service_fn(move |request: Request<Incoming>| {
+        let visit = Arc::new(shared.places.visit(&member, request.headers()));
+        answer(&shared, Arc::clone(&begun), visit, request)
     });
     let mut serving = std::pin::pin!(builder.serve_connection(io, service));
     let mut closing = false;
@@ -174,6 +157,10 @@ where
                 if let Err(error) = ended {
                     tracing::debug!(%error, "a connection ended early");
                 }
+                return;
+            }
+            () = activity.is_cut() => {
+                tracing::debug!("a connection is closed for another");
                 return;
             }
             () = activity.stuck_for(transport.write) => {
@@ -197,37 +184,36 @@ where
 fn answer<S, F>(
     shared: &Shared<S>,
     activity: Arc<Activity>,
+    visit: Arc<Visit>,
     request: Request<Incoming>,
-) -> impl Future<Output = Result<Answer, Infallible>> + use<S, F>
+) -> impl Future<Output = io::Result<Response<Sending>>> + use<S, F>
 where
-    S: Fn(Request<Incoming>, Room) -> F,
+    S: Fn(Request<Incoming>, Arc<Visit>) -> F + Clone,
     F: Future<Output = Reply>,
 {
-    let place = Arc::clone(&shared.in_flight).try_acquire_owned().ok();
-    let room = if place.is_some() { Room::Taken } else { Room::Full };
-    let under_way = UnderWay::begin(activity, place);
+    let under_way = UnderWay::begin(activity, Arc::clone(&visit));
     let time = shared.transport.request;
     // A body of stated and of chunked length is read by the second alone (RFC 9112, 6.3). hyper does not tell that there
     // were both, so what follows any chunked body is not read as a request.
     let last = request.headers().contains_key(TRANSFER_ENCODING);
-    let service = tower::service_fn(|request| {
-        let replied = (shared.service)(request, room);
-        async move { Ok::<_, Infallible>(Pieces::of(replied.await)) }
-    });
-    // A stream of events would wait in the encoder.
-    let worthwhile = SizeAbove::new(COMPRESSED_FROM_BYTES).and(NotForContentType::SSE);
-    let answered = Compression::new(service).compress_when(worthwhile).call(request);
+    let service = shared.service.clone();
+    // On the heap, because each future around it would hold it twice, and hyper moves them about on its stack.
+    let answered = shared.compressor.answer(request, move |request| Box::pin(service(request, visit)));
     async move {
-        let mut response = answered.await?;
-        // Where a client takes no encoding at all, the layer says 406 in place of an answer that was made already.
-        *response.status_mut() = response.body().get_ref().status();
+        let (mut response, is_encoded) = answered.await;
+        let visit = under_way.visit();
+        let mut unsent = visit.unsent();
+        if let Some(unsent) = unsent.as_mut().filter(|_| is_encoded) {
+            unsent.shrink_to(response.body().own_bytes());
+        }
+        // Without a place there are few at a time, and then none: over HTTP/2 the stream is reset.
+        let outside =
+            if visit.is_inside() { None } else { Some(visit.outside().ok_or(io::ErrorKind::ConnectionRefused)?) };
         if last {
             response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
         }
-        if response.status() == StatusCode::NOT_MODIFIED {
-            response.headers_mut().append(VARY, HeaderValue::from_static("accept-encoding"));
-        }
-        Ok(response.map(|body| Sending::begin(body, Instant::now() + time, under_way)))
+        let deadline = Instant::now() + time;
+        Ok(response.map(|body| Sending::begin(Pieces::for_socket(body), deadline, under_way, unsent, outside)))
     }
 }
 
@@ -240,29 +226,10 @@ fn builder(streams: Streams) -> auto::Builder<Streams> {
         .timer(TokioTimer::new())
         .max_concurrent_streams(STREAMS_MAX)
         .max_header_list_size(HEAD_BYTES_MAX)
+        .initial_stream_window_size(WINDOW_BYTES)
+        .initial_connection_window_size(WINDOW_BYTES)
+        .max_send_buf_size(SEND_BYTES_MAX)
         .keep_alive_interval(PING_EVERY)
         .keep_alive_timeout(PONG_WITHIN);
     builder
-}
-
-/// Runs HTTP/2 streams as tasks that the listener owns. Each has an end: a peer may let one stream stand for ever while
-/// others go on, and hyper asks for nothing of an answer that has no window.
-#[derive(Clone)]
-struct Streams {
-    tasks: TaskTracker,
-    time: Duration,
-}
-
-impl<F> hyper::rt::Executor<F> for Streams
-where
-    F: Future<Output = ()> + Send + 'static,
-{
-    fn execute(&self, stream: F) {
-        let time = self.time;
-        self.tasks.spawn(async move {
-            if tokio::time::timeout(time, stream).await.is_err() {
-                tracing::debug!("a stream whose answer was not taken is reset");
-            }
-        });
-    }
 }

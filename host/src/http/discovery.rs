@@ -1,5 +1,7 @@
 //! The host's own documents and health: what a client, a crawler or a load balancer asks before it has a credential.
 
+use std::sync::Arc;
+
 use http::header::{ACCESS_CONTROL_ALLOW_ORIGIN, CACHE_CONTROL, CONTENT_TYPE, ETAG, VARY};
 use http::{HeaderMap, HeaderValue, Response, StatusCode};
 use serde_json::{Value, json};
@@ -24,6 +26,11 @@ pub(crate) enum Found {
     ResourceMetadata,
     Health,
     Readiness,
+}
+
+/// Whether it is asked how the host is: that is answered also when everything is taken.
+pub(crate) fn is_health(path: &str) -> bool {
+    matches!(find(path, ""), Some(Found::Health | Found::Readiness))
 }
 
 /// Finds the host's own route for a path. `base_path` is the path of the base URL, empty or with a leading slash, behind
@@ -79,10 +86,15 @@ fn readiness(app: &App, catalogue: &Catalogue) -> Reply {
     envelope::json(status, json!({ "status": word, "plugins": plugins }).to_string())
 }
 
-fn document(document: &Document, headers: &HeaderMap, media_type: &'static str) -> Reply {
+fn document(document: &Arc<Document>, headers: &HeaderMap, media_type: &'static str) -> Reply {
     let mut response = match rest::if_none_match(headers, &document.etag) {
         true => envelope::empty(StatusCode::NOT_MODIFIED),
-        false => Response::new(Content::whole(document.bytes.clone())),
+        false => {
+            let mut response = Response::new(Content::shared(document.bytes.clone()));
+            // It knows its encoded forms.
+            response.extensions_mut().insert(Arc::clone(document));
+            response
+        }
     };
     let headers = response.headers_mut();
     headers.insert(CONTENT_TYPE, HeaderValue::from_static(media_type));

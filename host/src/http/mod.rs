@@ -4,6 +4,7 @@
 //! What an operation is, `rest` finds; this file knows only the host's own routes.
 
 mod activity;
+mod compressor;
 pub(crate) mod connection;
 pub(crate) mod content;
 mod cross_origin;
@@ -15,6 +16,7 @@ pub(crate) mod openapi;
 mod refusals;
 pub(crate) mod rest;
 pub(crate) mod router;
+mod sending;
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -24,26 +26,35 @@ use http::{HeaderValue, Method, Request, Version};
 use hyper::body::Incoming;
 use uuid::Uuid;
 
-use self::connection::{Reply, Room};
+use self::connection::Reply;
 use self::rest::Printed;
 use crate::app::App;
 use crate::error::{Code, Refusal};
 use crate::mcp;
+use crate::places::Visit;
 use crate::telemetry::microseconds;
 
 /// Answers one request of the public listener.
-pub(crate) async fn handle(app: Arc<App>, request: Request<Incoming>, room: Room) -> Reply {
+pub(crate) async fn handle(app: Arc<App>, request: Request<Incoming>, visit: Arc<Visit>) -> Reply {
     let started = Instant::now();
     let request_id = Uuid::now_v7().to_string();
     let method = request.method().clone();
     let deadline = app.config.transport.request;
-    let mut printed = match room {
-        Room::Taken => match tokio::time::timeout(deadline, route(&app, request, &request_id)).await {
+    // How the host is must be told also when everything is taken.
+    let entered = match discovery::is_health(request.uri().path()) {
+        true => Ok(()),
+        false => visit.enter().await,
+    };
+    let mut printed = match entered {
+        Ok(()) => match tokio::time::timeout(deadline, route(&app, request, &request_id, &visit)).await {
             Ok(printed) => printed,
             Err(_) => refused(&too_slow(deadline), &request_id),
         },
-        Room::Full => refused(&overloaded(), &request_id),
+        Err(full) => refused(&full.refusal(), &request_id),
     };
+    if let Err(full) = visit.answer_with(printed.response.body().own_bytes()) {
+        printed = refused(&full.refusal(), &request_id);
+    }
     if method == Method::HEAD {
         printed = printed.without_body();
     }
@@ -59,7 +70,7 @@ pub(crate) async fn handle(app: Arc<App>, request: Request<Incoming>, room: Room
     printed.response
 }
 
-async fn route(app: &App, request: Request<Incoming>, request_id: &str) -> Printed {
+async fn route(app: &App, request: Request<Incoming>, request_id: &str, visit: &Visit) -> Printed {
     if !names_its_host(&request) {
         let refusal = Refusal::new(Code::ValidationError, "An HTTP/1.1 request names its host in one Host header");
         return refused(&refusal, request_id);
@@ -67,10 +78,10 @@ async fn route(app: &App, request: Request<Incoming>, request_id: &str) -> Print
     let catalogue = app.registry.current();
     let path = request.uri().path();
     if path.starts_with("/api/") {
-        return rest::answer(app, &catalogue, request, request_id).await;
+        return rest::answer(app, &catalogue, request, request_id, visit).await;
     }
     if path == "/mcp" {
-        let mcp::Printed { response, plugin } = mcp::answer(app, &catalogue, request, request_id).await;
+        let mcp::Printed { response, plugin } = mcp::answer(app, &catalogue, request, request_id, visit).await;
         return Printed { response, plugin };
     }
     if let Some(found) = discovery::find(path, &app.base_path) {
@@ -99,10 +110,6 @@ pub(crate) fn known(method: &Method) -> &str {
 /// RFC 9112, 3.2. Where there are two, this host and a proxy before it could mean different ones.
 fn names_its_host(request: &Request<Incoming>) -> bool {
     request.version() != Version::HTTP_11 || request.headers().get_all(HOST).iter().count() == 1
-}
-
-pub(crate) fn overloaded() -> Refusal {
-    Refusal::new(Code::ServiceUnavailable, "Too many requests are in flight; try again shortly").retry_after(1)
 }
 
 fn too_slow(deadline: Duration) -> Refusal {

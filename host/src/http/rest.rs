@@ -8,18 +8,19 @@ use http::{HeaderMap, HeaderValue, Method, Request, StatusCode};
 use http_body_util::{BodyExt, Limited};
 use hyper::body::{Body, Bytes, Incoming};
 
-use super::connection::{Peer, Reply as Response};
+use super::connection::Reply as Response;
 use super::content::Content;
 use super::router::Found;
 use super::{cross_origin, envelope};
 use crate::app::App;
 use crate::auth::Presented;
-use crate::auth::first_party::Address;
 use crate::catalogue::{Bound, Catalogue};
 use crate::error::{Code, Refusal};
 use crate::media_type;
 use crate::operation::{Face, Reply, RestFace};
 use crate::pipeline::{self, Answered};
+use crate::places::Visit;
+use crate::places::peer::Address;
 use crate::reading::{Identifier, Source, Unread};
 
 /// A response, and the time that the plugin took of it.
@@ -29,7 +30,13 @@ pub(crate) struct Printed {
 }
 
 /// Answers a request for an operation's route.
-pub(crate) async fn answer(app: &App, catalogue: &Catalogue, request: Request<Incoming>, request_id: &str) -> Printed {
+pub(crate) async fn answer(
+    app: &App,
+    catalogue: &Catalogue,
+    request: Request<Incoming>,
+    request_id: &str,
+    visit: &Visit,
+) -> Printed {
     let (parts, body) = request.into_parts();
     let (bound, params) = match catalogue.routes().find(&parts.method, parts.uri.path()) {
         Found::Operation(bound, params) => (bound, params),
@@ -53,9 +60,10 @@ pub(crate) async fn answer(app: &App, catalogue: &Catalogue, request: Request<In
             return printed;
         }
     };
-    let peer = parts.extensions.get::<Peer>().filter(|_| origin.is_some());
-    let first_party = peer.map(|peer| app.first_party.client(&parts.headers, peer.0));
-    let answered = execute(app, bound, &parts, params, &body, first_party, request_id).await;
+    let first_party = origin.is_some().then(|| visit.address());
+    let source = if parts.method == Method::POST { Source::Body } else { Source::Query };
+    let unread = Unread::Rest { params, query: parts.uri.query(), body: &body, source };
+    let answered = execute(app, bound, &parts.headers, unread, first_party, request_id, visit).await;
     let mut response = match &answered.outcome {
         Ok(reply) => success(face, reply, &parts),
         Err(refusal) => envelope::refusal(refusal, request_id),
@@ -135,22 +143,21 @@ pub(crate) fn accepts(headers: &HeaderMap, media_type: &str) -> bool {
 async fn execute(
     app: &App,
     bound: &Bound,
-    parts: &Parts,
-    params: Vec<(String, String)>,
-    body: &[u8],
+    headers: &HeaderMap,
+    unread: Unread<'_>,
     first_party: Option<Address>,
     request_id: &str,
+    visit: &Visit,
 ) -> Answered {
-    let source = if parts.method == Method::POST { Source::Body } else { Source::Query };
-    let unread = Unread::Rest { params, query: parts.uri.query(), body, source };
     let request = pipeline::Request {
         bound,
         face: Face::Rest,
-        credential: Presented::read(&parts.headers),
+        credential: Presented::read(headers),
         first_party,
-        identifier: Identifier::read(&parts.headers),
+        identifier: Identifier::read(headers),
         unread,
         request_id,
+        visit,
     };
     pipeline::execute(app, request).await
 }

@@ -1,21 +1,26 @@
 //! The methods of the endpoint, and how one POST (a message, or a batch of the oldest version) is answered.
 
+use bytes::Bytes;
 use http::header::WWW_AUTHENTICATE;
 use http::{HeaderMap, HeaderValue, StatusCode};
 use serde_json::{Value, json};
 
-use super::protocol::{self, Era, LATEST_LEGACY, Message, OLDEST, RpcError, VERSIONS};
-use super::{Gathered, resources, tools};
+use super::protocol::{self, Era, LATEST_LEGACY, Message, OLDEST, RpcError, Text, VERSIONS};
+use super::{Gathered, tools};
 use crate::app::App;
 use crate::auth::Presented;
 use crate::catalogue::Catalogue;
 use crate::error::Refusal;
 use crate::http::connection::Reply;
+use crate::http::content::{Content, Parts};
 use crate::http::envelope;
+use crate::places::Visit;
 use crate::reading::{IDEMPOTENCY_KEY, Identifier, Malformed, strict_json};
 
 /// Messages in a batch.
 const BATCH_MAX: usize = 16;
+/// Once a batch's answers have so many bytes, its further requests are not run. One answer more than that is sent at most.
+const BATCH_BYTES_MAX: usize = 1 << 20;
 /// How long a client may keep a list or a document: short, because plugins are swapped while it looks.
 const TTL_MS: u32 = 60_000;
 const INSTRUCTIONS: &str = "Developer API tools. Each tool needs an API key or an access token with the scope in its _meta. Read the \
@@ -30,6 +35,7 @@ pub(crate) struct Post<'p> {
     pub(crate) request_id: &'p str,
     /// Of the single call of this POST.
     pub(crate) identifier: Identifier,
+    pub(crate) visit: &'p Visit,
 }
 
 /// Why a request has no result.
@@ -46,9 +52,10 @@ pub(crate) async fn answer(
     headers: &HeaderMap,
     body: &[u8],
     request_id: &str,
+    visit: &Visit,
     gathered: &mut Gathered,
 ) -> Reply {
-    let post = Post { app, catalogue, headers, request_id, identifier: Identifier::read(headers) };
+    let post = Post { app, catalogue, headers, request_id, identifier: Identifier::read(headers), visit };
     match strict_json(body) {
         Ok(Value::Array(messages)) => batch(&post, messages, gathered).await,
         Ok(message) => single(&post, message, gathered).await,
@@ -72,7 +79,7 @@ async fn single(post: &Post<'_>, message: Value, gathered: &mut Gathered) -> Rep
                 Err(error) => return rpc_error(&error, Some(&id)),
             };
             match request(post, era, &method, params, gathered).await {
-                Ok(result) => envelope::json(StatusCode::OK, protocol::print_result(era, &id, &result)),
+                Ok(result) => printed(print(era, &id, result)),
                 Err(Stop::Rpc(error)) => rpc_error(&error, Some(&id)),
                 Err(Stop::Credential(refusal)) => challenge(&refusal, Some(&id), post.request_id),
             }
@@ -115,48 +122,58 @@ async fn batch(post: &Post<'_>, messages: Vec<Value>, gathered: &mut Gathered) -
             return challenge(&refusal, None, post.request_id);
         }
     }
-    let mut answers = Vec::new();
+    let mut answers = Parts::default();
     for message in messages {
-        match message {
-            Ok(Message::Request { id, method, params }) => {
-                answers.push(batched(post, &id, &method, params, gathered).await);
+        let answer = match message {
+            Ok(Message::Request { id, .. }) if answers.bytes() > BATCH_BYTES_MAX => {
+                Parts::from(RpcError::batch_is_full(BATCH_BYTES_MAX).print(Some(&id)))
             }
-            Ok(Message::Notification | Message::Response) => {}
-            Err((id, error)) => answers.push(error.print(id.as_ref())),
-        }
+            Ok(Message::Request { id, method, params }) => batched(post, &id, &method, params, gathered).await,
+            Ok(Message::Notification | Message::Response) => continue,
+            Err((id, error)) => Parts::from(error.print(id.as_ref())),
+        };
+        answers.own(if answers.bytes() == 0 { "[" } else { "," });
+        answers.append(answer);
     }
-    match answers.is_empty() {
-        true => envelope::empty(StatusCode::ACCEPTED),
-        false => envelope::json(StatusCode::OK, format!("[{}]", answers.join(","))),
+    if answers.bytes() == 0 {
+        return envelope::empty(StatusCode::ACCEPTED);
     }
+    answers.own("]");
+    printed(answers)
 }
 
-async fn batched(post: &Post<'_>, id: &Value, method: &str, params: Value, gathered: &mut Gathered) -> String {
+async fn batched(post: &Post<'_>, id: &Value, method: &str, params: Value, gathered: &mut Gathered) -> Parts {
     if method == "initialize" {
-        return RpcError::invalid_request("`initialize` must not be part of a batch").print(Some(id));
+        return RpcError::invalid_request("`initialize` must not be part of a batch").print(Some(id)).into();
     }
     if let Ok(Era::Modern) | Err(_) = protocol::negotiate(post.headers, method, &params) {
-        return RpcError::invalid_request("a batch holds messages of 2025-03-26 alone").print(Some(id));
+        return RpcError::invalid_request("a batch holds messages of 2025-03-26 alone").print(Some(id)).into();
     }
     match request(post, Era::Legacy, method, params, gathered).await {
-        Ok(result) => protocol::print_result(Era::Legacy, id, &result),
-        Err(Stop::Rpc(error)) => error.print(Some(id)),
+        Ok(result) => print(Era::Legacy, id, result),
+        Err(Stop::Rpc(error)) => error.print(Some(id)).into(),
         // The key was revoked between the judgement and the call.
         Err(Stop::Credential(refusal)) => {
             let envelope = refusal.envelope(post.request_id);
-            credential_error(&refusal, envelope).print(Some(id))
+            credential_error(&refusal, envelope).print(Some(id)).into()
         }
     }
 }
 
-/// Runs one method. A result is JSON text, an object.
+/// The result of a method, and whether clients may keep it for a while.
+enum Answered {
+    Lasting(Text),
+    Once(Text),
+}
+
+/// Runs one method.
 async fn request(
     post: &Post<'_>,
     era: Era,
     method: &str,
     params: Value,
     gathered: &mut Gathered,
-) -> Result<String, Stop> {
+) -> Result<Answered, Stop> {
     let known = match era {
         Era::Legacy => matches!(method, "initialize" | "ping"),
         Era::Modern => method == "server/discover",
@@ -169,26 +186,20 @@ async fn request(
         return Err(Stop::Rpc(RpcError::invalid_params("`params` must be an object")));
     }
     let rpc = Stop::Rpc;
+    let published = post.catalogue.published();
+    let shared = |bytes: &Bytes| Ok(Answered::Lasting(Text::Shared(bytes.clone())));
     match method {
-        "initialize" => initialize(&params).map_err(rpc),
-        "ping" => Ok("{}".to_owned()),
-        "server/discover" => Ok(cacheable(era, discover())),
-        "tools/list" => {
-            no_cursor(&params).map_err(rpc)?;
-            Ok(cacheable(era, format!(r#"{{"tools":{}}}"#, post.catalogue.published().tools)))
-        }
-        "resources/list" => {
-            no_cursor(&params).map_err(rpc)?;
-            Ok(cacheable(era, resources::list(post.catalogue.published())))
-        }
+        "initialize" => initialize(&params).map(|text| Answered::Once(Text::Own(text))).map_err(rpc),
+        "ping" => Ok(Answered::Once(Text::Own("{}".to_owned()))),
+        "server/discover" => Ok(Answered::Lasting(Text::Own(discover()))),
+        "tools/list" => no_cursor(&params).map_err(rpc).and_then(|()| shared(&published.tools)),
+        "resources/list" => no_cursor(&params).map_err(rpc).and_then(|()| shared(&published.resources.list)),
         "resources/templates/list" => {
             no_cursor(&params).map_err(rpc)?;
-            Ok(cacheable(era, r#"{"resourceTemplates":[]}"#.to_owned()))
+            shared(&Bytes::from_static(br#"{"resourceTemplates":[]}"#))
         }
-        "resources/read" => {
-            resources::read(post.catalogue.published(), era, &params).map(|text| cacheable(era, text)).map_err(rpc)
-        }
-        _ => tools::call(post, params, gathered).await,
+        "resources/read" => published.resources.read(era, &params).map_err(rpc).and_then(|read| shared(&read)),
+        _ => tools::call(post, params, gathered).await.map(Answered::Once),
     }
 }
 
@@ -216,12 +227,20 @@ fn discover() -> String {
     result.to_string()
 }
 
-/// Adds the caching hints of the modern era to a result.
-fn cacheable(era: Era, result: String) -> String {
-    match (era, result.strip_suffix('}')) {
-        (Era::Modern, Some(open)) => format!(r#"{open},"ttlMs":{TTL_MS},"cacheScope":"public"}}"#),
-        (Era::Legacy, _) | (Era::Modern, None) => result,
+/// A result as a message. Those of the modern era say how long they last.
+fn print(era: Era, id: &Value, answered: Answered) -> Parts {
+    match (era, answered) {
+        (Era::Modern, Answered::Lasting(text)) => {
+            protocol::print_result(era, id, text, &format!(r#","ttlMs":{TTL_MS},"cacheScope":"public""#))
+        }
+        (_, Answered::Lasting(text) | Answered::Once(text)) => protocol::print_result(era, id, text, ""),
     }
+}
+
+fn printed(message: Parts) -> Reply {
+    let mut response = envelope::json(StatusCode::OK, Bytes::new());
+    *response.body_mut() = Content::Parts(message);
+    response
 }
 
 /// All lists are one page, so no cursor was ever given out.

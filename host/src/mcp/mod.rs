@@ -24,6 +24,7 @@ use crate::catalogue::Catalogue;
 use crate::http::connection::Reply;
 use crate::http::{envelope, rest};
 use crate::metering::Meters;
+use crate::places::Visit;
 
 /// The largest message, in bytes.
 const MESSAGE_BYTES_MAX: usize = 64 * 1024;
@@ -44,7 +45,13 @@ pub(crate) struct Gathered {
 }
 
 /// Answers any request for `/mcp`.
-pub(crate) async fn answer(app: &App, catalogue: &Catalogue, request: Request<Incoming>, request_id: &str) -> Printed {
+pub(crate) async fn answer(
+    app: &App,
+    catalogue: &Catalogue,
+    request: Request<Incoming>,
+    request_id: &str,
+    visit: &Visit,
+) -> Printed {
     let origin = request.headers().get(ORIGIN).cloned();
     if request.method() != Method::POST && request.method() != Method::OPTIONS {
         let mut response = fault(StatusCode::METHOD_NOT_ALLOWED, "this endpoint takes POST alone");
@@ -58,7 +65,7 @@ pub(crate) async fn answer(app: &App, catalogue: &Catalogue, request: Request<In
     }
     let mut printed = match *request.method() == Method::OPTIONS {
         true => printed(preflight()),
-        false => post(app, catalogue, request, request_id).await,
+        false => post(app, catalogue, request, request_id, visit).await,
     };
     if let Some(origin) = origin {
         let headers = printed.response.headers_mut();
@@ -72,7 +79,13 @@ pub(crate) async fn answer(app: &App, catalogue: &Catalogue, request: Request<In
     printed
 }
 
-async fn post(app: &App, catalogue: &Catalogue, request: Request<Incoming>, request_id: &str) -> Printed {
+async fn post(
+    app: &App,
+    catalogue: &Catalogue,
+    request: Request<Incoming>,
+    request_id: &str,
+    visit: &Visit,
+) -> Printed {
     let (parts, body) = request.into_parts();
     // Wildcards do not count: a client that lists neither is a browser or a probe.
     let listed = |media_type| rest::accepts(&parts.headers, media_type);
@@ -87,7 +100,7 @@ async fn post(app: &App, catalogue: &Catalogue, request: Request<Incoming>, requ
         Err(refusal) => return printed(fault(refusal.status, &refusal.message)),
     };
     let mut gathered = Gathered::default();
-    let mut response = methods::answer(app, catalogue, &parts.headers, &body, request_id, &mut gathered).await;
+    let mut response = methods::answer(app, catalogue, &parts.headers, &body, request_id, visit, &mut gathered).await;
     envelope::meters(response.headers_mut(), &gathered.meters);
     if let Some(seconds) = gathered.retry_after_s {
         response.headers_mut().insert(RETRY_AFTER, HeaderValue::from(seconds));

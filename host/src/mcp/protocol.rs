@@ -4,10 +4,12 @@
 //! "Legacy" are the versions with `initialize` (2025-03-26 to 2025-11-25), "modern" is 2026-07-28, where each request
 //! carries its own metadata. Knows no tool and no credential.
 
+use bytes::Bytes;
 use http::{HeaderMap, StatusCode};
 use serde_json::{Map, Value, json};
 
 use crate::error::sentence;
+use crate::http::content::Parts;
 
 /// Newest first.
 pub(crate) const VERSIONS: [&str; 4] = ["2026-07-28", "2025-11-25", "2025-06-18", "2025-03-26"];
@@ -68,6 +70,12 @@ impl RpcError {
 
     pub(crate) fn invalid_params(message: impl Into<String>) -> Self {
         Self::new(StatusCode::OK, -32602, message)
+    }
+
+    /// A message of a batch that was not looked at, because the answers before it are enough for one batch.
+    pub(crate) fn batch_is_full(bytes_max: usize) -> Self {
+        let message = format!("This batch's answers are over {bytes_max} bytes: send this message in another");
+        Self::new(StatusCode::OK, -32000, message)
     }
 
     fn bad_metadata(message: impl Into<String>) -> Self {
@@ -233,23 +241,37 @@ pub(crate) fn server_info() -> Value {
     json!({ "name": "switchbay", "title": "Switchbay", "version": env!("CARGO_PKG_VERSION") })
 }
 
-/// A result message around a result that is JSON text already: an object, to which a modern answer adds its members.
-pub(crate) fn print_result(era: Era, id: &Value, result: &str) -> String {
-    let mut message = String::with_capacity(result.len() + 160);
-    message.push_str(r#"{"jsonrpc":"2.0","id":"#);
-    message.push_str(&id.to_string());
-    message.push_str(r#","result":"#);
-    match (era, result.strip_suffix('}')) {
-        (Era::Modern, Some(open)) => {
-            message.push_str(open);
-            if open.len() > 1 {
-                message.push(',');
-            }
-            let meta = json!({ META_SERVER: server_info() });
-            message.push_str(&format!(r#""resultType":"complete","_meta":{meta}}}"#));
-        }
-        (Era::Legacy, _) | (Era::Modern, None) => message.push_str(result),
+/// A result: JSON text, an object.
+pub(crate) enum Text {
+    Own(String),
+    /// Made with the documents, and in no answer copied.
+    Shared(Bytes),
+}
+
+/// A result message around a result, to which a modern answer adds its members: its own and those of `hints`, JSON text that
+/// begins with a comma.
+pub(crate) fn print_result(era: Era, id: &Value, result: Text, hints: &str) -> Parts {
+    let mut message = Parts::default();
+    message.own(r#"{"jsonrpc":"2.0","id":"#);
+    message.own(&id.to_string());
+    message.own(r#","result":"#);
+    let length = match &result {
+        Text::Own(text) => text.len(),
+        Text::Shared(bytes) => bytes.len(),
+    };
+    let modern = era == Era::Modern;
+    // Its closing bracket comes after the added members.
+    let open = if modern { length.saturating_sub(1) } else { length };
+    match result {
+        Text::Own(text) => message.own(&text[..open]),
+        Text::Shared(bytes) => message.shared(bytes.slice(..open)),
     }
-    message.push('}');
+    if modern {
+        let comma = if open > 1 || !hints.is_empty() { "," } else { "" };
+        let meta = json!({ META_SERVER: server_info() });
+        message.own(hints);
+        message.own(&format!(r#"{comma}"resultType":"complete","_meta":{meta}}}"#));
+    }
+    message.own("}");
     message
 }

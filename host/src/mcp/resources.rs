@@ -1,15 +1,46 @@
 //! The two resources: the developer guide and the OpenAPI document, the same bytes as over HTTP.
 
+use bytes::Bytes;
 use serde_json::{Value, json};
 
 use super::protocol::{Era, RpcError};
-use crate::published::{Document, Published};
+use crate::published::Document;
 
 const GUIDE: &str = "service://developer-guide";
 const OPENAPI: &str = "service://openapi";
 
-/// `resources/list`.
-pub(crate) fn list(published: &Published) -> String {
+/// What is answered of the resources: made with the documents, and shared by all answers.
+pub(crate) struct Resources {
+    /// The result of `resources/list`.
+    pub(crate) list: Bytes,
+    guide: Bytes,
+    openapi: Bytes,
+}
+
+impl Resources {
+    pub(crate) fn new(guide: &Document, openapi: &Document) -> Self {
+        Self { list: list(guide, openapi), guide: contents(GUIDE, guide), openapi: contents(OPENAPI, openapi) }
+    }
+
+    /// The result of `resources/read`.
+    pub(crate) fn read(&self, era: Era, params: &Value) -> Result<Bytes, RpcError> {
+        let Some(uri) = params.get("uri").and_then(Value::as_str) else {
+            return Err(RpcError::invalid_params("`params.uri` must be a string"));
+        };
+        match uri {
+            GUIDE => Ok(self.guide.clone()),
+            OPENAPI => Ok(self.openapi.clone()),
+            _ => Err(not_found(era, uri)),
+        }
+    }
+}
+
+fn contents(uri: &str, document: &Document) -> Bytes {
+    let contents = json!([{ "uri": uri, "mimeType": document.media_type, "text": document.text() }]);
+    Bytes::from(json!({ "contents": contents }).to_string())
+}
+
+fn list(guide: &Document, openapi: &Document) -> Bytes {
     let row = |uri: &str, name: &str, title: &str, description: &str, document: &Document| {
         json!({
             "uri": uri,
@@ -17,7 +48,7 @@ pub(crate) fn list(published: &Published) -> String {
             "title": title,
             "description": description,
             "mimeType": document.media_type,
-            "size": document.text.len(),
+            "size": document.bytes.len(),
         })
     };
     let guide = row(
@@ -25,25 +56,10 @@ pub(crate) fn list(published: &Published) -> String {
         "developer-guide",
         "Developer guide",
         "How to authenticate, what every operation takes and answers, and the error codes, with examples.",
-        &published.guide,
+        guide,
     );
-    let openapi =
-        row(OPENAPI, "openapi", "OpenAPI", "The OpenAPI 3.1 description of the REST operations.", &published.openapi);
-    json!({ "resources": [guide, openapi] }).to_string()
-}
-
-/// `resources/read`.
-pub(crate) fn read(published: &Published, era: Era, params: &Value) -> Result<String, RpcError> {
-    let Some(uri) = params.get("uri").and_then(Value::as_str) else {
-        return Err(RpcError::invalid_params("`params.uri` must be a string"));
-    };
-    let document = match uri {
-        GUIDE => &published.guide,
-        OPENAPI => &published.openapi,
-        _ => return Err(not_found(era, uri)),
-    };
-    let contents = json!([{ "uri": uri, "mimeType": document.media_type, "text": document.text.as_ref() }]);
-    Ok(json!({ "contents": contents }).to_string())
+    let openapi = row(OPENAPI, "openapi", "OpenAPI", "The OpenAPI 3.1 description of the REST operations.", openapi);
+    Bytes::from(json!({ "resources": [guide, openapi] }).to_string())
 }
 
 /// Legacy versions have a code of their own for this; the modern one forbids it.

@@ -1,11 +1,12 @@
 //! Tools: operations with a tool face, listed and called.
 
+use bytes::Bytes;
 use http::StatusCode;
 use serde_json::{Map, Value, json};
 
 use super::Gathered;
 use super::methods::{Post, Stop};
-use super::protocol::RpcError;
+use super::protocol::{RpcError, Text};
 use crate::catalogue::Bound;
 use crate::error::Refusal;
 use crate::http::envelope;
@@ -17,8 +18,8 @@ use crate::registry::profile;
 /// Where a tool's scopes stand in its `_meta`: the protocol has no field for them.
 const SCOPES_META: &str = "dev.switchbay/requiredScopes";
 
-/// `tools` of `tools/list`, as JSON text, by name.
-pub(crate) fn list(bound: &[Bound]) -> String {
+/// The result of `tools/list`, as JSON text; the tools by name.
+pub(crate) fn list(bound: &[Bound]) -> Bytes {
     let mut tools: Vec<(&str, Value)> = bound
         .iter()
         .filter_map(|one| {
@@ -36,11 +37,12 @@ pub(crate) fn list(bound: &[Bound]) -> String {
         })
         .collect();
     tools.sort_by(|a, b| a.0.cmp(b.0));
-    Value::Array(tools.into_iter().map(|(_, tool)| tool).collect()).to_string()
+    let tools: Vec<Value> = tools.into_iter().map(|(_, tool)| tool).collect();
+    Bytes::from(json!({ "tools": tools }).to_string())
 }
 
 /// `tools/call`.
-pub(crate) async fn call(post: &Post<'_>, params: Value, gathered: &mut Gathered) -> Result<String, Stop> {
+pub(crate) async fn call(post: &Post<'_>, params: Value, gathered: &mut Gathered) -> Result<Text, Stop> {
     let (bound, arguments) = read_call(post, params).map_err(Stop::Rpc)?;
     let tool = bound.tool().expect("the catalogue's tools have a tool face");
     let request = Request {
@@ -51,6 +53,7 @@ pub(crate) async fn call(post: &Post<'_>, params: Value, gathered: &mut Gathered
         identifier: post.identifier.clone(),
         unread: Unread::Tool { arguments, fixed: &tool.fixed, bytes_max: tool.bytes_max },
         request_id: post.request_id,
+        visit: post.visit,
     };
     let answered = pipeline::execute(post.app, request).await;
     gathered.meters = answered.meters;
@@ -58,11 +61,11 @@ pub(crate) async fn call(post: &Post<'_>, params: Value, gathered: &mut Gathered
         gathered.plugin = Some(gathered.plugin.unwrap_or_default() + time);
     }
     match answered.outcome {
-        Ok(reply) => Ok(write_result(&envelope::success(&reply.data))),
+        Ok(reply) => Ok(Text::Own(write_result(&envelope::success(&reply.data)))),
         Err(refusal) if is_challenge(&refusal) => Err(Stop::Credential(Box::new(refusal))),
         Err(refusal) => {
             gathered.retry_after_s = gathered.retry_after_s.max(refusal.retry_after_s);
-            Ok(write_error(&refusal, post.request_id))
+            Ok(Text::Own(write_error(&refusal, post.request_id)))
         }
     }
 }

@@ -37,6 +37,15 @@ impl Gauge {
         Held(Arc::clone(self))
     }
 
+    /// Adds, and tells how many are held with that.
+    pub(crate) fn add(&self, count: u64) -> u64 {
+        self.0.fetch_add(count, Ordering::Relaxed) + count
+    }
+
+    pub(crate) fn sub(&self, count: u64) {
+        self.0.fetch_sub(count, Ordering::Relaxed);
+    }
+
     pub(crate) fn get(&self) -> u64 {
         self.0.load(Ordering::Relaxed)
     }

@@ -10,6 +10,7 @@ use crate::app::App;
 use crate::catalogue::Catalogue;
 use crate::metrics::Answers;
 use crate::metrics::exposition::{Exposition, Kind};
+use crate::places::Places;
 use crate::registry::revision::Revision;
 
 /// All metrics, as text.
@@ -42,12 +43,50 @@ fn process(to: &mut Exposition, app: &App) {
         "Requests of the public listener whose answers are not sent yet.",
     );
     to.sample(&[], app.public.in_flight());
+    places(to, &app.public);
     to.family("switchbay_egress_dials_total", Kind::Counter, "Connections that plugins caused to be asked for.");
     to.sample(&[], app.egress.dials());
     to.family("switchbay_proxy_connections", Kind::Gauge, "Open connections of the forward proxy.");
     to.sample(&[], app.proxy.open());
     to.family("switchbay_proxy_credentials", Kind::Gauge, "Credentials of the forward proxy that live.");
     to.sample(&[], app.proxy.lent());
+}
+
+fn places(to: &mut Exposition, places: &Places) {
+    to.family(
+        "switchbay_http_requests_in_lobby",
+        Kind::Gauge,
+        "Those of them whose body is being read or whose caller is not known.",
+    );
+    to.sample(&[], places.in_lobby());
+    to.family(
+        "switchbay_http_unsent_bytes",
+        Kind::Gauge,
+        "Bytes of answers that were made and that no client took yet.",
+    );
+    to.sample(&[], places.unsent_bytes());
+    let counts = places.counts();
+    to.family(
+        "switchbay_http_connections_refused_total",
+        Kind::Counter,
+        "Connections that ended for want of room: `closed` for another, or `turned_away` because their peer has its share.",
+    );
+    to.sample(&[("how", "closed")], counts.closed.get());
+    to.sample(&[("how", "turned_away")], counts.turned_away.get());
+    to.family(
+        "switchbay_http_requests_refused_total",
+        Kind::Counter,
+        "Requests that were refused for want of places: of their peer, of the listener, or for bytes that were not taken.",
+    );
+    to.sample(&[("share", "peer")], counts.refused_peer.get());
+    to.sample(&[("share", "listener")], counts.refused_listener.get());
+    to.sample(&[("share", "unsent_bytes")], counts.refused_unsent.get());
+    to.family(
+        "switchbay_http_streams_reset_total",
+        Kind::Counter,
+        "HTTP/2 streams that were reset because the client did not take their answer.",
+    );
+    to.sample(&[], counts.given_up.get());
 }
 
 fn unix_seconds(at: SystemTime) -> f64 {

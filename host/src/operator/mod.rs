@@ -31,9 +31,10 @@ use self::usage::{Format, UsageRequest};
 use crate::app::App;
 use crate::auth::Presented;
 use crate::error::{Code, Refusal};
-use crate::http::connection::{Reply, Room};
-use crate::http::{envelope, known, overloaded, rest};
+use crate::http::connection::Reply;
+use crate::http::{envelope, known, rest};
 use crate::metrics::exposition;
+use crate::places::{Full, Visit};
 use crate::registry;
 use crate::registry::components::COMPONENT_BYTES_MAX;
 use crate::stores::Store;
@@ -41,16 +42,18 @@ use crate::stores::Store;
 const BODY_BYTES_MAX: usize = 16 * 1024;
 
 /// Answers one request of the operator's listener.
-pub(crate) async fn handle(app: Arc<App>, request: Request<Incoming>, room: Room) -> Reply {
+pub(crate) async fn handle(app: Arc<App>, request: Request<Incoming>, visit: Arc<Visit>) -> Reply {
     let started = Instant::now();
     let request_id = Uuid::now_v7().to_string();
     let method = request.method().clone();
     let deadline = app.config.transport.request;
     let late = || Refusal::new(Code::UpstreamTimeout, "The request did not finish in time");
-    let answered = match room {
-        Room::Taken => tokio::time::timeout(deadline, route(&app, request)).await.unwrap_or_else(|_| Err(late())),
-        Room::Full => Err(overloaded()),
+    let answered = match visit.enter().await {
+        Ok(()) => tokio::time::timeout(deadline, route(&app, request, &visit)).await.unwrap_or_else(|_| Err(late())),
+        Err(full) => Err(full.refusal()),
     };
+    let answered = answered
+        .and_then(|response| visit.answer_with(response.body().own_bytes()).map(|()| response).map_err(Full::refusal));
     let mut response = match answered {
         Ok(response) => response,
         Err(refusal) => {
@@ -77,7 +80,7 @@ fn refused(refusal: &Refusal, request_id: &str) -> Reply {
     response
 }
 
-async fn route(app: &Arc<App>, request: Request<Incoming>) -> Result<Reply, Refusal> {
+async fn route(app: &Arc<App>, request: Request<Incoming>, visit: &Visit) -> Result<Reply, Refusal> {
     let (parts, body) = request.into_parts();
     let authorized = match Presented::read(&parts.headers) {
         Presented::One(credential) => app.operator_token.matches(&credential),
@@ -88,6 +91,7 @@ async fn route(app: &Arc<App>, request: Request<Incoming>) -> Result<Reply, Refu
             "Send the operator's token (the file operator-token in the data folder) as `Authorization: Bearer`";
         return Err(Refusal::new(Code::Unauthorized, message));
     }
+    visit.identified().map_err(Full::refusal)?;
     let (route, parameters) = match routes::find(&parts.method, parts.uri.path()) {
         Found::Route(route, parameters) => (route, parameters),
         Found::OtherMethods(allow) => return Err(rest::method_not_allowed().with("allow", allow)),

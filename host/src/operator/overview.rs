@@ -55,8 +55,10 @@ pub(crate) fn config(app: &App) -> Value {
         "manifest": config.manifest,
         "safe_mode": config.safe_mode,
         "limits": {
-            "connections": transport.connections_max,
-            "in_flight": config.in_flight_max,
+            "connections": config.places.connections,
+            "in_flight": config.places.in_flight,
+            "unsent_bytes": config.places.unsent_bytes,
+            "connection_unsent_bytes": config.places.connection_unsent_bytes,
             "instances": config.instances_max,
             "header_ms": milliseconds(transport.header),
             "body_ms": milliseconds(transport.body),
@@ -70,10 +72,13 @@ pub(crate) fn config(app: &App) -> Value {
         },
         "shares": { "waiting": config.shares.waiting, "cpu_seconds": config.shares.cpu.as_secs() },
         "credits": { "concurrency": config.credits.concurrency, "costs": config.credits.costs },
-        "first_party": {
-            "origins": config.first_party.origins,
-            "trusted_proxies": config.first_party.trusted_proxies.iter().map(ToString::to_string).collect::<Vec<_>>(),
+        "peers": {
+            "trusted_proxies": config.trusted_proxies.iter().map(ToString::to_string).collect::<Vec<_>>(),
+            "connections": config.places.peer_connections,
+            "in_flight": config.places.peer_in_flight,
+            "unsent_bytes": config.places.peer_unsent_bytes,
         },
+        "first_party": { "origins": config.first_party.origins },
         "mcp": { "origins": config.mcp_origins },
         "oauth": config.oauth.as_ref().map(|oauth| json!({
             "issuer": oauth.issuer,

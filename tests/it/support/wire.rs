@@ -30,6 +30,11 @@ impl Wire {
         Self { stream, received: Vec::new() }
     }
 
+    /// Connects to the listener at a URL from a loopback address.
+    pub(crate) async fn connect_from(url: &str, from: &str) -> Self {
+        Self { stream: super::dial(url, from).await, received: Vec::new() }
+    }
+
     pub(crate) async fn send(&mut self, bytes: impl AsRef<[u8]>) {
         in_time("the server reads", self.stream.write_all(bytes.as_ref())).await.expect("the connection is open");
     }
