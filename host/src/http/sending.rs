@@ -213,7 +213,8 @@ async fn watched(stream: impl Future<Output = ()>, write: Duration, whole: Durat
     let end = Instant::now() + whole;
     let (mut before, mut looks) = (None, 0);
     while Instant::now() < end && looks < LOOKS {
-        if tokio::time::timeout(write / LOOKS, stream.as_mut()).await.is_ok() {
+        let look = end.min(Instant::now() + write / LOOKS);
+        if tokio::time::timeout_at(look, stream.as_mut()).await.is_ok() {
             return true;
         }
         let now = watched.waits_at();
