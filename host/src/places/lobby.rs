@@ -61,9 +61,11 @@ impl Visit {
             return Err(Full::Peer);
         }
         let counted = Counted(Arc::clone(&self.share));
-        let lobby = match (try_acquire(&self.share.lobby), try_acquire(&self.places.0.lobby)) {
-            (Some(own), Some(common)) => [own, common],
-            _ => self.wait().await?,
+        // The peer's own share first: who waits must hold nothing of the common part.
+        let at_once = try_acquire(&self.share.lobby).and_then(|own| Some([own, try_acquire(&self.places.0.lobby)?]));
+        let lobby = match at_once {
+            Some(lobby) => lobby,
+            None => self.wait().await?,
         };
         let mut held = self.held();
         held.counted = Some(counted);
