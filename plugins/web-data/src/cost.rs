@@ -11,9 +11,9 @@ use crate::tree::looked_at;
 use crate::{links, meta, outline, parse, source};
 
 /// Bytes of a page. The tests are built unoptimised.
-const BYTES: usize = 20_000;
+const BYTES: usize = 8000;
 /// Bytes of one that is parsed alone.
-const PARSED_BYTES: usize = 60_000;
+const PARSED_BYTES: usize = 30_000;
 /// Steps of the parser for each byte, and for any page; steps that one token more may take.
 const PARSER_STEPS: u64 = 8;
 const PARSER_STEPS_MIN: u64 = 2_000_000;
@@ -21,7 +21,7 @@ const TOKEN_STEPS: u64 = 100_000;
 /// Looks at nodes for each node of the tree.
 const LOOKS: u64 = 60;
 /// Below it, times say nothing.
-const TIME_MIN: Duration = Duration::from_millis(100);
+const TIME_MIN: Duration = Duration::from_millis(50);
 
 /// A page of about so many bytes: what it begins with, and what it repeats.
 fn page(begin: &str, piece: &str, bytes: usize) -> String {

@@ -129,7 +129,8 @@ impl Writer<'_> {
         match tag {
             Tag::Br => self.line_break(),
             Tag::Hr => {
-                self.rule = !self.out.is_empty() && self.tables.is_empty();
+                // Within a list it would end the list.
+                self.rule = !self.out.is_empty() && self.tables.is_empty() && self.frames.is_empty();
             }
             // A cell without text still has its place in the row.
             Tag::Td | Tag::Th => {

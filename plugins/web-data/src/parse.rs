@@ -28,10 +28,10 @@ const DEPTH_MAX: u32 = 256;
 const FORMATTING_DEPTH_MAX: u32 = 64;
 /// Nodes of a tree. A page of 5 MB has at most about 200,000; what comes after is not read.
 const NODES_MAX: usize = 250_000;
-/// Tags, texts and other pieces of a page. One of 5 MB has at most about 400,000.
+/// Tags, texts and other pieces of a page: several for each node that it may have.
 const TOKENS_MAX: usize = 1_000_000;
 /// Steps of the parser (elements that it looks at, nodes that it makes or moves) that a page of any length may take, and those
-/// that each of its bytes adds. Of 1,700 pages none takes more than two a byte.
+/// that each of its bytes adds. Of 330 pages none takes more than two a byte.
 const STEPS_MIN: u64 = 2_000_000;
 const STEPS_PER_BYTE: u64 = 8;
 /// Steps for an attribute that is compared with another element's.
