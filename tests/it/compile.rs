@@ -102,7 +102,7 @@ async fn what_is_no_component_is_told_as_such() {
     let module = core_module(&[0x00, 0x0b]);
     let truncated = &bomb()[..1000];
     for (component, expected) in [
-        (&b""[..], "/spin.wasm does not begin as one"),
+        (&b""[..], "/spin.wasm has fewer than 8 bytes"),
         (b"no component at all", "/spin.wasm does not begin as one"),
         (&module, "/spin.wasm is a core module, which is made into one by `wasm-tools component new`"),
         (truncated, "out of bounds"),

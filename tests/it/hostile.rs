@@ -259,7 +259,8 @@ async fn an_import_that_is_not_wanted_keeps_the_plugin_out() {
 /// A thousand calls at once, a fifth of them bad: the good succeed, the bad get their own errors, and nothing is kept.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_thousand_calls_of_which_a_fifth_misbehave() {
-    let config = "[shares]\nwaiting = 1000\n".to_owned();
+    // All callers have one address and one key.
+    let config = "[shares]\nwaiting = 1000\n[peers]\nconnections = 1100\nin_flight = 1100\n".to_owned();
     let service = Service::start(Options { config, ..Options::default() }).await;
     // The first rounds fill pools, caches and allocators, which then keep now more and now less.
     for _ in 0..3 {

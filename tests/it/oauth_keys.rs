@@ -171,7 +171,9 @@ async fn a_silent_issuer_and_made_up_tokens_do_not_take_every_place() {
     let [rsa, _] = Signer::shared();
     let issuer = Issuer::start(&[rsa]).await;
     issuer.set(METADATA, Document::Silence);
-    let service = serve(&issuer, "fetch_ms = 600000\n[limits]\nin_flight = 1120\n[peers]\nin_flight = 1120").await;
+    let service =
+        serve(&issuer, "fetch_ms = 600000\n[limits]\nin_flight = 1120\n[peers]\nin_flight = 1120\nconnections = 1120")
+            .await;
     let token = rsa.token(&issuer.claims(&service.base_url));
     let mut calls: FuturesUnordered<_> = (0..300).map(|_| get(&service, &token)).collect();
     for _ in 0..44 {

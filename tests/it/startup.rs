@@ -49,7 +49,7 @@ fn entry(lines: &str) -> String {
 async fn a_malformed_manifest_is_told_by_its_place() {
     let at = "the plugin manifest [folder]/plugin-manifest.toml is malformed: line";
     let keys = "`name`, `source`, `grants`, `instances`, `limits`, `config`, `secrets`";
-    let limits = "`memory`, `cpu_ms`, `wall_ms`, `concurrency`, `response`";
+    let limits = "`memory`, `cpu_ms`, `wall_ms`, `concurrency`, `owner_concurrency`, `warm_growth`, `response`";
     check_manifest(
         &entry("colour = \"red\""),
         &format!("{at} 4, column 1: unknown field `colour`, expected one of {keys}"),
@@ -134,7 +134,7 @@ async fn a_setting_that_cannot_be_used_is_told_by_rule_and_value() {
     for (text, expected) in [
         (
             "[limit]\n",
-            "the configuration file [folder]/config.toml is malformed: line 1, column 2: unknown field `limit`, expected one of `limits`, `peers`, `mcp`, `oauth`, `credits`, `first_party`, `egress`, `dns`, `proxy`, `jobs`, `ip_databases`",
+            "the configuration file [folder]/config.toml is malformed: line 1, column 2: unknown field `limit`, expected one of `limits`, `peers`, `mcp`, `oauth`, `credits`, `first_party`, `egress`, `dns`, `proxy`, `jobs`, `shares`, `ip_databases`",
         ),
         ("[limits]\nin_flight = 0\n", "`limits.in_flight` is 0; it must be from 1 to 1000000"),
         ("[limits]\nidle_ms = 9\n", "`limits.idle_ms` is 9; it must be from 10 to 3600000"),

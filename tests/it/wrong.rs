@@ -124,9 +124,19 @@ fn put(folder: &Path, name: &str) {
 }
 
 async fn files(floor: &mut Floor) {
-    floor.check(b"no component at all", "plugin `describes`: it is not a WebAssembly component: failed to parse WebAssembly module: magic header not detected: bad magic number - expected=[ 0x0, 0x61, 0x73, 0x6d, ] actual=[ 0x6e, 0x6f, 0x20, 0x63, ] (at offset 0x0)").await;
-    floor.check(b"", "plugin `describes`: it is not a WebAssembly component: failed to parse WebAssembly module: unexpected end-of-file (at offset 0x0)").await;
-    floor.check(b"\0asm\x01\0\0\0", "plugin `describes`: it is not a WebAssembly component: failed to parse WebAssembly module: attempted to parse a wasm module with a component parser").await;
+    floor
+        .check(
+            b"no component at all",
+            "plugin `describes`: it is not a WebAssembly component: [folder]/describes.wasm does not begin as one",
+        )
+        .await;
+    floor
+        .check(
+            b"",
+            "plugin `describes`: it is not a WebAssembly component: [folder]/describes.wasm has fewer than 8 bytes",
+        )
+        .await;
+    floor.check(b"\0asm\x01\0\0\0", "plugin `describes`: it is not a WebAssembly component: [folder]/describes.wasm is a core module, which is made into one by `wasm-tools component new`").await;
     let huge = std::fs::File::create(floor.folder.path().join("next")).expect("a file");
     huge.set_len(COMPONENT_BYTES_MAX + 1).expect("a long file without blocks");
     put(floor.folder.path(), "describes");

@@ -4,6 +4,7 @@
 //! neither is of the public network for a plugin, also where the whole world may connect to it.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
+use std::sync::OnceLock;
 
 use url::Url;
 
@@ -26,9 +27,26 @@ impl Own {
     }
 }
 
-/// Whether an address is one of this machine's. Asks the system's routing and sends nothing: the source of what would go to an
-/// own address is that address.
+/// Whether an address is one of this machine's. Asks the system and sends nothing: a socket can be bound to an own address alone.
+/// Where the system lets it be bound to any (`ip_nonlocal_bind`), its routing is asked instead, which knows first addresses
+/// and none of those beside them.
 pub(super) fn is_of_this_machine(address: IpAddr) -> bool {
+    static ANY_V4: OnceLock<bool> = OnceLock::new();
+    static ANY_V6: OnceLock<bool> = OnceLock::new();
+    // Addresses for documentation, which nobody has (RFC 5737, RFC 3849).
+    let binds_to_any = match address {
+        IpAddr::V4(_) => ANY_V4.get_or_init(|| can_bind(Ipv4Addr::new(192, 0, 2, 1).into())),
+        IpAddr::V6(_) => ANY_V6.get_or_init(|| can_bind(Ipv6Addr::new(0x2001, 0xdb8, 0, 0, 0, 0, 0, 1).into())),
+    };
+    if *binds_to_any { is_source_of_its_own(address) } else { can_bind(address) }
+}
+
+fn can_bind(address: IpAddr) -> bool {
+    UdpSocket::bind(SocketAddr::new(address, 0)).is_ok()
+}
+
+/// Whether what would go to the address would also come from it.
+fn is_source_of_its_own(address: IpAddr) -> bool {
     let any: IpAddr = match address {
         IpAddr::V4(_) => Ipv4Addr::UNSPECIFIED.into(),
         IpAddr::V6(_) => Ipv6Addr::UNSPECIFIED.into(),
@@ -50,8 +68,10 @@ mod tests {
         }
         // For documentation and benchmarks: nobody has these, and nothing is sent to them.
         for other in ["192.0.2.1", "198.51.100.7", "198.18.0.1", "2001:db8::1"] {
-            assert!(!is_of_this_machine(other.parse().expect("an address")), "{other}");
+            let other: IpAddr = other.parse().expect("an address");
+            assert!(!is_of_this_machine(other) && !is_source_of_its_own(other), "{other}");
         }
+        assert!(is_source_of_its_own("127.0.0.1".parse().expect("an address")));
     }
 
     #[test]

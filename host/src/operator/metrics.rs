@@ -43,7 +43,7 @@ fn process(to: &mut Exposition, app: &App) {
         "Requests of the public listener whose answers are not sent yet.",
     );
     to.sample(&[], app.public.in_flight());
-    places(to, &app.public);
+    listener_places(to, &app.public);
     to.family("switchbay_egress_dials_total", Kind::Counter, "Connections that plugins caused to be asked for.");
     to.sample(&[], app.egress.dials());
     to.family("switchbay_proxy_connections", Kind::Gauge, "Open connections of the forward proxy.");
@@ -52,7 +52,7 @@ fn process(to: &mut Exposition, app: &App) {
     to.sample(&[], app.proxy.lent());
 }
 
-fn places(to: &mut Exposition, places: &Places) {
+fn listener_places(to: &mut Exposition, places: &Places) {
     to.family(
         "switchbay_http_requests_in_lobby",
         Kind::Gauge,

@@ -37,6 +37,8 @@ pub(crate) enum ComponentError {
     Module { path: PathBuf },
     #[error("it is not a WebAssembly component: {path} does not begin as one")]
     NoComponent { path: PathBuf },
+    #[error("it is not a WebAssembly component: {path} has fewer than 8 bytes")]
+    TooShort { path: PathBuf },
     #[error("its component {path} has {bytes} bytes; at most {COMPONENT_BYTES_MAX} are loaded")]
     TooLarge { path: PathBuf, bytes: u64 },
     #[error("its crate folder {path} has no Cargo.toml")]
@@ -122,10 +124,11 @@ pub(crate) fn fetch(path: &Path) -> Result<Vec<u8>, ComponentError> {
     match (began, head) {
         (Ok(()), COMPONENT) => {}
         (Ok(()), MODULE) => return Err(ComponentError::Module { path: path.to_owned() }),
-        (Err(error), _) if error.kind() != io::ErrorKind::UnexpectedEof => {
-            return Err(ComponentError::Read { path: path.to_owned(), source: error });
+        (Err(error), _) if error.kind() == io::ErrorKind::UnexpectedEof => {
+            return Err(ComponentError::TooShort { path: path.to_owned() });
         }
-        _ => return Err(ComponentError::NoComponent { path: path.to_owned() }),
+        (Err(source), _) => return Err(ComponentError::Read { path: path.to_owned(), source }),
+        (Ok(()), _) => return Err(ComponentError::NoComponent { path: path.to_owned() }),
     }
     read(path, &head, file)
 }

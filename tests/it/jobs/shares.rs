@@ -40,7 +40,7 @@ async fn a_start_above_the_limit_submits_nothing_and_burns_nothing() {
         let refused = house.submit_by(key, "three").await;
         assert_eq!(refused.refusal(), (503, "SERVICE_UNAVAILABLE".to_owned()));
         assert_eq!((refused.header("retry-after"), &refused.json()["data"]["retryAfter"]), ("10", &json!(10)));
-        assert_eq!(refused.json()["error"]["message"], "full");
+        assert_eq!(refused.json()["error"]["message"], "Full");
     }
     let (waiting, running) = house.counts().await;
     assert!((waiting + running - 2.0).abs() < 0.1, "nothing was submitted: {waiting} and {running}");

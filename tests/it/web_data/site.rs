@@ -17,9 +17,12 @@ const FRAMES: &str = "<html><head><title>Framed</title></head><frameset cols='20
 const TANGLED: &str = "<title>Tangled</title><h1>Tangled</h2><table><tr><td>One<td>Two<tr><td>Three</table>\
     <p>A <b>bold <i>word</b> and</i> the rest<ul><li>first<li>second</div></span></p></td></ul><p>The end <a href='/x>";
 
-/// Text that is markup when it is joined, an address that is markup, and elements of old whose content is text.
-const LIVE: &str = "<p>&lt;<i></i>img src=x onerror=alert(1)> <a href='mailto:a b<img src=x>'>mail</a> Look!<a href=/x>here</a>\
-    <code>&lt;b></code></p><xmp><img src=x onerror=alert(2)></xmp><listing>&lt;i></listing>";
+/// Text that is markup when it is joined, and an address that is markup.
+const LIVE: &str = "<p>The harbour office wrote this piece about markup, and every word of it belongs to the text that a reader came for. \
+    &lt;<i></i>img src=x onerror=alert(1)> <a href='mailto:a b<img src=x>'>mail</a> Look!<a href=/x>here</a>\
+    <code>&lt;b></code></p>";
+/// Elements of old whose content is text.
+const LIVE_CODE: &str = "<xmp><img src=x onerror=alert(2)></xmp><listing>&lt;i></listing>";
 
 /// Formatting elements of many attributes, each to be compared with those that are open.
 fn attributes() -> String {
@@ -81,16 +84,18 @@ fn answer(mut stream: TcpStream) -> std::io::Result<()> {
         "/long" => html(&format!("<title>Long</title><main><p>{}</p></main>", "word and word. ".repeat(20_000))),
         "/deep" => html(&format!("{}text", "<div>".repeat(200_000))),
         "/end-tags" => html(&format!("<p>text</p>{}{}", "<span>".repeat(250), "</b>".repeat(2_000_000))),
+        "/end-tags-of-a-map" => html(&format!("<p>text</p>{}{}", "<span>".repeat(250), "</b>".repeat(900_000))),
         "/pictures" => html(&format!("<p>A picture {}", "<img src=a.png alt='not this one'>".repeat(240_000))),
         "/attributes" => html(&format!("<p>text</p>{}", attributes())),
         "/structured" => html(&format!("<p>text</p>{}", "<script type=application/ld+json></script>".repeat(190_000))),
         "/far-links" => html(&format!(
             "<base href='/{}/'><p>text</p>{}",
             "b".repeat(1900),
-            (0..150_000).map(|at| format!("<a href='{at}'> </a>")).collect::<String>()
+            (0..100_000).map(|at| format!("<a href='{at}'> </a>")).collect::<String>()
         )),
         "/spaces" => html("<p><b>bold</b> <i>italic</i> and <code><span>pip</span> <span>install</span></code></p>"),
         "/live" => html(LIVE),
+        "/live-code" => html(LIVE_CODE),
         "/live-text" => ("200 OK", "text/plain", b"&lt; <img src=x onerror=alert(1)> *a*".to_vec()),
         "/cut-code" => html(&format!("<p><code>{}</code>", "&lt;img src=x onerror=alert(1)> ".repeat(10_000))),
         "/declared" => html(&format!(

@@ -163,7 +163,7 @@ fn a_right_names_a_host_only_where_the_operator_does() {
     assert!(named(&["line-query:*:43"], &["line-query:whois.example.net:43"]).is_empty());
     assert_eq!(named(&[public, search], &[public]), Grants::parse([search]).expect("an atom"));
     let both = rights(&[public, search], &[public]);
-    assert_eq!(serde_json::to_value(&both).expect("JSON"), serde_json::json!([search, public]));
+    assert_eq!(serde_json::to_value(&both).expect("JSON"), serde_json::json!([public, search]));
     assert_ne!(both, rights(&[public], &[public]), "a name is a right of its own");
     let whole = ["http:GET,POST https://search.example.com/", "line-query:whois.example.net:43"];
     assert_eq!(named(&whole, &[search, "line-query:*:43"]), Grants::parse([search, whole[1]]).expect("atoms"));

@@ -65,7 +65,7 @@ fn page_of(written: &str) -> Option<Url> {
 
 fn document(url: &Url, hit: Hit, room: usize) -> Document {
     let known = |text: String| Some(text).filter(|text| !text.is_empty());
-    let (title, _) = page::cut(&text::plain(&hit.title), TITLE_CHARACTERS_MAX);
+    let (title, title_cut) = page::cut(&text::plain(&hit.title), TITLE_CHARACTERS_MAX);
     let (description, description_cut) = page::cut(&text::plain(&hit.snippet), DESCRIPTION_CHARACTERS_MAX);
     let content = hit.content.map(|(text, format)| (within(text.trim(), room), format));
     let (content, content_cut, content_format) = match content {
@@ -79,7 +79,7 @@ fn document(url: &Url, hit: Hit, room: usize) -> Document {
         description: known(description),
         content,
         content_format,
-        content_truncated: content_cut || description_cut,
+        content_truncated: content_cut || description_cut || title_cut,
         http_status: None,
     }
 }

@@ -70,7 +70,7 @@ async fn a_crawl_whose_first_page_cannot_be_reached_is_refused_as_a_scrape_of_it
     }
     let around = submit(&service, &key, "http://site.test/around", &Uuid::now_v7().to_string()).await;
     assert_eq!(around.refusal(), (BAD.0, BAD.1.to_owned()));
-    assert_eq!(around.json()["error"]["message"], "the page redirects without end");
+    assert_eq!(around.json()["error"]["message"], "The page redirects without end");
     until_told(&service, "robots.txt could not be had: refused, or its server is not to be trusted");
     until_told(&service, "robots.txt could not be had: unresolved, its host has no address");
     until_told(&service, "its host is not public");
