@@ -31,6 +31,13 @@ impl House {
         assert_eq!(self.counts().await, (2.0, 1.0));
     }
 
+    /// Waits until all three are cancelled: without that they would end by themselves, later.
+    fn until_cancelled(&self, id: &str) {
+        let told = "jobs of a key that is not good any more are cancelled";
+        let is_told = |line: &Value| line["message"] == told && line["key"] == *id && line["jobs"] == 3;
+        self.service.log_until(|lines| lines.iter().any(is_told));
+    }
+
     /// Waits until nothing is left of it, neither running nor waiting.
     async fn until_ended(&self, request: &str) {
         self.pages.until_gone(&format!("/{request}/1")).await;
@@ -61,6 +68,7 @@ async fn jobs_end_with_their_key() {
             _ => 200,
         };
         assert!([200, 201].contains(&answer), "{how}: {answer}");
+        house.until_cancelled(&id);
         house.until_ended(how).await;
     }
 }
