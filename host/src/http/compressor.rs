@@ -75,6 +75,7 @@ impl Compressor {
 }
 
 /// What becomes of an answer. An encoder is too large to be moved about with the requests that need none.
+#[expect(clippy::large_enum_variant, reason = "made once a request and taken apart at once; a box would cost more")]
 enum Settled {
     AsItIs(Response<Pieces>),
     Encoding(Pin<Box<dyn Future<Output = Response<Pieces>> + Send>>),

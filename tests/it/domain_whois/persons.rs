@@ -26,8 +26,11 @@ fn registered(domain: &str, card: &Value) -> Does {
     Does::rdap(200, &body.to_string())
 }
 
+/// What is answered about a domain.
+type About = Box<dyn Fn(&str) -> Does>;
+
 /// Answers about a domain of this holder, by each of the places that a name has: RDAP and port 43.
-fn answers(name: &str) -> Vec<(&'static str, Box<dyn Fn(&str) -> Does>)> {
+fn answers(name: &str) -> Vec<(&'static str, About)> {
     let name = name.to_owned();
     let card = |rows: Value| move |domain: &str| registered(domain, &rows);
     let lines = |holder: String| {

@@ -47,22 +47,8 @@ fn answer(mut stream: TcpStream) -> std::io::Result<()> {
             head = head.chars().rev().collect();
             whole(&mut stream, "200 OK", "", head.as_bytes())
         }
-        // What programs make of what they were sent.
         "/encoded" => {
-            let value =
-                |name: &str| head.lines().find_map(|line| line.strip_prefix(name)).unwrap_or_default().to_owned();
-            let value = [value("x-api-key: "), value("authorization: ")].concat();
-            let each = |form: &dyn Fn(u8) -> String| value.bytes().map(form).collect::<String>();
-            let said = match query.as_str() {
-                "word" => value.split(' ').next_back().unwrap_or_default().to_owned(),
-                "base64" => STANDARD.encode(&head),
-                "hex" => each(&|byte| format!("{byte:02x}")),
-                "percent" => each(&|byte| format!("%{byte:02X}")),
-                "html" => each(&|byte| format!("&#{byte};")),
-                "markup" => value.replace('&', "&amp;"),
-                "json" => each(&|byte| format!("\\u00{byte:02x}")),
-                _ => value,
-            };
+            let said = encoded(&head, &query);
             whole(&mut stream, "200 OK", "", said.as_bytes())
         }
         "/leaks" => whole(&mut stream, "302 Found", &format!("location: http://other.test/?{target}\r\n"), b""),
@@ -106,10 +92,21 @@ fn answer(mut stream: TcpStream) -> std::io::Result<()> {
                 stream.write_all(&chunk)?;
             }
         }
+        "/proxy-status" => {
+            whole(&mut stream, "407 Proxy Authentication Required", "proxy-authenticate: Basic\r\n", b"")
+        }
+        "/no-http" => stream.write_all(b"SSH-2.0-OpenSSH_9.9\r\n"),
+        _ => beside(&mut stream, path, &query),
+    }
+}
+
+/// What a server may say before its answer, or in its place, or in the smallest pieces.
+fn beside(stream: &mut TcpStream, path: &str, query: &str) -> std::io::Result<()> {
+    match path {
         "/informational" => match query.parse() {
             Ok(count) => {
                 (0..count).try_for_each(|_: u32| stream.write_all(INFORMATIONAL))?;
-                whole(&mut stream, "200 OK", "", b"at last")
+                whole(stream, "200 OK", "", b"at last")
             }
             Err(_) => loop {
                 stream.write_all(&INFORMATIONAL.repeat(1000))?;
@@ -117,7 +114,7 @@ fn answer(mut stream: TcpStream) -> std::io::Result<()> {
         },
         "/switches" => {
             stream.write_all(b"HTTP/1.1 101 Switching Protocols\r\nconnection: upgrade\r\nupgrade: lab\r\n\r\n")?;
-            until_it_goes(&mut stream)
+            until_it_goes(stream)
         }
         "/in-bytes" => {
             stream.write_all(b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n")?;
@@ -125,11 +122,24 @@ fn answer(mut stream: TcpStream) -> std::io::Result<()> {
             stream.write_all(&b"1\r\nx\r\n".repeat(count))?;
             stream.write_all(b"0\r\n\r\n")
         }
-        "/proxy-status" => {
-            whole(&mut stream, "407 Proxy Authentication Required", "proxy-authenticate: Basic\r\n", b"")
-        }
-        "/no-http" => stream.write_all(b"SSH-2.0-OpenSSH_9.9\r\n"),
-        _ => whole(&mut stream, "200 OK", "content-type: text/plain\r\n", b"hello"),
+        _ => whole(stream, "200 OK", "content-type: text/plain\r\n", b"hello"),
+    }
+}
+
+/// What programs make of what they were sent.
+fn encoded(head: &str, query: &str) -> String {
+    let value = |name: &str| head.lines().find_map(|line| line.strip_prefix(name)).unwrap_or_default().to_owned();
+    let value = [value("x-api-key: "), value("authorization: ")].concat();
+    let each = |form: &dyn Fn(u8) -> String| value.bytes().map(form).collect::<String>();
+    match query {
+        "word" => value.split(' ').next_back().unwrap_or_default().to_owned(),
+        "base64" => STANDARD.encode(head),
+        "hex" => each(&|byte| format!("{byte:02x}")),
+        "percent" => each(&|byte| format!("%{byte:02X}")),
+        "html" => each(&|byte| format!("&#{byte};")),
+        "markup" => value.replace('&', "&amp;"),
+        "json" => each(&|byte| format!("\\u00{byte:02x}")),
+        _ => value,
     }
 }
 

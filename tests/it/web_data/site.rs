@@ -83,16 +83,7 @@ fn answer(mut stream: TcpStream) -> std::io::Result<()> {
         "/empty" => html(""),
         "/long" => html(&format!("<title>Long</title><main><p>{}</p></main>", "word and word. ".repeat(20_000))),
         "/deep" => html(&format!("{}text", "<div>".repeat(200_000))),
-        "/end-tags" => html(&format!("<p>text</p>{}{}", "<span>".repeat(250), "</b>".repeat(2_000_000))),
-        "/end-tags-of-a-map" => html(&format!("<p>text</p>{}{}", "<span>".repeat(250), "</b>".repeat(900_000))),
-        "/pictures" => html(&format!("<p>A picture {}", "<img src=a.png alt='not this one'>".repeat(240_000))),
-        "/attributes" => html(&format!("<p>text</p>{}", attributes())),
-        "/structured" => html(&format!("<p>text</p>{}", "<script type=application/ld+json></script>".repeat(190_000))),
-        "/far-links" => html(&format!(
-            "<base href='/{}/'><p>text</p>{}",
-            "b".repeat(1900),
-            (0..100_000).map(|at| format!("<a href='{at}'> </a>")).collect::<String>()
-        )),
+        path if let Some(text) = laborious(path) => html(&text),
         "/spaces" => html("<p><b>bold</b> <i>italic</i> and <code><span>pip</span> <span>install</span></code></p>"),
         "/live" => html(LIVE),
         "/live-code" => html(LIVE_CODE),
@@ -123,6 +114,23 @@ fn answer(mut stream: TcpStream) -> std::io::Result<()> {
         }
     };
     whole(&mut stream, status, &format!("content-type: {kind}\r\n"), &body)
+}
+
+/// Pages that are made to cost much.
+fn laborious(path: &str) -> Option<String> {
+    Some(match path {
+        "/end-tags" => format!("<p>text</p>{}{}", "<span>".repeat(250), "</b>".repeat(2_000_000)),
+        "/end-tags-of-a-map" => format!("<p>text</p>{}{}", "<span>".repeat(250), "</b>".repeat(900_000)),
+        "/pictures" => format!("<p>A picture {}", "<img src=a.png alt='not this one'>".repeat(240_000)),
+        "/attributes" => format!("<p>text</p>{}", attributes()),
+        "/structured" => format!("<p>text</p>{}", "<script type=application/ld+json></script>".repeat(190_000)),
+        "/far-links" => format!(
+            "<base href='/{}/'><p>text</p>{}",
+            "b".repeat(1900),
+            (0..100_000).map(|at| format!("<a href='{at}'> </a>")).collect::<String>()
+        ),
+        _ => return None,
+    })
 }
 
 fn whole(stream: &mut TcpStream, status: &str, headers: &str, body: &[u8]) -> std::io::Result<()> {
