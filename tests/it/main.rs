@@ -49,6 +49,7 @@ mod reading;
 mod rest;
 mod secrets;
 mod shares;
+mod siege;
 mod startup;
 mod state;
 mod tidy;

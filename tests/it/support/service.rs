@@ -15,7 +15,7 @@ use tempfile::TempDir;
 use super::{Answer, ensure, in_time, lend_compiled, operator};
 
 /// The manifests whose plugins the tests call.
-const MANIFESTS: [&str; 13] = [
+const MANIFESTS: [&str; 14] = [
     "plugin-manifest.toml",
     "swapped.toml",
     "metered.toml",
@@ -27,6 +27,7 @@ const MANIFESTS: [&str; 13] = [
     "asks.toml",
     "works.toml",
     "web-data.toml",
+    "siege.toml",
     "ip_info.toml",
     "../../plugin-manifest.toml",
 ];
