@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 
 use crate::startup::failure_in;
-use crate::support::{Dev, Options, Service, binary, build, lend_compiled, workspace};
+use crate::support::{Dev, Options, Service, build, built, lend_compiled};
 
 const SPIN: &str = "/api/v1/test/spin";
 
@@ -102,7 +102,7 @@ async fn what_is_no_component_is_told_as_such() {
     let module = core_module(&[0x00, 0x0b]);
     let truncated = &bomb()[..1000];
     for (component, expected) in [
-        (&b""[..], "/spin.wasm has fewer than 8 bytes"),
+        (&b""[..], "/spin.wasm is empty"),
         (b"no component at all", "/spin.wasm does not begin as one"),
         (&module, "/spin.wasm is a core module, which is made into one by `wasm-tools component new`"),
         (truncated, "out of bounds"),
@@ -115,7 +115,8 @@ async fn what_is_no_component_is_told_as_such() {
 
 #[tokio::test]
 async fn a_bomb_among_the_sources_leaves_the_running_revision() {
-    let folder = folder(&spin(), "compile_memory = 268435456");
+    build();
+    let folder = folder(&built("spin"), "compile_memory = 268435456");
     let dev = Dev::start_with(folder.path(), &["--config", "config.toml"]).await;
     std::fs::write(folder.path().join("spin.wasm"), bomb()).expect("the component is replaced");
     let line = dev.line_with("Not reloaded").await;
@@ -201,14 +202,4 @@ fn foreign(code: &[u8]) -> Vec<u8> {
 
 fn contents(data: &Path) -> Vec<Vec<u8>> {
     cached(data).iter().map(|file| std::fs::read(file).expect("the file is read")).collect()
-}
-
-/// A component that compiles, as `switchbay build` made it.
-fn spin() -> Vec<u8> {
-    build();
-    let manifest = workspace().join("tests/programs/plugin-manifest.toml");
-    let done = Command::new(binary()).args(["build", "--manifest"]).arg(manifest).output().expect("the binary runs");
-    let built = String::from_utf8(done.stdout).expect("UTF-8");
-    let line = built.lines().find_map(|line| line.strip_prefix("spin  ")).unwrap_or_else(|| panic!("{built}"));
-    std::fs::read(line).expect("the component is read")
 }

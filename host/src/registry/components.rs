@@ -35,10 +35,10 @@ pub(crate) enum ComponentError {
         "it is not a WebAssembly component: {path} is a core module, which is made into one by `wasm-tools component new`"
     )]
     Module { path: PathBuf },
+    #[error("it is not a WebAssembly component: {path} is empty")]
+    Empty { path: PathBuf },
     #[error("it is not a WebAssembly component: {path} does not begin as one")]
     NoComponent { path: PathBuf },
-    #[error("it is not a WebAssembly component: {path} has fewer than 8 bytes")]
-    TooShort { path: PathBuf },
     #[error("its component {path} has {bytes} bytes; at most {COMPONENT_BYTES_MAX} are loaded")]
     TooLarge { path: PathBuf, bytes: u64 },
     #[error("its crate folder {path} has no Cargo.toml")]
@@ -119,18 +119,16 @@ impl Components {
 /// nothing is told: it may be any file that this user can read. Blocks.
 pub(crate) fn fetch(path: &Path) -> Result<Vec<u8>, ComponentError> {
     let mut file = open(path)?;
-    let mut head = [0; 8];
-    let began = file.read_exact(&mut head);
-    match (began, head) {
-        (Ok(()), COMPONENT) => {}
-        (Ok(()), MODULE) => return Err(ComponentError::Module { path: path.to_owned() }),
-        (Err(error), _) if error.kind() == io::ErrorKind::UnexpectedEof => {
-            return Err(ComponentError::TooShort { path: path.to_owned() });
-        }
-        (Err(source), _) => return Err(ComponentError::Read { path: path.to_owned(), source }),
-        (Ok(()), _) => return Err(ComponentError::NoComponent { path: path.to_owned() }),
+    let mut head = Vec::new();
+    let began = (&mut file).take(COMPONENT.len() as u64).read_to_end(&mut head);
+    began.map_err(|source| ComponentError::Read { path: path.to_owned(), source })?;
+    let path = path.to_owned();
+    match &*head {
+        [] => Err(ComponentError::Empty { path }),
+        head if head == MODULE => Err(ComponentError::Module { path }),
+        head if head == COMPONENT => read(&path, head, file),
+        _ => Err(ComponentError::NoComponent { path }),
     }
-    read(path, &head, file)
 }
 
 /// Opens a regular file. Whatever else a path leads to might be read without end, or be waited for.

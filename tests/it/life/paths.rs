@@ -24,9 +24,10 @@ async fn of_a_file_that_is_no_component_neither_digest_nor_bytes_are_told() {
     let service = house.serve().await;
     let secret = "hunter2-hunter2-hunter2\n";
     let digest: String = Sha256::digest(secret).iter().map(|byte| format!("{byte:02x}")).collect();
-    for (name, text) in [("secret", secret), ("short", "key"), ("empty", "")] {
+    let other = "does not begin as one";
+    for (name, text, told) in [("secret", secret, other), ("short", "key", other), ("empty", "", "is empty")] {
         let path = house.write(name, text.as_bytes()).display().to_string();
-        let expected = format!("plugin `probe`: it is not a WebAssembly component: {path} does not begin as one");
+        let expected = format!("plugin `probe`: it is not a WebAssembly component: {path} {told}");
         assert_eq!(refused(&service, &path).await, expected);
     }
     let module = house.write("module.wasm", b"\0asm\x01\0\0\0").display().to_string();

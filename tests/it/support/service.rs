@@ -1,6 +1,6 @@
 //! A running `switchbay serve` on ports of its own, with components that `switchbay build` made.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -92,19 +92,33 @@ pub(crate) fn workspace() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("the host stands in the workspace")
 }
 
-/// Builds all components once, by the command that users have.
+/// Builds all components once, by the command that users have. One call for all manifests, because cargo builds a crate
+/// anew where another selection of packages gives its dependencies other features, and other bytes are another component.
 pub(crate) fn build() {
     static BUILT: OnceLock<()> = OnceLock::new();
     BUILT.get_or_init(|| {
-        for manifest in MANIFESTS {
-            let done = Command::new(binary())
-                .args(["build", "--manifest"])
-                .arg(workspace().join("tests/programs").join(manifest))
-                .output()
-                .expect("the binary runs");
-            assert!(done.status.success(), "switchbay build failed: {}", String::from_utf8_lossy(&done.stderr));
-        }
+        let sources: BTreeSet<PathBuf> = MANIFESTS.into_iter().flat_map(crates).collect();
+        let entry =
+            |(number, source): (usize, PathBuf)| format!("[[plugin]]\nname = \"p{number}\"\nsource = {source:?}\n");
+        let folder = TempDir::new().expect("a temporary folder");
+        let manifest = folder.path().join("plugin-manifest.toml");
+        let text: String = sources.into_iter().enumerate().map(entry).collect();
+        std::fs::write(&manifest, text).expect("the manifest is written");
+        let done =
+            Command::new(binary()).args(["build", "--manifest"]).arg(&manifest).output().expect("the binary runs");
+        assert!(done.status.success(), "switchbay build failed: {}", String::from_utf8_lossy(&done.stderr));
     });
+}
+
+/// The crate folders that a manifest names.
+fn crates(manifest: &str) -> Vec<PathBuf> {
+    let manifest = workspace().join("tests/programs").join(manifest);
+    let text = std::fs::read_to_string(&manifest).expect("the manifest is read");
+    let table: toml::Table = text.parse().expect("the manifest is TOML");
+    let plugins = table["plugin"].as_array().expect("plugins").iter();
+    let source = |plugin: &toml::Value| plugin["source"].as_str().expect("a source").to_owned();
+    let folder = manifest.parent().expect("a folder");
+    plugins.map(source).map(|source| std::fs::canonicalize(folder.join(source)).expect("a crate folder")).collect()
 }
 
 impl Service {
