@@ -17,6 +17,7 @@ mod proxied_caps;
 mod proxied_raw;
 mod secure;
 mod site;
+mod traffic;
 
 use std::net::SocketAddr;
 use std::sync::OnceLock;

@@ -22,7 +22,7 @@ impl<T: Send + 'static> HostWithStore<T> for HasSelf<State> {
             Ok(admitted) => admitted,
             Err(refused) => return Ok(Err(refused.into())),
         };
-        let answer = admitted.door().query(from_wire(question)).await.map_err(refusal);
+        let answer = admitted.door().query(&admitted.tenant, from_wire(question)).await.map_err(refusal);
         if let Err(wire::Error::Denied(_)) = &answer {
             count_denial(accessor);
         }

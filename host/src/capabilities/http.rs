@@ -24,7 +24,7 @@ impl<T: Send + 'static> HostWithStore<T> for HasSelf<State> {
             Ok(admitted) => admitted,
             Err(refused) => return Ok(Err(refused.into())),
         };
-        let fetched = admitted.door().fetch(from_wire(request)).await;
+        let fetched = admitted.door().fetch(&admitted.tenant, from_wire(request)).await;
         if let Err(FetchError::Denied(_) | FetchError::RedirectDenied(_)) = &fetched {
             count_denial(accessor);
         }

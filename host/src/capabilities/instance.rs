@@ -77,6 +77,8 @@ pub(super) enum Refused {
 /// The way out for one request, and its place among those of one call.
 pub(super) struct Admitted {
     lent: Arc<Lent>,
+    /// Who pays.
+    pub(super) tenant: Tenant,
     _place: OwnedSemaphorePermit,
 }
 
@@ -94,11 +96,12 @@ pub(super) fn admit<T: Send + 'static>(
     accessor.with(|mut access| {
         let state: &mut State = access.get();
         let may = state.lent.door.is_some() && state.lent.rights.any_of(interface);
-        if !may {
+        let Some(OnBehalf { tenant, .. }) = state.on_behalf.as_ref().filter(|_| may) else {
             return Err(Refused::Ungranted(state.denied(interface)));
-        }
+        };
+        let tenant = tenant.clone();
         let place = Arc::clone(&state.requests).try_acquire_owned().map_err(|_| Refused::Busy)?;
-        Ok(Admitted { lent: Arc::clone(&state.lent), _place: place })
+        Ok(Admitted { lent: Arc::clone(&state.lent), tenant, _place: place })
     })
 }
 
@@ -182,6 +185,11 @@ impl State {
     pub(crate) fn begin(&mut self, log: LogScope, on_behalf: OnBehalf) {
         (self.log, self.on_behalf) = (log, Some(on_behalf));
         self.stderr_before = self.stderr.contents().len();
+    }
+
+    /// Who pays for the call that it runs.
+    pub(crate) fn tenant(&self) -> Option<&Tenant> {
+        self.on_behalf.as_ref().map(|on_behalf| &on_behalf.tenant)
     }
 
     /// Whether the revision has any right to an interface, named as in atoms. A no is counted.

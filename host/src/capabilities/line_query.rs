@@ -21,7 +21,7 @@ impl<T: Send + 'static> HostWithStore<T> for HasSelf<State> {
             Ok(admitted) => admitted,
             Err(refused) => return Ok(Err(refused.into())),
         };
-        let answer = admitted.door().query_line(from_wire(request)).await;
+        let answer = admitted.door().query_line(&admitted.tenant, from_wire(request)).await;
         if let Err(FetchError::Denied(_)) = &answer {
             count_denial(accessor);
         }

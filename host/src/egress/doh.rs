@@ -13,6 +13,7 @@ use super::message::{Caps, Excess, FetchError, Request};
 use super::policy;
 use super::question::{Asked, Mismatch, QuestionError};
 use super::{Door, EgressError};
+use crate::auth::tenant::Tenant;
 use crate::config;
 use crate::media_type;
 use crate::registry::grants::{Grants, Rights};
@@ -84,11 +85,11 @@ impl Endpoints {
 }
 
 impl Door {
-    /// Asks one question and gives back the message that answers it.
+    /// Asks one question for a tenant and gives back the message that answers it.
     ///
     /// # Errors
     /// It was denied, before anything was looked up or dialled, or there is no such message in time.
-    pub(crate) async fn query(&self, question: Question) -> Result<Vec<u8>, QueryError> {
+    pub(crate) async fn query(&self, tenant: &Tenant, question: Question) -> Result<Vec<u8>, QueryError> {
         let Question { resolver, name, record_type, timeout } = question;
         let endpoint = self.egress.endpoints.0.get(&resolver);
         if !self.rights.grant_name("dns", &resolver) {
@@ -110,7 +111,7 @@ impl Door {
             body,
             caps: Caps { redirects: 0, response_bytes: Some(MESSAGE_BYTES_MAX), total, first_byte: total, idle: total },
         };
-        let response = self.to(endpoint).fetch(request).await.map_err(|error| match error {
+        let response = self.to(endpoint).fetch(tenant, request).await.map_err(|error| match error {
             FetchError::TooLarge(Excess::Body) => QueryError::TooLarge,
             error => QueryError::Fetch(error),
         })?;
@@ -135,7 +136,7 @@ impl Door {
             revision: self.revision,
             rights: Arc::clone(&endpoint.rights),
             secrets: [].into(),
-            under_way: Arc::clone(&self.questions),
+            traffic: Arc::clone(&self.questions),
             questions: Arc::clone(&self.questions),
             lines: Arc::clone(&self.lines),
             versions: Versions::Two,

@@ -21,6 +21,7 @@ use super::resolver::LookupError;
 use super::secret::Secret;
 use super::{Door, Egress, Instead};
 use crate::address::Public;
+use crate::auth::tenant::Tenant;
 use crate::registry::grants::Grants;
 
 /// Addresses of one name that are tried one after the other.
@@ -31,19 +32,19 @@ const REDACTED_AT_ONCE_BYTES_MAX: usize = 64 * 1024;
 const JUDGED_MAX: Duration = Duration::from_secs(5);
 
 impl Door {
-    /// Makes one request.
+    /// Makes one request for a tenant.
     ///
     /// # Errors
     /// It was denied, before anything was looked up or dialled, or it came to no whole answer within its caps.
-    pub(crate) async fn fetch(&self, request: Request) -> Result<Response, FetchError> {
+    pub(crate) async fn fetch(&self, tenant: &Tenant, request: Request) -> Result<Response, FetchError> {
         let total = request.caps.total();
-        match tokio::time::timeout(total, self.walk(request)).await {
+        match tokio::time::timeout(total, self.walk(tenant, request)).await {
             Ok(fetched) => fetched,
             Err(_) => Err(FetchError::Late(Late::Total)),
         }
     }
 
-    async fn walk(&self, request: Request) -> Result<Response, FetchError> {
+    async fn walk(&self, tenant: &Tenant, request: Request) -> Result<Response, FetchError> {
         let (caps, url) = (request.caps, request.url.clone());
         let mut outgoing = Outgoing::read(request)?;
         let late = Instant::now() + caps.total();
@@ -52,7 +53,8 @@ impl Door {
         let mut to =
             self.judge(Destination::read(&url), request_of(&outgoing), &mut audit).map_err(FetchError::Denied)?;
         self.refuse_bound_names(&to, &outgoing).inspect_err(|error| audit.failed(error))?;
-        let place = self.under_way.place(outgoing.body.len(), caps.response_bytes()).await;
+        let share = self.traffic.share(tenant);
+        let place = share.place(outgoing.body.len()).await;
         let _place = place.inspect_err(|error| audit.failed(error))?;
         // What is bound to where the plugin asked is no business of where it is sent.
         let mut is_at_home = true;
@@ -70,7 +72,7 @@ impl Door {
             let location =
                 head.headers.get(header::LOCATION).filter(|_| is_redirect(audit.status) && caps.redirects > 0);
             let Some(location) = location else {
-                let body = message::read_body(&head.headers, body, &caps, &self.under_way.decoders).await;
+                let body = message::read_body(&head.headers, body, &caps, &share).await;
                 let body = body.inspect_err(|error| audit.failed(error))?;
                 audit.ended(body.len());
                 let (status, url) = (head.status.as_u16(), to.url().as_str().to_owned());

@@ -13,6 +13,8 @@ use super::Door;
 use super::audit::Audit;
 use super::message::{Excess, FetchError, Late, within};
 use super::policy::{self, Host};
+use super::traffic::{BEGINNING_BYTES, TrafficShare};
+use crate::auth::tenant::Tenant;
 use crate::registry::grants::Grants;
 
 /// The longest line without its end, in bytes.
@@ -39,14 +41,14 @@ pub(crate) struct LineQuery {
 }
 
 impl Door {
-    /// Makes one query and gives back the whole answer.
+    /// Makes one query for a tenant and gives back the whole answer.
     ///
     /// # Errors
     /// It was denied, before anything was looked up or dialled, or it came to no whole answer within its caps.
-    pub(crate) async fn query_line(&self, query: LineQuery) -> Result<Vec<u8>, FetchError> {
+    pub(crate) async fn query_line(&self, tenant: &Tenant, query: LineQuery) -> Result<Vec<u8>, FetchError> {
         let total = within(query.total, TOTAL);
         let mut audit = Audit::begin_line(self, Instant::now() + total);
-        let asked = tokio::time::timeout(total, self.ask(&query, &mut audit)).await;
+        let asked = tokio::time::timeout(total, self.ask(tenant, &query, &mut audit)).await;
         let answer = asked.unwrap_or(Err(FetchError::Late(Late::Total)));
         match &answer {
             Ok(answer) => audit.ended(answer.len()),
@@ -55,7 +57,7 @@ impl Door {
         answer
     }
 
-    async fn ask(&self, query: &LineQuery, audit: &mut Audit<'_>) -> Result<Vec<u8>, FetchError> {
+    async fn ask(&self, tenant: &Tenant, query: &LineQuery, audit: &mut Audit<'_>) -> Result<Vec<u8>, FetchError> {
         let line = written(&query.line)?;
         audit.aimed(|| Some((policy::told(&query.host), query.port)));
         let host = Host::read(&query.host).map_err(FetchError::Denied)?;
@@ -63,9 +65,10 @@ impl Door {
         let by = |rights: &Grants| host.permit_line(query.port, rights);
         self.permit(&host, query.port, by).map_err(FetchError::Denied)?;
         let bytes_max = query.response_bytes.map_or(RESPONSE_BYTES.0, |bytes| bytes.min(RESPONSE_BYTES.1));
-        let _place = self.under_way.place(0, bytes_max).await?;
+        let share = self.traffic.share(tenant);
+        let _place = share.place(0).await?;
         let stream = self.egress.connect(&host, query.port, audit).await?;
-        exchange(stream, &line, bytes_max, within(query.idle, IDLE)).await
+        exchange(stream, &line, bytes_max, within(query.idle, IDLE), &share).await
     }
 }
 
@@ -82,10 +85,19 @@ fn written(line: &str) -> Result<Vec<u8>, FetchError> {
 }
 
 /// Sends the line and reads to the end. The connection is closed when this returns.
-async fn exchange(mut stream: TcpStream, line: &[u8], bytes_max: usize, idle: Duration) -> Result<Vec<u8>, FetchError> {
+async fn exchange(
+    mut stream: TcpStream,
+    line: &[u8],
+    bytes_max: usize,
+    idle: Duration,
+    share: &TrafficShare,
+) -> Result<Vec<u8>, FetchError> {
     in_time(idle, stream.write_all(line)).await?;
-    let mut answer = Vec::new();
+    let (mut answer, mut room) = (Vec::new(), None);
     loop {
+        if answer.len() + PIECE_BYTES > BEGINNING_BYTES && room.is_none() {
+            room = Some(share.answer(bytes_max).await?);
+        }
         answer.reserve(PIECE_BYTES);
         if in_time(idle, stream.read_buf(&mut answer)).await? == 0 {
             return Ok(answer);

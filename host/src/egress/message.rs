@@ -8,11 +8,11 @@ use std::time::Duration;
 use bytes::Bytes;
 use http::{HeaderMap, HeaderName, HeaderValue, Method, header};
 use http_body_util::BodyExt as _;
-use hyper::body::Incoming;
-use tokio::sync::Semaphore;
+use hyper::body::{Body as _, Incoming};
 
 use super::decode::{self, DecodeError, Work};
 use super::policy::Denial;
+use super::traffic::{BEGINNING_BYTES, Portion, TrafficShare};
 
 /// Headers of one message, in both directions.
 pub(super) const HEADERS_MAX: usize = 128;
@@ -258,27 +258,50 @@ pub(super) fn visible(headers: &HeaderMap) -> Vec<(String, String)> {
         .collect()
 }
 
-/// Reads a body to its end and undoes its codings, in a turn among those of the plugin's other answers.
+/// Reads a body to its end and undoes its codings, within the share of the tenant that it is for.
 pub(super) async fn read_body(
     headers: &HeaderMap,
     body: Incoming,
     caps: &Caps,
-    decoders: &Semaphore,
+    share: &TrafficShare,
 ) -> Result<Vec<u8>, FetchError> {
     let values = headers.get_all(header::CONTENT_ENCODING).iter().map(|value| value.to_str().unwrap_or("unreadable"));
     let codings = decode::codings(values).map_err(undecoded)?;
     let bytes_max = caps.response_bytes();
-    let body = collect(body, bytes_max, caps.idle()).await?;
+    // A coded body may become as long as may be.
+    let stated = body.size_hint().exact().filter(|_| codings.is_empty()).and_then(|bytes| usize::try_from(bytes).ok());
+    let expected = stated.unwrap_or(bytes_max).min(bytes_max);
+    let mut room = Room { share, expected, taken: None };
+    let body = collect(body, bytes_max, caps.idle(), &mut room).await?;
     if codings.is_empty() || body.is_empty() {
         return Ok(body);
     }
-    let failed = || FetchError::BadAnswer("decoding it failed".to_owned());
-    let _turn = decoders.acquire().await.map_err(|_| failed())?;
+    room.grow().await?;
+    let _turn = share.decoder().await?;
     // Ends the work as soon as nobody waits for it any more.
     let wanted = Arc::new(());
     let work = Work::wanted_by(&wanted);
     let decoding = tokio::task::spawn_blocking(move || decode::decode(&codings, body, bytes_max, &work));
-    decoding.await.map_err(|_| failed())?.map_err(undecoded)
+    let failed = |_| FetchError::BadAnswer("decoding it failed".to_owned());
+    decoding.await.map_err(failed)?.map_err(undecoded)
+}
+
+/// Room for a body, of which the beginning has some without a word.
+struct Room<'t> {
+    share: &'t TrafficShare,
+    /// What the whole body may come to, in bytes.
+    expected: usize,
+    taken: Option<Portion<'t>>,
+}
+
+impl Room<'_> {
+    /// Makes room for the whole body.
+    async fn grow(&mut self) -> Result<(), FetchError> {
+        if self.taken.is_none() {
+            self.taken = Some(self.share.answer(self.expected).await?);
+        }
+        Ok(())
+    }
 }
 
 fn undecoded(error: DecodeError) -> FetchError {
@@ -290,7 +313,12 @@ fn undecoded(error: DecodeError) -> FetchError {
     }
 }
 
-async fn collect(mut body: Incoming, bytes_max: usize, idle: Duration) -> Result<Vec<u8>, FetchError> {
+async fn collect(
+    mut body: Incoming,
+    bytes_max: usize,
+    idle: Duration,
+    room: &mut Room<'_>,
+) -> Result<Vec<u8>, FetchError> {
     let mut collected = Vec::new();
     for _ in 0..PIECES_MAX {
         let frame = match tokio::time::timeout(idle, body.frame()).await {
@@ -302,6 +330,9 @@ async fn collect(mut body: Incoming, bytes_max: usize, idle: Duration) -> Result
         let Ok(data) = frame.into_data() else { continue };
         if data.len() > bytes_max - collected.len() {
             return Err(FetchError::TooLarge(Excess::Body));
+        }
+        if data.len() + collected.len() > BEGINNING_BYTES {
+            room.grow().await?;
         }
         collected.extend_from_slice(&data);
     }

@@ -10,6 +10,7 @@
 //! - `question`, `doh`: what is asked of a DNS resolver, as a fetch from where the operator says that it is.
 //! - `line`: one line to a server and its answer.
 //! - `proxy`: the same gate for programs that run for a plugin and speak to an HTTP proxy.
+//! - `traffic`: what a plugin and each of its callers may have under way.
 //! - `audit`: one line for whatever leaves or was refused.
 //! - `operators_own`: the operator's own traffic, exempt by name and audited too.
 //!
@@ -34,12 +35,11 @@ mod resolver;
 mod secret;
 #[cfg(test)]
 mod tests;
+mod traffic;
 
 use std::collections::HashMap;
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
-
-use tokio::sync::{Semaphore, SemaphorePermit};
 
 pub(crate) use doh::{QueryError, Question};
 pub(crate) use line::LineQuery;
@@ -54,19 +54,7 @@ use dialer::{Dialer, TlsError, Versions};
 use doh::Endpoints;
 use own::Own;
 use resolver::{Resolver, ServersError};
-
-/// Requests of one plugin under way at once; more wait, and through the proxy the next is refused.
-const IN_FLIGHT_MAX: usize = 64;
-/// Questions of one plugin to resolvers under way at once; more wait. A lookup asks many at a time, over one connection.
-const QUESTIONS_MAX: usize = 512;
-/// Tunnels of one plugin through the proxy at once; the next is refused.
-const TUNNELS_MAX: usize = 64;
-/// Bodies of one plugin whose codings are undone at once, each on a thread of its own; more wait.
-const DECODERS_MAX: usize = 4;
-/// The bodies of these and those that the answers to them may have, altogether, in KiB; more wait.
-const BODIES_KIB_MAX: usize = 128 * 1024;
-/// The bodies of requests that wait, in KiB: they are in this process's memory already. The next is refused.
-const WAITING_KIB_MAX: usize = 64 * 1024;
+use traffic::{Traffic, TrafficKind};
 
 /// A gate that cannot be opened.
 #[derive(Debug, thiserror::Error)]
@@ -89,7 +77,7 @@ pub(crate) struct Egress {
     endpoints: Endpoints,
     dialer: Dialer,
     /// What is under way for each plugin, shared by its revisions. Never held over an await.
-    under_way: Mutex<Lanes>,
+    traffic: Mutex<TrafficOfPlugins>,
 }
 
 /// An address that the operator named, which nobody judges.
@@ -100,28 +88,7 @@ struct Instead {
     public: bool,
 }
 
-type Lanes = HashMap<(Arc<str>, Lane), Weak<UnderWay>>;
-
-/// What does not wait for one another.
-#[derive(Clone, Copy, PartialEq, Eq, Hash)]
-enum Lane {
-    Requests,
-    Questions,
-}
-
-/// What one plugin may have under way of a lane.
-struct UnderWay {
-    requests: Semaphore,
-    /// A permit for each KiB, of both directions.
-    bodies: Semaphore,
-    /// The same of requests that have no place yet.
-    waiting: Semaphore,
-    tunnels: Semaphore,
-    /// For the work of undoing codings.
-    decoders: Semaphore,
-    /// How many lines there may be of what was refused before anything was dialled.
-    lines: Arc<LineRate>,
-}
+type TrafficOfPlugins = HashMap<(Arc<str>, TrafficKind), Weak<Traffic>>;
 
 /// The gate as one revision of a plugin stands before it.
 pub(crate) struct Door {
@@ -130,8 +97,8 @@ pub(crate) struct Door {
     revision: u64,
     rights: Arc<Rights>,
     secrets: Arc<[Secret]>,
-    under_way: Arc<UnderWay>,
-    questions: Arc<UnderWay>,
+    traffic: Arc<Traffic>,
+    questions: Arc<Traffic>,
     lines: Arc<LineRate>,
     versions: Versions,
 }
@@ -162,7 +129,7 @@ impl Egress {
             resolver: Resolver::new(&settings.dns_servers)?,
             endpoints: Endpoints::new(&settings.resolvers)?,
             dialer: Dialer::new(&settings.extra_roots)?,
-            under_way: Mutex::default(),
+            traffic: Mutex::default(),
         })
     }
 
@@ -174,31 +141,21 @@ impl Egress {
     /// For one revision with these rights and secrets.
     pub(crate) fn door(self: &Arc<Self>, plugin: &str, revision: u64, rights: Rights, secrets: Vec<Secret>) -> Door {
         let plugin: Arc<str> = plugin.into();
-        let (under_way, questions) =
-            (self.under_way(&plugin, Lane::Requests), self.under_way(&plugin, Lane::Questions));
-        let (egress, rights, lines) = (Arc::clone(self), Arc::new(rights), Arc::clone(&under_way.lines));
+        let (traffic, questions) =
+            (self.traffic(&plugin, TrafficKind::Requests), self.traffic(&plugin, TrafficKind::Questions));
+        let (egress, rights, lines) = (Arc::clone(self), Arc::new(rights), Arc::clone(&traffic.lines));
         let (secrets, versions) = (secrets.into(), Versions::Any);
-        Door { egress, plugin, revision, rights, secrets, under_way, questions, lines, versions }
+        Door { egress, plugin, revision, rights, secrets, traffic, questions, lines, versions }
     }
 
-    fn under_way(&self, plugin: &Arc<str>, lane: Lane) -> Arc<UnderWay> {
-        let mut all = self.under_way.lock().unwrap_or_else(PoisonError::into_inner);
+    fn traffic(&self, plugin: &Arc<str>, kind: TrafficKind) -> Arc<Traffic> {
+        let mut all = self.traffic.lock().unwrap_or_else(PoisonError::into_inner);
         all.retain(|_, one| one.strong_count() > 0);
-        let key = (Arc::clone(plugin), lane);
+        let key = (Arc::clone(plugin), kind);
         if let Some(shared) = all.get(&key).and_then(Weak::upgrade) {
             return shared;
         }
-        let made = Arc::new(UnderWay {
-            requests: Semaphore::new(match lane {
-                Lane::Requests => IN_FLIGHT_MAX,
-                Lane::Questions => QUESTIONS_MAX,
-            }),
-            bodies: Semaphore::new(BODIES_KIB_MAX),
-            waiting: Semaphore::new(WAITING_KIB_MAX),
-            tunnels: Semaphore::new(TUNNELS_MAX),
-            decoders: Semaphore::new(DECODERS_MAX),
-            lines: Arc::default(),
-        });
+        let made = Arc::new(Traffic::new(kind));
         all.insert(key, Arc::downgrade(&made));
         made
     }
@@ -208,25 +165,4 @@ impl Door {
     pub(crate) fn plugin(&self) -> &str {
         &self.plugin
     }
-}
-
-impl UnderWay {
-    /// Waits for a place for one request with a body of so many bytes, whose answer has one of at most so many.
-    ///
-    /// # Errors
-    /// The bodies that wait are as many bytes as they may be.
-    async fn place(&self, body_bytes: usize, answer_bytes_max: usize) -> Result<Place<'_>, FetchError> {
-        let _waiting = self.waiting.try_acquire_many(kib(body_bytes)).map_err(|_| FetchError::Full)?;
-        let request = self.requests.acquire().await.map_err(|_| FetchError::Busy)?;
-        let bodies = self.bodies.acquire_many(kib(body_bytes) + kib(answer_bytes_max)).await;
-        Ok((request, bodies.map_err(|_| FetchError::Busy)?))
-    }
-}
-
-/// Of one request, until it is dropped.
-type Place<'u> = (SemaphorePermit<'u>, SemaphorePermit<'u>);
-
-/// The permits for so many bytes.
-fn kib(bytes: usize) -> u32 {
-    u32::try_from(bytes.div_ceil(1024)).unwrap_or(u32::MAX / 2)
 }

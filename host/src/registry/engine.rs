@@ -20,6 +20,7 @@ use wasmtime::{Config, Engine, InstanceAllocationStrategy, PoolingAllocationConf
 
 use super::blocking;
 use super::compiler::{CompileError, Compiler};
+use super::run_queue::RunQueue;
 use crate::capabilities::Caches;
 use crate::egress::Egress;
 use crate::ip_databases::IpDatabases;
@@ -78,6 +79,7 @@ pub(crate) struct Runtime {
     store: Arc<Store>,
     caches: Caches,
     lendable: Lendable,
+    run_queue: Arc<RunQueue>,
     stop: Arc<AtomicBool>,
     ticker: Option<JoinHandle<()>>,
 }
@@ -106,7 +108,8 @@ impl Runtime {
         let ticker = tick(engine.clone(), Arc::clone(&stop))
             .map_err(|error| EngineError::Start(format!("no thread for the ticker: {error}")))?;
         let (caches, ticker) = (Caches::default(), Some(ticker));
-        Ok(Self { engine, compiler, cache, fingerprint, store, caches, lendable, stop, ticker })
+        let run_queue = RunQueue::new(processors());
+        Ok(Self { engine, compiler, cache, fingerprint, store, caches, lendable, run_queue, stop, ticker })
     }
 
     /// The way out of what runs here.
@@ -131,6 +134,11 @@ impl Runtime {
 
     pub(crate) fn engine(&self) -> &Engine {
         &self.engine
+    }
+
+    /// Where what runs here waits to compute on.
+    pub(crate) fn run_queue(&self) -> &Arc<RunQueue> {
+        &self.run_queue
     }
 
     /// The compiled form of a component, where it is in the cache.
@@ -288,6 +296,11 @@ fn fingerprint(engine: &Engine) -> String {
     let mut hasher = Into256(Sha256::new());
     engine.precompile_compatibility_hash().hash(&mut hasher);
     format!("{:016x}", hasher.finish())
+}
+
+/// Guests that compute at once.
+fn processors() -> usize {
+    std::thread::available_parallelism().map_or(1, std::num::NonZero::get)
 }
 
 fn tick(engine: Engine, stop: Arc<AtomicBool>) -> std::io::Result<JoinHandle<()>> {

@@ -8,13 +8,15 @@
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use wasmtime::{Engine, Store, Trap, UpdateDeadline};
+use wasmtime::{Engine, Store, Trap};
 use wasmtime_wasi::I32Exit;
 
+use super::guest_store::{Budgets, CpuBudgetSpent, JobBudgetSpent, prepare};
 use super::manifest::{InstanceMode, Limits};
 use super::places::{Barred, Ended, NoPlace, Places, Tab};
 use super::processor::{CpuMeter, metered};
 use super::revision::Off;
+use super::run_queue::RunQueue;
 use crate::auth::tenant::Tenant;
 use crate::capabilities::bindings::switchbay::plugin::types as wire;
 use crate::capabilities::bindings::{FeaturePlugin, FeaturePluginPre};
@@ -31,10 +33,6 @@ pub(crate) const WARM_AGE_MAX: Duration = Duration::from_secs(300);
 /// After so long without a call a warm instance goes, but for the one that was used last: what a burst needed is not held for
 /// the next.
 const WARM_IDLE_MAX: Duration = Duration::from_secs(10);
-
-/// What one host call may copy out of the guest, in units of about a byte, where its answers may not be larger: the largest
-/// body or cached value with what stands beside it. More ends the call.
-const HOST_CALL_BYTES_MIN: usize = 5 << 20;
 
 /// How a call ended without an answer of the plugin's.
 #[derive(Debug, thiserror::Error)]
@@ -78,6 +76,7 @@ pub(crate) enum CallError {
 /// The instances of one revision.
 pub(crate) struct Instances {
     engine: Engine,
+    run_queue: Arc<RunQueue>,
     pre: FeaturePluginPre<State>,
     /// Where the component exports a worker.
     worker: Option<worker::GuestIndices>,
@@ -96,6 +95,8 @@ pub(crate) struct Instances {
 /// What [`Instances::new`] is made of.
 pub(crate) struct Parts {
     pub(crate) engine: Engine,
+    /// Shared by all plugins.
+    pub(crate) run_queue: Arc<RunQueue>,
     pub(crate) pre: FeaturePluginPre<State>,
     /// Where the component exports a worker.
     pub(crate) worker: Option<worker::GuestIndices>,
@@ -122,9 +123,9 @@ struct Warm {
 
 impl Instances {
     pub(crate) fn new(parts: Parts) -> Self {
-        let Parts { engine, pre, worker, lent, plugin, revision, limits, mode, places, line_rate } = parts;
+        let Parts { engine, run_queue, pre, worker, lent, plugin, revision, limits, mode, places, line_rate } = parts;
         let (vitals, idle) = (Arc::default(), Mutex::new(Vec::new()));
-        Self { engine, pre, worker, lent, plugin, revision, limits, mode, places, line_rate, vitals, idle }
+        Self { engine, run_queue, pre, worker, lent, plugin, revision, limits, mode, places, line_rate, vitals, idle }
     }
 
     /// What the instances use.
@@ -211,7 +212,10 @@ impl Instances {
         let state = State::new(lent, LogScope::silent(), None, limits.memory_bytes, vitals);
         let wall = Duration::from_secs(5);
         let read = async {
-            let mut warm = instantiate(engine, pre, state, limits, Arc::default()).await?;
+            let cpu = Arc::default();
+            let budgets = Budgets { slice: limits.cpu, job: None };
+            let store = prepare(engine, None, state, limits, &cpu, budgets);
+            let mut warm = instantiate(pre, store, limits, cpu).await?;
             let Warm { store, guest, cpu, .. } = &mut warm;
             cpu.begin();
             let described = metered(cpu, guest.switchbay_plugin_feature().call_describe(&mut *store)).await;
@@ -232,7 +236,9 @@ impl Instances {
             None => {
                 let cpu = Arc::default();
                 tab.meter(&cpu);
-                instantiate(&self.engine, &self.pre, self.state(log, on_behalf), &self.limits, cpu).await?
+                let budgets = Budgets { slice: self.limits.cpu, job: None };
+                let store = self.store(log, on_behalf, &cpu, budgets);
+                instantiate(&self.pre, store, &self.limits, cpu).await?
             }
         };
         let Warm { store, guest, cpu, .. } = &mut warm;
@@ -264,7 +270,7 @@ impl Instances {
         let cpu = Arc::clone(&run.cpu);
         tab.meter(&cpu);
         let budgets = Budgets { slice: self.limits.cpu, job: Some((run.cpu_left(), run.cpu_max())) };
-        let mut store = prepare(&self.engine, self.state(log, on_behalf), &self.limits, &cpu, budgets);
+        let mut store = self.store(log, on_behalf, &cpu, budgets);
         let instance = metered(&cpu, self.pre.instance_pre().instantiate_async(&mut store)).await;
         let instance = instance.map_err(|error| unmade(&error, &mut store, &self.limits, &cpu))?;
         let guest = worker.load(&mut store, &instance);
@@ -288,9 +294,10 @@ impl Instances {
         (log, OnBehalf { owner: call.owner, tenant, key, caller: call.caller, operation, request_id })
     }
 
-    fn state(&self, log: LogScope, on_behalf: OnBehalf) -> State {
+    fn store(&self, log: LogScope, on_behalf: OnBehalf, cpu: &Arc<CpuMeter>, budgets: Budgets) -> Store<State> {
         let (lent, vitals) = (Arc::clone(&self.lent), Arc::clone(&self.vitals));
-        State::new(lent, log, Some(on_behalf), self.limits.memory_bytes, vitals)
+        let state = State::new(lent, log, Some(on_behalf), self.limits.memory_bytes, vitals);
+        prepare(&self.engine, Some(&self.run_queue), state, &self.limits, cpu, budgets)
     }
 
     fn sized(&self, answer: Result<wire::Reply, wire::Failure>) -> Result<Answer, CallError> {
@@ -318,13 +325,11 @@ impl Instances {
 }
 
 async fn instantiate(
-    engine: &Engine,
     pre: &FeaturePluginPre<State>,
-    state: State,
+    mut store: Store<State>,
     limits: &Limits,
     cpu: Arc<CpuMeter>,
 ) -> Result<Warm, CallError> {
-    let mut store = prepare(engine, state, limits, &cpu, Budgets { slice: limits.cpu, job: None });
     match metered(&cpu, pre.instantiate_async(&mut store)).await {
         Ok(guest) => {
             let (made, bytes_made) = (Instant::now(), store.data().memory_bytes());
@@ -332,33 +337,6 @@ async fn instantiate(
         }
         Err(error) => Err(unmade(&error, &mut store, limits, &cpu)),
     }
-}
-
-/// The processor time that an instance may use.
-#[derive(Clone, Copy)]
-struct Budgets {
-    slice: Duration,
-    /// Of a job: what is left of it for this run, and what it was.
-    job: Option<(Duration, Duration)>,
-}
-
-/// A store for one instance, with its limits.
-fn prepare(engine: &Engine, state: State, limits: &Limits, cpu: &Arc<CpuMeter>, budgets: Budgets) -> Store<State> {
-    let mut store = Store::new(engine, state);
-    store.limiter(|state| state.limiter());
-    store.set_hostcall_fuel(limits.response_bytes.saturating_mul(2).max(HOST_CALL_BYTES_MIN));
-    store.set_epoch_deadline(1);
-    let meter = Arc::clone(cpu);
-    store.epoch_deadline_callback(move |_| {
-        if let Some((_, whole)) = budgets.job.filter(|(left, _)| meter.total() >= *left) {
-            return Err(wasmtime::Error::new(JobBudgetSpent(whole)));
-        }
-        match meter.used() >= budgets.slice {
-            true => Err(wasmtime::Error::new(CpuBudgetSpent)),
-            false => Ok(UpdateDeadline::Yield(1)),
-        }
-    });
-    store
 }
 
 /// Why there is no instance.
@@ -475,11 +453,3 @@ impl From<Barred> for CallError {
         }
     }
 }
-
-#[derive(Debug, thiserror::Error)]
-#[error("the processor budget is used up")]
-struct CpuBudgetSpent;
-
-#[derive(Debug, thiserror::Error)]
-#[error("the job's processor budget is used up")]
-struct JobBudgetSpent(Duration);

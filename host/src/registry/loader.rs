@@ -203,6 +203,7 @@ fn assemble(
     slots.places.resize(share_limits(&settings.limits, slots.waiting_each));
     let instances = Instances::new(Parts {
         engine: runtime.engine().clone(),
+        run_queue: Arc::clone(runtime.run_queue()),
         pre: linked.pre,
         worker: linked.worker,
         lent: Arc::new(lent),

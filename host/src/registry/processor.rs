@@ -2,7 +2,10 @@
 //! and neither is one that was preempted.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
+
+use super::run_queue::Quantum;
 
 /// Counts a call or a run of a job, and within it one slice: the call, or what a job does from one item that it keeps to the
 /// next.
@@ -13,6 +16,8 @@ pub(crate) struct CpuMeter {
     used_ns: AtomicU64,
     poll_began_ns: AtomicU64,
     is_polled: AtomicBool,
+    /// What lets it compute, for the poll that is under way.
+    quantum: Mutex<Option<Quantum>>,
 }
 
 impl CpuMeter {
@@ -48,6 +53,11 @@ impl CpuMeter {
         }
     }
 
+    /// The rest of the poll is computed with this.
+    pub(super) fn computes_with(&self, quantum: Quantum) {
+        *self.quantum.lock().unwrap_or_else(PoisonError::into_inner) = Some(quantum);
+    }
+
     fn poll_begins(&self) {
         self.poll_began_ns.store(thread_ns(), Ordering::Relaxed);
         self.is_polled.store(true, Ordering::Relaxed);
@@ -56,6 +66,7 @@ impl CpuMeter {
     fn poll_ends(&self) {
         self.used_ns.fetch_add(self.poll_ns(), Ordering::Relaxed);
         self.is_polled.store(false, Ordering::Relaxed);
+        drop(self.quantum.lock().unwrap_or_else(PoisonError::into_inner).take());
     }
 }
 

@@ -100,7 +100,7 @@ fn answer(mut stream: TcpStream) -> std::io::Result<()> {
     }
 }
 
-/// What a server may say before its answer, or in its place, or in the smallest pieces.
+/// What a server may say before its answer, or in its place, or in the smallest pieces, or without an end.
 fn beside(stream: &mut TcpStream, path: &str, query: &str) -> std::io::Result<()> {
     match path {
         "/informational" => match query.parse() {
@@ -114,6 +114,12 @@ fn beside(stream: &mut TcpStream, path: &str, query: &str) -> std::io::Result<()
         },
         "/switches" => {
             stream.write_all(b"HTTP/1.1 101 Switching Protocols\r\nconnection: upgrade\r\nupgrade: lab\r\n\r\n")?;
+            until_it_goes(stream)
+        }
+        // So many bytes of a body whose length nobody knows.
+        "/begins" => {
+            stream.write_all(b"HTTP/1.1 200 OK\r\nconnection: close\r\n\r\n")?;
+            stream.write_all(&vec![b'x'; query.parse().unwrap_or(0)])?;
             until_it_goes(stream)
         }
         "/in-bytes" => {

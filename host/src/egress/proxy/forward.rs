@@ -23,7 +23,7 @@ use super::head::{Asked, HEAD_BYTES_MAX};
 use super::refusal::Refusal;
 use crate::egress::audit::{Audit, Proxied};
 use crate::egress::message::{Caps, FetchError, HEADERS_MAX, Outgoing, REQUEST_BYTES_MAX, check_head};
-use crate::egress::{Place, kib};
+use crate::egress::traffic::RequestPlace;
 
 /// For the head of an answer: programs wait longer than a plugin's call may.
 const FIRST_BYTE: Duration = Duration::from_secs(30);
@@ -46,7 +46,7 @@ type Body = Either<Full<Bytes>, Incoming>;
 /// What lasts until all of an answer is sent.
 struct Passage<'g> {
     /// Among the plugin's requests, from the verdict on. Free again before the audit tells of the end.
-    place: Option<Place<'g>>,
+    place: Option<RequestPlace<'g>>,
     audit: Audit<'g>,
 }
 
@@ -95,13 +95,11 @@ async fn answer<'g>(
     audit.aimed(|| asked.aim());
     let to = door.judge(asked.destination(), asked.way(), audit)?;
     // Nothing waits for a place: it would hold one of the connections, which all plugins share.
-    let request = door.under_way.requests.try_acquire().map_err(|_| FetchError::Busy)?;
     let large = || Refusal::LargeBody(REQUEST_BYTES_MAX);
     let stated = |size: u64| usize::try_from(size).ok().filter(|size| *size <= REQUEST_BYTES_MAX).ok_or_else(large);
     stated(body.size_hint().lower())?;
     let bytes_max = body.size_hint().exact().map_or(Ok(REQUEST_BYTES_MAX), stated)?;
-    let bodies = door.under_way.bodies.try_acquire_many(kib(bytes_max)).map_err(|_| FetchError::Full)?;
-    *place = Some((request, bodies));
+    *place = Some(door.traffic.proxied(bytes_max)?);
     let body = Limited::new(body, REQUEST_BYTES_MAX).collect().await.map_err(|error| {
         match error.downcast_ref::<LengthLimitError>() {
             Some(_) => large(),

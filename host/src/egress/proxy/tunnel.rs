@@ -21,7 +21,7 @@ pub(super) async fn serve(mut stream: TcpStream, early: Bytes, asked: &Asked, en
     let (grant, flow) = (end.grant, Arc::new(Flow::default()));
     let proxied = Proxied { way: "tunnel", lent_to: Arc::clone(&grant.lent_to), flow: Arc::clone(&flow) };
     let mut audit = Audit::proxied(&grant.door, end.late, proxied);
-    let Ok(_place) = grant.door.under_way.tunnels.try_acquire() else {
+    let Some(_place) = grant.door.traffic.tunnel() else {
         audit.came_to(Refusal::Tunnels.verdict());
         return refusal::send(stream, &Refusal::Tunnels).await;
     };
