@@ -14,7 +14,7 @@ use tokio::net::TcpStream;
 use super::audit::Audit;
 use super::dialer::{Origin, Route};
 use super::message::{self, Caps, FetchError, Late, Outgoing, Request, Response};
-use super::overhead::Watch;
+use super::overhead::ConnectionWatch;
 use super::own;
 use super::policy::{self, Denial, Destination, Form, Host, Private, Way};
 use super::resolver::LookupError;
@@ -156,7 +156,7 @@ impl Door {
             *request.method_mut() = outgoing.method.clone();
             *request.uri_mut() = uri.clone();
             *request.headers_mut() = headers.clone();
-            let watch = Watch::over(&mut request);
+            let watch = ConnectionWatch::over(&mut request);
             let sending = self.egress.dialer.client(&origin).request(request);
             match tokio::time::timeout(caps.first_byte(), sending).await {
                 Err(_) => return Err(FetchError::Late(Late::FirstByte)),

@@ -271,7 +271,7 @@ pub(super) async fn read_body(
     // A coded body may become as long as may be.
     let stated = body.size_hint().exact().filter(|_| codings.is_empty()).and_then(|bytes| usize::try_from(bytes).ok());
     let expected = stated.unwrap_or(bytes_max).min(bytes_max);
-    let mut room = Room { share, expected, taken: None };
+    let mut room = BodyRoom { share, expected, taken: None };
     let body = collect(body, bytes_max, caps.idle(), &mut room).await?;
     if codings.is_empty() || body.is_empty() {
         return Ok(body);
@@ -287,14 +287,14 @@ pub(super) async fn read_body(
 }
 
 /// Room for a body, of which the beginning has some without a word.
-struct Room<'t> {
+struct BodyRoom<'t> {
     share: &'t TrafficShare,
     /// What the whole body may come to, in bytes.
     expected: usize,
     taken: Option<Portion<'t>>,
 }
 
-impl Room<'_> {
+impl BodyRoom<'_> {
     /// Makes room for the whole body.
     async fn grow(&mut self) -> Result<(), FetchError> {
         if self.taken.is_none() {
@@ -317,7 +317,7 @@ async fn collect(
     mut body: Incoming,
     bytes_max: usize,
     idle: Duration,
-    room: &mut Room<'_>,
+    room: &mut BodyRoom<'_>,
 ) -> Result<Vec<u8>, FetchError> {
     let mut collected = Vec::new();
     for _ in 0..PIECES_MAX {

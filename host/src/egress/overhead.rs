@@ -43,9 +43,9 @@ impl Cut {
 }
 
 /// The connection that a request goes over, once it has one.
-pub(super) struct Watch(CaptureConnection);
+pub(super) struct ConnectionWatch(CaptureConnection);
 
-impl Watch {
+impl ConnectionWatch {
     /// Counts the informational heads before the answer to this request.
     pub(super) fn over<B>(request: &mut Request<B>) -> Self {
         let connection = capture_connection(request);

@@ -18,10 +18,10 @@ const REDACTED: &[u8] = b"[secret]";
 pub(super) const BYTES_MIN: usize = 8;
 
 /// All that gives one secret away.
-pub(super) struct Forms(Vec<Form>);
+pub(super) struct Forms(Vec<SecretForm>);
 
 /// A value, and it as other characters write it.
-struct Form {
+struct SecretForm {
     value: Vec<u8>,
     /// Which bytes a form of the first kind begins with.
     begins: [bool; 256],
@@ -43,7 +43,7 @@ impl Forms {
         values.retain(|value| value.len() >= BYTES_MIN);
         values.sort_by_key(|value| std::cmp::Reverse(value.len()));
         values.dedup();
-        Self(values.into_iter().map(Form::new).collect())
+        Self(values.into_iter().map(SecretForm::new).collect())
     }
 
     /// Whether a text holds it.
@@ -87,7 +87,7 @@ fn without(text: Vec<u8>, find: impl Fn(&[u8], usize) -> Option<Range<usize>>) -
     kept
 }
 
-impl Form {
+impl SecretForm {
     fn new(value: Vec<u8>) -> Self {
         let mut begins = [false; 256];
         let escapes = b"%&\\".iter().chain((value[0] == b' ').then_some(&b'+'));

@@ -22,7 +22,7 @@ use crate::places::{Outside, Places, Unsent};
 
 /// What was handed on of one answer, and what of that was taken.
 #[derive(Default)]
-struct Progress {
+struct SendingProgress {
     handed: AtomicU64,
     taken: AtomicU64,
     /// Whoever waits until all of it is taken.
@@ -31,7 +31,7 @@ struct Progress {
     _unsent: Option<Unsent>,
 }
 
-impl Progress {
+impl SendingProgress {
     fn is_drained(&self) -> bool {
         self.taken.load(Ordering::Acquire) == self.handed.load(Ordering::Acquire)
     }
@@ -62,7 +62,7 @@ impl Progress {
 /// Bytes of an answer that tell when they are taken.
 pub(super) struct Piece {
     bytes: Bytes,
-    progress: Arc<Progress>,
+    progress: Arc<SendingProgress>,
 }
 
 impl Buf for Piece {
@@ -92,7 +92,7 @@ impl Drop for Piece {
 /// An answer until it is taken whole or dropped; it is given up at a deadline.
 pub(super) struct Sending {
     pieces: Pieces,
-    progress: Arc<Progress>,
+    progress: Arc<SendingProgress>,
     deadline: Instant,
     is_stream: bool,
     under_way: UnderWay,
@@ -107,7 +107,7 @@ impl Sending {
         unsent: Option<Unsent>,
         outside: Option<Outside>,
     ) -> Self {
-        let progress = Arc::new(Progress { _unsent: unsent, ..Progress::default() });
+        let progress = Arc::new(SendingProgress { _unsent: unsent, ..SendingProgress::default() });
         // Where this runs in the task of a stream, that watches it from now on.
         let is_stream = WATCHED.try_with(|watched| watched.set(Arc::clone(&progress))).is_ok();
         if !is_stream {
@@ -164,10 +164,10 @@ tokio::task_local! {
 
 /// The answer of a stream, once it is there.
 #[derive(Clone, Default)]
-struct Watched(Arc<OnceLock<Arc<Progress>>>);
+struct Watched(Arc<OnceLock<Arc<SendingProgress>>>);
 
 impl Watched {
-    fn set(&self, progress: Arc<Progress>) {
+    fn set(&self, progress: Arc<SendingProgress>) {
         // A stream has one answer.
         self.0.set(progress).ok();
     }

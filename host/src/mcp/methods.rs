@@ -161,7 +161,7 @@ async fn batched(post: &Post<'_>, id: &Value, method: &str, params: Value, gathe
 }
 
 /// The result of a method, and whether clients may keep it for a while.
-enum Answered {
+enum MethodAnswer {
     Lasting(Text),
     Once(Text),
 }
@@ -173,7 +173,7 @@ async fn request(
     method: &str,
     params: Value,
     gathered: &mut Gathered,
-) -> Result<Answered, Stop> {
+) -> Result<MethodAnswer, Stop> {
     let known = match era {
         Era::Legacy => matches!(method, "initialize" | "ping"),
         Era::Modern => method == "server/discover",
@@ -187,11 +187,11 @@ async fn request(
     }
     let rpc = Stop::Rpc;
     let published = post.catalogue.published();
-    let shared = |bytes: &Bytes| Ok(Answered::Lasting(Text::Shared(bytes.clone())));
+    let shared = |bytes: &Bytes| Ok(MethodAnswer::Lasting(Text::Shared(bytes.clone())));
     match method {
-        "initialize" => initialize(&params).map(|text| Answered::Once(Text::Own(text))).map_err(rpc),
-        "ping" => Ok(Answered::Once(Text::Own("{}".to_owned()))),
-        "server/discover" => Ok(Answered::Lasting(Text::Own(discover()))),
+        "initialize" => initialize(&params).map(|text| MethodAnswer::Once(Text::Own(text))).map_err(rpc),
+        "ping" => Ok(MethodAnswer::Once(Text::Own("{}".to_owned()))),
+        "server/discover" => Ok(MethodAnswer::Lasting(Text::Own(discover()))),
         "tools/list" => no_cursor(&params).map_err(rpc).and_then(|()| shared(&published.tools)),
         "resources/list" => no_cursor(&params).map_err(rpc).and_then(|()| shared(&published.resources.list)),
         "resources/templates/list" => {
@@ -199,7 +199,7 @@ async fn request(
             shared(&Bytes::from_static(br#"{"resourceTemplates":[]}"#))
         }
         "resources/read" => published.resources.read(era, &params).map_err(rpc).and_then(|read| shared(&read)),
-        _ => tools::call(post, params, gathered).await.map(Answered::Once),
+        _ => tools::call(post, params, gathered).await.map(MethodAnswer::Once),
     }
 }
 
@@ -228,12 +228,12 @@ fn discover() -> String {
 }
 
 /// A result as a message. Those of the modern era say how long they last.
-fn print(era: Era, id: &Value, answered: Answered) -> Parts {
+fn print(era: Era, id: &Value, answered: MethodAnswer) -> Parts {
     match (era, answered) {
-        (Era::Modern, Answered::Lasting(text)) => {
+        (Era::Modern, MethodAnswer::Lasting(text)) => {
             protocol::print_result(era, id, text, &format!(r#","ttlMs":{TTL_MS},"cacheScope":"public""#))
         }
-        (_, Answered::Lasting(text) | Answered::Once(text)) => protocol::print_result(era, id, text, ""),
+        (_, MethodAnswer::Lasting(text) | MethodAnswer::Once(text)) => protocol::print_result(era, id, text, ""),
     }
 }
 

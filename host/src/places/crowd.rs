@@ -25,12 +25,12 @@ const TELL_EVERY: Duration = Duration::from_secs(10);
 #[derive(Default)]
 pub(super) struct Crowd {
     /// Never held over an await.
-    open: Mutex<Open>,
+    open: Mutex<OpenConnections>,
     left: Notify,
 }
 
 #[derive(Default)]
-struct Open {
+struct OpenConnections {
     /// By peer; those of trusted proxies are nobody's.
     peers: HashMap<Option<Address>, HashMap<u64, Arc<Guest>>>,
     count: usize,
@@ -203,12 +203,12 @@ impl Places {
 }
 
 impl Crowd {
-    fn lock(&self) -> std::sync::MutexGuard<'_, Open> {
+    fn lock(&self) -> std::sync::MutexGuard<'_, OpenConnections> {
         self.open.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Open {
+impl OpenConnections {
     fn held_by(&self, peer: Option<Address>) -> usize {
         self.peers.get(&peer).map_or(0, HashMap::len)
     }

@@ -18,11 +18,11 @@ pub(crate) struct Visit {
     share: Arc<Share>,
     address: Address,
     /// Never held over an await.
-    held: Mutex<Held>,
+    held: Mutex<HeldPlace>,
 }
 
 #[derive(Default)]
-struct Held {
+struct HeldPlace {
     counted: Option<Counted>,
     lobby: Option<[OwnedSemaphorePermit; 2]>,
     place: Option<OwnedSemaphorePermit>,
@@ -140,7 +140,7 @@ impl Visit {
         result
     }
 
-    fn held(&self) -> std::sync::MutexGuard<'_, Held> {
+    fn held(&self) -> std::sync::MutexGuard<'_, HeldPlace> {
         self.held.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
