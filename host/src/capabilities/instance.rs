@@ -18,8 +18,8 @@ use crate::ip_databases::IpDatabases;
 use crate::jobs::Run;
 use crate::metrics::{Held, Vitals};
 use crate::operation::{CallerKind, Owner};
+use crate::registry::call_places::Tab;
 use crate::registry::grants::Rights;
-use crate::registry::places::Tab;
 
 /// Bytes of standard error that are kept, for the text of a panic.
 const STDERR_BYTES_MAX: usize = 4096;

@@ -84,10 +84,7 @@ pub fn run() -> ExitCode {
 }
 
 fn finish(work: impl Future<Output = Result<(), Failure>>) -> ExitCode {
-    // One thread more than there are processors: when guests compute on all of them, what only has to be passed on is not behind
-    // them, and the kernel gives it a processor at once.
-    let threads = std::thread::available_parallelism().map_or(2, |processors| processors.get() + 1);
-    let runtime = match tokio::runtime::Builder::new_multi_thread().worker_threads(threads).enable_all().build() {
+    let runtime = match tokio::runtime::Builder::new_multi_thread().enable_all().build() {
         Ok(runtime) => runtime,
         Err(error) => return failed(&format!("cannot start: {error}")),
     };

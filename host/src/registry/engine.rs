@@ -18,6 +18,7 @@ use uuid::Uuid;
 use wasmtime::component::Component;
 use wasmtime::{Config, Engine, InstanceAllocationStrategy, PoolingAllocationConfig};
 
+use super::background::Background;
 use super::blocking;
 use super::compiler::{CompileError, Compiler};
 use super::run_queue::RunQueue;
@@ -80,6 +81,7 @@ pub(crate) struct Runtime {
     caches: Caches,
     lendable: Lendable,
     run_queue: Arc<RunQueue>,
+    background: Arc<Background>,
     stop: Arc<AtomicBool>,
     ticker: Option<JoinHandle<()>>,
 }
@@ -109,7 +111,21 @@ impl Runtime {
             .map_err(|error| EngineError::Start(format!("no thread for the ticker: {error}")))?;
         let (caches, ticker) = (Caches::default(), Some(ticker));
         let run_queue = RunQueue::new(processors());
-        Ok(Self { engine, compiler, cache, fingerprint, store, caches, lendable, run_queue, stop, ticker })
+        let background = Background::start(processors())
+            .map_err(|error| EngineError::Start(format!("no threads for long computations: {error}")))?;
+        Ok(Self {
+            engine,
+            compiler,
+            cache,
+            fingerprint,
+            store,
+            caches,
+            lendable,
+            run_queue,
+            background: Arc::new(background),
+            stop,
+            ticker,
+        })
     }
 
     /// The way out of what runs here.
@@ -134,6 +150,11 @@ impl Runtime {
 
     pub(crate) fn engine(&self) -> &Engine {
         &self.engine
+    }
+
+    /// Where what runs here goes on when it computes for long.
+    pub(crate) fn background(&self) -> &Arc<Background> {
+        &self.background
     }
 
     /// Where what runs here waits to compute on.
@@ -298,7 +319,7 @@ fn fingerprint(engine: &Engine) -> String {
     format!("{:016x}", hasher.finish())
 }
 
-/// Guests that compute at once.
+/// Guests that compute for long at once.
 fn processors() -> usize {
     std::thread::available_parallelism().map_or(1, std::num::NonZero::get)
 }

@@ -63,6 +63,7 @@ pub(super) fn prepare(
 
 /// Lets others compute, and goes on when it is the tenant's turn.
 async fn take_turn(queue: Arc<RunQueue>, tenant: Tenant, cpu: Arc<CpuMeter>) {
+    cpu.becomes_long();
     tokio::task::yield_now().await;
     cpu.computes_with(queue.quantum(tenant).await);
 }

@@ -11,9 +11,10 @@ use std::time::{Duration, Instant};
 use wasmtime::{Engine, Store, Trap};
 use wasmtime_wasi::I32Exit;
 
+use super::background::Background;
+use super::call_places::{Barred, CallPlaces, Ended, NoPlace, Tab};
 use super::guest_store::{Budgets, CpuBudgetSpent, JobBudgetSpent, prepare};
 use super::manifest::{InstanceMode, Limits};
-use super::places::{Barred, Ended, NoPlace, Places, Tab};
 use super::processor::{CpuMeter, metered};
 use super::revision::Off;
 use super::run_queue::RunQueue;
@@ -77,6 +78,7 @@ pub(crate) enum CallError {
 pub(crate) struct Instances {
     engine: Engine,
     run_queue: Arc<RunQueue>,
+    background: Arc<Background>,
     pre: FeaturePluginPre<State>,
     /// Where the component exports a worker.
     worker: Option<worker::GuestIndices>,
@@ -85,7 +87,7 @@ pub(crate) struct Instances {
     revision: u64,
     limits: Limits,
     mode: InstanceMode,
-    places: Arc<Places>,
+    places: Arc<CallPlaces>,
     line_rate: Arc<LineRate>,
     vitals: Arc<Vitals>,
     /// Idle warm instances; at most as many as calls at once. Never held over an await.
@@ -97,6 +99,8 @@ pub(crate) struct Parts {
     pub(crate) engine: Engine,
     /// Shared by all plugins.
     pub(crate) run_queue: Arc<RunQueue>,
+    /// The same.
+    pub(crate) background: Arc<Background>,
     pub(crate) pre: FeaturePluginPre<State>,
     /// Where the component exports a worker.
     pub(crate) worker: Option<worker::GuestIndices>,
@@ -106,7 +110,7 @@ pub(crate) struct Parts {
     pub(crate) limits: Limits,
     pub(crate) mode: InstanceMode,
     /// Shared by all revisions of the plugin, as the rate of its lines is.
-    pub(crate) places: Arc<Places>,
+    pub(crate) places: Arc<CallPlaces>,
     pub(crate) line_rate: Arc<LineRate>,
 }
 
@@ -123,9 +127,37 @@ struct Warm {
 
 impl Instances {
     pub(crate) fn new(parts: Parts) -> Self {
-        let Parts { engine, run_queue, pre, worker, lent, plugin, revision, limits, mode, places, line_rate } = parts;
+        let Parts {
+            engine,
+            run_queue,
+            background,
+            pre,
+            worker,
+            lent,
+            plugin,
+            revision,
+            limits,
+            mode,
+            places,
+            line_rate,
+        } = parts;
         let (vitals, idle) = (Arc::default(), Mutex::new(Vec::new()));
-        Self { engine, run_queue, pre, worker, lent, plugin, revision, limits, mode, places, line_rate, vitals, idle }
+        Self {
+            engine,
+            run_queue,
+            background,
+            pre,
+            worker,
+            lent,
+            plugin,
+            revision,
+            limits,
+            mode,
+            places,
+            line_rate,
+            vitals,
+            idle,
+        }
     }
 
     /// What the instances use.
@@ -149,12 +181,14 @@ impl Instances {
     }
 
     /// Runs one call, waiting for a place at most until its deadline.
-    pub(crate) async fn invoke(&self, call: Call) -> Result<Answer, CallError> {
+    pub(crate) async fn invoke(self: &Arc<Self>, call: Call) -> Result<Answer, CallError> {
         let wall = call.deadline.min(self.limits.wall);
         let started = Instant::now();
-        let tab = self.places.take(&call.tenant, wall).await?;
-        let outcome = match tokio::time::timeout(wall.saturating_sub(started.elapsed()), self.run(call, &tab)).await {
-            Ok(outcome) => outcome,
+        let tab = Arc::new(self.places.take(&call.tenant, wall).await?);
+        let running = Arc::clone(self).run(call, Arc::clone(&tab));
+        let running = self.background.run(running, || tab.computes_long());
+        let outcome = match tokio::time::timeout(wall.saturating_sub(started.elapsed()), running).await {
+            Ok(outcome) => outcome.unwrap_or(Err(CallError::Stopped)),
             Err(_) => Err(CallError::Deadline(wall)),
         };
         tab.end(ended(&outcome));
@@ -164,7 +198,7 @@ impl Instances {
     /// Runs a job, whose turn has come elsewhere, in an instance of its own. The budget of processor time is for each slice; the
     /// job has one of its own for all of them.
     pub(crate) async fn work(
-        &self,
+        self: &Arc<Self>,
         call: Call,
         run: Arc<Run>,
         checkpoint: Option<String>,
@@ -172,8 +206,11 @@ impl Instances {
         let wall = call.deadline;
         self.judge(&call.tenant)?;
         let tab = Arc::new(self.places.open(&call.tenant));
-        let outcome = tokio::time::timeout(wall, self.run_job(call, run, checkpoint, &tab)).await;
-        let outcome = outcome.unwrap_or(Err(CallError::Deadline(wall)));
+        let running = self.background.run_all(Arc::clone(self).run_job(call, run, checkpoint, Arc::clone(&tab)));
+        let outcome = match tokio::time::timeout(wall, running).await {
+            Ok(outcome) => outcome.unwrap_or(Err(CallError::Stopped)),
+            Err(_) => Err(CallError::Deadline(wall)),
+        };
         tab.end(ended(&outcome));
         outcome
     }
@@ -224,7 +261,7 @@ impl Instances {
         tokio::time::timeout(wall, read).await.unwrap_or(Err(CallError::Deadline(wall)))
     }
 
-    async fn run(&self, call: Call, tab: &Tab) -> Result<Answer, CallError> {
+    async fn run(self: Arc<Self>, call: Call, tab: Arc<Tab>) -> Result<Answer, CallError> {
         let (log, on_behalf) = self.scope(&call);
         let mut warm = match self.take_idle() {
             Some(mut warm) => {
@@ -259,11 +296,11 @@ impl Instances {
     }
 
     async fn run_job(
-        &self,
+        self: Arc<Self>,
         call: Call,
         run: Arc<Run>,
         checkpoint: Option<String>,
-        tab: &Arc<Tab>,
+        tab: Arc<Tab>,
     ) -> Result<Answer, CallError> {
         let worker = self.worker.as_ref().ok_or(CallError::NoWorker)?;
         let (log, on_behalf) = self.scope(&call);
@@ -276,7 +313,7 @@ impl Instances {
         let guest = worker.load(&mut store, &instance);
         let guest = guest.map_err(|error| named(&error, &mut store, &self.limits, &cpu))?;
         let job = wire::Job { id: run.name.id.to_string(), attempt: run.attempt, checkpoint };
-        store.data_mut().works(Worker { run, tab: Arc::clone(tab) });
+        store.data_mut().works(Worker { run, tab });
         cpu.begin();
         let (call, input) = to_wire(call, Some(job));
         let running = store.run_concurrent(async |accessor| guest.call_run(accessor, call, input).await);

@@ -9,6 +9,7 @@ use std::sync::Arc;
 use wasmtime::component::{Component, Linker};
 
 use super::blocking;
+use super::call_places::{CallPlaces, ShareLimits};
 use super::components::{ComponentError, Components};
 use super::description::{Description, DescriptionError};
 use super::engine::{EngineError, Runtime};
@@ -16,7 +17,6 @@ use super::grants::Rights;
 use super::instance::{CallError, Instances, Parts};
 use super::lifecycle::Record;
 use super::manifest::Limits;
-use super::places::{Places, ShareLimits};
 use super::revision::{Off, Revision, Runner};
 use crate::capabilities::bindings::FeaturePluginPre;
 use crate::capabilities::{self, JobsOf, Lent, Records, Standing, State, worker};
@@ -60,7 +60,7 @@ pub(crate) enum LoadError {
 
 /// What all revisions of one plugin share.
 pub(crate) struct Slots {
-    pub(crate) places: Arc<Places>,
+    pub(crate) places: Arc<CallPlaces>,
     pub(crate) line_rate: Arc<LineRate>,
     waiting_each: usize,
 }
@@ -68,7 +68,7 @@ pub(crate) struct Slots {
 impl Slots {
     pub(crate) fn new(plugin: &str, shares: Shares, limits: &Limits) -> Self {
         let waiting_each = shares.waiting;
-        let places = Places::new(plugin, share_limits(limits, waiting_each), shares.cpu);
+        let places = CallPlaces::new(plugin, share_limits(limits, waiting_each), shares.cpu);
         Self { places, line_rate: Arc::default(), waiting_each }
     }
 }
@@ -204,6 +204,7 @@ fn assemble(
     let instances = Instances::new(Parts {
         engine: runtime.engine().clone(),
         run_queue: Arc::clone(runtime.run_queue()),
+        background: Arc::clone(runtime.background()),
         pre: linked.pre,
         worker: linked.worker,
         lent: Arc::new(lent),
@@ -214,7 +215,7 @@ fn assemble(
         places: Arc::clone(&slots.places),
         line_rate: Arc::clone(&slots.line_rate),
     });
-    let runner = Runner::Component(Box::new(instances));
+    let runner = Runner::Component(Arc::new(instances));
     Ok(Revision::new(&plugin, record.number, &record.digest, description, rights, runner))
 }
 

@@ -4,7 +4,9 @@
 //! store before it is served, so that a process which is killed at any moment comes back with the last one that was
 //! written. Must not know what a transport is.
 
+pub(crate) mod background;
 pub(crate) mod build;
+pub(crate) mod call_places;
 mod changes;
 mod compare;
 pub(crate) mod compiler;
@@ -21,7 +23,6 @@ pub(crate) mod lifecycle;
 pub(crate) mod loader;
 pub(crate) mod manifest;
 pub(crate) mod pattern;
-pub(crate) mod places;
 pub(crate) mod processor;
 pub(crate) mod profile;
 pub(crate) mod revision;
@@ -42,6 +43,7 @@ use arc_swap::ArcSwap;
 use tokio::sync::{Mutex as AsyncMutex, MutexGuard, broadcast};
 use tokio_util::sync::CancellationToken;
 
+use self::call_places::Occupancy;
 pub(crate) use self::changes::Act;
 use self::components::Components;
 use self::drain::Drains;
@@ -50,7 +52,6 @@ pub(crate) use self::follow::{BroughtIn, Followed};
 use self::lifecycle::{Life, LifeError, Mark, Record, State};
 use self::loader::{LoadError, Slots, Whole};
 use self::manifest::{Manifest, ManifestError};
-use self::places::Occupancy;
 use self::revision::{Off, Revision};
 pub(crate) use self::stage::{From, Order, component_path};
 use crate::auth::api_key::epoch_seconds;

@@ -16,6 +16,8 @@ pub(crate) struct CpuMeter {
     used_ns: AtomicU64,
     poll_began_ns: AtomicU64,
     is_polled: AtomicBool,
+    /// It computes in turn with others.
+    is_long: AtomicBool,
     /// What lets it compute, for the poll that is under way.
     quantum: Mutex<Option<Quantum>>,
 }
@@ -26,6 +28,7 @@ impl CpuMeter {
         for counted in [&self.before_ns, &self.used_ns] {
             counted.store(0, Ordering::Relaxed);
         }
+        self.is_long.store(false, Ordering::Relaxed);
     }
 
     /// Begins a new slice; within a poll it must be asked on the polling thread.
@@ -51,6 +54,15 @@ impl CpuMeter {
             true => thread_ns().saturating_sub(self.poll_began_ns.load(Ordering::Relaxed)),
             false => 0,
         }
+    }
+
+    /// It computes in turn with others from now on.
+    pub(super) fn becomes_long(&self) {
+        self.is_long.store(true, Ordering::Relaxed);
+    }
+
+    pub(super) fn is_long(&self) -> bool {
+        self.is_long.load(Ordering::Relaxed)
     }
 
     /// The rest of the poll is computed with this.

@@ -40,7 +40,7 @@ pub(crate) struct Revision {
 
 /// What runs a revision's calls.
 pub(crate) enum Runner {
-    Component(Box<Instances>),
+    Component(Arc<Instances>),
     /// The benchmarks' yardstick: a function of this process on the same road. No manifest can name one.
     Native(Box<NativeHandler>),
     /// Nothing: the operations are known and cannot be called.

@@ -3,7 +3,7 @@
 //! A tenant holds at most its share, and the last quarter of the places is for tenants that hold none. What has no place waits
 //! behind its own tenant's calls; a place that is free goes to the tenant who holds fewest, and of several to the one whose
 //! call waits longest. So a tenant that waits is served before anybody is served twice. Pure: nothing here waits or wakes;
-//! whoever ends or changes something asks for [`Shares::next`] until there is none.
+//! whoever ends or changes something asks for [`PlaceShares::next`] until there is none.
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
 
@@ -39,7 +39,7 @@ pub(super) enum Entered {
 }
 
 /// The places of one plugin. A waiting call is known by its `W`.
-pub(super) struct Shares<W> {
+pub(super) struct PlaceShares<W> {
     limits: ShareLimits,
     running: usize,
     waiting: usize,
@@ -63,7 +63,7 @@ impl<W> Holds<W> {
     }
 }
 
-impl<W> Shares<W> {
+impl<W> PlaceShares<W> {
     pub(super) fn new(limits: ShareLimits) -> Self {
         let (tenants, turns) = (HashMap::new(), BTreeMap::new());
         Self { limits, running: 0, waiting: 0, tenants, turns, number: 0 }
@@ -197,13 +197,13 @@ mod tests {
 
     /// What a plain list of all calls says, against which the shares are held.
     #[derive(Default)]
-    struct Model {
+    struct SharesModel {
         /// Tenant and number of calls that wait, oldest first.
         waiting: Vec<(usize, u64)>,
         running: Vec<usize>,
     }
 
-    impl Model {
+    impl SharesModel {
         fn of(&self, name: usize) -> usize {
             self.running.iter().filter(|one| **one == name).count()
         }
@@ -237,7 +237,7 @@ mod tests {
                 Ok(ShareLimits { places, each, waiting_each })
             };
             let mut now = limits(u)?;
-            let (mut shares, mut model) = (Shares::new(now), Model::default());
+            let (mut shares, mut model) = (PlaceShares::new(now), SharesModel::default());
             while !u.is_empty() {
                 let name = u.int_in_range(0..=4)?;
                 match u.int_in_range(0..=9)? {
@@ -292,7 +292,7 @@ mod tests {
     #[test]
     fn nobody_starves_however_many_come() {
         let limits = ShareLimits { places: 4, each: 3, waiting_each: 64 };
-        let mut shares = Shares::new(limits);
+        let mut shares = PlaceShares::new(limits);
         let mut running = VecDeque::new();
         for name in 0..100 {
             if shares.enter(&tenant(name), || name) == Entered::Begun {

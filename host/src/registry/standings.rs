@@ -68,8 +68,8 @@ pub(super) struct Paused {
 pub(super) struct Standings {
     /// Processor time of one tenant in a minute.
     per_minute: Duration,
-    known: LruCache<Tenant, Standing>,
-    addresses: LruCache<Tenant, Standing>,
+    known: LruCache<Tenant, TenantStanding>,
+    addresses: LruCache<Tenant, TenantStanding>,
     /// Kills of late, for the pause of the plugin.
     hits: VecDeque<Hit>,
     paused: Option<Pause>,
@@ -77,7 +77,7 @@ pub(super) struct Standings {
 
 /// One tenant.
 #[derive(Default)]
-struct Standing {
+struct TenantStanding {
     /// When all of its minute's processor time is there again; in the past, it is. Each use puts it off by as long as it takes
     /// to come back.
     whole_at: Option<Instant>,
@@ -190,7 +190,7 @@ impl Standings {
             return None;
         }
         let was_served =
-            |standing: &Standing| standing.served_at.is_some_and(|at| now.saturating_duration_since(at) < WINDOW);
+            |standing: &TenantStanding| standing.served_at.is_some_and(|at| now.saturating_duration_since(at) < WINDOW);
         let all = self.known.iter().chain(self.addresses.iter());
         let others = all.filter(|(tenant, standing)| was_served(standing) && !hit.contains(&Some(*tenant)));
         if others.take(hit.len()).count() == hit.len() {
@@ -201,18 +201,18 @@ impl Standings {
         Some(PAUSE)
     }
 
-    fn table(&self, tenant: &Tenant) -> &LruCache<Tenant, Standing> {
+    fn table(&self, tenant: &Tenant) -> &LruCache<Tenant, TenantStanding> {
         if tenant.is_anonymous() { &self.addresses } else { &self.known }
     }
 
     /// What is remembered of a tenant. Whoever was not seen for the longest time is forgotten where there are too many.
-    fn standing(&mut self, tenant: &Tenant) -> &mut Standing {
+    fn standing(&mut self, tenant: &Tenant) -> &mut TenantStanding {
         let table = if tenant.is_anonymous() { &mut self.addresses } else { &mut self.known };
-        table.get_or_insert_mut_ref(tenant, Standing::default)
+        table.get_or_insert_mut_ref(tenant, TenantStanding::default)
     }
 }
 
-impl Standing {
+impl TenantStanding {
     /// How long until all processor time is there again.
     fn owes(&self, now: Instant) -> Duration {
         self.whole_at.map_or(Duration::ZERO, |at| at.saturating_duration_since(now))
