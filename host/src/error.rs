@@ -81,8 +81,8 @@ const TABLE: [(Code, &str, StatusCode, &str); 18] = [
         Code::RateLimited,
         "RATE_LIMITED",
         StatusCode::TOO_MANY_REQUESTS,
-        "A rate limit is reached, or the processor time that one caller has for operations of this area is used up; try \
-         again after `data.retryAfter` seconds.",
+        "A rate limit is reached, or the processor time that one caller has in a minute for the operations of one tag of \
+         /openapi.json is used up; try again after `data.retryAfter` seconds.",
     ),
     (
         Code::MonthlyQuotaExceeded,
@@ -124,9 +124,9 @@ const TABLE: [(Code, &str, StatusCode, &str); 18] = [
         Code::ServiceUnavailable,
         "SERVICE_UNAVAILABLE",
         StatusCode::SERVICE_UNAVAILABLE,
-        "The service or the operation cannot take the call now: it is at its capacity, replaced, switched off, or paused for \
-         this caller or for all after repeated failures, or the caller's own calls fill its share. Where \
-         `data.retryAfter` is there, try again after so many seconds.",
+        "The service or the operation cannot take the call now: it is at its capacity, replaced, switched off, or paused, \
+         for this caller or for all, because calls used up their processor time; or the caller's own calls fill the caller's \
+         share. Where `data.retryAfter` is there, try again after so many seconds.",
     ),
     (
         Code::UpstreamTimeout,

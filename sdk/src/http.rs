@@ -2,7 +2,8 @@
 //!
 //! Using this module makes the component import `switchbay:http/client`. What may be asked for stands in atoms such as
 //! `http:GET https://api.example.com/v1/` or `http:GET public`: the plugin names them with [`Plugin::wants`], the operator
-//! grants them in the manifest. Nothing is ever reached that is not of the public network.
+//! grants them in the manifest. Nothing is reached that is not of the public network, but for
+//! single destinations that the operator leads into a network of their own; those take an atom that names the host.
 //!
 //! ```no_run
 //! use switchbay_sdk::http;

@@ -2,7 +2,8 @@
 //!
 //! Using this module makes the component import `switchbay:line-query/client`. What may be asked stands in atoms such as
 //! `line-query:whois.example.net:43` or `line-query:*:43`: the plugin names them with [`Plugin::wants`], the operator grants
-//! them in the manifest. Nothing is ever reached that is not of the public network.
+//! them in the manifest. Nothing is reached that is not of the public network, but for
+//! single destinations that the operator leads into a network of their own; those take an atom that names the host.
 //!
 //! ```no_run
 //! use switchbay_sdk::line_query::{Error, Request, query};

@@ -218,7 +218,10 @@ async fn a_plugin_that_spins_for_everybody_is_paused_for_everybody() {
         house.spin_on(key, calls).await;
     }
     let told = refusal(&house.spin(&keys[3], json!({})).await);
-    assert!(told.starts_with("The operation is paused after repeated failures "), "{told}");
+    assert!(
+        told.starts_with("The operation is paused: calls of several callers used up their processor time "),
+        "{told}"
+    );
     assert_eq!(house.outcomes("spin").await, json!({ "cpu_spent": 5.0, "paused": 1.0 }));
     assert_eq!(house.metered.rest(&keys[3], "plain", &json!({}), &[]).await.status, 200, "its neighbour serves");
 }
@@ -238,7 +241,8 @@ async fn a_caller_that_used_up_its_processor_time_waits_and_pays_nothing() {
     };
     for answer in [refused, house.spin(&second, json!({})).await] {
         assert_eq!(answer.refusal(), (429, "RATE_LIMITED".to_owned()));
-        let told = "The processor time that you have of this operation in a minute is used up";
+        let told =
+            "The processor time that you have in a minute for this operation and those that share its tag is used up";
         assert_eq!(answer.json()["error"]["message"], told);
         let wait = answer.json()["data"]["retryAfter"].as_u64().expect("a wait");
         assert!((1..=60).contains(&wait) && answer.header("retry-after") == wait.to_string(), "{answer:?}");

@@ -61,7 +61,7 @@ fn a_build_adds_the_target_or_names_the_command_in_one_line() {
     let done = built(house.path());
     let expected = format!(
         "switchbay: plugins cannot be built: the Rust toolchain {}/sysroot has no libraries for wasm32-wasip2, which plugins \
-         are compiled for: run `rustup target add wasm32-wasip2`\n",
+         are compiled for: run `rustup target add wasm32-wasip2` in the workspace's folder\n",
         house.path().display()
     );
     assert_eq!((done.status.code(), String::from_utf8_lossy(&done.stderr).into_owned()), (Some(1), expected));

@@ -29,7 +29,7 @@ impl fmt::Display for ToolchainError {
             Self::NoTarget(sysroot) => write!(
                 f,
                 "the Rust toolchain {} has no libraries for {TARGET}, which plugins are compiled for: run `rustup target \
-                 add {TARGET}`",
+                 add {TARGET}` in the workspace's folder",
                 sysroot.display()
             ),
         }
@@ -138,7 +138,7 @@ mod tests {
         let folder = tempfile::tempdir().expect("a folder");
         let line = format!(
             "the Rust toolchain {} has no libraries for wasm32-wasip2, which plugins are compiled for: run `rustup target add \
-             wasm32-wasip2`",
+             wasm32-wasip2` in the workspace's folder",
             folder.path().display()
         );
         check(&told_to_cargo(toolchain(folder.path()), "debug"), &[&format!("cargo::error={line}")]);

@@ -22,7 +22,7 @@ pub(super) enum Command {
     Show(Named),
     /// Give an account a plan, in the place of the one it had
     Entitle(Entitle),
-    /// Take an account's plan away: its keys are refused from now on
+    /// Take an account's plan away: its keys are refused from now on, and their jobs are cancelled
     Withdraw(Named),
 }
 

@@ -22,9 +22,9 @@ pub(super) enum Command {
     Issue(Issue),
     /// List all keys
     List(Common),
-    /// Issue a key with the settings of another, which is revoked
+    /// Issue a key with the settings of another, which is revoked and whose jobs are cancelled
     Rotate(Named),
-    /// Revoke a key for ever
+    /// Revoke a key for ever, and cancel its jobs
     Revoke(Named),
 }
 

@@ -207,7 +207,9 @@ impl Door {
                 )));
             }
             if outgoing.headers.contains_key(header::RANGE) {
-                return Err(FetchError::Invalid("sets `range`, which does not stand beside a bound secret".to_owned()));
+                return Err(FetchError::Invalid(
+                    "sets `range`, which is refused where the operator binds a secret".to_owned(),
+                ));
             }
         }
         Ok(())

@@ -100,7 +100,7 @@ pub(crate) enum FetchError {
     Invalid(String),
     #[error("the plugin has as many requests under way as it may")]
     Busy,
-    #[error("the plugin has as many bytes of requests' bodies waiting as it may")]
+    #[error("the requests of the plugin, or of this caller, hold as many bytes of bodies as they may")]
     Full,
     #[error("the host's name leads nowhere")]
     Unresolved,

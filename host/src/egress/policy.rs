@@ -71,7 +71,7 @@ pub(crate) enum Form {
     Unwritable,
     #[error("carries a secret to another place")]
     Secret,
-    #[error("would be asked for a part of its answer beside a bound secret")]
+    #[error("has a secret bound to it, so it cannot be asked for with `range`")]
     Range,
 }
 

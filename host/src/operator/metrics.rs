@@ -40,7 +40,8 @@ fn process(to: &mut Exposition, app: &App) {
     to.family(
         "switchbay_http_requests_in_flight",
         Kind::Gauge,
-        "Requests of the public listener whose answers are not sent yet.",
+        "Requests of the public listener whose answers are not sent yet, those in the lobby included: at most \
+         `limits.in_flight` and a fourth of it.",
     );
     to.sample(&[], app.public.in_flight());
     listener_places(to, &app.public);
@@ -76,7 +77,8 @@ fn listener_places(to: &mut Exposition, places: &Places) {
     to.family(
         "switchbay_http_requests_refused_total",
         Kind::Counter,
-        "Requests that were refused for want of places: of their peer, of the listener, or for bytes that were not taken.",
+        "Requests that were refused for want of places, by which: `peer` (its `in_flight`, or its part of the lobby), `listener` \
+         (the places in flight, or the lobby), `unsent_bytes`.",
     );
     to.sample(&[("share", "peer")], counts.refused_peer.get());
     to.sample(&[("share", "listener")], counts.refused_listener.get());

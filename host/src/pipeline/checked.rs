@@ -119,7 +119,7 @@ pub(super) fn failed(operation: &Operation, error: &CallError) -> Refusal {
             declared(&operation.on_unavailable, "The service is at its capacity; try again shortly", Some(1))
         }
         CallError::PluginPaused { seconds } => {
-            let message = "The operation is paused after repeated failures";
+            let message = "The operation is paused: calls of several callers used up their processor time";
             after(declared(&operation.on_unavailable, message, None), *seconds)
         }
         CallError::Paused { seconds } => {
@@ -127,7 +127,7 @@ pub(super) fn failed(operation: &Operation, error: &CallError) -> Refusal {
             after(declared(&operation.on_unavailable, message, None), *seconds)
         }
         CallError::OverBudget { seconds } => {
-            let message = "The processor time that you have of this operation in a minute is used up";
+            let message = "The processor time that you have in a minute for this operation and those that share its tag is used up";
             after(Refusal::new(Code::RateLimited, message), *seconds)
         }
         CallError::JobSpent(_) => Refusal::new(Code::RateLimited, "The job used up its processor time"),

@@ -75,13 +75,12 @@ impl Visit {
 
     async fn wait(&self) -> Result<[OwnedSemaphorePermit; 2], Full> {
         let _waiting = self.places.0.waiting.try_acquire().map_err(|_| Full::Listener)?;
-        let acquired = tokio::time::timeout(WAIT, async {
-            // The peer's own share first, so that nobody waits for the common part with another's place in hand.
-            let own = Arc::clone(&self.share.lobby).acquire_owned().await.ok()?;
-            let common = Arc::clone(&self.places.0.lobby).acquire_owned().await.ok()?;
-            Some([own, common])
-        });
-        acquired.await.ok().flatten().ok_or(Full::Listener)
+        // The peer's own share first, so that nobody waits for the common part with another's place in hand.
+        let until = tokio::time::Instant::now() + WAIT;
+        let in_time = |places: &Arc<Semaphore>| tokio::time::timeout_at(until, Arc::clone(places).acquire_owned());
+        let own = in_time(&self.share.lobby).await.ok().and_then(Result::ok).ok_or(Full::Peer)?;
+        let common = in_time(&self.places.0.lobby).await.ok().and_then(Result::ok).ok_or(Full::Listener)?;
+        Ok([own, common])
     }
 
     /// Leaves the lobby for a place among the requests in flight, because the caller is known. Does nothing the second time.

@@ -40,7 +40,9 @@ const WARM_IDLE_MAX: Duration = Duration::from_secs(10);
 pub(crate) enum CallError {
     #[error("all {limit} places of the plugin stayed taken until the deadline")]
     Busy { limit: usize },
-    #[error("the caller's own calls held its share of {limit} places until the deadline")]
+    #[error(
+        "the caller had calls running, at most {limit}, and no place was free for one more of it until the deadline"
+    )]
     OwnShare { limit: usize },
     #[error("{limit} calls of the caller wait for a place already")]
     Crowded { limit: usize },

@@ -30,6 +30,8 @@ const PRODUCT: &str = "switchbay";
 const BYTES_MAX: usize = 500 * 1024;
 /// Patterns with a `*` or a `$` that a group may have. They are tried one by one, the others are not.
 const WILDCARDS_MAX: usize = 1000;
+/// Octets of all of these: each path is held against them, and a page may link to thousands.
+const WILDCARD_OCTETS_MAX: usize = 32 * 1024;
 /// Sitemaps that a file may name, and bytes of the address of each.
 const SITEMAPS_MAX: usize = 100;
 const SITEMAP_BYTES_MAX: usize = 2048;
@@ -52,6 +54,7 @@ struct Group {
     prefixes: BTreeMap<Vec<u8>, bool>,
     /// The others, the most specific first, and of two alike the one that allows.
     wildcards: Vec<(Wildcard, bool)>,
+    wildcard_octets: usize,
     delay: Option<Duration>,
 }
 
@@ -106,7 +109,8 @@ impl Group {
         }
         let text = form.into_octets();
         if is_anchored || text.contains(&b'*') {
-            if self.wildcards.len() < WILDCARDS_MAX {
+            if self.wildcards.len() < WILDCARDS_MAX && self.wildcard_octets + text.len() <= WILDCARD_OCTETS_MAX {
+                self.wildcard_octets += text.len();
                 self.wildcards.push((Wildcard { text, is_anchored }, is_allowed));
             }
         } else if !text.is_empty() {

@@ -65,14 +65,14 @@ async fn no_part_of_an_answer_is_asked_for_beside_a_bound_secret() {
         let told = fetch(&service, input).await;
         (told["outcome"].as_str().unwrap_or("").to_owned(), told["told"].as_str().unwrap_or("").to_owned())
     };
-    let refused = "the request sets `range`, which does not stand beside a bound secret";
+    let refused = "the request sets `range`, which is refused where the operator binds a secret";
     for url in ["http://site.test/bound/echo", "http://api.fetches.test:8080/granted/echo"] {
         assert_eq!(told(range(url, 0)).await, ("invalid_request".to_owned(), refused.to_owned()), "{url}");
     }
     assert_eq!(dials(&service).await, 0.0);
     let (outcome, later) = told(range("http://site.test/redirect?/bound/echo", 1)).await;
     assert_eq!(outcome, "redirect_denied");
-    assert!(later.ends_with("would be asked for a part of its answer beside a bound secret"), "{later}");
+    assert!(later.ends_with("has a secret bound to it, so it cannot be asked for with `range`"), "{later}");
     // Where no secret goes along a part is as good as the whole.
     assert_eq!(told(range("http://site.test/echo", 0)).await.0, "ok");
     assert_eq!(told(range("http://site.test/bound/redirect?http://other.test/echo", 0)).await.0, "invalid_request");

@@ -85,7 +85,7 @@ The headers are there where the limit is, on successes and failures alike; each 
 | window of the operation | the same credential; named with the operation | the same, where it has the least left | `RATE_LIMITED` |
 | calendar month (UTC) | each API key, or OAuth client and subject | `X-ApiKey-Monthly-Limit`, `-Remaining`, `-Reset` | `MONTHLY_QUOTA_EXCEEDED` |
 | credits of a calendar month | the account of a self-service key; a failure gives them back | `X-ApiKey-Credit-Cost` (of this call), `-Limit`, `-Reset` | `API_CREDITS_EXCEEDED` |
-| processor time | each caller, over the operations of one area together | | `RATE_LIMITED` |
+| processor time in a minute | each caller, over all operations and jobs of one tag in /openapi.json | | `RATE_LIMITED` |
 | window of an address | callers without a credential, on this service's own pages | `X-RateLimit-Limit`, `-Remaining`, `-Reset` | `RATE_LIMITED` |
 
 ";

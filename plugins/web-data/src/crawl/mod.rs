@@ -37,7 +37,8 @@ const CANCELLATIONS_PER_MINUTE: u32 = 20;
 
 /// A crawl that is done within this is answered at once: the lookup of its host's name before it is submitted included.
 const AT_ONCE_MS: u32 = 2000;
-/// How long a crawl can be read: as many as a credential may submit in this time, 480, are kept of it (`jobs.owner_kept`).
+/// How long a crawl can be read. A credential may submit 480 in this time, and 512 are kept of all that a caller has
+/// (`jobs.owner_kept`).
 const LIFE_MS: u32 = 4 * 3600 * 1000;
 /// The longest that a crawl takes, the time that it waits for its turn included.
 const CRAWL_MS: u32 = 3600 * 1000;

@@ -187,6 +187,17 @@ fn sitemaps_are_told_of_whatever_their_group() {
 }
 
 #[test]
+fn what_a_path_is_held_against_has_a_limit() {
+    // Rules of five hundred octets: all that is kept of them is what one path costs.
+    let dear: String = (0..900).map(|n| format!("disallow: /{}{n}\n", "*a".repeat(250))).collect();
+    let robots = Robots::read(format!("user-agent: *\n{dear}disallow: /b*c\ndisallow: /forbidden\n").as_bytes());
+    let octets = robots.group.wildcards.iter().map(|(wildcard, _)| wildcard.text.len()).sum::<usize>();
+    assert!((30_000..=WILDCARD_OCTETS_MAX).contains(&octets), "{octets}");
+    assert!(!robots.allows(&url("/bc")), "a short rule has room where a long one has none");
+    assert!(!robots.allows(&url("/forbidden")));
+}
+
+#[test]
 fn a_file_that_is_made_to_take_long_does_not() {
     // Each is as large as a file may be: half a million rules that share their begins, and as many stars as are read.
     let chain: String = (1..700).map(|n| format!("allow: /{}\n", "a".repeat(n))).collect();
@@ -195,7 +206,7 @@ fn a_file_that_is_made_to_take_long_does_not() {
     let long = format!("/{}", "a".repeat(2000));
     for file in [format!("user-agent: *\n{chain}"), format!("user-agent: *\n{stars}"), one] {
         let robots = Robots::read(file.as_bytes());
-        assert!(robots.group.wildcards.len() <= WILDCARDS_MAX);
+        assert!(robots.group.wildcards.len() <= WILDCARDS_MAX && robots.group.wildcard_octets <= WILDCARD_OCTETS_MAX);
         assert!(robots.allows(&url(&long)), "{}", &file[..60]);
     }
 }
