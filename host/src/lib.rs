@@ -7,6 +7,7 @@
 //! - `http`, `mcp`: the transports. They parse and print.
 //! - `pipeline`, `reading`: the one road to a plugin, and how it reads arguments.
 //! - `places`: how much of a listener a peer may have.
+//! - `stock`: a bounded resource of which each has a share.
 //! - `auth`, `metering`: who may call, how often and at what price.
 //! - `jobs`: work that outlives the call which submitted it.
 //! - `address`: what an address is, and which are public.
@@ -49,6 +50,7 @@ mod places;
 mod published;
 mod reading;
 mod registry;
+mod stock;
 mod stores;
 mod telemetry;
 mod watch;

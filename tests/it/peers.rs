@@ -92,6 +92,30 @@ async fn a_burst_of_bodies_waits_for_its_turns() {
 }
 
 #[tokio::test]
+async fn strangers_from_several_addresses_leave_a_part_of_the_lobby_to_others() {
+    // The lobby is sixteen requests, of which a peer has eight.
+    let service = with_config("[limits]\nin_flight = 64\n[peers]\nin_flight = 32").await;
+    let (mut held, mut answers, mut open) = (Vec::new(), Vec::new(), Vec::new());
+    for from in ["127.0.0.2", "127.0.0.3", "127.0.0.4"] {
+        let (mut requests, connection) = streams(&service, from, 65_535).await;
+        for _ in 0..8 {
+            let (body, request) = post_held();
+            requests.ready().await.expect("the connection takes requests");
+            answers.push(requests.send_request(request));
+            held.push(body);
+        }
+        open.push((requests, connection));
+    }
+    let in_lobby = async || scrape(service.data.path()).await.value("switchbay_http_requests_in_lobby", &[]);
+    in_time("twelve bodies are awaited", async { while in_lobby().await < 12.0 {} }).await;
+    for _ in 0..10 {
+        assert_eq!(get_from(&service, "127.0.0.5", BANKS).await.status, 200);
+    }
+    assert!(in_lobby().await <= 13.0, "the rest of it is for those who have nothing there");
+    drop((held, answers, open));
+}
+
+#[tokio::test]
 async fn a_full_listener_closes_the_longest_idle_connection_of_the_peer_that_holds_the_most() {
     let service = with_config("[limits]\nconnections = 6").await;
     let mut wires = Vec::new();

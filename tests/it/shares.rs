@@ -2,14 +2,16 @@
 //! are held, and calls that never end.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use futures::future::join_all;
 use reqwest::Method;
 use serde_json::{Value, json};
+use tempfile::TempDir;
 use tokio::task::JoinSet;
 
 use crate::metrics::{CALLS, scrape};
-use crate::support::{Answer, Metered, Options, Service, in_time, operator, workspace};
+use crate::support::{Answer, Metered, Options, Service, build, built, in_time, operator, workspace};
 
 const SPIN: &str = "/api/v1/test/spin";
 /// Longer than any test: what is held ends when its client goes.
@@ -254,4 +256,36 @@ async fn a_caller_that_used_up_its_processor_time_waits_and_pays_nothing() {
     let shown = operator(&house.metered.service, Method::GET, &path, &Value::Null).await.json();
     assert_eq!(shown["data"]["credits"]["spent"], json!(served + 1));
     assert_eq!(house.outcomes("spin").await["over_budget"], 2.0);
+}
+
+/// Each of these calls ends when it has used its half second of a processor.
+#[tokio::test]
+async fn a_call_that_computes_has_a_processor_beside_eight_of_another_caller() {
+    build();
+    let folder = TempDir::new().expect("a temporary folder");
+    std::fs::write(folder.path().join("spin.wasm"), built("spin")).expect("it is written");
+    let entry = "[[plugin]]\nname = \"spin\"\nsource = \"spin.wasm\"\nlimits = { memory = \"16MiB\", cpu_ms = 500 }";
+    let manifest = folder.path().join("plugin-manifest.toml");
+    std::fs::write(&manifest, entry).expect("the manifest is written");
+    let service = Service::start(Options { manifest: Some(manifest), ..Options::default() }).await;
+    let [one, other] = [(); 2].map(|()| service.issue(&["--all-scopes"]));
+    let spin = |key: &str| Service::send(service.bare(Method::POST, SPIN).bearer_auth(key).json(&json!({})));
+    let before = service.processor_time();
+    let alone = async {
+        let computing = async {
+            while service.processor_time() < before + Duration::from_millis(200) {
+                tokio::task::yield_now().await;
+            }
+        };
+        in_time("they compute", computing).await;
+        let began = service.processor_time();
+        assert_eq!(spin(&other).await.status, 504);
+        service.processor_time() - began
+    };
+    let (all, alone) = tokio::join!(join_all((0..8).map(|_| spin(&one))), alone);
+    assert!(all.iter().all(|answer| answer.status == 504));
+    let processors = std::thread::available_parallelism().map_or(1, |processors| processors.get() as u32);
+    // Shared alike with each of the eight, there would be half a second for each of nine.
+    let most = Duration::from_millis(500) * (processors + 2);
+    assert!(alone < most, "the server used {alone:?} in its time");
 }

@@ -28,6 +28,7 @@ use tokio::net::TcpStream;
 
 use super::message::{HEADER_BYTES_MAX, HEADERS_MAX};
 use super::overhead::Counted;
+use super::traffic::REQUESTS_MAX;
 use crate::address::Public;
 use crate::metrics::Counter;
 
@@ -47,6 +48,9 @@ const SILENT: Duration = Duration::from_secs(4);
 const SILENT_TO_QUESTIONS: Duration = Duration::from_secs(2);
 /// What a server may send of one answer over HTTP/2 before it was read.
 const WINDOW_BYTES: u32 = 256 * 1024;
+/// The same of all answers on one connection: as much as all of a plugin's that wait to be read. Callers share connections, and
+/// an answer that waits for its caller's room would take up the others' window.
+const CONNECTION_WINDOW_BYTES: u32 = WINDOW_BYTES * REQUESTS_MAX;
 
 /// Certificates that cannot be used.
 #[derive(Debug, thiserror::Error)]
@@ -193,7 +197,7 @@ impl Dialer {
             .http1_max_buf_size(HEADER_BYTES_MAX)
             .http2_max_header_list_size(u32::try_from(HEADER_BYTES_MAX).unwrap_or(u32::MAX))
             .http2_initial_stream_window_size(WINDOW_BYTES)
-            .http2_initial_connection_window_size(WINDOW_BYTES)
+            .http2_initial_connection_window_size(CONNECTION_WINDOW_BYTES)
             .build(InTime { connector, versions })
     }
 }

@@ -12,7 +12,8 @@ use hyper::body::{Body as _, Incoming};
 
 use super::decode::{self, DecodeError, Work};
 use super::policy::Denial;
-use super::traffic::{BEGINNING_BYTES, Portion, TrafficShare};
+use super::traffic::{BEGINNING_BYTES, TrafficShare};
+use crate::stock::Portion;
 
 /// Headers of one message, in both directions.
 pub(super) const HEADERS_MAX: usize = 128;
@@ -291,7 +292,7 @@ struct BodyRoom<'t> {
     share: &'t TrafficShare,
     /// What the whole body may come to, in bytes.
     expected: usize,
-    taken: Option<Portion<'t>>,
+    taken: Option<Portion>,
 }
 
 impl BodyRoom<'_> {

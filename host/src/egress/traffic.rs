@@ -11,12 +11,15 @@ use tokio::sync::{Semaphore, SemaphorePermit};
 use super::message::{FetchError, REQUEST_BYTES_MAX, RESPONSE_BYTES};
 use crate::auth::tenant::Tenant;
 use crate::metering::LineRate;
+use crate::stock::{Portion, Stock};
 
 /// The beginning of a body that a request's own place has room for, in bytes. Most pages of the web are not larger, so a
 /// site that says little and slowly holds nothing else.
 pub(super) const BEGINNING_BYTES: usize = 128 << 10;
-/// Requests under way at once of all tenants and of one, which is what one call may have.
-const REQUESTS: (usize, usize) = (256, 32);
+/// Requests of all tenants under way at once.
+pub(super) const REQUESTS_MAX: u32 = 256;
+/// The same, and of one tenant, which is what one call may have.
+const REQUESTS: (usize, usize) = (REQUESTS_MAX as usize, 32);
 /// The same of questions to resolvers. A lookup asks many at a time, over one connection.
 const QUESTIONS: (usize, usize) = (512, 128);
 /// The bodies of requests under way, in KiB.
@@ -60,35 +63,26 @@ pub(super) struct Traffic {
     shares: Mutex<HashMap<Tenant, Weak<TrafficShare>>>,
 }
 
-/// One resource, in permits.
-struct Stock {
-    open: Semaphore,
-    /// For tenants that hold none.
-    kept: Semaphore,
-    /// Of one tenant.
-    each: usize,
-}
-
 /// One tenant's part of the traffic, for as long as somebody uses it.
 pub(super) struct TrafficShare {
     traffic: Arc<Traffic>,
-    requests: Semaphore,
-    sent: Semaphore,
-    waiting: Semaphore,
-    answers: Semaphore,
-    decoders: Semaphore,
-}
-
-/// A part of a resource, until it is dropped.
-pub(super) struct Portion<'t> {
-    _common: SemaphorePermit<'t>,
-    _own: Option<SemaphorePermit<'t>>,
+    requests: Arc<Semaphore>,
+    sent: Arc<Semaphore>,
+    waiting: Arc<Semaphore>,
+    answers: Arc<Semaphore>,
+    decoders: Arc<Semaphore>,
 }
 
 /// Of one request and its body, until it is dropped.
-pub(super) struct RequestPlace<'t> {
-    _request: Portion<'t>,
-    _sent: Portion<'t>,
+pub(super) struct RequestPlace {
+    _request: Portion,
+    _sent: Portion,
+}
+
+/// The same of a program's.
+pub(super) struct ProxiedPlace<'t> {
+    _request: SemaphorePermit<'t>,
+    _sent: SemaphorePermit<'t>,
 }
 
 impl Traffic {
@@ -98,11 +92,11 @@ impl Traffic {
             TrafficKind::Questions => QUESTIONS,
         };
         Self {
-            requests: Stock::new(requests),
-            sent: Stock::new(SENT_KIB),
-            waiting: Stock::new(WAITING_KIB),
-            answers: Stock::new(ANSWERS_KIB),
-            decoders: Stock::new(DECODERS),
+            requests: stock(requests),
+            sent: stock(SENT_KIB),
+            waiting: stock(WAITING_KIB),
+            answers: stock(ANSWERS_KIB),
+            decoders: stock(DECODERS),
             proxied: Semaphore::new(PROXIED),
             proxied_kib: Semaphore::new(PROXIED_KIB),
             tunnels: Semaphore::new(TUNNELS),
@@ -119,14 +113,13 @@ impl Traffic {
         }
         // Whoever begins anew sees to it that nothing is kept of those who are gone.
         shares.retain(|_, share| share.strong_count() > 0);
-        let own = |stock: &Stock| Semaphore::new(stock.each);
         let share = Arc::new(TrafficShare {
             traffic: Arc::clone(self),
-            requests: own(&self.requests),
-            sent: own(&self.sent),
-            waiting: own(&self.waiting),
-            answers: own(&self.answers),
-            decoders: own(&self.decoders),
+            requests: self.requests.share(),
+            sent: self.sent.share(),
+            waiting: self.waiting.share(),
+            answers: self.answers.share(),
+            decoders: self.decoders.share(),
         });
         shares.insert(tenant.clone(), Arc::downgrade(&share));
         share
@@ -136,11 +129,10 @@ impl Traffic {
     ///
     /// # Errors
     /// There are as many requests, or as many bytes of their bodies, as there may be.
-    pub(super) fn proxied(&self, body_bytes: usize) -> Result<RequestPlace<'_>, FetchError> {
-        let held = |common| Portion { _common: common, _own: None };
+    pub(super) fn proxied(&self, body_bytes: usize) -> Result<ProxiedPlace<'_>, FetchError> {
         let request = self.proxied.try_acquire().map_err(|_| FetchError::Busy)?;
         let sent = self.proxied_kib.try_acquire_many(kib(body_bytes)).map_err(|_| FetchError::Full)?;
-        Ok(RequestPlace { _request: held(request), _sent: held(sent) })
+        Ok(ProxiedPlace { _request: request, _sent: sent })
     }
 
     /// A place for a program's tunnel, if there is one.
@@ -149,46 +141,12 @@ impl Traffic {
     }
 }
 
-impl Stock {
-    fn new((all, each): (usize, usize)) -> Self {
-        let kept = all / 4;
-        Self { open: Semaphore::new(all - kept), kept: Semaphore::new(kept), each }
-    }
-
-    /// Takes so many for a tenant, by its own semaphore, and waits for them: behind its own first, and then behind others.
-    async fn take<'t>(&'t self, own: &'t Semaphore, permits: u32) -> Option<Portion<'t>> {
-        let mine = own.acquire_many(permits).await.ok()?;
-        let common = match self.is_first(own, permits) {
-            false => self.open.acquire_many(permits).await.ok()?,
-            true => tokio::select! {
-                biased;
-                open = self.open.acquire_many(permits) => open.ok()?,
-                kept = self.kept.acquire_many(permits) => kept.ok()?,
-            },
-        };
-        Some(Portion { _common: common, _own: Some(mine) })
-    }
-
-    /// The same where they are free.
-    fn try_take<'t>(&'t self, own: &'t Semaphore, permits: u32) -> Option<Portion<'t>> {
-        let mine = own.try_acquire_many(permits).ok()?;
-        let kept = || self.is_first(own, permits).then(|| self.kept.try_acquire_many(permits).ok()).flatten();
-        let common = self.open.try_acquire_many(permits).ok().or_else(kept)?;
-        Some(Portion { _common: common, _own: Some(mine) })
-    }
-
-    /// Whether these are all that the tenant holds.
-    fn is_first(&self, own: &Semaphore, permits: u32) -> bool {
-        u32::try_from(self.each - own.available_permits()).is_ok_and(|held| held <= permits)
-    }
-}
-
 impl TrafficShare {
     /// Waits for a place for one request with a body of so many bytes.
     ///
     /// # Errors
     /// The bodies that wait are as many bytes as they may be.
-    pub(super) async fn place(&self, body_bytes: usize) -> Result<RequestPlace<'_>, FetchError> {
+    pub(super) async fn place(&self, body_bytes: usize) -> Result<RequestPlace, FetchError> {
         let (traffic, permits) = (&*self.traffic, kib(body_bytes));
         let _waiting = traffic.waiting.try_take(&self.waiting, permits).ok_or(FetchError::Full)?;
         let request = traffic.requests.take(&self.requests, 1).await.ok_or(FetchError::Busy)?;
@@ -200,7 +158,7 @@ impl TrafficShare {
     ///
     /// # Errors
     /// None while the gate stands.
-    pub(super) async fn answer(&self, bytes: usize) -> Result<Portion<'_>, FetchError> {
+    pub(super) async fn answer(&self, bytes: usize) -> Result<Portion, FetchError> {
         let permits = kib(bytes.saturating_sub(BEGINNING_BYTES));
         self.traffic.answers.take(&self.answers, permits).await.ok_or(FetchError::Busy)
     }
@@ -209,9 +167,13 @@ impl TrafficShare {
     ///
     /// # Errors
     /// None while the gate stands.
-    pub(super) async fn decoder(&self) -> Result<Portion<'_>, FetchError> {
+    pub(super) async fn decoder(&self) -> Result<Portion, FetchError> {
         self.traffic.decoders.take(&self.decoders, 1).await.ok_or(FetchError::Busy)
     }
+}
+
+fn stock((all, each): (usize, usize)) -> Stock {
+    Stock::new(all, each)
 }
 
 /// The permits for so many bytes.

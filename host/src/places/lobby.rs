@@ -4,9 +4,11 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::time::{Instant, timeout_at};
 
 use super::peer::Address;
 use super::{Full, Guest, Places, Share, Unsent};
+use crate::stock::Portion;
 
 /// How long a request waits for the lobby. Its peer's own requests, whose bodies are being read, stand before it.
 const WAIT: Duration = Duration::from_secs(5);
@@ -24,7 +26,7 @@ pub(crate) struct Visit {
 #[derive(Default)]
 struct HeldPlace {
     counted: Option<Counted>,
-    lobby: Option<[OwnedSemaphorePermit; 2]>,
+    lobby: Option<Portion>,
     place: Option<OwnedSemaphorePermit>,
     unsent: Option<Unsent>,
 }
@@ -61,9 +63,7 @@ impl Visit {
             return Err(Full::Peer);
         }
         let counted = Counted(Arc::clone(&self.share));
-        // The peer's own share first: who waits must hold nothing of the common part.
-        let at_once = try_acquire(&self.share.lobby).and_then(|own| Some([own, try_acquire(&self.places.0.lobby)?]));
-        let lobby = match at_once {
+        let lobby = match self.places.0.lobby.try_take(&self.share.lobby, 1) {
             Some(lobby) => lobby,
             None => self.wait().await?,
         };
@@ -73,14 +73,13 @@ impl Visit {
         Ok(())
     }
 
-    async fn wait(&self) -> Result<[OwnedSemaphorePermit; 2], Full> {
+    async fn wait(&self) -> Result<Portion, Full> {
         let _waiting = self.places.0.waiting.try_acquire().map_err(|_| Full::Listener)?;
         // The peer's own share first, so that nobody waits for the common part with another's place in hand.
-        let until = tokio::time::Instant::now() + WAIT;
-        let in_time = |places: &Arc<Semaphore>| tokio::time::timeout_at(until, Arc::clone(places).acquire_owned());
-        let own = in_time(&self.share.lobby).await.ok().and_then(Result::ok).ok_or(Full::Peer)?;
-        let common = in_time(&self.places.0.lobby).await.ok().and_then(Result::ok).ok_or(Full::Listener)?;
-        Ok([own, common])
+        let (until, share, lobby) = (Instant::now() + WAIT, &self.share.lobby, &self.places.0.lobby);
+        let own = timeout_at(until, Arc::clone(share).acquire_owned()).await.ok().and_then(Result::ok);
+        let own = own.ok_or(Full::Peer)?;
+        timeout_at(until, lobby.add(share, own, 1)).await.ok().flatten().ok_or(Full::Listener)
     }
 
     /// Leaves the lobby for a place among the requests in flight, because the caller is known. Does nothing the second time.

@@ -22,6 +22,7 @@ use self::crowd::Crowd;
 use self::peer::{Address, Proxies};
 use crate::error::{Code, Refusal};
 use crate::metrics::{Counter, Gauge};
+use crate::stock::Stock;
 
 pub(crate) use self::crowd::{Guest, Member, Turned};
 pub(crate) use self::lobby::{Outside, Visit};
@@ -59,7 +60,7 @@ struct Listener {
     limits: PlaceLimits,
     proxies: Proxies,
     in_flight: Arc<Semaphore>,
-    lobby: Arc<Semaphore>,
+    lobby: Stock,
     /// A place for each request that waits for the lobby.
     waiting: Semaphore,
     /// By peer, for as long as anything of it is here. Never held over an await.
@@ -114,12 +115,12 @@ impl Full {
 
 impl Places {
     pub(crate) fn new(limits: PlaceLimits, proxies: Proxies) -> Self {
-        let lobby = part(limits.in_flight);
+        let (lobby, own) = (part(limits.in_flight), part(limits.peer_in_flight));
         Self(Arc::new(Listener {
             limits,
             proxies,
             in_flight: Arc::new(Semaphore::new(limits.in_flight)),
-            lobby: Arc::new(Semaphore::new(lobby)),
+            lobby: Stock::new(lobby, own),
             waiting: Semaphore::new(lobby),
             shares: Mutex::default(),
             crowd: Crowd::default(),
@@ -135,7 +136,7 @@ impl Places {
 
     /// Requests in the lobby.
     pub(crate) fn in_lobby(&self) -> usize {
-        part(self.0.limits.in_flight) - self.0.lobby.available_permits()
+        self.0.lobby.taken()
     }
 
     /// Bytes of answers that were made and are not sent.
@@ -168,11 +169,8 @@ impl Places {
         if shares.len() >= SHARES_MIN && shares.len() == shares.capacity() {
             shares.retain(|_, share| Arc::strong_count(share) > 1);
         }
-        let share = Arc::new(Share {
-            requests: Gauge::default(),
-            lobby: Arc::new(Semaphore::new(part(self.0.limits.peer_in_flight))),
-            unsent: Gauge::default(),
-        });
+        let share =
+            Arc::new(Share { requests: Gauge::default(), lobby: self.0.lobby.share(), unsent: Gauge::default() });
         shares.insert(address, Arc::clone(&share));
         share
     }

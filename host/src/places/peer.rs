@@ -52,14 +52,14 @@ impl Proxies {
     /// Who sent a request: the nearest address that is no trusted proxy's. What stands before that in `X-Forwarded-For`
     /// anybody may have written; a proxy that names none speaks for itself.
     pub(crate) fn client(&self, headers: &HeaderMap, peer: IpAddr) -> Address {
-        let values = headers.get_all(FORWARDED_FOR).iter().map(|value| value.to_str().unwrap_or_default());
-        let named: Vec<&str> = values.flat_map(|value| value.split(',')).collect();
+        let values = headers.get_all(FORWARDED_FOR).iter();
+        let named: Vec<&[u8]> = values.flat_map(|value| value.as_bytes().split(|byte| *byte == b',')).collect();
         let mut client = peer.to_canonical();
         for name in named.iter().rev().take(HOPS_MAX) {
             if !self.trusts(client) {
                 break;
             }
-            let Some(address) = address(name.trim()) else { break };
+            let Some(address) = std::str::from_utf8(name).ok().and_then(|name| address(name.trim())) else { break };
             client = address;
         }
         Address::of(client)
@@ -90,7 +90,7 @@ mod tests {
         let proxies = Proxies::new(trusted.to_vec());
         let mut headers = HeaderMap::new();
         for value in forwarded {
-            headers.append(FORWARDED_FOR, HeaderValue::from_static(value));
+            headers.append(FORWARDED_FOR, HeaderValue::from_bytes(value.as_bytes()).expect("a value"));
         }
         let client = proxies.client(&headers, peer.parse().expect("an address"));
         assert_eq!(client.to_string(), expected, "{peer} {forwarded:?}");
@@ -104,6 +104,8 @@ mod tests {
         check("10.0.0.1", &["192.0.2.66, 198.51.100.1"], "198.51.100.1");
         check("10.0.0.1", &["192.0.2.66", "198.51.100.1, 10.0.0.2"], "198.51.100.1");
         check("10.0.0.1", &["198.51.100.1:4711"], "198.51.100.1");
+        check("10.0.0.1", &["\u{e9}, 198.51.100.1"], "198.51.100.1");
+        check("10.0.0.1", &["198.51.100.1, \u{e9}"], "10.0.0.1");
         check("10.0.0.1", &[], "10.0.0.1");
         check("10.0.0.1", &["unknown"], "10.0.0.1");
         check("10.0.0.1", &["198.51.100.1, unknown, 10.0.0.2"], "10.0.0.2");

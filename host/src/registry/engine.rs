@@ -111,7 +111,7 @@ impl Runtime {
             .map_err(|error| EngineError::Start(format!("no thread for the ticker: {error}")))?;
         let (caches, ticker) = (Caches::default(), Some(ticker));
         let run_queue = RunQueue::new(processors());
-        let background = Background::start(processors())
+        let background = Background::start(2 * processors())
             .map_err(|error| EngineError::Start(format!("no threads for long computations: {error}")))?;
         Ok(Self {
             engine,

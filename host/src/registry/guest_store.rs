@@ -2,7 +2,9 @@
 //!
 //! Must not know what an instance is called for.
 
+use std::future::poll_fn;
 use std::sync::Arc;
+use std::task::Poll;
 use std::time::Duration;
 
 use wasmtime::{Engine, Store, UpdateDeadline};
@@ -64,8 +66,19 @@ pub(super) fn prepare(
 /// Lets others compute, and goes on when it is the tenant's turn.
 async fn take_turn(queue: Arc<RunQueue>, tenant: Tenant, cpu: Arc<CpuMeter>) {
     cpu.becomes_long();
-    tokio::task::yield_now().await;
-    cpu.computes_with(queue.quantum(tenant).await);
+    let asked = queue.ask(tenant);
+    // With the end of the poll it gives up what it had. tokio's own `yield_now` would come back only when its thread has
+    // nothing else to do, with a quantum in its hand perhaps.
+    let mut has_yielded = false;
+    poll_fn(|context| match std::mem::replace(&mut has_yielded, true) {
+        true => Poll::Ready(()),
+        false => {
+            context.waker().wake_by_ref();
+            Poll::Pending
+        }
+    })
+    .await;
+    cpu.computes_with(asked.quantum().await);
 }
 
 #[derive(Debug, thiserror::Error)]

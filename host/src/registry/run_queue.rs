@@ -35,26 +35,23 @@ impl RunQueue {
         Arc::new(Self { state: Mutex::new(state) })
     }
 
-    /// Waits for a quantum.
-    pub(super) async fn quantum(self: Arc<Self>, tenant: Tenant) -> Quantum {
-        let Some(told) = self.enter(tenant) else { return Quantum(self) };
-        let mut waiting = Waiting { queue: &self, told };
-        // Nobody drops the other end without a word while this queue stands.
-        (&mut waiting.told).await.ok();
-        drop(waiting);
-        Quantum(self)
-    }
-
-    /// Takes a quantum at once, or gives the bell to wait for.
-    fn enter(&self, tenant: Tenant) -> Option<oneshot::Receiver<()>> {
-        let mut state = self.lock();
-        if state.free > 0 {
-            state.free -= 1;
-            return None;
-        }
+    /// Asks for a quantum, from now on. Whoever computes asks for the next before it gives up its own, or it would stand
+    /// behind all who wait, however many of them are one tenant's.
+    pub(super) fn ask(self: Arc<Self>, tenant: Tenant) -> Asked {
         let (bell, told) = oneshot::channel();
-        state.wait(tenant, bell);
-        Some(told)
+        let is_free = {
+            let mut state = self.lock();
+            let is_free = state.free > 0;
+            match is_free {
+                true => state.free -= 1,
+                false => state.wait(tenant, bell),
+            }
+            is_free
+        };
+        match is_free {
+            true => Asked::Given(Quantum(self)),
+            false => Asked::Waits(Waiting { queue: self, told }),
+        }
     }
 
     /// Hands a quantum on, or keeps it for the next who comes.
@@ -102,13 +99,33 @@ impl Drop for Quantum {
     }
 }
 
+/// A quantum that was asked for.
+pub(super) enum Asked {
+    Given(Quantum),
+    Waits(Waiting),
+}
+
+impl Asked {
+    /// Waits until it is there.
+    pub(super) async fn quantum(self) -> Quantum {
+        match self {
+            Self::Given(quantum) => quantum,
+            Self::Waits(mut waiting) => {
+                // Nobody drops the other end without a word while the queue stands.
+                (&mut waiting.told).await.ok();
+                Quantum(Arc::clone(&waiting.queue))
+            }
+        }
+    }
+}
+
 /// Whoever waits. Dropped, it hands on what it was given meanwhile.
-struct Waiting<'q> {
-    queue: &'q RunQueue,
+pub(super) struct Waiting {
+    queue: Arc<RunQueue>,
     told: oneshot::Receiver<()>,
 }
 
-impl Drop for Waiting<'_> {
+impl Drop for Waiting {
     fn drop(&mut self) {
         self.told.close();
         if self.told.try_recv().is_ok() {
@@ -129,7 +146,7 @@ mod tests {
     fn waits(queue: &Arc<RunQueue>, name: usize, served: &Arc<Mutex<Vec<usize>>>) -> tokio::task::JoinHandle<()> {
         let (queue, served) = (Arc::clone(queue), Arc::clone(served));
         tokio::spawn(async move {
-            let quantum = queue.quantum(tenant(name)).await;
+            let quantum = queue.ask(tenant(name)).quantum().await;
             served.lock().expect("no panic").push(name);
             drop(quantum);
         })
@@ -138,7 +155,7 @@ mod tests {
     #[tokio::test]
     async fn tenants_are_served_in_turn_however_many_of_each_wait() {
         let (queue, served) = (RunQueue::new(1), Arc::default());
-        let held = Arc::clone(&queue).quantum(tenant(0)).await;
+        let held = Arc::clone(&queue).ask(tenant(0)).quantum().await;
         let all: Vec<_> = [1, 1, 1, 2, 3, 2].map(|name| waits(&queue, name, &served)).into_iter().collect();
         while queue.lock().waiting.values().map(VecDeque::len).sum::<usize>() < 6 {
             tokio::task::yield_now().await;
@@ -151,7 +168,8 @@ mod tests {
     #[tokio::test]
     async fn who_goes_away_leaves_nothing_behind_and_takes_nothing_along() {
         let (queue, served) = (RunQueue::new(2), Arc::default());
-        let held = [Arc::clone(&queue).quantum(tenant(0)).await, Arc::clone(&queue).quantum(tenant(0)).await];
+        let held =
+            [Arc::clone(&queue).ask(tenant(0)).quantum().await, Arc::clone(&queue).ask(tenant(0)).quantum().await];
         let gone: Vec<_> = (0..4).map(|name| waits(&queue, name, &served)).collect();
         while queue.lock().tenants.len() < 4 {
             tokio::task::yield_now().await;

@@ -25,8 +25,12 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Notify;
 use tokio_rustls::TlsAcceptor;
 
+use super::traffic::{callers, fetch_as, while_held};
 use super::{dials, fetch, fetch_by, outcome};
 use crate::support::{Options, Service, certificate, in_time, public_row, workspace};
+
+/// One frame of a body that is made of several.
+const PIECE_BYTES: usize = 16 << 10;
 
 /// A connection that can fall silent for ever: nothing that is sent is taken any more, and nothing is sent.
 struct Dying {
@@ -68,12 +72,13 @@ impl AsyncWrite for Dying {
 }
 
 /// A site that says which version of HTTP it was asked in, and its certificate as PEM. Below `/headers/` it has so many of them,
-/// below `/header/` one of so many bytes; at `/dies` its connection dies, and at `/half` its body stops.
+/// below `/header/` one of so many bytes, below
+/// `/streamed/` and `/begins/` a body of so many, whole or without its end; at `/dies` its connection dies, and at `/half` its body stops.
 pub(super) async fn serve() -> (SocketAddr, String) {
     serve_telling(Arc::default()).await
 }
 
-/// The same, which tells when `/half` is asked for.
+/// The same, which tells when `/half` is asked for, or what begins and does not end.
 async fn serve_telling(half: Arc<Notify>) -> (SocketAddr, String) {
     let (mut config, pem) = certificate(&["secure.test"]);
     config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
@@ -91,7 +96,7 @@ async fn serve_telling(half: Arc<Notify>) -> (SocketAddr, String) {
                 let told = service_fn(|request: Request<_>| {
                     match request.uri().path() {
                         "/dies" => dead.store(true, Ordering::Relaxed),
-                        "/half" => half.notify_one(),
+                        path if path == "/half" || path.starts_with("/begins/") => half.notify_one(),
                         _ => {}
                     }
                     async move { Ok::<_, Infallible>(answer(&request)) }
@@ -103,6 +108,12 @@ async fn serve_telling(half: Arc<Notify>) -> (SocketAddr, String) {
     (address, pem)
 }
 
+/// A body of so many bytes, whose length nobody knows before its end.
+fn pieces(bytes: usize) -> impl futures::Stream<Item = Result<Frame<Bytes>, Infallible>> {
+    let piece = move |at| Ok(Frame::data(Bytes::from(vec![b'x'; PIECE_BYTES.min(bytes - at)])));
+    futures::stream::iter((0..bytes).step_by(PIECE_BYTES).map(piece))
+}
+
 fn answer(request: &Request<Incoming>) -> Response<BoxBody<Bytes, Infallible>> {
     let path = request.uri().path();
     let said = format!("{:?} {} {path}", request.version(), request.uri().host().unwrap_or("no host"));
@@ -111,6 +122,12 @@ fn answer(request: &Request<Incoming>) -> Response<BoxBody<Bytes, Infallible>> {
     if path == "/half" {
         let half = futures::stream::once(async { Ok(Frame::data(Bytes::from_static(b"half"))) });
         return Response::new(BoxBody::new(StreamBody::new(half.chain(futures::stream::pending()))));
+    }
+    if let Some(bytes) = path.strip_prefix("/streamed/").map(number) {
+        return Response::new(BoxBody::new(StreamBody::new(pieces(bytes))));
+    }
+    if let Some(bytes) = path.strip_prefix("/begins/").map(number) {
+        return Response::new(BoxBody::new(StreamBody::new(pieces(bytes).chain(futures::stream::pending()))));
     }
     let mut response = Response::new(BoxBody::new(whole));
     if let Some(count) = path.strip_prefix("/headers/").map(number) {
@@ -162,6 +179,31 @@ async fn a_trusted_site_is_spoken_to_over_one_connection_of_http_2() {
     // Another name is another site, whatever its address.
     assert_eq!(outcome(&service, json!({ "url": "https://other.test/" })).await, "unreachable");
     assert_eq!(outcome(&service, json!({ "url": "http://secure.test/" })).await, "bad_response");
+}
+
+/// Callers share the connection; each answer here takes most of its caller's room, so that the next waits to be read.
+#[tokio::test]
+async fn answers_that_wait_for_room_hold_up_no_others_of_their_connection() {
+    let begun = Arc::new(Notify::new());
+    let (_folder, service) = start_trusting(Arc::clone(&begun)).await;
+    let at = |path: &str, times: u32, total_ms: u32| {
+        let url = format!("https://secure.test{path}");
+        json!({ "url": url, "times": times, "response_bytes": 16 << 20, "idle_ms": 30_000, "total_ms": total_ms })
+    };
+    // The connection is there before all ask at once.
+    assert_eq!(fetch(&service, at("/a", 1, 5000)).await["outcome"], "ok");
+    assert_eq!(fetch(&service, at("/streamed/1000000", 8, 20_000)).await["outcomes"], "ok 8");
+    let callers = callers(&service, 2);
+    let held = fetch_as(&service, &callers[0], at("/begins/1000000", 8, 50_000));
+    let others = async {
+        begun.notified().await;
+        for path in ["/a", "/streamed/1000000", "/a"] {
+            let told = fetch_as(&service, &callers[1], at(path, 1, 5000)).await;
+            assert_eq!(told["outcome"], "ok", "{path}: {told}");
+        }
+    };
+    while_held(held, others).await;
+    assert_eq!(dials(&service).await, 1.0, "all of this came over one connection");
 }
 
 #[tokio::test]

@@ -8,11 +8,11 @@ use super::{FETCH, dials, outcome, start};
 use crate::support::{Service, in_time};
 
 /// Keys of as many callers.
-fn callers(service: &Service, count: usize) -> Vec<String> {
+pub(super) fn callers(service: &Service, count: usize) -> Vec<String> {
     (0..count).map(|_| service.issue(&["--all-scopes"])).collect()
 }
 
-async fn fetch_as(service: &Service, key: &str, input: Value) -> Value {
+pub(super) async fn fetch_as(service: &Service, key: &str, input: Value) -> Value {
     let answer = Service::send(service.bare(Method::POST, FETCH).bearer_auth(key).json(&input)).await;
     assert_eq!(answer.status, 200, "{input}: {}", String::from_utf8_lossy(&answer.bytes));
     answer.json()["data"].clone()
@@ -27,7 +27,7 @@ async fn until_dialled(service: &Service, times: f64) {
 }
 
 /// Does something while calls are held, which then end with their clients.
-async fn while_held<T>(held: impl Future<Output = T>, done: impl Future<Output = ()>) {
+pub(super) async fn while_held<T>(held: impl Future<Output = T>, done: impl Future<Output = ()>) {
     tokio::select! {
         _ = held => panic!("the calls were not held"),
         () = done => {}

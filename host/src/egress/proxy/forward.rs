@@ -23,7 +23,7 @@ use super::head::{Asked, HEAD_BYTES_MAX};
 use super::refusal::Refusal;
 use crate::egress::audit::{Audit, Proxied};
 use crate::egress::message::{Caps, FetchError, HEADERS_MAX, Outgoing, REQUEST_BYTES_MAX, check_head};
-use crate::egress::traffic::RequestPlace;
+use crate::egress::traffic::ProxiedPlace;
 
 /// For the head of an answer: programs wait longer than a plugin's call may.
 const FIRST_BYTE: Duration = Duration::from_secs(30);
@@ -46,7 +46,7 @@ type Body = Either<Full<Bytes>, Incoming>;
 /// What lasts until all of an answer is sent.
 struct Passage<'g> {
     /// Among the plugin's requests, from the verdict on. Free again before the audit tells of the end.
-    place: Option<RequestPlace<'g>>,
+    place: Option<ProxiedPlace<'g>>,
     audit: Audit<'g>,
 }
 
