@@ -67,7 +67,7 @@ pub(crate) struct Tab {
     began: Instant,
     holds_place: bool,
     /// Set once it is known; before that nothing was used.
-    meter: OnceLock<Arc<CpuMeter>>,
+    meter: Mutex<Option<Arc<CpuMeter>>>,
     /// What was paid for, in nanoseconds.
     charged_ns: AtomicU64,
     ended: OnceLock<Ended>,
@@ -154,7 +154,7 @@ impl CallPlaces {
             tenant: tenant.clone(),
             began: Instant::now(),
             holds_place,
-            meter: OnceLock::new(),
+            meter: Mutex::default(),
             charged_ns: AtomicU64::new(0),
             ended: OnceLock::new(),
         }
@@ -220,7 +220,7 @@ impl Drop for Waiting<'_> {
 impl Tab {
     /// What is paid for.
     pub(crate) fn meter(&self, meter: &Arc<CpuMeter>) {
-        self.meter.get_or_init(|| Arc::clone(meter));
+        *self.metered() = Some(Arc::clone(meter));
     }
 
     /// How it ended; without a word it was dropped.
@@ -230,7 +230,17 @@ impl Tab {
 
     /// Whether the call computes in turn with others.
     pub(crate) fn computes_long(&self) -> bool {
-        self.meter.get().is_some_and(|meter| meter.is_long())
+        self.metered().as_ref().is_some_and(|meter| meter.is_long())
+    }
+
+    /// Pays for all that was used, for good: what the meter counts from now on is another call's.
+    pub(crate) fn settle(&self) {
+        self.charge();
+        *self.metered() = None;
+    }
+
+    fn metered(&self) -> MutexGuard<'_, Option<Arc<CpuMeter>>> {
+        self.meter.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Pays for what was used so far. Within a poll it must be asked on the polling thread.
@@ -240,7 +250,7 @@ impl Tab {
     }
 
     fn unpaid(&self) -> Duration {
-        let Some(meter) = self.meter.get() else { return Duration::ZERO };
+        let Some(meter) = self.metered().clone() else { return Duration::ZERO };
         let total_ns = u64::try_from(meter.total().as_nanos()).unwrap_or(u64::MAX);
         Duration::from_nanos(total_ns.saturating_sub(self.charged_ns.fetch_max(total_ns, Ordering::Relaxed)))
     }
@@ -261,5 +271,24 @@ impl Drop for Tab {
             paused
         };
         self.places.tell(&self.tenant, paused);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The instance of a call serves the next one before this call's tab is closed.
+    #[test]
+    fn a_settled_tab_pays_nothing_for_the_call_that_has_its_meter_next() {
+        let limits = ShareLimits { places: 1, each: 1, waiting_each: 1 };
+        let places = CallPlaces::new("p", limits, Duration::from_secs(30));
+        let (tab, meter) = (places.open(&Tenant::key("k")), Arc::new(CpuMeter::default()));
+        tab.meter(&meter);
+        tab.settle();
+        let paid = places.occupancy(Instant::now()).used;
+        meter.used_by_another(Duration::from_secs(600));
+        drop(tab);
+        assert_eq!(places.occupancy(Instant::now()).used, paid);
     }
 }

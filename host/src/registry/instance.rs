@@ -292,6 +292,8 @@ impl Instances {
         };
         let answer = self.sized(answer)?;
         if self.mode == InstanceMode::Warm {
+            // Another call may have the instance, and its meter, from here on.
+            tab.settle();
             self.put_idle(warm);
         }
         Ok(answer)

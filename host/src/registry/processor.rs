@@ -65,6 +65,11 @@ impl CpuMeter {
         self.is_long.load(Ordering::Relaxed)
     }
 
+    #[cfg(test)]
+    pub(super) fn used_by_another(&self, used: Duration) {
+        self.used_ns.fetch_add(u64::try_from(used.as_nanos()).unwrap_or(u64::MAX), Ordering::Relaxed);
+    }
+
     /// The rest of the poll is computed with this.
     pub(super) fn computes_with(&self, quantum: Quantum) {
         *self.quantum.lock().unwrap_or_else(PoisonError::into_inner) = Some(quantum);

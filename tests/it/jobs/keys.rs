@@ -80,7 +80,7 @@ async fn jobs_end_with_the_plan_of_their_account_and_nobody_elses() {
     let account = json!({ "label": "test", "entitlement": entitlement });
     let opened = operator(&house.service, Method::POST, "/admin/v1/accounts", &account).await;
     let account = opened.json()["data"]["id"].as_str().expect("an id").to_owned();
-    let (_, key) = house.issue(json!({ "account": account })).await;
+    let (id, key) = house.issue(json!({ "account": account })).await;
     house.pages.hold("/paid/1");
     house.begin_by(&key, "paid").await;
     house.pages.hold("/other/1");
@@ -88,6 +88,7 @@ async fn jobs_end_with_the_plan_of_their_account_and_nobody_elses() {
     house.pages.until_asked("/other/1").await;
     let path = format!("/admin/v1/accounts/{account}/entitlement");
     assert_eq!(operator(&house.service, Method::DELETE, &path, &Value::Null).await.status, 200);
+    house.until_cancelled(&id);
     house.pages.until_gone("/paid/1").await;
     in_time("its jobs are gone", async { while house.counts().await != (0.0, 1.0) {} }).await;
     house.pages.release("/other/1");
