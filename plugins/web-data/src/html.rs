@@ -26,7 +26,10 @@ pub(crate) fn write(tree: &Tree, kept: &[bool], base: Option<&Url>, characters_m
         match step {
             Step::Enter(id) if !kept[id as usize] => {
                 writer.pass(id);
-                walk.skip_children();
+                // What an inline element holds parts texts too, a rule within emphasis for one.
+                if tree.tag(id).is_block() {
+                    walk.skip_children();
+                }
             }
             Step::Enter(id) => {
                 if writer.enter(id) {
@@ -90,7 +93,7 @@ impl Writer<'_> {
             self.text(&code::text(self.tree, id));
             self.leave(id);
             return true;
-        } else if is_written(tag) {
+        } else if is_written(tag) && !self.would_end_another(tag) {
             self.begin(id, tag.name());
         } else {
             self.parts |= tag.is_block();
@@ -154,6 +157,19 @@ impl Writer<'_> {
         attribute(&mut piece, "alt", tree.attribute(id, "alt").map(str::trim).unwrap_or_default());
         piece.push('>');
         self.single(&piece);
+    }
+
+    /// Whether a reader would end an open element at the begin of this one, and so not where it ends (HTML, 13.2.6.4.7).
+    fn would_end_another(&self, tag: Tag) -> bool {
+        let mut open = self.open.iter().rev().map(|(id, _)| self.tree.tag(*id));
+        match tag {
+            Tag::Li => open.take_while(|open| !is_boundary(*open)).any(|open| open == Tag::Li),
+            Tag::Dd | Tag::Dt => {
+                open.take_while(|open| !is_boundary(*open)).any(|open| matches!(open, Tag::Dd | Tag::Dt))
+            }
+            tag if tag.heading().is_some() => open.next().is_some_and(|open| open.heading().is_some()),
+            _ => false,
+        }
     }
 
     /// Begins an element, if there is room for its tags.
@@ -241,6 +257,11 @@ fn is_written(tag: Tag) -> bool {
             Tag::Sub | Tag::Sup | Tag::Table | Tag::Tbody | Tag::Td | Tag::Tfoot | Tag::Th | Tag::Thead | Tag::Tr
         )
         || matches!(tag, Tag::Tt | Tag::U | Tag::Ul | Tag::Var | Tag::Div | Tag::Section | Tag::Article)
+}
+
+/// Whether an element in this one ends none around it.
+fn is_boundary(tag: Tag) -> bool {
+    tag.is_block() && !matches!(tag, Tag::Div | Tag::P | Tag::Li | Tag::Dd | Tag::Dt)
 }
 
 fn attribute(piece: &mut String, name: &str, value: &str) {

@@ -31,6 +31,7 @@ pub(crate) fn write(tree: &Tree, kept: &[bool], base: Option<&Url>, style: Style
         out: String::new(),
         inline: String::new(),
         marks: Vec::new(),
+        code: None,
         frames: Vec::new(),
         tables: Vec::new(),
         heading: 0,
@@ -42,7 +43,10 @@ pub(crate) fn write(tree: &Tree, kept: &[bool], base: Option<&Url>, style: Style
         match step {
             Step::Enter(id) if !kept[id as usize] => {
                 writer.pass(id);
-                walk.skip_children();
+                // What an inline element holds parts texts too, a rule within emphasis for one.
+                if tree.tag(id).is_block() {
+                    walk.skip_children();
+                }
             }
             Step::Enter(id) => {
                 if writer.enter(id) {
@@ -70,6 +74,8 @@ struct Writer<'a> {
     inline: String,
     /// Open links and emphasis.
     marks: Vec<Mark>,
+    /// What was code last in the paragraph.
+    code: Option<Code>,
     /// Open quotes, lists and items.
     frames: Vec<Frame>,
     /// Open tables.
@@ -88,20 +94,25 @@ struct Mark {
     kind: MarkKind,
 }
 
+/// Code that stands in the paragraph, and where.
+struct Code {
+    text: String,
+    start: usize,
+    end: usize,
+}
+
 enum MarkKind {
     Around(&'static str),
     Code,
-    /// To the address of its element; of a link around many paragraphs the first is the link.
-    Link {
-        is_written: bool,
-    },
+    /// To this address; of a link around many paragraphs the first is the link, and the others have none.
+    Link(Option<String>),
 }
 
 enum Frame {
     /// Whether something of it was written.
     Quote { started: bool },
-    /// The next number of an ordered list, and whether an item was written.
-    List { number: Option<u32>, started: bool },
+    /// The next number of an ordered list, and whether what was written last is an item's.
+    List { number: Option<u32>, after_item: bool },
     /// A marker that is not written yet, and the columns that it takes.
     Item { marker: Option<String>, width: usize },
 }
@@ -154,16 +165,16 @@ impl Writer<'_> {
         match tag {
             Tag::Img => self.picture(id),
             Tag::Br => self.line_break(),
-            Tag::A => self.open(id, MarkKind::Link { is_written: false }),
+            Tag::A => self.open_link(id),
             Tag::B | Tag::Strong if !self.is_open("**") => self.open(id, MarkKind::Around("**")),
             Tag::I | Tag::Em | Tag::Cite | Tag::Var if !self.is_open("*") => self.open(id, MarkKind::Around("*")),
             Tag::S | Tag::Strike | Tag::Del if !self.is_open("~~") => self.open(id, MarkKind::Around("~~")),
             Tag::Code | Tag::Tt | Tag::Kbd | Tag::Samp => self.open(id, MarkKind::Code),
             Tag::Blockquote => self.frames.push(Frame::Quote { started: false }),
-            Tag::Ul | Tag::Menu | Tag::Dir => self.frames.push(Frame::List { number: None, started: false }),
+            Tag::Ul | Tag::Menu | Tag::Dir => self.frames.push(Frame::List { number: None, after_item: false }),
             Tag::Ol => {
                 let start = self.tree.attribute(id, "start").and_then(|start| start.trim().parse().ok());
-                self.frames.push(Frame::List { number: Some(start.unwrap_or(1)), started: false });
+                self.frames.push(Frame::List { number: Some(start.unwrap_or(1)), after_item: false });
             }
             Tag::Li => self.item(),
             Tag::Table if table::is_of_data(self.tree, id) => self.tables.push(Grid::new(id, self.style)),
@@ -275,7 +286,7 @@ impl Writer<'_> {
             || self.marks.iter().any(|mark| match mark.kind {
                 MarkKind::Around(open) => open == around,
                 MarkKind::Code => true,
-                MarkKind::Link { .. } => false,
+                MarkKind::Link(_) => false,
             })
     }
 
@@ -284,21 +295,28 @@ impl Writer<'_> {
         if self.style == Style::Text || self.is_code() {
             return;
         }
-        // Behind an exclamation mark a link would be a picture.
-        if matches!(kind, MarkKind::Link { .. }) && self.inline.ends_with('!') {
-            self.escape_at(self.inline.len() - 1);
-        }
         self.marks.push(Mark { id, start: self.inline.len(), kind });
     }
 
+    fn open_link(&mut self, id: Id) {
+        let Some(address) = self.tree.attribute(id, "href").and_then(|href| self.addresses.link(href)) else { return };
+        // Behind an exclamation mark a link would be a picture.
+        if self.style == Style::Markdown && self.inline.ends_with('!') && !self.is_code() {
+            self.escape_at(self.inline.len() - 1);
+        }
+        self.open(id, MarkKind::Link(Some(address)));
+    }
+
     fn close(&mut self) {
-        if let Some(mut mark) = self.marks.pop() {
-            self.wrap(&mut mark);
+        if let Some(innermost) = self.marks.len().checked_sub(1) {
+            self.wrap(innermost);
+            self.marks.truncate(innermost);
         }
     }
 
-    /// Puts a mark around the text that it holds; white space stays outside.
-    fn wrap(&mut self, mark: &mut Mark) {
+    /// Puts an open mark around the text that it holds; white space stays outside.
+    fn wrap(&mut self, open: usize) {
+        let mark = &self.marks[open];
         let start = mark.start.min(self.inline.len());
         let held = &self.inline[start..];
         let (at, end) = (start + held.len() - held.trim_start().len(), start + held.trim_end().len());
@@ -306,22 +324,40 @@ impl Writer<'_> {
             return;
         }
         let held = &self.inline[at..end];
-        let written = match &mut mark.kind {
+        let written = match &mark.kind {
             MarkKind::Around(around) => format!("{around}{held}{around}"),
             // What parts a table's cells by all readings of it is no code.
             MarkKind::Code if !self.tables.is_empty() && held.contains("\\\\|") => {
                 let text = held.replace("\\|", "|");
                 escape::inline(&text, true).unwrap_or(text)
             }
-            MarkKind::Code => code::inline(held),
-            MarkKind::Link { is_written } => {
-                let href = self.tree.attribute(mark.id, "href").filter(|_| !*is_written);
-                let Some(address) = href.and_then(|href| self.addresses.link(href)) else { return };
-                *is_written = true;
-                format!("[{}]({address})", held.replace('\n', " "))
+            MarkKind::Code => return self.write_code(open, at, end),
+            MarkKind::Link(None) => return,
+            MarkKind::Link(Some(address)) => {
+                let written = format!("[{}]({address})", held.replace('\n', " "));
+                // No link stands within another (CommonMark, 6.3).
+                let links = self.marks[..=open].iter_mut().filter(|mark| matches!(mark.kind, MarkKind::Link(_)));
+                links.for_each(|mark| mark.kind = MarkKind::Link(None));
+                written
             }
         };
         self.inline.replace_range(at..end, &written);
+    }
+
+    /// Puts fences around code. Where other code ends right before it they are one, because the two fences would be.
+    fn write_code(&mut self, open: usize, at: usize, end: usize) {
+        let (mut text, mut start) = (self.inline[at..end].to_owned(), at);
+        let parts = |mark: &Mark| mark.start >= at && !matches!(mark.kind, MarkKind::Link(None));
+        let touches = |code: &Code| code.end == at && !self.marks[..open].iter().any(parts);
+        if let Some(before) = self.code.take().filter(touches) {
+            (text, start) = (before.text + &text, before.start);
+            for mark in self.marks[..open].iter_mut().filter(|mark| mark.start >= at) {
+                mark.start = start;
+            }
+        }
+        let written = code::inline(&text);
+        self.inline.replace_range(start..end, &written);
+        self.code = Some(Code { text, start, end: start + written.len() });
     }
 
     fn item(&mut self) {
@@ -371,12 +407,11 @@ impl Writer<'_> {
 
     /// Ends the paragraph that is being written.
     fn flush(&mut self) {
-        let mut marks = std::mem::take(&mut self.marks);
-        for mark in marks.iter_mut().rev() {
-            self.wrap(mark);
-            mark.start = 0;
+        for open in (0..self.marks.len()).rev() {
+            self.wrap(open);
+            self.marks[open].start = 0;
         }
-        self.marks = marks;
+        self.code = None;
         let inline = std::mem::take(&mut self.inline);
         let text = inline.trim();
         if text.is_empty() {
@@ -429,20 +464,31 @@ impl Writer<'_> {
         }
         for frame in &mut self.frames {
             match frame {
-                Frame::List { started, .. } => *started = true,
+                Frame::List { .. } => {}
                 Frame::Item { marker, .. } => *marker = None,
                 Frame::Quote { started } => *started = true,
             }
         }
+        for at in 0..self.frames.len() {
+            let is_item = matches!(self.frames.get(at + 1), Some(Frame::Item { .. }));
+            if let Frame::List { after_item, .. } = &mut self.frames[at] {
+                *after_item = is_item;
+            }
+        }
     }
 
-    /// Whether the next paragraph stands right below the last: items do, unless their list begins outside of any.
+    /// Whether the next paragraph stands right below the last: items do, but not a list's first where the list begins outside
+    /// of any, or where its number is one that does not end a paragraph (CommonMark, 5.3).
     fn is_tight(&self) -> bool {
-        let is_new = |frame: &Frame| matches!(frame, Frame::Item { marker: Some(_), .. });
-        let Some(first) = self.frames.iter().position(is_new) else { return false };
-        let is_nested = self.frames[..first].iter().any(|frame| matches!(frame, Frame::Item { .. }));
-        let list = first.checked_sub(1).map(|at| &self.frames[at]);
-        is_nested || matches!(list, Some(Frame::List { started: true, .. }))
+        let new = self.frames.iter().enumerate().find_map(|(at, frame)| match frame {
+            Frame::Item { marker, .. } => Some((at, marker.as_deref()?)),
+            Frame::List { .. } | Frame::Quote { .. } => None,
+        });
+        let Some((at, marker)) = new else { return false };
+        let around = &self.frames[..at];
+        let is_nested = around.iter().any(|frame| matches!(frame, Frame::Item { .. }));
+        let ends_paragraph = self.style == Style::Text || ["- ", "1. "].contains(&marker);
+        is_nested && ends_paragraph || matches!(around.last(), Some(Frame::List { after_item: true, .. }))
     }
 
     /// What stands before a line: markers on the first of an item.

@@ -48,6 +48,8 @@ pub(crate) struct Grid {
     rows: Vec<Vec<String>>,
     row: Vec<String>,
     cell: Option<String>,
+    /// Cells around the open one: each ended where the one in it began, and what stands behind that is its text.
+    nested: usize,
     /// What stands outside of cells: a caption.
     outside: Vec<String>,
     columns: usize,
@@ -67,6 +69,7 @@ impl Grid {
             rows: Vec::new(),
             row: Vec::new(),
             cell: None,
+            nested: 0,
             outside: Vec::new(),
             columns: 0,
             padding: 0,
@@ -81,7 +84,10 @@ impl Grid {
     }
 
     pub(crate) fn begin_cell(&mut self, tree: &Tree, id: Id) {
-        self.end_cell();
+        if self.cell.is_some() {
+            self.nested += 1;
+            self.put_cell();
+        }
         let number = |name| tree.attribute(id, name).and_then(|value| value.trim().parse::<usize>().ok()).unwrap_or(1);
         (self.span, self.down) = (number("colspan").clamp(1, COLUMNS_MAX), number("rowspan").clamp(1, 1000) - 1);
         while self.reaching.get(self.row.len()).is_some_and(|rows| *rows > 0) && self.padding < PADDING_MAX {
@@ -121,6 +127,13 @@ impl Grid {
     }
 
     pub(crate) fn end_cell(&mut self) {
+        match self.nested.checked_sub(1) {
+            Some(nested) => self.nested = nested,
+            None => self.put_cell(),
+        }
+    }
+
+    fn put_cell(&mut self) {
         let Some(cell) = self.cell.take() else { return };
         let at = self.row.len();
         self.row.push(cell);
@@ -138,7 +151,8 @@ impl Grid {
     }
 
     pub(crate) fn end_row(&mut self) {
-        self.end_cell();
+        self.put_cell();
+        self.nested = 0;
         let row = std::mem::take(&mut self.row);
         if row.iter().any(|cell| !cell.is_empty()) {
             self.columns = self.columns.max(row.len());
