@@ -133,7 +133,8 @@ async fn versioned() -> (tempfile::TempDir, Dev) {
     build();
     let folder = tempfile::tempdir().expect("a folder");
     install(folder.path(), "a");
-    let entry = "[[plugin]]\nname = \"versioned\"\nsource = \"versioned.wasm\"\ninstances = \"warm\"\n";
+    let entry = "[[plugin]]\nname = \"versioned\"\nsource = \"versioned.wasm\"\ninstances = \"warm\"\n\
+                 limits = { cpu_ms = 5000 }\n";
     std::fs::write(folder.path().join("plugin-manifest.toml"), entry).expect("a manifest");
     let mut dev = Dev::start(folder.path()).await;
     dev.key = issue(&folder.path().join(".switchbay"), &["--all-scopes"]);

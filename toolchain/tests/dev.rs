@@ -53,7 +53,7 @@ fn a_target_that_cannot_be_added_is_one_line_and_nothing_is_compiled() {
         let done = dev(programs.path());
         let expected = format!(
             "switchbay: the Rust toolchain {} has no libraries for wasm32-wasip2, which plugins are compiled for: run `rustup \
-             target add wasm32-wasip2`\n",
+             target add wasm32-wasip2` in the workspace's folder\n",
             programs.path().display()
         );
         assert_eq!((done.status.code(), told(&done.stderr), told(&done.stdout)), (Some(1), expected, String::new()));

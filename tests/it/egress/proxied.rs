@@ -198,7 +198,7 @@ async fn a_way_out_is_lent_for_a_bounded_time_and_of_what_runs() {
 #[tokio::test]
 async fn a_credential_and_its_tunnels_end_with_its_time() {
     let service = start().await;
-    let lent = lend(&service, 1).await;
+    let lent = lend(&service, 5).await;
     let mut tunnel = Wire::connect(&lent.proxy).await;
     tunnel.send(request("CONNECT site.test:80 HTTP/1.1", &lent)).await;
     assert!(tunnel.until("\r\n\r\n").await.starts_with("HTTP/1.1 200 "));
