@@ -25,6 +25,7 @@ mod escape;
 mod features;
 #[cfg(test)]
 mod fidelity;
+mod frames;
 mod hints;
 #[cfg(test)]
 mod hostile;

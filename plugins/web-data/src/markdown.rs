@@ -10,6 +10,7 @@ use url::Url;
 use crate::address::Addresses;
 use crate::code;
 use crate::escape;
+use crate::frames::{Frames, Line};
 use crate::picture::Pictures;
 use crate::table::{self, Grid};
 use crate::tag::Tag;
@@ -32,7 +33,7 @@ pub(crate) fn write(tree: &Tree, kept: &[bool], base: Option<&Url>, style: Style
         inline: String::new(),
         marks: Vec::new(),
         code: None,
-        frames: Vec::new(),
+        frames: Frames::new(style),
         tables: Vec::new(),
         heading: 0,
         rule: false,
@@ -77,7 +78,7 @@ struct Writer<'a> {
     /// What was code last in the paragraph.
     code: Option<Code>,
     /// Open quotes, lists and items.
-    frames: Vec<Frame>,
+    frames: Frames,
     /// Open tables.
     tables: Vec<Grid>,
     /// The level of the open heading, or 0.
@@ -106,23 +107,6 @@ enum MarkKind {
     Code,
     /// To this address; of a link around many paragraphs the first is the link, and the others have none.
     Link(Option<String>),
-}
-
-enum Frame {
-    /// Whether something of it was written.
-    Quote { started: bool },
-    /// The next number of an ordered list, and whether what was written last is an item's.
-    List { number: Option<u32>, after_item: bool },
-    /// A marker that is not written yet, and the columns that it takes.
-    Item { marker: Option<String>, width: usize },
-}
-
-/// Which line of a paragraph: the blank one before it, its first or another.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Line {
-    Blank,
-    First,
-    Further,
 }
 
 impl Writer<'_> {
@@ -170,13 +154,13 @@ impl Writer<'_> {
             Tag::I | Tag::Em | Tag::Cite | Tag::Var if !self.is_open("*") => self.open(id, MarkKind::Around("*")),
             Tag::S | Tag::Strike | Tag::Del if !self.is_open("~~") => self.open(id, MarkKind::Around("~~")),
             Tag::Code | Tag::Tt | Tag::Kbd | Tag::Samp => self.open(id, MarkKind::Code),
-            Tag::Blockquote => self.frames.push(Frame::Quote { started: false }),
-            Tag::Ul | Tag::Menu | Tag::Dir => self.frames.push(Frame::List { number: None, after_item: false }),
+            Tag::Blockquote => self.frames.open_quote(),
+            Tag::Ul | Tag::Menu | Tag::Dir => self.frames.open_list(None),
             Tag::Ol => {
                 let start = self.tree.attribute(id, "start").and_then(|start| start.trim().parse().ok());
-                self.frames.push(Frame::List { number: Some(start.unwrap_or(1)), after_item: false });
+                self.frames.open_list(Some(start.unwrap_or(1)));
             }
-            Tag::Li => self.item(),
+            Tag::Li => self.frames.open_item(),
             Tag::Table if table::is_of_data(self.tree, id) => self.tables.push(Grid::new(id, self.style)),
             Tag::Td | Tag::Th => self.cell_begins(id),
             tag if tag.is_preformatted() => {
@@ -198,7 +182,7 @@ impl Writer<'_> {
         }
         match tag {
             Tag::Blockquote | Tag::Ul | Tag::Menu | Tag::Dir | Tag::Ol | Tag::Li => {
-                self.frames.pop();
+                self.frames.close();
             }
             Tag::Td | Tag::Th => self.cell_ends(),
             Tag::Tr => {
@@ -360,16 +344,6 @@ impl Writer<'_> {
         self.code = Some(Code { text, start, end: start + written.len() });
     }
 
-    fn item(&mut self) {
-        let mut marker = "- ".to_owned();
-        if let Some(Frame::List { number: Some(number), .. }) = self.frames.last_mut() {
-            marker = format!("{number}. ");
-            *number = number.saturating_add(1);
-        }
-        let width = marker.len();
-        self.frames.push(Frame::Item { marker: Some(marker), width });
-    }
-
     fn cell_begins(&mut self, id: Id) {
         if let Some(grid) = self.tables.last_mut() {
             grid.begin_cell(self.tree, id);
@@ -444,8 +418,8 @@ impl Writer<'_> {
         }
         if !self.out.is_empty() {
             self.out.push('\n');
-            if !self.is_tight() {
-                let blank = self.indent(Line::Blank);
+            if !self.frames.is_tight() {
+                let blank = self.frames.indent(Line::Blank);
                 self.out.push_str(blank.trim_end());
                 self.out.push('\n');
             }
@@ -453,7 +427,7 @@ impl Writer<'_> {
         if std::mem::take(&mut self.rule) && self.style == Style::Markdown {
             self.out.push_str("---\n\n");
         }
-        let (first, rest) = (self.indent(Line::First), self.indent(Line::Further));
+        let (first, rest) = (self.frames.indent(Line::First), self.frames.indent(Line::Further));
         for (at, line) in text.lines().enumerate() {
             let indent = if at == 0 { &first } else { &rest };
             if at > 0 {
@@ -462,50 +436,6 @@ impl Writer<'_> {
             self.out.push_str(if line.is_empty() { indent.trim_end() } else { indent });
             self.out.push_str(line);
         }
-        for frame in &mut self.frames {
-            match frame {
-                Frame::List { .. } => {}
-                Frame::Item { marker, .. } => *marker = None,
-                Frame::Quote { started } => *started = true,
-            }
-        }
-        for at in 0..self.frames.len() {
-            let is_item = matches!(self.frames.get(at + 1), Some(Frame::Item { .. }));
-            if let Frame::List { after_item, .. } = &mut self.frames[at] {
-                *after_item = is_item;
-            }
-        }
-    }
-
-    /// Whether the next paragraph stands right below the last: items do, but not a list's first where the list begins outside
-    /// of any, or where its number is one that does not end a paragraph (CommonMark, 5.3).
-    fn is_tight(&self) -> bool {
-        let new = self.frames.iter().enumerate().find_map(|(at, frame)| match frame {
-            Frame::Item { marker, .. } => Some((at, marker.as_deref()?)),
-            Frame::List { .. } | Frame::Quote { .. } => None,
-        });
-        let Some((at, marker)) = new else { return false };
-        let around = &self.frames[..at];
-        let is_nested = around.iter().any(|frame| matches!(frame, Frame::Item { .. }));
-        let ends_paragraph = self.style == Style::Text || ["- ", "1. "].contains(&marker);
-        is_nested && ends_paragraph || matches!(around.last(), Some(Frame::List { after_item: true, .. }))
-    }
-
-    /// What stands before a line: markers on the first of an item.
-    fn indent(&self, line: Line) -> String {
-        let mut indent = String::new();
-        for frame in &self.frames {
-            match frame {
-                // The blank line before a quote belongs to what is around it.
-                Frame::Quote { started: false } if line == Line::Blank => {}
-                Frame::Quote { .. } if self.style == Style::Text => {}
-                Frame::Quote { .. } => indent.push_str("> "),
-                Frame::List { .. } => {}
-                Frame::Item { marker: Some(marker), .. } if line == Line::First => indent.push_str(marker),
-                Frame::Item { marker: Some(_), .. } if line == Line::Blank => {}
-                Frame::Item { width, .. } => indent.extend(std::iter::repeat_n(' ', *width)),
-            }
-        }
-        indent
+        self.frames.wrote();
     }
 }
