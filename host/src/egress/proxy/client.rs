@@ -55,7 +55,8 @@ impl Flow {
             // Credentials end with the process, too.
             biased;
             () = end.over.cancelled() => "stopped",
-            () = end.grant.ended.cancelled() => "revoked",
+            // A credential whose time is over is taken back as well.
+            () = end.grant.ended.cancelled() => if Instant::now() < end.late { "revoked" } else { "late" },
             () = tokio::time::sleep_until(end.late.into()) => "late",
             () = self.idle_for(end.settings.idle) => "idle",
         };
