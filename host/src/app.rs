@@ -17,22 +17,22 @@ use crate::auth::api_key::epoch_seconds;
 use crate::auth::first_party::FirstParty;
 use crate::auth::oauth::OAuth;
 use crate::config::Config;
-use crate::egress::operators_own::FetchError;
+use crate::egress::operators_own::DocumentError;
 use crate::egress::proxy::{ListenError, Proxy};
 use crate::egress::{Egress, EgressError};
 use crate::ip_databases::{IpDatabases, KeptError};
 use crate::jobs::Jobs;
 use crate::metering::month::Month;
-use crate::metering::{Reservations, Usage, Windows};
+use crate::metering::{Reservations, UsageCounts, Windows};
 use crate::operator::events;
-use crate::operator::token::{self, Token};
+use crate::operator::token::{self, OperatorToken};
 use crate::places::Places;
 use crate::places::peer::Proxies;
 use crate::published::Site;
 use crate::registry::compiler::Compiler;
-use crate::registry::engine::{EngineError, Lendable, Runtime};
+use crate::registry::engine::{CapabilityProviders, EngineError, Runtime};
 use crate::registry::manifest::{Manifest, ManifestError};
-use crate::registry::{Parts, Registry, RegistryError, blocking};
+use crate::registry::{Registry, RegistryError, RegistryParts, blocking};
 use crate::stores::{Store, StoreError};
 
 /// How often idle instances are looked at.
@@ -67,7 +67,7 @@ pub(crate) enum StartFault {
     #[error(transparent)]
     Registry(#[from] RegistryError),
     #[error("cannot ask the identity provider: {0}")]
-    OAuth(#[from] FetchError),
+    OAuth(#[from] DocumentError),
     #[error(transparent)]
     Egress(#[from] EgressError),
     #[error(transparent)]
@@ -90,7 +90,7 @@ pub struct App {
     pub(crate) base_path: String,
     pub(crate) store: Arc<Store>,
     pub(crate) owner_secret: [u8; 32],
-    pub(crate) operator_token: Token,
+    pub(crate) operator_token: OperatorToken,
     pub(crate) registry: Arc<Registry>,
     pub(crate) egress: Arc<Egress>,
     pub(crate) proxy: Arc<Proxy>,
@@ -99,7 +99,7 @@ pub struct App {
     pub(crate) windows: Windows,
     /// Where an identity provider is configured.
     pub(crate) oauth: Option<OAuth>,
-    pub(crate) usage: Usage,
+    pub(crate) usage: UsageCounts,
     pub(crate) reservations: Arc<Reservations>,
     /// Calls that are paid for: they run to their end whether their clients wait or not.
     pub(crate) calls: TaskTracker,
@@ -125,7 +125,7 @@ impl App {
         let OpenStore { store } = store;
         let token_path = config.data.join(token::FILE);
         let operator_token =
-            Token::keep(&token_path).map_err(|source| StartFault::Token { path: token_path, source })?;
+            OperatorToken::keep(&token_path).map_err(|source| StartFault::Token { path: token_path, source })?;
         let oauth = config.oauth.as_ref().map(|settings| OAuth::new(settings, base_url)).transpose()?;
         let egress = Arc::new(Egress::open(&config.egress, base_url)?);
         let proxy = Arc::new(Proxy::bind(&config.proxy).await?);
@@ -134,10 +134,13 @@ impl App {
         let unread = Arc::clone(&ip_databases);
         let reading = blocking(move || unread.read());
         let jobs = Jobs::open(Arc::clone(&store), config.jobs)?;
-        let lendable =
-            Lendable { egress: Arc::clone(&egress), jobs: Arc::clone(&jobs), ip_databases: Arc::clone(&ip_databases) };
+        let lendable = CapabilityProviders {
+            egress: Arc::clone(&egress),
+            jobs: Arc::clone(&jobs),
+            ip_databases: Arc::clone(&ip_databases),
+        };
         let runtime = Runtime::start(&config.data, Arc::clone(&store), config.instances_max, compiler, lendable)?;
-        let parts = Parts {
+        let parts = RegistryParts {
             runtime,
             store: Arc::clone(&store),
             data: config.data.clone(),
@@ -166,7 +169,7 @@ impl App {
             first_party: FirstParty::new(config.first_party.origins.clone()),
             windows: Windows::default(),
             oauth,
-            usage: Usage::default(),
+            usage: UsageCounts::default(),
             reservations: Reservations::new(Arc::clone(&store)),
             calls: TaskTracker::new(),
             public: Places::new(config.places, Proxies::new(config.trusted_proxies.clone())),
@@ -185,7 +188,7 @@ impl App {
     }
 
     /// Sweeps, writes and gives back, as long as anything is served: also while the process drains.
-    pub(crate) async fn keep_house(self: Arc<Self>, served: CancellationToken) {
+    pub(crate) async fn run_maintenance(self: Arc<Self>, served: CancellationToken) {
         let mut sweeps = tokio::time::interval(SWEEP);
         let mut writes = tokio::time::interval(WRITE_USAGE);
         loop {

@@ -11,7 +11,7 @@ use http::Method;
 
 use crate::http::router::{RouteTable, RouteTableError};
 use crate::operation::{Operation, RestFace, ToolFace};
-use crate::published::{Published, Site};
+use crate::published::{PublishedDocuments, Site};
 use crate::registry::revision::Revision;
 
 /// Two operations that cannot be served together, of two plugins or of one.
@@ -79,7 +79,7 @@ pub(crate) struct Catalogue {
     revisions: Vec<Arc<Revision>>,
     routes: RouteTable,
     tools: HashMap<String, Bound>,
-    published: Published,
+    published: PublishedDocuments,
 }
 
 impl Catalogue {
@@ -90,7 +90,7 @@ impl Catalogue {
             revisions: Vec::new(),
             routes: RouteTable::default(),
             tools: HashMap::new(),
-            published: Published::new(&[], site),
+            published: PublishedDocuments::new(&[], site),
         }
     }
 
@@ -109,7 +109,7 @@ impl Catalogue {
         let routes = routes(&bound)?;
         let tools = tools(&bound)?;
         let published: Vec<Bound> = bound.into_iter().filter(|one| one.revision.is_published()).collect();
-        let published = Published::new(&published, site);
+        let published = PublishedDocuments::new(&published, site);
         Ok(Self { site: site.clone(), revisions, routes, tools, published })
     }
 
@@ -129,7 +129,7 @@ impl Catalogue {
         self.tools.get(name)
     }
 
-    pub(crate) fn published(&self) -> &Published {
+    pub(crate) fn published(&self) -> &PublishedDocuments {
         &self.published
     }
 }

@@ -20,15 +20,15 @@ use std::time::Duration;
 use clap::{Args, ValueEnum};
 use ipnet::IpNet;
 
-pub(crate) use self::egress::{ConnectTo, Egress};
+pub(crate) use self::egress::{ConnectTo, EgressSettings};
 pub(crate) use self::jobs::JobLimits;
-pub(crate) use self::proxy::Proxy;
-pub(crate) use self::resolvers::{ClientSubnet, Resolver};
+pub(crate) use self::proxy::ProxySettings;
+pub(crate) use self::resolvers::{ClientSubnet, ResolverSettings};
 pub(crate) use self::shares::Shares;
 
 use self::databases::databases;
-use self::written::{Written, WrittenOAuth};
-use crate::ip_databases::Source;
+use self::written::{WrittenConfig, WrittenOAuth};
+use crate::ip_databases::DatabaseSource;
 use crate::places::PlaceLimits;
 
 /// Settings that cannot be used. Each message names the setting, the rule and the value.
@@ -48,7 +48,7 @@ pub enum ConfigError {
         /// The file.
         path: PathBuf,
         /// Where and why.
-        source: Malformed,
+        source: MalformedToml,
     },
     /// A value is out of its bounds.
     #[error("`{name}` is {value}; it must be {rule}")]
@@ -79,13 +79,13 @@ pub enum ConfigError {
 /// Where and why a TOML file cannot be read, in one line: toml's own message draws the place over five.
 #[derive(Debug, thiserror::Error)]
 #[error("line {line}, column {column}: {message}")]
-pub struct Malformed {
+pub struct MalformedToml {
     line: usize,
     column: usize,
     message: String,
 }
 
-impl Malformed {
+impl MalformedToml {
     pub(crate) fn new(text: &str, error: &toml::de::Error) -> Self {
         let at = error.span().map_or(0, |span| span.start);
         let before = text.get(..at).unwrap_or_default();
@@ -169,15 +169,15 @@ pub struct Config {
     /// Pages that may call without a credential.
     pub first_party: FirstPartyConfig,
     /// How plugins reach the network.
-    pub egress: Egress,
+    pub egress: EgressSettings,
     /// The same way for programs that run for them.
-    pub(crate) proxy: Proxy,
+    pub(crate) proxy: ProxySettings,
     /// How many jobs there may be.
     pub(crate) jobs: JobLimits,
     /// What one tenant may have of each plugin.
     pub(crate) shares: Shares,
     /// The files of IP databases, by the databases' names in grants.
-    pub(crate) ip_databases: BTreeMap<String, Source>,
+    pub(crate) ip_databases: BTreeMap<String, DatabaseSource>,
 }
 
 /// Pages that may call without a credential, as far as operations allow it.
@@ -258,12 +258,14 @@ impl Config {
     /// The first setting that cannot be used.
     pub fn read(flags: &Flags) -> Result<Self, ConfigError> {
         let written = match &flags.config {
-            None => Written::default(),
+            None => WrittenConfig::default(),
             Some(path) => {
                 let text =
                     std::fs::read_to_string(path).map_err(|source| ConfigError::Read { path: path.clone(), source })?;
-                toml::from_str(&text)
-                    .map_err(|error| ConfigError::Parse { path: path.clone(), source: Malformed::new(&text, &error) })?
+                toml::from_str(&text).map_err(|error| ConfigError::Parse {
+                    path: path.clone(),
+                    source: MalformedToml::new(&text, &error),
+                })?
             }
         };
         let manifest = match &flags.manifest {
@@ -315,8 +317,8 @@ impl Config {
                     .map(|text| origin("first_party.origins", text))
                     .collect::<Result<_, _>>()?,
             },
-            egress: Egress::read(written.egress, written.dns)?,
-            proxy: Proxy::read(&written.proxy)?,
+            egress: EgressSettings::read(written.egress, written.dns)?,
+            proxy: ProxySettings::read(&written.proxy)?,
             jobs: JobLimits::read(&written.jobs)?,
             shares: Shares::read(&written.shares)?,
             ip_databases: databases(written.ip_databases)?,

@@ -101,7 +101,7 @@ pub async fn serve(listeners: Listeners, app: Arc<App>, shutdown: impl Future<Ou
         let jobs = Arc::clone(&app.jobs).work(Arc::clone(&app.registry), app.stop.clone());
         let databases = Arc::clone(&app.ip_databases).follow(served.clone());
         let months = Arc::clone(&app).keep_months(served.clone());
-        tokio::join!(listeners, Arc::clone(&app).keep_house(served.clone()), months, jobs, databases);
+        tokio::join!(listeners, Arc::clone(&app).run_maintenance(served.clone()), months, jobs, databases);
     };
     // Keys may be wanted until the last request is answered.
     let serving = async {
@@ -113,7 +113,7 @@ pub async fn serve(listeners: Listeners, app: Arc<App>, shutdown: impl Future<Ou
             None => serving.await,
         }
     };
-    let to_the_end = async {
+    let spawn_uncancellable = async {
         let mut serving = std::pin::pin!(serving);
         tokio::select! {
             () = serving.as_mut() => {}
@@ -127,5 +127,5 @@ pub async fn serve(listeners: Listeners, app: Arc<App>, shutdown: impl Future<Ou
         app.proxy.end();
     };
     // The programs of a running call need their way out until it has ended.
-    tokio::join!(app.proxy.serve(), to_the_end);
+    tokio::join!(app.proxy.serve(), spawn_uncancellable);
 }

@@ -253,7 +253,7 @@ impl Via {
 /// What a plugin answers, before the road has checked it.
 pub(crate) enum Answer {
     Success(Success),
-    Failure(Failure),
+    Failure(PluginFailure),
 }
 
 /// A plugin's success.
@@ -266,7 +266,7 @@ pub(crate) struct Success {
 }
 
 /// A plugin's failure.
-pub(crate) struct Failure {
+pub(crate) struct PluginFailure {
     pub(crate) code: String,
     pub(crate) message: String,
     pub(crate) retry_after_ms: Option<u32>,
@@ -274,7 +274,7 @@ pub(crate) struct Failure {
 }
 
 /// A checked success: everything in it was declared.
-pub(crate) struct Reply {
+pub(crate) struct PluginReply {
     pub(crate) outcome: String,
     /// JSON text that fits the operation's output schema.
     pub(crate) data: String,

@@ -20,20 +20,20 @@ use crate::auth::{self, AuthError, Caller, Presented};
 use crate::catalogue::Bound;
 use crate::error::{Code, Refusal};
 use crate::jobs;
-use crate::jobs::record::{End, Job, JobFailure};
+use crate::jobs::record::{Job, JobFailure, RunEnd};
 use crate::metering::{self, Charge, Charged, Meters};
-use crate::metrics::Answers;
-use crate::operation::{Answer, Call, Face, Idempotency, Owner, Reply, Scope, Via};
+use crate::metrics::FaceAnswers;
+use crate::operation::{Answer, Call, Face, Idempotency, Owner, PluginReply, Scope, Via};
 use crate::places::peer::Address;
-use crate::places::{Full, Visit};
+use crate::places::{PlacesFull, RequestPlace};
 use crate::reading::{self, Identifier, Unread};
 use crate::registry::Registry;
 use crate::registry::instance::CallError;
 use crate::registry::schema::FaceSchema;
-use crate::telemetry::{About, about_call, microseconds};
+use crate::telemetry::{CallFields, about_call, microseconds};
 
 /// A call as a transport read it, before anything is decided.
-pub(crate) struct Request<'r> {
+pub(crate) struct CallRequest<'r> {
     pub(crate) bound: &'r Bound,
     pub(crate) face: Face,
     pub(crate) credential: Presented,
@@ -43,21 +43,21 @@ pub(crate) struct Request<'r> {
     pub(crate) unread: Unread<'r>,
     pub(crate) request_id: &'r str,
     /// Its place, in the lobby until its caller is known.
-    pub(crate) visit: &'r Visit,
+    pub(crate) visit: &'r RequestPlace,
 }
 
 /// What came of a call. The meters are there however it ended, once it was admitted or refused by one of them.
 pub(crate) struct Answered {
-    pub(crate) outcome: Result<Reply, Refusal>,
+    pub(crate) outcome: Result<PluginReply, Refusal>,
     pub(crate) meters: Meters,
     pub(crate) plugin_time: Option<Duration>,
 }
 
 /// Runs one call from credential to checked reply.
-pub(crate) async fn execute(app: &App, request: Request<'_>) -> Answered {
+pub(crate) async fn execute(app: &App, request: CallRequest<'_>) -> Answered {
     let started = Instant::now();
     let (bound, face, request_id) = (request.bound, request.face, request.request_id);
-    let about = About {
+    let about = CallFields {
         request_id,
         operation: &bound.operation.id,
         plugin: &bound.revision.plugin,
@@ -65,12 +65,12 @@ pub(crate) async fn execute(app: &App, request: Request<'_>) -> Answered {
         owner: None,
         via: Via::Face(face),
     };
-    let given_up = GivenUp { about, started };
-    let mut passed = Passed::default();
-    let outcome = road(app, request, &mut passed).await;
+    let given_up = AbandonedCallLog { about, started };
+    let mut passed = CallTrace::default();
+    let outcome = run_steps(app, request, &mut passed).await;
     std::mem::forget(given_up);
-    let Passed { meters, owner, plugin_time } = passed;
-    log(&outcome, About { owner: owner.as_ref(), ..about }, started);
+    let CallTrace { meters, owner, plugin_time } = passed;
+    log(&outcome, CallFields { owner: owner.as_ref(), ..about }, started);
     match &outcome {
         Ok(_) => answers(bound, face).ok(),
         Err(refusal) => answers(bound, face).refused(refusal),
@@ -90,14 +90,14 @@ pub(crate) fn refused_before(bound: &Bound, face: Face, refusal: &Refusal) {
 
 /// What a call leaves behind on its way, however far it comes.
 #[derive(Default)]
-struct Passed {
+struct CallTrace {
     meters: Meters,
     owner: Option<Owner>,
     plugin_time: Option<Duration>,
 }
 
-async fn road(app: &App, request: Request<'_>, passed: &mut Passed) -> Result<Reply, Refusal> {
-    let Request { bound, face, credential, first_party, identifier, unread, request_id, visit } = request;
+async fn run_steps(app: &App, request: CallRequest<'_>, passed: &mut CallTrace) -> Result<PluginReply, Refusal> {
+    let CallRequest { bound, face, credential, first_party, identifier, unread, request_id, visit } = request;
     let now = SystemTime::now();
     let (scope, schema) = face_of(bound, face);
 
@@ -106,22 +106,22 @@ async fn road(app: &App, request: Request<'_>, passed: &mut Passed) -> Result<Re
         (Some(address), Presented::Nothing) => Caller::of_address(address),
         (Some(_), Presented::One(_) | Presented::Unusable) | (None, _) => {
             let caller = identify(app, face, scope, &credential, now).await?;
-            visit.identified().map_err(Full::refusal)?;
+            visit.identified().map_err(PlacesFull::refusal)?;
             caller
         }
     };
     // Whoever had to wait for an issuer's keys comes by another time than it started: a window that is over must not open again.
     let now = SystemTime::now();
     let owner = *passed.owner.insert(owner(app, &caller, &bound.revision.plugin));
-    metering::stand(&app.usage, &app.store, &caller, now, &mut passed.meters)?;
-    metering::admit(&app.windows, &caller, &bound.revision.plugin, &bound.operation, now, &mut passed.meters)?;
+    metering::read_month(&app.usage, &app.store, &caller, now, &mut passed.meters)?;
+    metering::take_slots(&app.windows, &caller, &bound.revision.plugin, &bound.operation, now, &mut passed.meters)?;
     // Beside the windows: what a tenant may not run at all costs it neither its month nor its credits. It is judged again when
     // there is a place.
     let tenant = caller.tenant();
     bound.revision.judge(&tenant).map_err(|error| failed(&bound.operation, &error))?;
     let input = reading::read(unread, schema)?;
     let identifier = identifier_of(&caller, bound, identifier)?;
-    metering::count(&app.usage, &app.store, &caller, &bound.operation, now, &mut passed.meters)?;
+    metering::count_month(&app.usage, &app.store, &caller, &bound.operation, now, &mut passed.meters)?;
     let charged = Charged {
         caller: &caller,
         plugin: &bound.revision.plugin,
@@ -163,16 +163,16 @@ pub(crate) async fn run_job(
     job: Job,
     checkpoint: Option<String>,
     left: Duration,
-    run: Arc<jobs::Run>,
-) -> End {
+    run: Arc<jobs::JobRun>,
+) -> RunEnd {
     let internal = |message: &str| {
         let failure = JobFailure { code: Code::InternalError.name().to_owned(), message: message.to_owned() };
-        End::Failed(failure)
+        RunEnd::Failed(failure)
     };
     let current = registry.current();
     // A plugin that left the manifest may come back before the job's time is over.
     let Some(revision) = current.revisions().iter().find(|revision| revision.plugin == run.name.plugin) else {
-        return End::CutOff;
+        return RunEnd::CutOff;
     };
     let revision = Arc::clone(revision);
     drop(current);
@@ -194,7 +194,7 @@ pub(crate) async fn run_job(
     let id = run.name.id;
     let refusal = match revision.work(call, run, checkpoint).await {
         Ok(Answer::Success(success)) => match serde_json::from_str::<IgnoredAny>(&success.data) {
-            Ok(_) => return End::Completed(success.data),
+            Ok(_) => return RunEnd::Completed(success.data),
             Err(error) => Refusal::internal(format!("the plugin's data is no JSON text: {}", place(&error))),
         },
         Ok(Answer::Failure(failure)) => checked_failure(operation, failure),
@@ -207,7 +207,7 @@ pub(crate) async fn run_job(
             | CallError::Off(_)),
         ) => {
             tracing::debug!(plugin = &*revision.plugin, job = %id, %error, "a job waits for another run");
-            return End::CutOff;
+            return RunEnd::CutOff;
         }
         Err(error) => failed(operation, &error),
     };
@@ -215,11 +215,11 @@ pub(crate) async fn run_job(
         let (plugin, revision) = (&*revision.plugin, revision.number);
         tracing::warn!(plugin, revision, job = %id, code = refusal.code.as_ref(), cause, "a job failed");
     }
-    End::Failed(JobFailure { code: refusal.code.into_owned(), message: refusal.message.into_owned() })
+    RunEnd::Failed(JobFailure { code: refusal.code.into_owned(), message: refusal.message.into_owned() })
 }
 
 /// The plugin's part, and the time that it took.
-async fn run(bound: &Bound, call: Call) -> (Result<Reply, Refusal>, Duration) {
+async fn run(bound: &Bound, call: Call) -> (Result<PluginReply, Refusal>, Duration) {
     let started = Instant::now();
     let answer = bound.revision.invoke(call).await;
     let plugin_time = started.elapsed();
@@ -232,7 +232,7 @@ async fn run(bound: &Bound, call: Call) -> (Result<Reply, Refusal>, Duration) {
 }
 
 /// The same, paid for by its outcome before anybody hears of it.
-async fn run_charged(bound: Bound, call: Call, charge: Charge) -> (Result<Reply, Refusal>, Duration) {
+async fn run_charged(bound: Bound, call: Call, charge: Charge) -> (Result<PluginReply, Refusal>, Duration) {
     let (answered, plugin_time) = run(&bound, call).await;
     let now = SystemTime::now();
     let answered = match answered {
@@ -277,7 +277,7 @@ fn face_of(bound: &Bound, face: Face) -> (&Scope, &FaceSchema) {
     found.expect("a transport finds an operation by the face that it calls")
 }
 
-fn answers(bound: &Bound, face: Face) -> &Answers {
+fn answers(bound: &Bound, face: Face) -> &FaceAnswers {
     match face {
         Face::Rest => &bound.operation.requests.rest,
         Face::Tool => &bound.operation.requests.tool,
@@ -296,12 +296,12 @@ fn owner(app: &App, caller: &Caller, plugin: &str) -> Owner {
 }
 
 /// Tells, when it is dropped, of a call that ended with its request: the client went away, or the request's time was up.
-struct GivenUp<'a> {
-    about: About<'a>,
+struct AbandonedCallLog<'a> {
+    about: CallFields<'a>,
     started: Instant,
 }
 
-impl Drop for GivenUp<'_> {
+impl Drop for AbandonedCallLog<'_> {
     fn drop(&mut self) {
         let about = self.about;
         about_call!(
@@ -315,7 +315,7 @@ impl Drop for GivenUp<'_> {
 }
 
 /// One line a call, here alone. Failures of ours are the operator's concern; what a client did is told on request.
-fn log(outcome: &Result<Reply, Refusal>, about: About<'_>, started: Instant) {
+fn log(outcome: &Result<PluginReply, Refusal>, about: CallFields<'_>, started: Instant) {
     match outcome {
         Ok(reply) => {
             about_call!(

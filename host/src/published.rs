@@ -60,7 +60,7 @@ pub(crate) struct Site {
 }
 
 /// All documents of one catalogue.
-pub(crate) struct Published {
+pub(crate) struct PublishedDocuments {
     pub(crate) openapi: Arc<Document>,
     pub(crate) guide: Arc<Document>,
     /// The MCP server card.
@@ -73,7 +73,7 @@ pub(crate) struct Published {
     pub(crate) resources: Resources,
 }
 
-impl Published {
+impl PublishedDocuments {
     pub(crate) fn new(bound: &[Bound], site: &Site) -> Self {
         let base_url = &site.base_url;
         let openapi = Document::new(openapi::document(bound, base_url), "application/json");

@@ -22,7 +22,7 @@ pub(crate) enum Unread<'r> {
         query: Option<&'r str>,
         body: &'r [u8],
         /// Where the arguments stand that are not in the path.
-        source: Source,
+        source: ArgumentSource,
     },
     Tool {
         arguments: Map<String, Value>,
@@ -34,7 +34,7 @@ pub(crate) enum Unread<'r> {
 
 /// Where the arguments of a REST face stand that are not in its path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Source {
+pub(crate) enum ArgumentSource {
     Query,
     Body,
 }
@@ -91,7 +91,7 @@ pub(crate) fn read(unread: Unread<'_>, schema: &FaceSchema) -> Result<Map<String
     match unread {
         Unread::Rest { params, query, body, source } => {
             let mut input = path(params, schema)?;
-            let from_query = (source == Source::Query).then_some(schema);
+            let from_query = (source == ArgumentSource::Query).then_some(schema);
             add_query(&mut input, query.unwrap_or_default(), from_query)?;
             add_body(&mut input, body, source)?;
             checked(input, schema)
@@ -109,21 +109,21 @@ pub(crate) fn read(unread: Unread<'_>, schema: &FaceSchema) -> Result<Map<String
 }
 
 /// Parses JSON text, refusing an object that names a member twice.
-pub(crate) fn strict_json(bytes: &[u8]) -> Result<Value, Malformed> {
+pub(crate) fn strict_json(bytes: &[u8]) -> Result<Value, MalformedJson> {
     let duplicate = RefCell::new(None);
     let mut deserializer = serde_json::Deserializer::from_slice(bytes);
     let parsed = Strict { duplicate: &duplicate }
         .deserialize(&mut deserializer)
         .and_then(|value| deserializer.end().map(|()| value));
     parsed.map_err(|error| match duplicate.take() {
-        Some(name) => Malformed::Duplicate(name),
-        None => Malformed::Json { line: error.line(), column: error.column() },
+        Some(name) => MalformedJson::Duplicate(name),
+        None => MalformedJson::Json { line: error.line(), column: error.column() },
     })
 }
 
 /// Text that is no JSON, or JSON that says a thing twice.
 #[derive(Debug, PartialEq)]
-pub(crate) enum Malformed {
+pub(crate) enum MalformedJson {
     Json { line: usize, column: usize },
     Duplicate(String),
 }
@@ -159,21 +159,21 @@ fn add_query(input: &mut Map<String, Value>, query: &str, schema: Option<&FaceSc
     Ok(())
 }
 
-fn add_body(input: &mut Map<String, Value>, body: &[u8], source: Source) -> Result<(), Refusal> {
+fn add_body(input: &mut Map<String, Value>, body: &[u8], source: ArgumentSource) -> Result<(), Refusal> {
     if body.is_empty() {
         return Ok(());
     }
     let value = strict_json(body).map_err(|malformed| match malformed {
-        Malformed::Json { line, column } => {
+        MalformedJson::Json { line, column } => {
             invalid(None, &format!("The body is no JSON text: it breaks at line {line}, column {column}"))
         }
-        Malformed::Duplicate(name) => invalid(Some(&name), "is given twice"),
+        MalformedJson::Duplicate(name) => invalid(Some(&name), "is given twice"),
     })?;
     let Value::Object(members) = value else {
         return Err(invalid(None, "The body must be a JSON object"));
     };
     for (name, value) in members {
-        if source == Source::Query {
+        if source == ArgumentSource::Query {
             return Err(invalid(Some(&name), "is unknown: this operation takes no body"));
         }
         if input.contains_key(&name) {

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 /// One resource, in permits.
-pub(crate) struct Stock {
+pub(crate) struct SharedStock {
     open: Arc<Semaphore>,
     /// For those who hold none.
     kept: Arc<Semaphore>,
@@ -17,12 +17,12 @@ pub(crate) struct Stock {
 }
 
 /// A part of a resource, until it is dropped.
-pub(crate) struct Portion {
+pub(crate) struct StockPortion {
     _common: OwnedSemaphorePermit,
     _own: OwnedSemaphorePermit,
 }
 
-impl Stock {
+impl SharedStock {
     /// Of so many permits for all, and for each.
     pub(crate) fn new(all: usize, each: usize) -> Self {
         let kept = all / 4;
@@ -40,13 +40,18 @@ impl Stock {
     }
 
     /// Takes so many permits by one's share, and waits for them: behind its own first, and then behind others. `None` never.
-    pub(crate) async fn take(&self, share: &Arc<Semaphore>, permits: u32) -> Option<Portion> {
+    pub(crate) async fn take(&self, share: &Arc<Semaphore>, permits: u32) -> Option<StockPortion> {
         let own = Arc::clone(share).acquire_many_owned(permits).await.ok()?;
         self.add(share, own, permits).await
     }
 
     /// The same where one's own part is there already.
-    pub(crate) async fn add(&self, share: &Arc<Semaphore>, own: OwnedSemaphorePermit, permits: u32) -> Option<Portion> {
+    pub(crate) async fn add(
+        &self,
+        share: &Arc<Semaphore>,
+        own: OwnedSemaphorePermit,
+        permits: u32,
+    ) -> Option<StockPortion> {
         let open = Arc::clone(&self.open).acquire_many_owned(permits);
         let common = match self.is_first(share, permits) {
             false => open.await.ok()?,
@@ -56,16 +61,16 @@ impl Stock {
                 kept = Arc::clone(&self.kept).acquire_many_owned(permits) => kept.ok()?,
             },
         };
-        Some(Portion { _common: common, _own: own })
+        Some(StockPortion { _common: common, _own: own })
     }
 
     /// Takes so many permits by one's share, where they are free.
-    pub(crate) fn try_take(&self, share: &Arc<Semaphore>, permits: u32) -> Option<Portion> {
+    pub(crate) fn try_take(&self, share: &Arc<Semaphore>, permits: u32) -> Option<StockPortion> {
         let try_acquire = |of: &Arc<Semaphore>| Arc::clone(of).try_acquire_many_owned(permits).ok();
         let own = try_acquire(share)?;
         let kept = || self.is_first(share, permits).then(|| try_acquire(&self.kept)).flatten();
         let common = try_acquire(&self.open).or_else(kept)?;
-        Some(Portion { _common: common, _own: own })
+        Some(StockPortion { _common: common, _own: own })
     }
 
     /// Whether these are all that it holds.
@@ -80,9 +85,9 @@ mod tests {
 
     #[test]
     fn a_quarter_is_for_those_who_hold_none() {
-        let stock = Stock::new(8, 6);
+        let stock = SharedStock::new(8, 6);
         let (one, other, third) = (stock.share(), stock.share(), stock.share());
-        let all: Vec<Portion> = std::iter::from_fn(|| stock.try_take(&one, 1)).collect();
+        let all: Vec<StockPortion> = std::iter::from_fn(|| stock.try_take(&one, 1)).collect();
         assert_eq!((all.len(), stock.taken()), (6, 6));
         let first = stock.try_take(&other, 1);
         assert!(first.is_some() && stock.try_take(&other, 1).is_none(), "the rest is for another's first");

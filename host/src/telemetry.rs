@@ -35,7 +35,7 @@ pub(crate) fn start(format: LogFormat, filter: &str) -> Result<(), ParseError> {
 
 /// The call that a line is about. Borrowed throughout, so that a line which is not written costs nothing.
 #[derive(Clone, Copy)]
-pub(crate) struct About<'a> {
+pub(crate) struct CallFields<'a> {
     pub(crate) request_id: &'a str,
     pub(crate) operation: &'a str,
     pub(crate) plugin: &'a str,

@@ -1,5 +1,6 @@
 //! The invariants of the code itself, as `host/src/lib.rs` states them.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use crate::support::workspace;
@@ -63,6 +64,39 @@ fn every_file_opens_with_its_purpose_and_is_short() {
         assert!(file.text.starts_with("//!"), "{} does not open with `//!`", file.path);
         let lines = file.text.lines().count();
         assert!(lines <= LINES_MAX, "{} has {lines} lines; at most {LINES_MAX} are readable", file.path);
+    }
+}
+
+/// Types that share their name with another of their crate.
+const SHARED_NAMES: [(&str, &str); 1] = [
+    // Of the cache and of the state: authors write `cache::Entry` and `state::Entry`.
+    ("sdk/src", "Entry"),
+];
+
+/// The name that a line defines a type by, outside of all blocks.
+fn defined_type(line: &str) -> Option<&str> {
+    let line = match line.strip_prefix("pub") {
+        Some(rest) => rest.split_once(' ')?.1,
+        None => line,
+    };
+    let (kind, rest) = line.split_once(' ')?;
+    let end = rest.find(|c: char| !c.is_alphanumeric() && c != '_').unwrap_or(rest.len());
+    ["struct", "enum", "trait", "type", "union"].contains(&kind).then_some(&rest[..end])
+}
+
+#[test]
+fn a_type_has_a_name_of_its_own() {
+    let plugins = folders("plugins").into_iter().map(|folder| format!("plugins/{}/src", name(&folder)));
+    for folder in ["host/src".to_owned(), "sdk/src".to_owned()].into_iter().chain(plugins) {
+        let mut defined = BTreeMap::new();
+        for file in files(&folder) {
+            for name in file.text.lines().filter_map(defined_type) {
+                let is_shared = SHARED_NAMES.contains(&(&*folder, name));
+                let other = defined.insert(name.to_owned(), file.path.clone()).filter(|_| !is_shared);
+                assert_eq!(other, None, "{} defines `{name}` too", file.path);
+            }
+        }
+        assert!(!defined.is_empty(), "{folder} defines no type");
     }
 }
 

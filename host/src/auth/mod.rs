@@ -17,7 +17,7 @@ use http::{HeaderMap, HeaderValue};
 
 use self::account::Account;
 use self::api_key::{ApiKey, KeyKind, KeyRecord};
-use self::oauth::{OAuth, OAuthError, Token, TokenError};
+use self::oauth::{AccessToken, OAuth, OAuthError, TokenError};
 use self::tenant::Tenant;
 use crate::error::{Challenge, Code, Refusal, sentence};
 use crate::operation::{CallerKind, Face, Scope};
@@ -89,7 +89,7 @@ enum KnownBy {
         account: Option<Arc<Account>>,
     },
     Token {
-        token: Arc<Token>,
+        token: Arc<AccessToken>,
         per_minute: u32,
         per_month: Option<u64>,
     },
@@ -98,7 +98,7 @@ enum KnownBy {
 
 /// What a credential allows; `None` is no limit.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Limits {
+pub(crate) struct CallerLimits {
     pub(crate) per_second: Option<u32>,
     pub(crate) per_minute: Option<u32>,
     /// A calendar month in UTC.
@@ -245,15 +245,15 @@ impl Caller {
     }
 
     /// What the credential itself allows.
-    pub(crate) fn limits(&self) -> Limits {
+    pub(crate) fn limits(&self) -> CallerLimits {
         match &self.known_by {
             KnownBy::Key { key, .. } => {
-                Limits { per_second: key.per_second, per_minute: key.per_minute, per_month: key.per_month }
+                CallerLimits { per_second: key.per_second, per_minute: key.per_minute, per_month: key.per_month }
             }
             KnownBy::Token { per_minute, per_month, .. } => {
-                Limits { per_second: None, per_minute: Some(*per_minute), per_month: *per_month }
+                CallerLimits { per_second: None, per_minute: Some(*per_minute), per_month: *per_month }
             }
-            KnownBy::Address => Limits::default(),
+            KnownBy::Address => CallerLimits::default(),
         }
     }
 

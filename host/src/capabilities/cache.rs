@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 
 use lru::LruCache;
 
-use super::State;
+use super::GuestState;
 use super::bindings::switchbay::cache::store::{self as wire, Ages, Error, Host};
 use crate::telemetry::milliseconds;
 
@@ -28,32 +28,32 @@ const AGE_MAX: Duration = Duration::from_secs(31 * 24 * 60 * 60);
 #[derive(Default)]
 pub(crate) struct Caches {
     /// Never held over an await.
-    plugins: Mutex<HashMap<Arc<str>, Weak<Shared>>>,
+    plugins: Mutex<HashMap<Arc<str>, Weak<SharedCache>>>,
 }
 
 /// A plugin's cache as one revision may use it.
-pub(crate) struct Lease {
-    shared: Arc<Shared>,
+pub(crate) struct PluginCache {
+    shared: Arc<SharedCache>,
     bytes_max: u64,
 }
 
 /// What the revisions of one plugin share.
 #[derive(Default)]
-struct Shared {
+struct SharedCache {
     /// Held for one look or one change, and never over an await.
-    kept: Mutex<Kept>,
+    kept: Mutex<CachedItem>,
 }
 
-struct Kept {
+struct CachedItem {
     /// In the order of use.
-    entries: LruCache<Box<str>, Entry, RandomState>,
+    entries: LruCache<Box<str>, CacheEntry, RandomState>,
     bytes: u64,
     /// What each living lease is for, in bytes.
     leases: Vec<u64>,
 }
 
 #[derive(Clone)]
-struct Entry {
+struct CacheEntry {
     value: Arc<[u8]>,
     put: Instant,
     fresh: Duration,
@@ -62,7 +62,7 @@ struct Entry {
 }
 
 /// What a plugin finds under a key.
-struct Found {
+struct CachedValue {
     value: Arc<[u8]>,
     age: Duration,
     is_stale: bool,
@@ -70,7 +70,7 @@ struct Found {
 
 /// Why something is not kept.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
-enum Unacceptable {
+enum UnacceptableEntry {
     #[error("the key is empty")]
     EmptyKey,
     #[error("the key has {0} bytes; it may have {KEY_BYTES_MAX}")]
@@ -85,26 +85,26 @@ enum Unacceptable {
 
 impl Caches {
     /// A plugin's cache for a revision that may have so many bytes of it.
-    pub(crate) fn lease(&self, plugin: &str, bytes_max: u64) -> Lease {
+    pub(crate) fn lease(&self, plugin: &str, bytes_max: u64) -> PluginCache {
         let mut plugins = self.plugins.lock().unwrap_or_else(PoisonError::into_inner);
         plugins.retain(|_, shared| shared.strong_count() > 0);
         let shared = plugins.get(plugin).and_then(Weak::upgrade).unwrap_or_else(|| {
-            let made = Arc::new(Shared::default());
+            let made = Arc::new(SharedCache::default());
             plugins.insert(plugin.into(), Arc::downgrade(&made));
             made
         });
         shared.lock().leases.push(bytes_max);
-        Lease { shared, bytes_max }
+        PluginCache { shared, bytes_max }
     }
 }
 
-impl Lease {
+impl PluginCache {
     /// The bytes that the plugin's entries count.
     pub(crate) fn bytes(&self) -> u64 {
         self.shared.lock().bytes
     }
 
-    fn get(&self, key: &str, now: Instant) -> Option<Found> {
+    fn get(&self, key: &str, now: Instant) -> Option<CachedValue> {
         let mut kept = self.shared.lock();
         let entry = kept.entries.get(key)?;
         let age = now.saturating_duration_since(entry.put);
@@ -112,19 +112,19 @@ impl Lease {
             kept.remove(key);
             return None;
         }
-        Some(Found { value: Arc::clone(&entry.value), age, is_stale: age >= entry.fresh })
+        Some(CachedValue { value: Arc::clone(&entry.value), age, is_stale: age >= entry.fresh })
     }
 
-    fn put(&self, key: &str, value: Vec<u8>, ages: Ages, now: Instant) -> Result<(), Unacceptable> {
+    fn put(&self, key: &str, value: Vec<u8>, ages: Ages, now: Instant) -> Result<(), UnacceptableEntry> {
         if value.len() > VALUE_BYTES_MAX {
-            return Err(Unacceptable::LargeValue(value.len()));
+            return Err(UnacceptableEntry::LargeValue(value.len()));
         }
         let bytes = counted(key, &value);
         if bytes > self.bytes_max {
-            return Err(Unacceptable::OverGrant { bytes, bytes_max: self.bytes_max });
+            return Err(UnacceptableEntry::OverGrant { bytes, bytes_max: self.bytes_max });
         }
         let (fresh, stale) = (age("fresh-ms", ages.fresh_ms)?, age("stale-ms", ages.stale_ms)?);
-        let entry = Entry { value: value.into(), put: now, fresh, kept: fresh + stale };
+        let entry = CacheEntry { value: value.into(), put: now, fresh, kept: fresh + stale };
         let key = key.into();
         self.shared.lock().put(key, entry);
         Ok(())
@@ -135,7 +135,7 @@ impl Lease {
     }
 }
 
-impl Drop for Lease {
+impl Drop for PluginCache {
     fn drop(&mut self) {
         let mut kept = self.shared.lock();
         if let Some(place) = kept.leases.iter().position(|bytes| *bytes == self.bytes_max) {
@@ -145,21 +145,21 @@ impl Drop for Lease {
     }
 }
 
-impl Shared {
-    fn lock(&self) -> MutexGuard<'_, Kept> {
+impl SharedCache {
+    fn lock(&self) -> MutexGuard<'_, CachedItem> {
         self.kept.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Default for Kept {
+impl Default for CachedItem {
     fn default() -> Self {
         // Keys may be of a caller's making, so they are hashed with a secret.
         Self { entries: LruCache::unbounded_with_hasher(RandomState::new()), bytes: 0, leases: Vec::new() }
     }
 }
 
-impl Kept {
-    fn put(&mut self, key: Box<str>, entry: Entry) {
+impl CachedItem {
+    fn put(&mut self, key: Box<str>, entry: CacheEntry) {
         self.remove(&key);
         self.bytes += counted(&key, &entry.value);
         self.entries.put(key, entry);
@@ -185,23 +185,23 @@ fn counted(key: &str, value: &[u8]) -> u64 {
     u64::try_from(key.len() + value.len()).map_or(u64::MAX, |bytes| bytes.saturating_add(ENTRY_BYTES))
 }
 
-fn age(name: &'static str, ms: u64) -> Result<Duration, Unacceptable> {
+fn age(name: &'static str, ms: u64) -> Result<Duration, UnacceptableEntry> {
     let age = Duration::from_millis(ms);
     match age > AGE_MAX {
-        true => Err(Unacceptable::LongAge { name, ms }),
+        true => Err(UnacceptableEntry::LongAge { name, ms }),
         false => Ok(age),
     }
 }
 
-fn check_key(key: &str) -> Result<(), Unacceptable> {
+fn check_key(key: &str) -> Result<(), UnacceptableEntry> {
     match key.len() {
-        0 => Err(Unacceptable::EmptyKey),
+        0 => Err(UnacceptableEntry::EmptyKey),
         1..=KEY_BYTES_MAX => Ok(()),
-        bytes => Err(Unacceptable::LongKey(bytes)),
+        bytes => Err(UnacceptableEntry::LongKey(bytes)),
     }
 }
 
-impl Host for State {
+impl Host for GuestState {
     fn get(&mut self, key: String) -> wasmtime::Result<Result<Option<wire::Entry>, Error>> {
         Ok(self.cache(&key).map(|cache| {
             let found = cache.get(&key, Instant::now());
@@ -216,7 +216,7 @@ impl Host for State {
     }
 
     fn put(&mut self, key: String, value: Vec<u8>, ages: Ages) -> wasmtime::Result<Result<(), Error>> {
-        let put = |cache: &Lease| cache.put(&key, value, ages, Instant::now()).map_err(refusal);
+        let put = |cache: &PluginCache| cache.put(&key, value, ages, Instant::now()).map_err(refusal);
         Ok(self.cache(&key).and_then(put))
     }
 
@@ -225,9 +225,9 @@ impl Host for State {
     }
 }
 
-impl State {
+impl GuestState {
     /// The plugin's cache, for a key that can be asked for.
-    fn cache(&self, key: &str) -> Result<&Lease, Error> {
+    fn cache(&self, key: &str) -> Result<&PluginCache, Error> {
         let Some(cache) = &self.lent.cache else {
             return Err(Error::NotGranted(self.denied("cache")));
         };
@@ -236,11 +236,11 @@ impl State {
     }
 }
 
-fn answer(found: Found) -> wire::Entry {
+fn answer(found: CachedValue) -> wire::Entry {
     wire::Entry { value: found.value.to_vec(), age_ms: milliseconds(found.age), stale: found.is_stale }
 }
 
-fn refusal(refused: Unacceptable) -> Error {
+fn refusal(refused: UnacceptableEntry) -> Error {
     Error::NotAcceptable(refused.to_string())
 }
 
@@ -282,7 +282,7 @@ mod tests {
             large.put(key, Vec::new(), AGES, now).expect("it is kept");
         }
         assert_eq!(small.bytes(), 3 * ENTRY_BYTES + 3);
-        let over = Unacceptable::OverGrant { bytes: ENTRY_BYTES + 2, bytes_max: ENTRY_BYTES + 1 };
+        let over = UnacceptableEntry::OverGrant { bytes: ENTRY_BYTES + 2, bytes_max: ENTRY_BYTES + 1 };
         assert_eq!(small.put("d", vec![0], AGES, now), Err(over));
         drop(large);
         assert_eq!((small.bytes(), small.get("d", now).is_some()), (ENTRY_BYTES + 1, true));

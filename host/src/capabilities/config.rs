@@ -4,10 +4,10 @@
 
 use std::collections::BTreeMap;
 
-use super::State;
+use super::GuestState;
 use super::bindings::wasi::config::store::{Error, Host};
 
-impl Host for State {
+impl Host for GuestState {
     fn get(&mut self, key: String) -> wasmtime::Result<Result<Option<String>, Error>> {
         Ok(self.settings().map(|settings| settings.get(&key).cloned()))
     }
@@ -17,7 +17,7 @@ impl Host for State {
     }
 }
 
-impl State {
+impl GuestState {
     fn settings(&self) -> Result<&BTreeMap<String, String>, Error> {
         match self.may("config") {
             true => Ok(&self.lent.config),

@@ -8,12 +8,12 @@ use std::time::Duration;
 use wasmtime::component::{Accessor, HasSelf};
 
 use super::bindings::switchbay::dns::resolver::{self as wire, Host, HostWithStore};
-use super::instance::{Refused, State, admit, count_denial};
+use super::instance::{CallRefused, GuestState, admit, count_denial};
 use crate::egress::{Denial, FetchError, QueryError, Question};
 
-impl Host for State {}
+impl Host for GuestState {}
 
-impl<T: Send + 'static> HostWithStore<T> for HasSelf<State> {
+impl<T: Send + 'static> HostWithStore<T> for HasSelf<GuestState> {
     async fn query(
         accessor: &Accessor<T, Self>,
         question: wire::Question,
@@ -30,11 +30,11 @@ impl<T: Send + 'static> HostWithStore<T> for HasSelf<State> {
     }
 }
 
-impl From<Refused> for wire::Error {
-    fn from(refused: Refused) -> Self {
+impl From<CallRefused> for wire::Error {
+    fn from(refused: CallRefused) -> Self {
         match refused {
-            Refused::Ungranted(told) => Self::Denied(wire::Denial::NotGranted(told)),
-            Refused::Busy => Self::Busy,
+            CallRefused::Ungranted(told) => Self::Denied(wire::Denial::NotGranted(told)),
+            CallRefused::Busy => Self::Busy,
         }
     }
 }

@@ -7,15 +7,15 @@ use std::time::Duration;
 use wasmtime::component::{Accessor, HasSelf};
 
 use super::bindings::switchbay::http::client::{self as wire, Host, HostWithStore};
-use super::instance::{Refused, State, admit, count_denial};
-use crate::egress::{Caps, Denial, Excess, FetchError, Late, Request, Response};
+use super::instance::{CallRefused, GuestState, admit, count_denial};
+use crate::egress::{Caps, Denial, Excess, FetchError, Late, PluginRequest, Response};
 
 /// Requests and questions to resolvers of one call under way at once; the next is refused, because each holds its body here.
 pub(super) const IN_FLIGHT_MAX: usize = 32;
 
-impl Host for State {}
+impl Host for GuestState {}
 
-impl<T: Send + 'static> HostWithStore<T> for HasSelf<State> {
+impl<T: Send + 'static> HostWithStore<T> for HasSelf<GuestState> {
     async fn fetch(
         accessor: &Accessor<T, Self>,
         request: wire::Request,
@@ -41,7 +41,7 @@ impl<T: Send + 'static> HostWithStore<T> for HasSelf<State> {
             Ok(admitted) => admitted,
             Err(refused) => return Ok(Err(refused.into())),
         };
-        let request = Request { method, url, ..Request::default() };
+        let request = PluginRequest { method, url, ..PluginRequest::default() };
         let judged = admitted.door().judge_unsent(request, Duration::from_millis(u64::from(at_most_ms))).await;
         if let Err(FetchError::Denied(_)) = &judged {
             count_denial(accessor);
@@ -50,16 +50,16 @@ impl<T: Send + 'static> HostWithStore<T> for HasSelf<State> {
     }
 }
 
-impl From<Refused> for wire::Error {
-    fn from(refused: Refused) -> Self {
+impl From<CallRefused> for wire::Error {
+    fn from(refused: CallRefused) -> Self {
         match refused {
-            Refused::Ungranted(told) => Self::Denied(wire::Denial::NotGranted(told)),
-            Refused::Busy => Self::Busy,
+            CallRefused::Ungranted(told) => Self::Denied(wire::Denial::NotGranted(told)),
+            CallRefused::Busy => Self::Busy,
         }
     }
 }
 
-fn from_wire(request: wire::Request) -> Request {
+fn from_wire(request: wire::Request) -> PluginRequest {
     let wire::Request { method, url, headers, body, caps } = request;
     let time = |ms: Option<u32>| ms.map(|ms| Duration::from_millis(u64::from(ms)));
     let caps = Caps {
@@ -69,7 +69,7 @@ fn from_wire(request: wire::Request) -> Request {
         first_byte: time(caps.first_byte_ms),
         idle: time(caps.idle_ms),
     };
-    Request { method, url, headers, body, caps }
+    PluginRequest { method, url, headers, body, caps }
 }
 
 fn answer(response: Response) -> wire::Response {

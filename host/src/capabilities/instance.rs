@@ -1,6 +1,6 @@
 //! What one instance carries on the host's side: its WASI context, what it was lent, and what it may still use.
 //!
-//! A warm instance keeps its state between calls; [`State::begin`] resets what belongs to one call.
+//! A warm instance keeps its state between calls; [`GuestState::begin`] resets what belongs to one call.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -11,14 +11,14 @@ use wasmtime::component::{Accessor, HasSelf, ResourceTable};
 use wasmtime_wasi::p2::pipe::MemoryOutputPipe;
 use wasmtime_wasi::{WasiCtx, WasiCtxView, WasiView};
 
-use super::{JobsOf, Lease, LogScope, Records};
+use super::{JobsOf, LogScope, PluginCache, Records};
 use crate::auth::tenant::Tenant;
-use crate::egress::Door;
+use crate::egress::EgressClient;
 use crate::ip_databases::IpDatabases;
-use crate::jobs::Run;
+use crate::jobs::JobRun;
 use crate::metrics::{Held, Vitals};
 use crate::operation::{CallerKind, Owner};
-use crate::registry::call_places::Tab;
+use crate::registry::call_places::CallTab;
 use crate::registry::grants::Rights;
 
 /// Bytes of standard error that are kept, for the text of a panic.
@@ -30,15 +30,15 @@ const RANDOM_BYTES_MAX: u64 = 64 * 1024;
 
 /// What a plugin was lent, the same for all its instances of one revision.
 #[derive(Default)]
-pub(crate) struct Lent {
+pub(crate) struct GrantedCapabilities {
     /// The settings of `wasi:config/store`.
     pub(crate) config: BTreeMap<String, String>,
     /// What the revision may do.
     pub(crate) rights: Rights,
     /// The way out, for all but a revision that describes itself.
-    pub(crate) door: Option<Door>,
+    pub(crate) door: Option<EgressClient>,
     /// The plugin's cache, where it is granted.
-    pub(crate) cache: Option<Lease>,
+    pub(crate) cache: Option<PluginCache>,
     /// The plugin's records, where they are granted.
     pub(crate) records: Option<Records>,
     /// Its jobs, for all but a revision that describes itself.
@@ -61,13 +61,13 @@ pub(crate) struct OnBehalf {
 /// The job that an instance works on.
 #[derive(Clone)]
 pub(crate) struct Worker {
-    pub(crate) run: Arc<Run>,
+    pub(crate) run: Arc<JobRun>,
     /// What is used is paid for with each thing that is kept.
-    pub(crate) tab: Arc<Tab>,
+    pub(crate) tab: Arc<CallTab>,
 }
 
 /// Why a call of a capability is not made.
-pub(super) enum Refused {
+pub(super) enum CallRefused {
     /// It was not lent, in words. That is counted.
     Ungranted(String),
     /// As many of one call are under way as may be.
@@ -76,43 +76,43 @@ pub(super) enum Refused {
 
 /// The way out for one request, and its place among those of one call.
 pub(super) struct Admitted {
-    lent: Arc<Lent>,
+    lent: Arc<GrantedCapabilities>,
     /// Who pays.
     pub(super) tenant: Tenant,
     _place: OwnedSemaphorePermit,
 }
 
 impl Admitted {
-    pub(super) fn door(&self) -> &Door {
+    pub(super) fn door(&self) -> &EgressClient {
         self.lent.door.as_ref().expect("it was there when this was made, and what is lent never changes")
     }
 }
 
 /// Admits one request by an interface, named as in atoms.
 pub(super) fn admit<T: Send + 'static>(
-    accessor: &Accessor<T, HasSelf<State>>,
+    accessor: &Accessor<T, HasSelf<GuestState>>,
     interface: &str,
-) -> Result<Admitted, Refused> {
+) -> Result<Admitted, CallRefused> {
     accessor.with(|mut access| {
-        let state: &mut State = access.get();
+        let state: &mut GuestState = access.get();
         let may = state.lent.door.is_some() && state.lent.rights.any_of(interface);
         let Some(OnBehalf { tenant, .. }) = state.on_behalf.as_ref().filter(|_| may) else {
-            return Err(Refused::Ungranted(state.denied(interface)));
+            return Err(CallRefused::Ungranted(state.denied(interface)));
         };
         let tenant = tenant.clone();
-        let place = Arc::clone(&state.requests).try_acquire_owned().map_err(|_| Refused::Busy)?;
+        let place = Arc::clone(&state.requests).try_acquire_owned().map_err(|_| CallRefused::Busy)?;
         Ok(Admitted { lent: Arc::clone(&state.lent), tenant, _place: place })
     })
 }
 
 /// Counts a request that the gate denied.
-pub(super) fn count_denial<T: Send + 'static>(accessor: &Accessor<T, HasSelf<State>>) {
+pub(super) fn count_denial<T: Send + 'static>(accessor: &Accessor<T, HasSelf<GuestState>>) {
     accessor.with(|mut access| access.get().count_denial());
 }
 
 /// The store's data.
-pub(crate) struct State {
-    pub(super) lent: Arc<Lent>,
+pub(crate) struct GuestState {
+    pub(super) lent: Arc<GrantedCapabilities>,
     pub(super) log: LogScope,
     /// Absent while a plugin describes itself.
     pub(super) on_behalf: Option<OnBehalf>,
@@ -134,10 +134,10 @@ pub(crate) struct State {
     _living: Held,
 }
 
-impl State {
+impl GuestState {
     /// A state for one instance, with a limit on its linear memory in bytes.
     pub(crate) fn new(
-        lent: Arc<Lent>,
+        lent: Arc<GrantedCapabilities>,
         log: LogScope,
         on_behalf: Option<OnBehalf>,
         memory_bytes_max: usize,
@@ -239,7 +239,7 @@ impl State {
     }
 }
 
-impl WasiView for State {
+impl WasiView for GuestState {
     fn ctx(&mut self) -> WasiCtxView<'_> {
         WasiCtxView { ctx: &mut self.wasi, table: &mut self.table }
     }

@@ -5,17 +5,17 @@
 use std::net::IpAddr;
 use std::time::SystemTime;
 
-use super::State;
+use super::GuestState;
 use super::bindings::switchbay::ip_database::lookup::{self as wire, Error, Host};
 use crate::address::{carried, classify};
-use crate::ip_databases::{About, Basis, IpDatabases, Place, Zone};
+use crate::ip_databases::{Basis, DatabaseInfo, IpDatabases, Location, Zone};
 
 /// The interface in atoms.
 const ATOM: &str = "ip-database";
 /// What is no address.
 const RULE: &str = "must be an IPv4 or IPv6 address by itself, without brackets, port, prefix, zone or leading zeros";
 
-impl Host for State {
+impl Host for GuestState {
     fn classify(&mut self, address: String) -> wasmtime::Result<Result<wire::Class, Error>> {
         Ok(self.databases().and_then(|_| {
             let address = read(&address)?;
@@ -44,13 +44,13 @@ impl Host for State {
     fn zone_of(&mut self, place: wire::Place) -> wasmtime::Result<Result<Option<wire::Zone>, Error>> {
         Ok(self.databases().map(|databases| {
             let wire::Place { zone, country, latitude, longitude } = place;
-            let place = Place { zone, country, coordinates: latitude.zip(longitude) };
+            let place = Location { zone, country, coordinates: latitude.zip(longitude) };
             databases.zones().of(&place, SystemTime::now()).map(told)
         }))
     }
 }
 
-impl State {
+impl GuestState {
     /// For what any right to the interface is enough for.
     fn databases(&self) -> Result<&IpDatabases, Error> {
         self.lent_where(self.lent.rights.any_of(ATOM), || ATOM.to_owned())
@@ -72,8 +72,8 @@ fn read(text: &str) -> Result<IpAddr, Error> {
     }
 }
 
-fn described(about: About) -> wire::Database {
-    let About { title, kind, built, languages, license } = about;
+fn described(about: DatabaseInfo) -> wire::Database {
+    let DatabaseInfo { title, kind, built, languages, license } = about;
     wire::Database { title, kind, built, languages, license }
 }
 

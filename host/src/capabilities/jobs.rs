@@ -10,11 +10,11 @@ use uuid::Uuid;
 use wasmtime::component::{Accessor, HasSelf};
 
 use super::bindings::switchbay::jobs::{queue, work};
-use super::instance::Refused;
-use super::{OnBehalf, State, Worker};
+use super::instance::CallRefused;
+use super::{GuestState, OnBehalf, Worker};
 use crate::jobs::record::{self, Job, JobName, Progress};
 use crate::jobs::{Jobs, Submission, SubmitError, Submitter};
-use crate::stores::{Kept, Page, StoreError};
+use crate::stores::{KeepOutcome, Page, StoreError};
 
 /// Calls of one call about jobs under way at once; the next is refused, because each holds its input or its value here.
 pub(super) const IN_FLIGHT_MAX: usize = 32;
@@ -46,27 +46,27 @@ pub(crate) struct JobsOf {
 }
 
 /// The jobs, on whose behalf they are asked for, and a place for one call.
-struct Asked {
+struct JobsCall {
     jobs: Arc<Jobs>,
     plugin: Arc<str>,
     on_behalf: OnBehalf,
     _place: OwnedSemaphorePermit,
 }
 
-impl State {
-    fn place(&self) -> Result<OwnedSemaphorePermit, Refused> {
-        Arc::clone(&self.jobs).try_acquire_owned().map_err(|_| Refused::Busy)
+impl GuestState {
+    fn place(&self) -> Result<OwnedSemaphorePermit, CallRefused> {
+        Arc::clone(&self.jobs).try_acquire_owned().map_err(|_| CallRefused::Busy)
     }
 
-    fn asked(&self) -> Result<Asked, Refused> {
+    fn asked(&self) -> Result<JobsCall, CallRefused> {
         match (&self.lent.jobs, &self.on_behalf) {
-            (Some(JobsOf { jobs, plugin }), Some(on_behalf)) if self.lent.rights.any_of(ATOM) => Ok(Asked {
+            (Some(JobsOf { jobs, plugin }), Some(on_behalf)) if self.lent.rights.any_of(ATOM) => Ok(JobsCall {
                 jobs: Arc::clone(jobs),
                 plugin: Arc::clone(plugin),
                 on_behalf: on_behalf.clone(),
                 _place: self.place()?,
             }),
-            _ => Err(Refused::Ungranted(self.denied(ATOM))),
+            _ => Err(CallRefused::Ungranted(self.denied(ATOM))),
         }
     }
 
@@ -79,18 +79,18 @@ impl State {
     }
 }
 
-fn asked<T: Send + 'static>(accessor: &Accessor<T, HasSelf<State>>) -> Result<Asked, Refused> {
+fn asked<T: Send + 'static>(accessor: &Accessor<T, HasSelf<GuestState>>) -> Result<JobsCall, CallRefused> {
     accessor.with(|mut access| access.get().asked())
 }
 
-impl queue::Host for State {}
+impl queue::Host for GuestState {}
 
-impl<T: Send + 'static> queue::HostWithStore<T> for HasSelf<State> {
+impl<T: Send + 'static> queue::HostWithStore<T> for HasSelf<GuestState> {
     async fn submit(
         accessor: &Accessor<T, Self>,
         submission: queue::Submission,
     ) -> wasmtime::Result<Result<String, queue::SubmitError>> {
-        let Asked { jobs, plugin, on_behalf, _place } = match asked(accessor) {
+        let JobsCall { jobs, plugin, on_behalf, _place } = match asked(accessor) {
             Ok(asked) => asked,
             Err(refused) => return Ok(Err(refused.into())),
         };
@@ -156,37 +156,37 @@ impl<T: Send + 'static> queue::HostWithStore<T> for HasSelf<State> {
 
 /// The job that a text names, among those of the caller, and a place for one call.
 fn named<T: Send + 'static>(
-    accessor: &Accessor<T, HasSelf<State>>,
+    accessor: &Accessor<T, HasSelf<GuestState>>,
     job: &str,
 ) -> Result<(Arc<Jobs>, JobName, OwnedSemaphorePermit), queue::Error> {
-    let Asked { jobs, plugin, on_behalf: OnBehalf { owner, .. }, _place } = asked(accessor)?;
+    let JobsCall { jobs, plugin, on_behalf: OnBehalf { owner, .. }, _place } = asked(accessor)?;
     let id = Uuid::try_parse(job).map_err(|_| queue::Error::NotFound)?;
     Ok((jobs, JobName { owner, plugin, id }, _place))
 }
 
-impl From<Refused> for queue::SubmitError {
-    fn from(refused: Refused) -> Self {
+impl From<CallRefused> for queue::SubmitError {
+    fn from(refused: CallRefused) -> Self {
         match refused {
-            Refused::Ungranted(told) => Self::NotGranted(told),
-            Refused::Busy => Self::Busy,
+            CallRefused::Ungranted(told) => Self::NotGranted(told),
+            CallRefused::Busy => Self::Busy,
         }
     }
 }
 
-impl From<Refused> for queue::Error {
-    fn from(refused: Refused) -> Self {
+impl From<CallRefused> for queue::Error {
+    fn from(refused: CallRefused) -> Self {
         match refused {
-            Refused::Ungranted(told) => Self::NotGranted(told),
-            Refused::Busy => Self::Busy,
+            CallRefused::Ungranted(told) => Self::NotGranted(told),
+            CallRefused::Busy => Self::Busy,
         }
     }
 }
 
-impl From<Refused> for work::Error {
-    fn from(refused: Refused) -> Self {
+impl From<CallRefused> for work::Error {
+    fn from(refused: CallRefused) -> Self {
         match refused {
-            Refused::Ungranted(told) => Self::NotGranted(told),
-            Refused::Busy => Self::Busy,
+            CallRefused::Ungranted(told) => Self::NotGranted(told),
+            CallRefused::Busy => Self::Busy,
         }
     }
 }
@@ -241,33 +241,33 @@ fn snapshot(job: Job, page: Page) -> queue::Snapshot {
     }
 }
 
-fn state(state: record::State) -> queue::State {
+fn state(state: record::JobState) -> queue::State {
     match state {
-        record::State::Pending => queue::State::Pending,
-        record::State::Running => queue::State::Running,
-        record::State::Completed => queue::State::Completed,
-        record::State::Failed => queue::State::Failed,
-        record::State::Cancelled => queue::State::Cancelled,
+        record::JobState::Pending => queue::State::Pending,
+        record::JobState::Running => queue::State::Running,
+        record::JobState::Completed => queue::State::Completed,
+        record::JobState::Failed => queue::State::Failed,
+        record::JobState::Cancelled => queue::State::Cancelled,
     }
 }
 
 /// The job that the instance works on, and a place for one call.
 fn working<T: Send + 'static>(
-    accessor: &Accessor<T, HasSelf<State>>,
+    accessor: &Accessor<T, HasSelf<GuestState>>,
 ) -> Result<(Worker, OwnedSemaphorePermit), work::Error> {
     accessor.with(|mut access| {
-        let state: &mut State = access.get();
+        let state: &mut GuestState = access.get();
         Ok((state.working()?.clone(), state.place()?))
     })
 }
 
-impl work::Host for State {
+impl work::Host for GuestState {
     fn progress(&mut self, total: Option<u32>, completed: u32) -> wasmtime::Result<Result<(), work::Error>> {
         Ok(self.working().map(|worker| worker.run.tell(Progress { total, completed })))
     }
 }
 
-impl<T: Send + 'static> work::HostWithStore<T> for HasSelf<State> {
+impl<T: Send + 'static> work::HostWithStore<T> for HasSelf<GuestState> {
     async fn emit(
         accessor: &Accessor<T, Self>,
         key: String,
@@ -295,7 +295,7 @@ impl<T: Send + 'static> work::HostWithStore<T> for HasSelf<State> {
 }
 
 async fn keep<T: Send + 'static>(
-    accessor: &Accessor<T, HasSelf<State>>,
+    accessor: &Accessor<T, HasSelf<GuestState>>,
     item: Option<(String, String)>,
     checkpoint: Option<String>,
 ) -> Result<bool, work::Error> {
@@ -313,12 +313,12 @@ async fn keep<T: Send + 'static>(
     accessor.with(|_| worker.tab.charge());
     let kept = worker.run.keep(item, checkpoint).await.map_err(|error| unkept(&error))?;
     match kept {
-        Kept::Done { is_new, .. } => {
+        KeepOutcome::Done { is_new, .. } => {
             accessor.with(|_| worker.run.cpu.begin());
             Ok(is_new)
         }
-        Kept::Ended => Err(work::Error::Ended),
-        Kept::Full => Err(work::Error::Full),
+        KeepOutcome::Ended => Err(work::Error::Ended),
+        KeepOutcome::Full => Err(work::Error::Full),
     }
 }
 

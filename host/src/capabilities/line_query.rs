@@ -7,12 +7,12 @@ use std::time::Duration;
 use wasmtime::component::{Accessor, HasSelf};
 
 use super::bindings::switchbay::line_query::client::{self as wire, Host, HostWithStore};
-use super::instance::{Refused, State, admit, count_denial};
+use super::instance::{CallRefused, GuestState, admit, count_denial};
 use crate::egress::{Denial, FetchError, LineQuery};
 
-impl Host for State {}
+impl Host for GuestState {}
 
-impl<T: Send + 'static> HostWithStore<T> for HasSelf<State> {
+impl<T: Send + 'static> HostWithStore<T> for HasSelf<GuestState> {
     async fn query(
         accessor: &Accessor<T, Self>,
         request: wire::Request,
@@ -29,11 +29,11 @@ impl<T: Send + 'static> HostWithStore<T> for HasSelf<State> {
     }
 }
 
-impl From<Refused> for wire::Error {
-    fn from(refused: Refused) -> Self {
+impl From<CallRefused> for wire::Error {
+    fn from(refused: CallRefused) -> Self {
         match refused {
-            Refused::Ungranted(told) => Self::Denied(wire::Denial::NotGranted(told)),
-            Refused::Busy => Self::Busy,
+            CallRefused::Ungranted(told) => Self::Denied(wire::Denial::NotGranted(told)),
+            CallRefused::Busy => Self::Busy,
         }
     }
 }

@@ -9,11 +9,11 @@ use std::fmt::Write as _;
 use std::sync::Arc;
 use std::time::Instant;
 
-use super::State;
+use super::GuestState;
 use super::bindings::wasi::logging::logging::{Host, Level};
 use crate::metering::LineRate;
 use crate::operation::{Call, Owner, Via};
-use crate::telemetry::{About, about_call};
+use crate::telemetry::{CallFields, about_call};
 
 const LINES_PER_CALL_MAX: u32 = 64;
 const BYTES_PER_CALL_MAX: usize = 16 * 1024;
@@ -98,8 +98,8 @@ impl LogScope {
 }
 
 impl LoggedCall {
-    fn about(&self) -> About<'_> {
-        About {
+    fn about(&self) -> CallFields<'_> {
+        CallFields {
             request_id: &self.request_id,
             operation: &self.operation,
             plugin: &self.plugin,
@@ -129,7 +129,7 @@ impl Drop for LogScope {
     }
 }
 
-impl Host for State {
+impl Host for GuestState {
     fn log(&mut self, level: Level, context: String, message: String) -> wasmtime::Result<()> {
         // The interface has no error: what is not granted is not written, and counted.
         if self.may("logging") {

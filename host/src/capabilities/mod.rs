@@ -17,8 +17,8 @@ mod state;
 
 use wasmtime::component::{HasSelf, Linker};
 
-pub(crate) use cache::{Caches, Lease};
-pub(crate) use instance::{Lent, OnBehalf, State, Worker};
+pub(crate) use cache::{Caches, PluginCache};
+pub(crate) use instance::{GrantedCapabilities, GuestState, OnBehalf, Worker};
 pub(crate) use jobs::JobsOf;
 pub(crate) use logging::{LogScope, tell_of_dropped};
 pub(crate) use state::Records;
@@ -52,7 +52,7 @@ pub(crate) struct Capability {
     pub(crate) interface: &'static str,
     /// Its name in grant atoms.
     pub(crate) atom: &'static str,
-    link: fn(&mut Linker<State>) -> wasmtime::Result<()>,
+    link: fn(&mut Linker<GuestState>) -> wasmtime::Result<()>,
 }
 
 /// All of them.
@@ -60,56 +60,64 @@ pub(crate) const ALL: [Capability; 10] = [
     Capability {
         interface: "switchbay:cache/store@0.1.0",
         atom: "cache",
-        link: |linker| bindings::switchbay::cache::store::add_to_linker::<_, HasSelf<State>>(linker, |state| state),
+        link: |linker| {
+            bindings::switchbay::cache::store::add_to_linker::<_, HasSelf<GuestState>>(linker, |state| state)
+        },
     },
     Capability {
         interface: "wasi:config/store@0.2.0-rc.1",
         atom: "config",
-        link: |linker| bindings::wasi::config::store::add_to_linker::<_, HasSelf<State>>(linker, |state| state),
+        link: |linker| bindings::wasi::config::store::add_to_linker::<_, HasSelf<GuestState>>(linker, |state| state),
     },
     Capability {
         interface: "switchbay:dns/resolver@0.1.0",
         atom: "dns",
-        link: |linker| bindings::switchbay::dns::resolver::add_to_linker::<_, HasSelf<State>>(linker, |state| state),
+        link: |linker| {
+            bindings::switchbay::dns::resolver::add_to_linker::<_, HasSelf<GuestState>>(linker, |state| state)
+        },
     },
     Capability {
         interface: "switchbay:http/client@0.1.0",
         atom: "http",
-        link: |linker| bindings::switchbay::http::client::add_to_linker::<_, HasSelf<State>>(linker, |state| state),
+        link: |linker| {
+            bindings::switchbay::http::client::add_to_linker::<_, HasSelf<GuestState>>(linker, |state| state)
+        },
     },
     Capability {
         interface: "switchbay:ip-database/lookup@0.1.0",
         atom: "ip-database",
         link: |linker| {
-            bindings::switchbay::ip_database::lookup::add_to_linker::<_, HasSelf<State>>(linker, |state| state)
+            bindings::switchbay::ip_database::lookup::add_to_linker::<_, HasSelf<GuestState>>(linker, |state| state)
         },
     },
     Capability {
         interface: "switchbay:jobs/queue@0.1.0",
         atom: "jobs",
-        link: |linker| bindings::switchbay::jobs::queue::add_to_linker::<_, HasSelf<State>>(linker, |state| state),
+        link: |linker| bindings::switchbay::jobs::queue::add_to_linker::<_, HasSelf<GuestState>>(linker, |state| state),
     },
     Capability {
         interface: "switchbay:jobs/work@0.1.0",
         atom: "jobs",
-        link: |linker| bindings::switchbay::jobs::work::add_to_linker::<_, HasSelf<State>>(linker, |state| state),
+        link: |linker| bindings::switchbay::jobs::work::add_to_linker::<_, HasSelf<GuestState>>(linker, |state| state),
     },
     Capability {
         interface: "switchbay:line-query/client@0.1.0",
         atom: "line-query",
         link: |linker| {
-            bindings::switchbay::line_query::client::add_to_linker::<_, HasSelf<State>>(linker, |state| state)
+            bindings::switchbay::line_query::client::add_to_linker::<_, HasSelf<GuestState>>(linker, |state| state)
         },
     },
     Capability {
         interface: "wasi:logging/logging@0.1.0-draft",
         atom: "logging",
-        link: |linker| bindings::wasi::logging::logging::add_to_linker::<_, HasSelf<State>>(linker, |state| state),
+        link: |linker| bindings::wasi::logging::logging::add_to_linker::<_, HasSelf<GuestState>>(linker, |state| state),
     },
     Capability {
         interface: "switchbay:state/records@0.1.0",
         atom: "state",
-        link: |linker| bindings::switchbay::state::records::add_to_linker::<_, HasSelf<State>>(linker, |state| state),
+        link: |linker| {
+            bindings::switchbay::state::records::add_to_linker::<_, HasSelf<GuestState>>(linker, |state| state)
+        },
     },
 ];
 
@@ -141,12 +149,12 @@ pub(crate) fn standing(import: &str) -> Standing {
 }
 
 /// Links the base set.
-pub(crate) fn link_base(linker: &mut Linker<State>) -> wasmtime::Result<()> {
+pub(crate) fn link_base(linker: &mut Linker<GuestState>) -> wasmtime::Result<()> {
     wasmtime_wasi::p2::add_to_linker_async(linker)
 }
 
 impl Capability {
-    pub(crate) fn link(&self, linker: &mut Linker<State>) -> wasmtime::Result<()> {
+    pub(crate) fn link(&self, linker: &mut Linker<GuestState>) -> wasmtime::Result<()> {
         (self.link)(linker)
     }
 }

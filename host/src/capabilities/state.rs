@@ -7,7 +7,7 @@ use std::sync::Arc;
 use tokio::sync::OwnedSemaphorePermit;
 use wasmtime::component::{Accessor, HasSelf};
 
-use super::State;
+use super::GuestState;
 use super::bindings::switchbay::state::records::{self as wire, Entry, Error, Host, HostWithStore, Listed};
 use crate::registry::blocking;
 use crate::stores::{Expected, KeptRecord, ListedRecord, Store, StoreError, Unwritten};
@@ -28,7 +28,7 @@ pub(crate) struct Records {
 
 /// A key, value or limit that breaks a rule.
 #[derive(Debug, thiserror::Error)]
-enum Unacceptable {
+enum UnacceptableRecord {
     #[error("the key is empty")]
     EmptyKey,
     #[error("the {what} has {bytes} bytes; it may have {KEY_BYTES_MAX}")]
@@ -60,9 +60,9 @@ impl Records {
     }
 }
 
-impl Host for State {}
+impl Host for GuestState {}
 
-impl<T: Send + 'static> HostWithStore<T> for HasSelf<State> {
+impl<T: Send + 'static> HostWithStore<T> for HasSelf<GuestState> {
     async fn get(accessor: &Accessor<T, Self>, key: String) -> wasmtime::Result<Result<Option<Entry>, Error>> {
         let got = async {
             let granted = admit(accessor)?;
@@ -83,7 +83,7 @@ impl<T: Send + 'static> HostWithStore<T> for HasSelf<State> {
             let granted = admit(accessor)?;
             check_key(&key)?;
             if value.len() > VALUE_BYTES_MAX {
-                return Err(Unacceptable::LargeValue(value.len()).into());
+                return Err(UnacceptableRecord::LargeValue(value.len()).into());
             }
             let Records { store, plugin, bytes_max } = granted.records();
             let written = store.put_record(plugin, &key, value, from_wire(expected), *bytes_max).await;
@@ -118,7 +118,7 @@ impl<T: Send + 'static> HostWithStore<T> for HasSelf<State> {
             check_length("prefix", &prefix)?;
             check_length("key", after.as_deref().unwrap_or_default())?;
             let most = usize::try_from(limit).ok().filter(|_| (1..=LISTED_MAX).contains(&limit));
-            let most = most.ok_or(Unacceptable::Limit(limit))?;
+            let most = most.ok_or(UnacceptableRecord::Limit(limit))?;
             let read = move |store: &Store, plugin: &str| store.records(plugin, &prefix, after.as_deref(), most);
             Ok(granted.records().read(read).await?.into_iter().map(listed).collect())
         };
@@ -128,7 +128,7 @@ impl<T: Send + 'static> HostWithStore<T> for HasSelf<State> {
 
 /// The right to the plugin's records, and a place for one act on them.
 struct Granted {
-    lent: Arc<super::Lent>,
+    lent: Arc<super::GrantedCapabilities>,
     _place: OwnedSemaphorePermit,
 }
 
@@ -138,9 +138,9 @@ impl Granted {
     }
 }
 
-fn admit<T: Send + 'static>(accessor: &Accessor<T, HasSelf<State>>) -> Result<Granted, Error> {
+fn admit<T: Send + 'static>(accessor: &Accessor<T, HasSelf<GuestState>>) -> Result<Granted, Error> {
     accessor.with(|mut access| {
-        let state: &mut State = access.get();
+        let state: &mut GuestState = access.get();
         if state.lent.records.is_none() {
             return Err(Error::NotGranted(state.denied("state")));
         }
@@ -149,22 +149,22 @@ fn admit<T: Send + 'static>(accessor: &Accessor<T, HasSelf<State>>) -> Result<Gr
     })
 }
 
-fn check_key(key: &str) -> Result<(), Unacceptable> {
+fn check_key(key: &str) -> Result<(), UnacceptableRecord> {
     match key.is_empty() {
-        true => Err(Unacceptable::EmptyKey),
+        true => Err(UnacceptableRecord::EmptyKey),
         false => check_length("key", key),
     }
 }
 
-fn check_length(what: &'static str, text: &str) -> Result<(), Unacceptable> {
+fn check_length(what: &'static str, text: &str) -> Result<(), UnacceptableRecord> {
     match text.len() > KEY_BYTES_MAX {
-        true => Err(Unacceptable::LongKey { what, bytes: text.len() }),
+        true => Err(UnacceptableRecord::LongKey { what, bytes: text.len() }),
         false => Ok(()),
     }
 }
 
-impl From<Unacceptable> for Error {
-    fn from(refused: Unacceptable) -> Self {
+impl From<UnacceptableRecord> for Error {
+    fn from(refused: UnacceptableRecord) -> Self {
         Error::NotAcceptable(refused.to_string())
     }
 }

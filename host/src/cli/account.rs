@@ -7,23 +7,23 @@ use clap::{Args, Subcommand};
 use http::Method;
 use serde_json::{Value, json};
 
-use super::Failure;
-use super::place::{Common, Place, number, path, text};
+use super::CommandFailure;
+use super::place::{Common, RecordsPlace, number, path, text};
 use crate::operator::accounts::{self, AccountRequest, EntitlementRequest};
 use crate::operator::client::{self, Payload};
 
 #[derive(Subcommand)]
-pub(super) enum Command {
+pub(super) enum AccountCommand {
     /// Open an account
     Open(Open),
     /// List all accounts
     List(Common),
     /// Show one account
-    Show(Named),
+    Show(AccountArgument),
     /// Give an account a plan, in the place of the one it had
     Entitle(Entitle),
     /// Take an account's plan away: its keys are refused from now on, and their jobs are cancelled
-    Withdraw(Named),
+    Withdraw(AccountArgument),
 }
 
 #[derive(Args)]
@@ -48,7 +48,7 @@ pub(super) struct Open {
 }
 
 #[derive(Args)]
-pub(super) struct Named {
+pub(super) struct AccountArgument {
     #[command(flatten)]
     common: Common,
     /// The account's id, as `account list` shows it
@@ -58,7 +58,7 @@ pub(super) struct Named {
 #[derive(Args)]
 pub(super) struct Entitle {
     #[command(flatten)]
-    named: Named,
+    named: AccountArgument,
     /// The plan's name
     #[arg(long)]
     plan: String,
@@ -70,25 +70,25 @@ pub(super) struct Entitle {
     expires: Option<String>,
 }
 
-pub(super) async fn run(command: Command) -> Result<(), Failure> {
+pub(super) async fn run(command: AccountCommand) -> Result<(), CommandFailure> {
     let (common, account) = match command {
-        Command::Open(arguments) => open(arguments).await?,
-        Command::List(common) => return list(&common).await,
-        Command::Show(Named { common, id }) => {
+        AccountCommand::Open(arguments) => open(arguments).await?,
+        AccountCommand::List(common) => return list(&common).await,
+        AccountCommand::Show(AccountArgument { common, id }) => {
             let shown = match common.place()? {
-                Place::Store(store) => accounts::show(&store, &id, SystemTime::now())?,
-                Place::Server(data) => {
+                RecordsPlace::Store(store) => accounts::show(&store, &id, SystemTime::now())?,
+                RecordsPlace::Server(data) => {
                     client::call(&data, Method::GET, &path(accounts::PATH, &id, ""), Payload::Nothing).await?
                 }
             };
             (common, shown)
         }
-        Command::Entitle(Entitle { named: Named { common, id }, plan, credits, expires }) => {
+        AccountCommand::Entitle(Entitle { named: AccountArgument { common, id }, plan, credits, expires }) => {
             let request = EntitlementRequest { plan, credits_per_month: credits, expires_at: expires };
             let entitled = entitle(&common, &id, Some(&request)).await?;
             (common, entitled)
         }
-        Command::Withdraw(Named { common, id }) => {
+        AccountCommand::Withdraw(AccountArgument { common, id }) => {
             let withdrawn = entitle(&common, &id, None).await?;
             (common, withdrawn)
         }
@@ -104,7 +104,7 @@ pub(super) async fn run(command: Command) -> Result<(), Failure> {
     Ok(())
 }
 
-async fn open(arguments: Open) -> Result<(Common, Value), Failure> {
+async fn open(arguments: Open) -> Result<(Common, Value), CommandFailure> {
     let Open { common, label, per_second, concurrency, plan, credits } = arguments;
     let entitlement = plan.zip(credits).map(|(plan, credits_per_month)| EntitlementRequest {
         plan,
@@ -113,18 +113,18 @@ async fn open(arguments: Open) -> Result<(Common, Value), Failure> {
     });
     let request = AccountRequest { label, per_second, concurrency, entitlement };
     let opened = match common.place()? {
-        Place::Store(store) => accounts::open(&store, &request, SystemTime::now()).await?,
-        Place::Server(data) => {
+        RecordsPlace::Store(store) => accounts::open(&store, &request, SystemTime::now()).await?,
+        RecordsPlace::Server(data) => {
             client::call(&data, Method::POST, accounts::PATH, Payload::Json(&json!(request))).await?
         }
     };
     Ok((common, opened))
 }
 
-async fn entitle(common: &Common, id: &str, request: Option<&EntitlementRequest>) -> Result<Value, Failure> {
+async fn entitle(common: &Common, id: &str, request: Option<&EntitlementRequest>) -> Result<Value, CommandFailure> {
     match common.place()? {
-        Place::Store(store) => Ok(accounts::entitle(&store, id, request, SystemTime::now()).await?),
-        Place::Server(data) => {
+        RecordsPlace::Store(store) => Ok(accounts::entitle(&store, id, request, SystemTime::now()).await?),
+        RecordsPlace::Server(data) => {
             let method = if request.is_some() { Method::PUT } else { Method::DELETE };
             let body = request.map(|request| json!(request));
             let payload = body.as_ref().map_or(Payload::Nothing, Payload::Json);
@@ -133,10 +133,10 @@ async fn entitle(common: &Common, id: &str, request: Option<&EntitlementRequest>
     }
 }
 
-async fn list(common: &Common) -> Result<(), Failure> {
+async fn list(common: &Common) -> Result<(), CommandFailure> {
     let listed = match common.place()? {
-        Place::Store(store) => accounts::list(&store)?,
-        Place::Server(data) => client::call(&data, Method::GET, accounts::PATH, Payload::Nothing).await?,
+        RecordsPlace::Store(store) => accounts::list(&store)?,
+        RecordsPlace::Server(data) => client::call(&data, Method::GET, accounts::PATH, Payload::Nothing).await?,
     };
     if common.json {
         println!("{listed:#}");

@@ -10,7 +10,7 @@ use clap::Args;
 use crate::registry::compiler;
 
 #[derive(Args)]
-pub(super) struct Arguments {
+pub(super) struct CompileArguments {
     /// Memory that this process may have
     #[arg(long, value_name = "BYTES")]
     memory: u64,
@@ -21,7 +21,7 @@ pub(super) struct Arguments {
     output: PathBuf,
 }
 
-pub(super) fn compile_component(arguments: &Arguments) -> ExitCode {
+pub(super) fn compile_component(arguments: &CompileArguments) -> ExitCode {
     compiler::compile_component(arguments.memory, arguments.cpu_seconds, &arguments.output)
 }
 

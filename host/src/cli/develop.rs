@@ -8,7 +8,7 @@ use std::time::SystemTime;
 use clap::Args;
 
 use super::start::{self, Opened};
-use super::{Failure, compile, one_line};
+use super::{CommandFailure, compile, one_line};
 use crate::app::App;
 use crate::auth;
 use crate::auth::api_key::ALL_SCOPES;
@@ -25,7 +25,7 @@ const KEY_FILE: &str = "development-key";
 const KEY_PER_MINUTE: u32 = 60_000;
 
 #[derive(Args)]
-pub(super) struct Arguments {
+pub(super) struct DevelopArguments {
     #[command(flatten)]
     flags: Flags,
     /// Also write the development key to this file
@@ -41,7 +41,7 @@ pub(super) struct BuildArguments {
 }
 
 /// `switchbay build`.
-pub(super) async fn build(arguments: BuildArguments) -> Result<(), Failure> {
+pub(super) async fn build(arguments: BuildArguments) -> Result<(), CommandFailure> {
     let path = match arguments.manifest {
         Some(path) => path,
         None => crate::config::find_manifest()?,
@@ -55,7 +55,7 @@ pub(super) async fn build(arguments: BuildArguments) -> Result<(), Failure> {
 }
 
 /// `switchbay dev`.
-pub(super) async fn dev(arguments: Arguments) -> Result<(), Failure> {
+pub(super) async fn dev(arguments: DevelopArguments) -> Result<(), CommandFailure> {
     let Opened { config, manifest, listeners, store, base_url } = start::open(&arguments.flags).await?;
     let names: Vec<&str> = manifest.entries.iter().map(|entry| entry.name.as_str()).collect();
     println!("Building {} …", names.join(", "));
@@ -65,7 +65,7 @@ pub(super) async fn dev(arguments: Arguments) -> Result<(), Failure> {
     let key = development_key(&store.store, &config.data).await?;
     if let Some(path) = &arguments.key_file {
         write_private(path, &key)
-            .map_err(|error| Failure::of(format!("cannot write the key to {}: {error}", path.display())))?;
+            .map_err(|error| CommandFailure::of(format!("cannot write the key to {}: {error}", path.display())))?;
     }
     let app = Arc::new(App::open(config, store, &base_url, &compile::program()?).await?);
     if !app.config.safe_mode {
@@ -106,7 +106,7 @@ async fn rebuild(app: &App) {
     let built = async {
         let manifest = Manifest::read(app.registry.manifest_path())?;
         build::build(&manifest.entries).await?;
-        Ok::<_, Failure>(app.registry.follow("dev").await?)
+        Ok::<_, CommandFailure>(app.registry.follow("dev").await?)
     };
     match built.await {
         Ok(followed) => followed.into_iter().for_each(tell),
@@ -128,7 +128,7 @@ fn tell(followed: Followed) {
 }
 
 /// The key of the last run, or a new one where that is gone or no longer good.
-async fn development_key(store: &Store, data: &Path) -> Result<String, Failure> {
+async fn development_key(store: &Store, data: &Path) -> Result<String, CommandFailure> {
     let path = data.join(KEY_FILE);
     let now = SystemTime::now();
     if let Ok(text) = std::fs::read_to_string(&path) {
@@ -144,7 +144,7 @@ async fn development_key(store: &Store, data: &Path) -> Result<String, Failure> 
         ..KeyRequest::default()
     };
     let issued = keys::issue(store, &request, now).await?;
-    let key = issued["key"].as_str().ok_or_else(|| Failure::of("a key was issued without its text"))?.to_owned();
+    let key = issued["key"].as_str().ok_or_else(|| CommandFailure::of("a key was issued without its text"))?.to_owned();
     write_private(&path, &key)?;
     Ok(key)
 }

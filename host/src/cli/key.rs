@@ -9,23 +9,23 @@ use serde_json::{Value, json};
 use time::OffsetDateTime;
 use time::format_description::well_known::Rfc3339;
 
-use super::Failure;
-use super::place::{Common, Place, number, path, text};
+use super::CommandFailure;
+use super::place::{Common, RecordsPlace, number, path, text};
 use crate::operator::client::{self, Payload};
 use crate::operator::keys::{self, KeyRequest};
 
 const KEYS: &str = "/admin/v1/keys";
 
 #[derive(Subcommand)]
-pub(super) enum Command {
+pub(super) enum KeyCommand {
     /// Issue a key and show it, once
     Issue(Issue),
     /// List all keys
     List(Common),
     /// Issue a key with the settings of another, which is revoked and whose jobs are cancelled
-    Rotate(Named),
+    Rotate(KeyArgument),
     /// Revoke a key for ever, and cancel its jobs
-    Revoke(Named),
+    Revoke(KeyArgument),
 }
 
 #[derive(Args)]
@@ -62,23 +62,23 @@ pub(super) struct Issue {
 }
 
 #[derive(Args)]
-pub(super) struct Named {
+pub(super) struct KeyArgument {
     #[command(flatten)]
     common: Common,
     /// The key's id, as `key list` shows it
     id: String,
 }
 
-pub(super) async fn run(command: Command) -> Result<(), Failure> {
+pub(super) async fn run(command: KeyCommand) -> Result<(), CommandFailure> {
     match command {
-        Command::Issue(arguments) => issue(arguments).await,
-        Command::List(common) => list(&common).await,
-        Command::Rotate(arguments) => rotate(&arguments).await,
-        Command::Revoke(arguments) => revoke(&arguments).await,
+        KeyCommand::Issue(arguments) => issue(arguments).await,
+        KeyCommand::List(common) => list(&common).await,
+        KeyCommand::Rotate(arguments) => rotate(&arguments).await,
+        KeyCommand::Revoke(arguments) => revoke(&arguments).await,
     }
 }
 
-async fn issue(arguments: Issue) -> Result<(), Failure> {
+async fn issue(arguments: Issue) -> Result<(), CommandFailure> {
     let Issue { common, label, scopes, all_scopes, account, per_minute, per_month, per_second, windows, expires } =
         arguments;
     let scopes = if all_scopes { vec!["*".to_owned()] } else { scopes };
@@ -86,18 +86,20 @@ async fn issue(arguments: Issue) -> Result<(), Failure> {
     let request =
         KeyRequest { label, scopes, account, per_minute, per_month, per_second, windows, expires_at: expires };
     let issued = match common.place()? {
-        Place::Store(store) => keys::issue(&store, &request, SystemTime::now()).await?,
-        Place::Server(data) => client::call(&data, Method::POST, KEYS, Payload::Json(&json!(request))).await?,
+        RecordsPlace::Store(store) => keys::issue(&store, &request, SystemTime::now()).await?,
+        RecordsPlace::Server(data) => client::call(&data, Method::POST, KEYS, Payload::Json(&json!(request))).await?,
     };
     show_once(&common, &issued);
     Ok(())
 }
 
-async fn rotate(arguments: &Named) -> Result<(), Failure> {
-    let Named { common, id } = arguments;
+async fn rotate(arguments: &KeyArgument) -> Result<(), CommandFailure> {
+    let KeyArgument { common, id } = arguments;
     let issued = match common.place()? {
-        Place::Store(store) => keys::rotate(&store, id, SystemTime::now()).await?,
-        Place::Server(data) => client::call(&data, Method::POST, &path(KEYS, id, "/rotate"), Payload::Nothing).await?,
+        RecordsPlace::Store(store) => keys::rotate(&store, id, SystemTime::now()).await?,
+        RecordsPlace::Server(data) => {
+            client::call(&data, Method::POST, &path(KEYS, id, "/rotate"), Payload::Nothing).await?
+        }
     };
     show_once(common, &issued);
     Ok(())
@@ -113,10 +115,10 @@ fn show_once(common: &Common, issued: &Value) {
     }
 }
 
-async fn list(common: &Common) -> Result<(), Failure> {
+async fn list(common: &Common) -> Result<(), CommandFailure> {
     let listed = match common.place()? {
-        Place::Store(store) => keys::list(&store)?,
-        Place::Server(data) => client::call(&data, Method::GET, KEYS, Payload::Nothing).await?,
+        RecordsPlace::Store(store) => keys::list(&store)?,
+        RecordsPlace::Server(data) => client::call(&data, Method::GET, KEYS, Payload::Nothing).await?,
     };
     if common.json {
         println!("{listed:#}");
@@ -138,11 +140,13 @@ async fn list(common: &Common) -> Result<(), Failure> {
     Ok(())
 }
 
-async fn revoke(arguments: &Named) -> Result<(), Failure> {
-    let Named { common, id } = arguments;
+async fn revoke(arguments: &KeyArgument) -> Result<(), CommandFailure> {
+    let KeyArgument { common, id } = arguments;
     let revoked = match common.place()? {
-        Place::Store(store) => keys::revoke(&store, id, SystemTime::now()).await?,
-        Place::Server(data) => client::call(&data, Method::DELETE, &path(KEYS, id, ""), Payload::Nothing).await?,
+        RecordsPlace::Store(store) => keys::revoke(&store, id, SystemTime::now()).await?,
+        RecordsPlace::Server(data) => {
+            client::call(&data, Method::DELETE, &path(KEYS, id, ""), Payload::Nothing).await?
+        }
     };
     match common.json {
         true => println!("{revoked:#}"),

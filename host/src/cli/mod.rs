@@ -33,7 +33,7 @@ struct Arguments {
 #[derive(Subcommand)]
 enum Command {
     /// Build the plugins, serve them, and reload each when its source changes
-    Dev(develop::Arguments),
+    Dev(develop::DevelopArguments),
     /// Serve prebuilt plugins
     Serve {
         #[command(flatten)]
@@ -43,25 +43,25 @@ enum Command {
     Build(develop::BuildArguments),
     /// Issue, list, rotate and revoke API keys
     #[command(subcommand)]
-    Key(key::Command),
+    Key(key::KeyCommand),
     /// Stage, compare, approve, activate, roll back and switch off plugins of a running server
     #[command(subcommand)]
-    Plugin(plugin::Command),
+    Plugin(plugin::PluginCommand),
     /// Whether everything serves, and what waits for you
     Status(place::Common),
     /// Open accounts for self-service keys and say what they may spend
     #[command(subcommand)]
-    Account(account::Command),
+    Account(account::AccountCommand),
     /// Print the calls and credits of a month by key, account and operation
-    Usage(usage::Usage),
+    Usage(usage::UsageArguments),
     /// Fetch free IP databases
     #[command(subcommand)]
-    Data(data::Command),
+    Data(data::DataCommand),
     /// Recompute the balances of credits from their records
     Audit(place::Common),
     /// Compile the component on standard input; a server starts this, no person needs to
     #[command(hide = true)]
-    CompileComponent(compile::Arguments),
+    CompileComponent(compile::CompileArguments),
 }
 
 /// Runs the command that the process's arguments name.
@@ -83,14 +83,14 @@ pub fn run() -> ExitCode {
     }
 }
 
-fn finish(work: impl Future<Output = Result<(), Failure>>) -> ExitCode {
+fn finish(work: impl Future<Output = Result<(), CommandFailure>>) -> ExitCode {
     let runtime = match tokio::runtime::Builder::new_multi_thread().enable_all().build() {
         Ok(runtime) => runtime,
         Err(error) => return failed(&format!("cannot start: {error}")),
     };
     match runtime.block_on(work) {
         Ok(()) => ExitCode::SUCCESS,
-        Err(Failure { code, message }) => {
+        Err(CommandFailure { code, message }) => {
             failed(&message);
             ExitCode::from(code)
         }
@@ -99,12 +99,12 @@ fn finish(work: impl Future<Output = Result<(), Failure>>) -> ExitCode {
 
 /// Any command's failure, already in words, with its exit code.
 #[derive(Debug)]
-struct Failure {
+struct CommandFailure {
     code: u8,
     message: String,
 }
 
-impl Failure {
+impl CommandFailure {
     fn of(message: impl Into<String>) -> Self {
         Self { code: 1, message: message.into() }
     }
@@ -118,7 +118,7 @@ impl Failure {
     }
 }
 
-impl<E: std::error::Error + 'static> From<E> for Failure {
+impl<E: std::error::Error + 'static> From<E> for CommandFailure {
     fn from(error: E) -> Self {
         let source: &dyn std::error::Error = &error;
         if matches!(source.downcast_ref(), Some(RequestError::Unknown { .. })) {

@@ -6,7 +6,7 @@ use clap::Args;
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use serde_json::Value;
 
-use super::Failure;
+use super::CommandFailure;
 use crate::stores::{Store, StoreError};
 
 /// What all these commands take.
@@ -21,29 +21,29 @@ pub(super) struct Common {
 }
 
 /// Where the records are.
-pub(super) enum Place {
+pub(super) enum RecordsPlace {
     Store(Store),
     /// A server has them; its data folder.
     Server(PathBuf),
 }
 
 impl Common {
-    pub(super) fn folder(&self) -> Result<PathBuf, Failure> {
+    pub(super) fn folder(&self) -> Result<PathBuf, CommandFailure> {
         folder(self.data.as_deref())
     }
 
-    pub(super) fn place(&self) -> Result<Place, Failure> {
+    pub(super) fn place(&self) -> Result<RecordsPlace, CommandFailure> {
         let data = self.folder()?;
         match Store::open(&data) {
-            Ok(store) => Ok(Place::Store(store)),
-            Err(StoreError::InUse { .. }) => Ok(Place::Server(data)),
+            Ok(store) => Ok(RecordsPlace::Store(store)),
+            Err(StoreError::InUse { .. }) => Ok(RecordsPlace::Server(data)),
             Err(error) => Err(error.into()),
         }
     }
 }
 
 /// The data folder that was named, or the one beside the manifest.
-pub(super) fn folder(named: Option<&Path>) -> Result<PathBuf, Failure> {
+pub(super) fn folder(named: Option<&Path>) -> Result<PathBuf, CommandFailure> {
     match named {
         Some(data) => Ok(data.to_owned()),
         None => Ok(crate::config::find_manifest()?.with_file_name(".switchbay")),

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use tokio::net::TcpListener;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
-use super::{Failure, compile};
+use super::{CommandFailure, compile};
 use crate::app::{App, OpenStore};
 use crate::config::{Config, Flags};
 use crate::operator::token;
@@ -24,7 +24,7 @@ pub(super) struct Opened {
 }
 
 /// `switchbay serve`.
-pub(super) async fn serve(flags: Flags) -> Result<(), Failure> {
+pub(super) async fn serve(flags: Flags) -> Result<(), CommandFailure> {
     let Opened { config, listeners, store, base_url, .. } = open(&flags).await?;
     let app = Arc::new(App::open(config, store, &base_url, &compile::program()?).await?);
     ready(&app, &listeners)?;
@@ -71,7 +71,7 @@ fn log(followed: Result<Vec<Followed>, RegistryError>) {
 }
 
 /// Reads the settings and the manifest, binds both ports and takes the store.
-pub(super) async fn open(flags: &Flags) -> Result<Opened, Failure> {
+pub(super) async fn open(flags: &Flags) -> Result<Opened, CommandFailure> {
     let config = Config::read(flags)?;
     telemetry::start(flags.log_format, &flags.log)?;
     let manifest = Manifest::read(&config.manifest)?;
@@ -94,23 +94,23 @@ pub(super) async fn open(flags: &Flags) -> Result<Opened, Failure> {
 }
 
 /// Leaves the operator API's address for the command line.
-pub(super) fn ready(app: &App, listeners: &Listeners) -> Result<(), Failure> {
+pub(super) fn ready(app: &App, listeners: &Listeners) -> Result<(), CommandFailure> {
     let address = listeners.operator.local_addr()?.to_string();
     token::write_private(&app.config.data.join(token::ADDRESS_FILE), &address)?;
     Ok(())
 }
 
-async fn bind(flag: &str, address: SocketAddr) -> Result<TcpListener, Failure> {
+async fn bind(flag: &str, address: SocketAddr) -> Result<TcpListener, CommandFailure> {
     TcpListener::bind(address).await.map_err(|error| match error.kind() {
-        std::io::ErrorKind::AddrInUse => {
-            Failure::of(format!("the address {address} is in use: stop what has it, or choose another with {flag}"))
-        }
-        _ => Failure::of(format!("cannot listen on {address} ({flag}): {error}")),
+        std::io::ErrorKind::AddrInUse => CommandFailure::of(format!(
+            "the address {address} is in use: stop what has it, or choose another with {flag}"
+        )),
+        _ => CommandFailure::of(format!("cannot listen on {address} ({flag}): {error}")),
     })
 }
 
 /// Ready on the first SIGTERM or Ctrl-C. A second one ends the process at once.
-pub(super) fn stop_signal() -> Result<impl Future<Output = ()>, Failure> {
+pub(super) fn stop_signal() -> Result<impl Future<Output = ()>, CommandFailure> {
     let mut terminate = signal(SignalKind::terminate())?;
     let mut interrupt = signal(SignalKind::interrupt())?;
     Ok(async move {

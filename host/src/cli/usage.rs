@@ -7,13 +7,13 @@ use clap::{Args, ValueEnum};
 use http::Method;
 use serde_json::Value;
 
-use super::Failure;
-use super::place::{Common, Place, number, text};
+use super::CommandFailure;
+use super::place::{Common, RecordsPlace, number, text};
 use crate::operator::client::{self, Payload};
 use crate::operator::usage::{self, UsageRequest};
 
 #[derive(Args)]
-pub(super) struct Usage {
+pub(super) struct UsageArguments {
     #[command(flatten)]
     common: Common,
     /// The calendar month in UTC, such as 2026-11 [default: the current one]
@@ -24,30 +24,30 @@ pub(super) struct Usage {
     account: Option<String>,
     /// Form of the export; JSON is --json
     #[arg(long, value_enum, default_value = "table", conflicts_with = "json")]
-    format: Format,
+    format: UsageFormat,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum Format {
+enum UsageFormat {
     /// Columns for people.
     Table,
     /// Comma-separated values with a header.
     Csv,
 }
 
-pub(super) async fn usage(arguments: Usage) -> Result<(), Failure> {
-    let Usage { common, month, account, format } = arguments;
+pub(super) async fn usage(arguments: UsageArguments) -> Result<(), CommandFailure> {
+    let UsageArguments { common, month, account, format } = arguments;
     let request = UsageRequest { month, account };
     let used = match common.place()? {
-        Place::Store(store) => usage::usage(&store, &request, SystemTime::now())?,
-        Place::Server(data) => {
-            usage::Usage::read(&client::call(&data, Method::GET, &request.path(), Payload::Nothing).await?)
+        RecordsPlace::Store(store) => usage::usage(&store, &request, SystemTime::now())?,
+        RecordsPlace::Server(data) => {
+            usage::MonthUsage::read(&client::call(&data, Method::GET, &request.path(), Payload::Nothing).await?)
         }
     };
     match (common.json, format) {
         (true, _) => println!("{:#}", used.json()),
-        (false, Format::Csv) => print!("{}", used.csv()),
-        (false, Format::Table) => table(&used.json()),
+        (false, UsageFormat::Csv) => print!("{}", used.csv()),
+        (false, UsageFormat::Table) => table(&used.json()),
     }
     Ok(())
 }
@@ -65,10 +65,10 @@ fn table(used: &Value) {
     }
 }
 
-pub(super) async fn audit(common: Common) -> Result<(), Failure> {
+pub(super) async fn audit(common: Common) -> Result<(), CommandFailure> {
     let found = match common.place()? {
-        Place::Store(store) => usage::audit(&store)?,
-        Place::Server(data) => client::call(&data, Method::GET, usage::AUDIT, Payload::Nothing).await?,
+        RecordsPlace::Store(store) => usage::audit(&store)?,
+        RecordsPlace::Server(data) => client::call(&data, Method::GET, usage::AUDIT, Payload::Nothing).await?,
     };
     let (reservations, disagreements) = (number(&found, "reservations"), number(&found, "disagreements"));
     if common.json {
@@ -81,8 +81,8 @@ pub(super) async fn audit(common: Common) -> Result<(), Failure> {
     }
     match found["disagreements"].as_u64() {
         Some(0) => Ok(()),
-        Some(_) | None => {
-            Err(Failure::of(format!("{disagreements} balances or lists do not agree with the {reservations} records")))
-        }
+        Some(_) | None => Err(CommandFailure::of(format!(
+            "{disagreements} balances or lists do not agree with the {reservations} records"
+        ))),
     }
 }

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use serde::Deserialize;
 
 use super::ConfigError;
-use crate::ip_databases::Source;
+use crate::ip_databases::DatabaseSource;
 use crate::registry::grants::Grants;
 
 /// The most databases that are named.
@@ -25,7 +25,9 @@ pub(super) struct WrittenIpDatabase {
     license: Option<String>,
 }
 
-pub(super) fn databases(written: BTreeMap<String, WrittenIpDatabase>) -> Result<BTreeMap<String, Source>, ConfigError> {
+pub(super) fn databases(
+    written: BTreeMap<String, WrittenIpDatabase>,
+) -> Result<BTreeMap<String, DatabaseSource>, ConfigError> {
     let refused = |value: String, rule: String| ConfigError::Value { name: "ip_databases", value, rule };
     if written.len() > DATABASES_MAX {
         return Err(refused(format!("{} databases", written.len()), format!("at most {DATABASES_MAX}")));
@@ -40,7 +42,7 @@ pub(super) fn databases(written: BTreeMap<String, WrittenIpDatabase>) -> Result<
             let value = format!("{name} with {} files", files.len());
             return Err(refused(value, "one file each, or one for IPv4 and one for IPv6".to_owned()));
         }
-        all.insert(name, Source { title, license, files });
+        all.insert(name, DatabaseSource { title, license, files });
     }
     Ok(all)
 }

@@ -5,11 +5,11 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use super::written::{WrittenConnectTo, WrittenDns, WrittenEgress};
-use super::{ConfigError, Resolver, resolvers};
+use super::{ConfigError, ResolverSettings, resolvers};
 
 /// How plugins reach the network. Empty is the usual.
 #[derive(Clone, Debug, Default)]
-pub struct Egress {
+pub struct EgressSettings {
     /// Destinations that are somewhere else than their names say. Nothing else may have an address that is not public.
     pub connect_to: Vec<ConnectTo>,
     /// Name servers; none are those of the system.
@@ -17,7 +17,7 @@ pub struct Egress {
     /// PEM files with root certificates that are trusted beside those of the system.
     pub extra_roots: Vec<PathBuf>,
     /// DNS resolvers by the names that plugins are granted them by.
-    pub resolvers: BTreeMap<String, Resolver>,
+    pub resolvers: BTreeMap<String, ResolverSettings>,
 }
 
 /// Requests for a host and a port go to an address.
@@ -33,7 +33,7 @@ pub struct ConnectTo {
     pub public: bool,
 }
 
-impl Egress {
+impl EgressSettings {
     pub(super) fn read(written: WrittenEgress, dns: WrittenDns) -> Result<Self, ConfigError> {
         Ok(Self {
             connect_to: written.connect_to.iter().map(connect_to).collect::<Result<_, _>>()?,

@@ -8,7 +8,7 @@ use super::{ConfigError, time, within};
 
 /// The proxy for programs that run for a plugin.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Proxy {
+pub(crate) struct ProxySettings {
     /// On loopback; port 0 is any.
     pub(crate) listen: SocketAddr,
     /// Connections at once; more wait in the kernel's backlog.
@@ -23,7 +23,7 @@ pub(crate) struct Proxy {
     pub(crate) bytes_max: u64,
 }
 
-impl Proxy {
+impl ProxySettings {
     /// Checks what was written.
     pub(super) fn read(written: &WrittenProxy) -> Result<Self, ConfigError> {
         let WrittenProxy { listen, connections, head_ms, idle_ms, total_ms, bytes } = *written;

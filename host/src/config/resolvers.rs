@@ -17,7 +17,7 @@ const RESOLVERS_MAX: usize = 32;
 
 /// A resolver that speaks DNS over HTTPS.
 #[derive(Clone, Debug)]
-pub struct Resolver {
+pub struct ResolverSettings {
     /// Its endpoint: https, a host name and a path.
     pub url: String,
     /// What it is told of where a question comes from.
@@ -36,7 +36,7 @@ pub enum ClientSubnet {
     Withheld,
 }
 
-impl Resolver {
+impl ResolverSettings {
     /// The right to ask there, as an atom of `http`.
     pub(crate) fn grant(url: &str) -> String {
         format!("http:POST {url}")
@@ -44,9 +44,9 @@ impl Resolver {
 }
 
 /// The defaults, and what was written in their place and beside them.
-pub(super) fn resolvers(written: WrittenDns) -> Result<BTreeMap<String, Resolver>, ConfigError> {
-    let mut resolvers: BTreeMap<String, Resolver> = DEFAULTS
-        .map(|(name, url, client_subnet)| (name.to_owned(), Resolver { url: url.to_owned(), client_subnet }))
+pub(super) fn resolvers(written: WrittenDns) -> Result<BTreeMap<String, ResolverSettings>, ConfigError> {
+    let mut resolvers: BTreeMap<String, ResolverSettings> = DEFAULTS
+        .map(|(name, url, client_subnet)| (name.to_owned(), ResolverSettings { url: url.to_owned(), client_subnet }))
         .into();
     for (name, row) in written.resolvers {
         let (url, client_subnet) = match row {
@@ -54,7 +54,7 @@ pub(super) fn resolvers(written: WrittenDns) -> Result<BTreeMap<String, Resolver
             WrittenResolver::Row { url, client_subnet } => (url, client_subnet),
         };
         check(&name, &url)?;
-        resolvers.insert(name, Resolver { url, client_subnet });
+        resolvers.insert(name, ResolverSettings { url, client_subnet });
     }
     let count = resolvers.len();
     match count > RESOLVERS_MAX {
@@ -73,7 +73,7 @@ fn check(name: &str, url: &str) -> Result<(), ConfigError> {
     if !url.starts_with("https://") || url.contains('*') || url.ends_with('/') {
         return Err(refused(url.to_owned(), rule.to_owned()));
     }
-    match Grants::parse([Resolver::grant(url)]) {
+    match Grants::parse([ResolverSettings::grant(url)]) {
         Ok(_) => Ok(()),
         Err(error) => Err(refused(url.to_owned(), format!("{rule}: {error}"))),
     }

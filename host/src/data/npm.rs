@@ -14,7 +14,7 @@ use serde::Deserialize;
 use url::{Host, Url};
 
 use crate::config::Npm;
-use crate::egress::operators_own::{FetchError, OperatorsOwn};
+use crate::egress::operators_own::{DocumentError, OperatorsOwn};
 
 /// The registry where none is configured.
 const PUBLIC: &str = "https://registry.npmjs.org/";
@@ -41,9 +41,9 @@ pub(crate) enum NpmError {
     #[error("npm's registry is `{0}`; it must be an https URL without credentials, or the like in http on loopback")]
     Registry(String),
     #[error("cannot ask the npm registry: {0}")]
-    Client(#[source] FetchError),
+    Client(#[source] DocumentError),
     #[error("the npm registry does not say what {package} is: {source}")]
-    Fetch { package: String, source: FetchError },
+    Fetch { package: String, source: DocumentError },
     #[error("what the npm registry says of {package} cannot be read: {source}")]
     Document { package: String, source: serde_json::Error },
     #[error("the npm registry says of {package} no version that is the latest")]
@@ -55,7 +55,7 @@ pub(crate) enum NpmError {
 }
 
 /// What is asked.
-pub(crate) struct Registry {
+pub(crate) struct NpmRegistry {
     base: Url,
     own: OperatorsOwn,
 }
@@ -70,7 +70,7 @@ pub(super) struct Release {
 }
 
 #[derive(Deserialize)]
-struct Document {
+struct PackageDocument {
     #[serde(rename = "dist-tags", default)]
     tags: BTreeMap<String, String>,
     #[serde(default)]
@@ -93,7 +93,7 @@ struct Dist {
     integrity: String,
 }
 
-impl Registry {
+impl NpmRegistry {
     /// # Errors
     /// What is configured cannot be read or asked.
     pub(super) fn of(settings: &Npm, folder: &Path) -> Result<Self, NpmError> {
@@ -126,9 +126,9 @@ impl Registry {
         url.set_path(&path);
         let fetched = self.own.fetch(&url, DOCUMENT_BYTES_MAX, DOCUMENT).await;
         let text = fetched.map_err(|source| NpmError::Fetch { package: named(), source })?;
-        let document: Document =
+        let document: PackageDocument =
             serde_json::from_slice(&text).map_err(|source| NpmError::Document { package: named(), source })?;
-        let Document { tags, mut versions } = document;
+        let PackageDocument { tags, mut versions } = document;
         let latest = tags.get("latest").and_then(|version| versions.remove_entry(version));
         let (version, Version { license, dist }) = latest.ok_or_else(|| NpmError::NoVersion { package: named() })?;
         let Some(integrity) = sha512(&dist.integrity) else {
@@ -147,7 +147,7 @@ impl Registry {
         &self,
         url: &Url,
         take: impl FnMut(&[u8], Option<u64>) -> io::Result<()>,
-    ) -> Result<(), FetchError> {
+    ) -> Result<(), DocumentError> {
         self.own.download(url, ARCHIVE_BYTES_MAX, ARCHIVE, take).await
     }
 }

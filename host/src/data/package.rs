@@ -11,7 +11,7 @@ use flate2::read::GzDecoder;
 use tar::{Archive, Entry};
 use tempfile::NamedTempFile;
 
-use super::Content;
+use super::DatabaseContent;
 use super::systems::{Systems, SystemsError};
 use crate::ip_databases::{FileError, check};
 
@@ -46,10 +46,14 @@ pub(crate) enum PackageError {
 }
 
 /// Makes the database's files, new ones in this folder, each one that can be used. Blocks.
-pub(super) fn unpack(mut archive: File, content: Content, folder: &Path) -> Result<Vec<NamedTempFile>, PackageError> {
+pub(super) fn unpack(
+    mut archive: File,
+    content: DatabaseContent,
+    folder: &Path,
+) -> Result<Vec<NamedTempFile>, PackageError> {
     archive.rewind().map_err(PackageError::Archive)?;
     let made = match content {
-        Content::Files(names) => {
+        DatabaseContent::Files(names) => {
             let mut made: Vec<Option<NamedTempFile>> = names.iter().map(|_| None).collect();
             each(archive, names, |place, entry, bytes| {
                 let mut file = NamedTempFile::new_in(folder).map_err(PackageError::Write)?;
@@ -59,11 +63,11 @@ pub(super) fn unpack(mut archive: File, content: Content, folder: &Path) -> Resu
             })?;
             names.iter().zip(made).filter_map(|(name, file)| Some((*name, file?))).collect()
         }
-        Content::Systems(names) => {
+        DatabaseContent::Systems(names) => {
             let mut systems = Systems::new();
             each(archive, names, |place, entry, bytes| {
                 let name = names[place];
-                let mut counted = Counted { inner: entry.take(bytes), bytes: 0 };
+                let mut counted = CountedReader { inner: entry.take(bytes), bytes: 0 };
                 systems.read(&mut counted).map_err(|source| PackageError::Systems { name, source })?;
                 Ok(counted.bytes)
             })?;
@@ -118,12 +122,12 @@ fn each(
 }
 
 /// Counts what is read.
-struct Counted<R> {
+struct CountedReader<R> {
     inner: R,
     bytes: u64,
 }
 
-impl<R: Read> Read for Counted<R> {
+impl<R: Read> Read for CountedReader<R> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let read = self.inner.read(buffer)?;
         self.bytes += u64::try_from(read).unwrap_or(u64::MAX);

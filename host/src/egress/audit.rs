@@ -6,8 +6,8 @@
 use std::sync::Arc;
 use std::time::Instant;
 
-use super::Door;
-use super::dialer::Route;
+use super::EgressClient;
+use super::dialer::DialRoute;
 use super::message::FetchError;
 use super::policy::{Denial, Destination, Host};
 use super::proxy::Flow;
@@ -17,23 +17,23 @@ use crate::telemetry::microseconds;
 const ABANDONED: &str = "abandoned";
 
 /// The record of one hop.
-pub(super) struct Audit<'d> {
+pub(super) struct HopAudit<'d> {
     /// `request`, or `line query` or `judgement`, which have no status.
     what: &'static str,
-    door: &'d Door,
+    door: &'d EgressClient,
     started: Instant,
     /// When the time of the whole request is over.
     late: Instant,
     host: String,
     port: u16,
-    pub(super) route: Option<Route>,
+    pub(super) route: Option<DialRoute>,
     verdict: &'static str,
     pub(super) status: u16,
     bytes: usize,
     proxied: Option<Proxied>,
 }
 
-impl Door {
+impl EgressClient {
     /// Says how much was refused that has no line of its own, at most once a second.
     pub(crate) fn tell_of_left_out(&self, now: Instant) {
         if let Some(left_out) = self.lines.report(now) {
@@ -52,34 +52,34 @@ pub(super) struct Proxied {
     pub(super) flow: Arc<Flow>,
 }
 
-impl<'d> Audit<'d> {
-    pub(super) fn begin(door: &'d Door, late: Instant) -> Self {
+impl<'d> HopAudit<'d> {
+    pub(super) fn begin(door: &'d EgressClient, late: Instant) -> Self {
         let (started, host) = (Instant::now(), String::new());
         let (port, route, status, bytes, proxied) = (0, None, 0, 0, None);
         let what = "request";
         Self { what, door, started, late, host, port, route, verdict: ABANDONED, status, bytes, proxied }
     }
 
-    pub(super) fn begin_line(door: &'d Door, late: Instant) -> Self {
+    pub(super) fn begin_line(door: &'d EgressClient, late: Instant) -> Self {
         let mut audit = Self::begin(door, late);
         audit.what = "line query";
         audit
     }
 
-    pub(super) fn begin_judgement(door: &'d Door, late: Instant) -> Self {
+    pub(super) fn begin_judgement(door: &'d EgressClient, late: Instant) -> Self {
         let mut audit = Self::begin(door, late);
         audit.what = "judgement";
         audit
     }
 
-    pub(super) fn proxied(door: &'d Door, late: Instant, proxied: Proxied) -> Self {
+    pub(super) fn proxied(door: &'d EgressClient, late: Instant, proxied: Proxied) -> Self {
         let mut audit = Self::begin(door, late);
         audit.proxied = Some(proxied);
         audit
     }
 
     /// The record of what has no destination but one that is known.
-    pub(super) fn denied_at_once(door: &'d Door, aim: Option<(String, u16)>, verdict: &'static str) {
+    pub(super) fn denied_at_once(door: &'d EgressClient, aim: Option<(String, u16)>, verdict: &'static str) {
         let mut audit = Self::begin(door, Instant::now());
         audit.aimed(|| aim);
         audit.verdict = verdict;
@@ -119,9 +119,9 @@ impl<'d> Audit<'d> {
     }
 }
 
-impl Drop for Audit<'_> {
+impl Drop for HopAudit<'_> {
     fn drop(&mut self) {
-        let Door { plugin, revision, lines, .. } = self.door;
+        let EgressClient { plugin, revision, lines, .. } = self.door;
         // What leaves is told one by one. What does not costs a plugin nothing, and could be told without an end.
         if self.route.is_none() && !lines.admit(1, Instant::now()) {
             return;

@@ -1,6 +1,6 @@
 //! Connections to addresses that were judged, kept for one plugin each.
 //!
-//! A [`Route`] is the only thing that is dialled, and is made of a public address or of one that the operator named. What a
+//! A [`DialRoute`] is the only thing that is dialled, and is made of a public address or of one that the operator named. What a
 //! URL says plays no part any more when a connection is made: it names the server in TLS and in the request, and that is all.
 //! A connection is reused for the same plugin, origin and route alone.
 
@@ -27,7 +27,7 @@ use rustls_platform_verifier::Verifier;
 use tokio::net::TcpStream;
 
 use super::message::{HEADER_BYTES_MAX, HEADERS_MAX};
-use super::overhead::Counted;
+use super::overhead::CountedStream;
 use super::traffic::REQUESTS_MAX;
 use crate::address::Public;
 use crate::metrics::Counter;
@@ -67,9 +67,9 @@ pub(crate) enum TlsError {
 
 /// Where a connection goes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(crate) struct Route(SocketAddr);
+pub(crate) struct DialRoute(SocketAddr);
 
-impl Route {
+impl DialRoute {
     pub(crate) fn public(address: Public, port: u16) -> Self {
         Self(SocketAddr::new(address.address(), port))
     }
@@ -91,7 +91,7 @@ pub(crate) struct Origin {
     pub(crate) secure: bool,
     pub(crate) host: String,
     pub(crate) port: u16,
-    pub(crate) route: Route,
+    pub(crate) route: DialRoute,
     pub(crate) versions: Versions,
 }
 
@@ -110,11 +110,11 @@ pub(crate) struct Dialer {
     tls: ClientConfig,
     dials: Arc<Counter>,
     /// The clients that hold connections, and when each was used last. Never held over an await.
-    kept: Mutex<Kept>,
+    kept: Mutex<KeptConnection>,
 }
 
 #[derive(Default)]
-struct Kept {
+struct KeptConnection {
     clients: HashMap<Origin, (HttpClient, u64)>,
     uses: u64,
 }
@@ -150,7 +150,7 @@ impl Dialer {
     ///
     /// # Errors
     /// There is none in time.
-    pub(crate) async fn connect(&self, route: Route) -> io::Result<TcpStream> {
+    pub(crate) async fn connect(&self, route: DialRoute) -> io::Result<TcpStream> {
         tokio::time::timeout(CONNECT, dial(route, Arc::clone(&self.dials)))
             .await
             .map_err(|_| io::Error::from(io::ErrorKind::TimedOut))?
@@ -174,7 +174,7 @@ impl Dialer {
         client
     }
 
-    fn make(&self, route: Route, versions: Versions) -> HttpClient {
+    fn make(&self, route: DialRoute, versions: Versions) -> HttpClient {
         let to = To { route, dials: Arc::clone(&self.dials) };
         let silent = match versions {
             Versions::Any => SILENT,
@@ -223,7 +223,7 @@ fn read_roots(paths: &[PathBuf]) -> Result<Vec<CertificateDer<'static>>, TlsErro
 /// Connects to one route, whatever it is asked for.
 #[derive(Clone)]
 pub(crate) struct To {
-    route: Route,
+    route: DialRoute,
     dials: Arc<Counter>,
 }
 
@@ -245,7 +245,7 @@ impl tower::Service<Uri> for To {
 }
 
 /// The one place where a connection for a plugin is asked for. It is counted before that, whatever becomes of it.
-async fn dial(route: Route, dials: Arc<Counter>) -> io::Result<TcpStream> {
+async fn dial(route: DialRoute, dials: Arc<Counter>) -> io::Result<TcpStream> {
     dials.increment();
     let stream = TcpStream::connect(route.address()).await?;
     stream.set_nodelay(true)?;
@@ -261,7 +261,7 @@ pub(crate) struct InTime {
 }
 
 impl tower::Service<Uri> for InTime {
-    type Response = TokioIo<Counted<TokioIo<<HttpsConnector<To> as tower::Service<Uri>>::Response>>>;
+    type Response = TokioIo<CountedStream<TokioIo<<HttpsConnector<To> as tower::Service<Uri>>::Response>>>;
     type Error = tower::BoxError;
     type Future = Connecting<Self::Response, tower::BoxError>;
 
@@ -274,7 +274,7 @@ impl tower::Service<Uri> for InTime {
         Box::pin(async move {
             let stream = connecting.await.map_err(|_| io::Error::from(io::ErrorKind::TimedOut))??;
             let two = versions == Versions::Two || stream.connected().is_negotiated_h2();
-            Ok(TokioIo::new(Counted::new(TokioIo::new(stream), two)))
+            Ok(TokioIo::new(CountedStream::new(TokioIo::new(stream), two)))
         })
     }
 }

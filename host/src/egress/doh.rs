@@ -7,12 +7,12 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::audit::Audit;
+use super::audit::HopAudit;
 use super::dialer::Versions;
-use super::message::{Caps, Excess, FetchError, Request};
+use super::message::{Caps, Excess, FetchError, PluginRequest};
 use super::policy;
-use super::question::{Asked, Mismatch, QuestionError};
-use super::{Door, EgressError};
+use super::question::{Mismatch, QuestionError, SentQuestion};
+use super::{EgressClient, EgressError};
 use crate::auth::tenant::Tenant;
 use crate::config;
 use crate::media_type;
@@ -58,7 +58,7 @@ pub(crate) enum QueryError {
 }
 
 /// A resolver of the operator's.
-struct Endpoint {
+struct DohServer {
     url: String,
     client_subnet: config::ClientSubnet,
     /// Questions there, and nothing else.
@@ -66,25 +66,25 @@ struct Endpoint {
 }
 
 /// All resolvers, by their names in the configuration.
-pub(super) struct Endpoints(BTreeMap<String, Endpoint>);
+pub(super) struct Endpoints(BTreeMap<String, DohServer>);
 
 impl Endpoints {
     /// # Errors
     /// A URL is none that could be granted.
-    pub(super) fn new(resolvers: &BTreeMap<String, config::Resolver>) -> Result<Self, EgressError> {
+    pub(super) fn new(resolvers: &BTreeMap<String, config::ResolverSettings>) -> Result<Self, EgressError> {
         let mut endpoints = BTreeMap::new();
-        for (name, config::Resolver { url, client_subnet }) in resolvers {
-            let rights = Arc::new(Grants::parse([config::Resolver::grant(url)])?.into());
+        for (name, config::ResolverSettings { url, client_subnet }) in resolvers {
+            let rights = Arc::new(Grants::parse([config::ResolverSettings::grant(url)])?.into());
             // Some resolvers know their customers by the path, so it is not told.
             let host = url.split('/').nth(2).unwrap_or_default();
             tracing::info!(target: "egress", name, host, ?client_subnet, "dns.resolvers: plugins can be granted this one");
-            endpoints.insert(name.clone(), Endpoint { url: url.clone(), client_subnet: *client_subnet, rights });
+            endpoints.insert(name.clone(), DohServer { url: url.clone(), client_subnet: *client_subnet, rights });
         }
         Ok(Self(endpoints))
     }
 }
 
-impl Door {
+impl EgressClient {
     /// Asks one question for a tenant and gives back the message that answers it.
     ///
     /// # Errors
@@ -93,18 +93,18 @@ impl Door {
         let Question { resolver, name, record_type, timeout } = question;
         let endpoint = self.egress.endpoints.0.get(&resolver);
         if !self.rights.grant_name("dns", &resolver) {
-            Audit::denied_at_once(self, endpoint.and_then(|endpoint| policy::aim(&endpoint.url)), "not_granted");
+            HopAudit::denied_at_once(self, endpoint.and_then(|endpoint| policy::aim(&endpoint.url)), "not_granted");
             return Err(QueryError::Ungranted);
         }
         let Some(endpoint) = endpoint else {
-            Audit::denied_at_once(self, None, "not_acceptable");
+            HopAudit::denied_at_once(self, None, "not_acceptable");
             return Err(QueryError::Unknown);
         };
-        let asked = Asked::read(&name, record_type)?;
+        let asked = SentQuestion::read(&name, record_type)?;
         let body = asked.message(endpoint.client_subnet).ok_or(QuestionError::Characters)?;
         let total = Some(timeout.map_or(TOTAL.0, |timeout| timeout.min(TOTAL.1)));
         let of_type = |name: &str| (name.to_owned(), MEDIA_TYPE.to_owned());
-        let request = Request {
+        let request = PluginRequest {
             method: "POST".to_owned(),
             url: endpoint.url.clone(),
             headers: vec![of_type("content-type"), of_type("accept")],
@@ -129,8 +129,8 @@ impl Door {
     /// The same plugin's door to this resolver alone. All the questions of a lookup go out at once, so they share one
     /// connection of HTTP/2, which RFC 8484 recommends as the least; nobody could say before it stands whether it is one, and
     /// each question would dial.
-    fn to(&self, endpoint: &Endpoint) -> Door {
-        Door {
+    fn to(&self, endpoint: &DohServer) -> EgressClient {
+        EgressClient {
             egress: Arc::clone(&self.egress),
             plugin: Arc::clone(&self.plugin),
             revision: self.revision,

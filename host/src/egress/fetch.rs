@@ -11,15 +11,15 @@ use http_body_util::Full;
 use hyper::body::Incoming;
 use tokio::net::TcpStream;
 
-use super::audit::Audit;
-use super::dialer::{Origin, Route};
-use super::message::{self, Caps, FetchError, Late, Outgoing, Request, Response};
+use super::audit::HopAudit;
+use super::dialer::{DialRoute, Origin};
+use super::message::{self, Caps, FetchError, Late, Outgoing, PluginRequest, Response};
 use super::overhead::ConnectionWatch;
 use super::own;
 use super::policy::{self, Denial, Destination, Form, Host, Private, Way};
 use super::resolver::LookupError;
 use super::secret::Secret;
-use super::{Door, Egress, Instead};
+use super::{Egress, EgressClient, Instead};
 use crate::address::Public;
 use crate::auth::tenant::Tenant;
 use crate::registry::grants::Grants;
@@ -31,12 +31,12 @@ const REDACTED_AT_ONCE_BYTES_MAX: usize = 64 * 1024;
 /// The longest that a request which is not made is judged for.
 const JUDGED_MAX: Duration = Duration::from_secs(5);
 
-impl Door {
+impl EgressClient {
     /// Makes one request for a tenant.
     ///
     /// # Errors
     /// It was denied, before anything was looked up or dialled, or it came to no whole answer within its caps.
-    pub(crate) async fn fetch(&self, tenant: &Tenant, request: Request) -> Result<Response, FetchError> {
+    pub(crate) async fn fetch(&self, tenant: &Tenant, request: PluginRequest) -> Result<Response, FetchError> {
         let total = request.caps.total();
         match tokio::time::timeout(total, self.walk(tenant, request)).await {
             Ok(fetched) => fetched,
@@ -44,11 +44,11 @@ impl Door {
         }
     }
 
-    async fn walk(&self, tenant: &Tenant, request: Request) -> Result<Response, FetchError> {
+    async fn walk(&self, tenant: &Tenant, request: PluginRequest) -> Result<Response, FetchError> {
         let (caps, url) = (request.caps, request.url.clone());
         let mut outgoing = Outgoing::read(request)?;
         let late = Instant::now() + caps.total();
-        let mut audit = Audit::begin(self, late);
+        let mut audit = HopAudit::begin(self, late);
         audit.aimed(|| policy::aim(&url));
         let mut to =
             self.judge(Destination::read(&url), request_of(&outgoing), &mut audit).map_err(FetchError::Denied)?;
@@ -81,7 +81,7 @@ impl Door {
             };
             let status = audit.status;
             audit.ended(0);
-            audit = Audit::begin(self, late);
+            audit = HopAudit::begin(self, late);
             let location = String::from_utf8_lossy(location.as_bytes()).into_owned();
             let next = to.redirected(&location);
             audit.aimed(|| to.aim(&location));
@@ -101,7 +101,7 @@ impl Door {
         &self,
         destination: Result<Destination, Denial>,
         way: Way<'_>,
-        audit: &mut Audit<'_>,
+        audit: &mut HopAudit<'_>,
     ) -> Result<Destination, Denial> {
         let judged = destination.and_then(|destination| {
             audit.to(&destination);
@@ -136,7 +136,7 @@ impl Door {
         outgoing: &Outgoing,
         secrets: &[&Secret],
         caps: &Caps,
-        audit: &mut Audit<'_>,
+        audit: &mut HopAudit<'_>,
     ) -> Result<http::Response<Incoming>, FetchError> {
         let routes = self.egress.routes(to.host(), to.port()).await?;
         let (mut url, mut headers) = (to.url().clone(), outgoing.headers.clone());
@@ -178,16 +178,16 @@ impl Door {
     }
 }
 
-impl Door {
+impl EgressClient {
     /// Judges a request that is not made, with the lookup of its name within so long. It takes none of the plugin's places: what a
     /// call may judge at once is bounded as what it may fetch, and nothing of an answer is held.
     ///
     /// # Errors
     /// It would be denied, or nobody knows where its name leads.
-    pub(crate) async fn judge_unsent(&self, request: Request, at_most: Duration) -> Result<(), FetchError> {
+    pub(crate) async fn judge_unsent(&self, request: PluginRequest, at_most: Duration) -> Result<(), FetchError> {
         let (at_most, url) = (at_most.min(JUDGED_MAX), request.url.clone());
         let outgoing = Outgoing::read(request)?;
-        let mut audit = Audit::begin_judgement(self, Instant::now() + at_most);
+        let mut audit = HopAudit::begin_judgement(self, Instant::now() + at_most);
         let to = self.judge(Destination::read(&url), request_of(&outgoing), &mut audit).map_err(FetchError::Denied)?;
         self.refuse_bound_names(&to, &outgoing).inspect_err(|error| audit.failed(error))?;
         let routes = tokio::time::timeout(at_most, self.egress.routes(to.host(), to.port())).await;
@@ -258,7 +258,12 @@ fn redact(secrets: &[Secret], mut response: Response) -> Response {
 
 impl Egress {
     /// A connection of its own to the first of the addresses that takes one.
-    pub(super) async fn connect(&self, host: &Host, port: u16, audit: &mut Audit<'_>) -> Result<TcpStream, FetchError> {
+    pub(super) async fn connect(
+        &self,
+        host: &Host,
+        port: u16,
+        audit: &mut HopAudit<'_>,
+    ) -> Result<TcpStream, FetchError> {
         for route in self.routes(host, port).await?.into_iter().take(TRIED_MAX) {
             audit.route = Some(route);
             match self.dialer.connect(route).await {
@@ -278,16 +283,16 @@ impl Egress {
     }
 
     /// Where requests for a host and a port may be dialled, best first.
-    async fn routes(&self, host: &Host, port: u16) -> Result<Vec<Route>, FetchError> {
+    async fn routes(&self, host: &Host, port: u16) -> Result<Vec<DialRoute>, FetchError> {
         let name = match host {
             Host::Address(address) if own::is_of_this_machine(address.address()) => {
                 return Err(FetchError::Denied(Private::Own(host.to_string()).into()));
             }
-            Host::Address(address) => return Ok(vec![Route::public(*address, port)]),
+            Host::Address(address) => return Ok(vec![DialRoute::public(*address, port)]),
             Host::Name(name) => name,
         };
         if let Some(Instead { address, .. }) = self.instead(host, port) {
-            return Ok(vec![Route::named(address)]);
+            return Ok(vec![DialRoute::named(address)]);
         }
         let mut addresses: Vec<Public> = match self.resolver.addresses(name).await {
             Ok(addresses) => addresses,
@@ -304,7 +309,7 @@ impl Egress {
         }
         // More hosts have a way out over IPv4.
         addresses.sort_by_key(|address| address.address().is_ipv6());
-        Ok(addresses.into_iter().map(|address| Route::public(address, port)).collect())
+        Ok(addresses.into_iter().map(|address| DialRoute::public(address, port)).collect())
     }
 }
 

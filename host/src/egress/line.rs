@@ -9,8 +9,8 @@ use std::time::{Duration, Instant};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 
-use super::Door;
-use super::audit::Audit;
+use super::EgressClient;
+use super::audit::HopAudit;
 use super::message::{Excess, FetchError, Late, within};
 use super::policy::{self, Host};
 use super::traffic::{BEGINNING_BYTES, TrafficShare};
@@ -40,14 +40,14 @@ pub(crate) struct LineQuery {
     pub(crate) idle: Option<Duration>,
 }
 
-impl Door {
+impl EgressClient {
     /// Makes one query for a tenant and gives back the whole answer.
     ///
     /// # Errors
     /// It was denied, before anything was looked up or dialled, or it came to no whole answer within its caps.
     pub(crate) async fn query_line(&self, tenant: &Tenant, query: LineQuery) -> Result<Vec<u8>, FetchError> {
         let total = within(query.total, TOTAL);
-        let mut audit = Audit::begin_line(self, Instant::now() + total);
+        let mut audit = HopAudit::begin_line(self, Instant::now() + total);
         let asked = tokio::time::timeout(total, self.ask(tenant, &query, &mut audit)).await;
         let answer = asked.unwrap_or(Err(FetchError::Late(Late::Total)));
         match &answer {
@@ -57,7 +57,7 @@ impl Door {
         answer
     }
 
-    async fn ask(&self, tenant: &Tenant, query: &LineQuery, audit: &mut Audit<'_>) -> Result<Vec<u8>, FetchError> {
+    async fn ask(&self, tenant: &Tenant, query: &LineQuery, audit: &mut HopAudit<'_>) -> Result<Vec<u8>, FetchError> {
         let line = written(&query.line)?;
         audit.aimed(|| Some((policy::told(&query.host), query.port)));
         let host = Host::read(&query.host).map_err(FetchError::Denied)?;

@@ -13,7 +13,7 @@ use hyper::body::{Body as _, Incoming};
 use super::decode::{self, DecodeError, Work};
 use super::policy::Denial;
 use super::traffic::{BEGINNING_BYTES, TrafficShare};
-use crate::stock::Portion;
+use crate::stock::StockPortion;
 
 /// Headers of one message, in both directions.
 pub(super) const HEADERS_MAX: usize = 128;
@@ -36,7 +36,7 @@ const IDLE: (Duration, Duration) = (Duration::from_secs(10), Duration::from_secs
 
 /// A request as the plugin made it.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Request {
+pub(crate) struct PluginRequest {
     pub(crate) method: String,
     pub(crate) url: String,
     pub(crate) headers: Vec<(String, String)>,
@@ -185,7 +185,7 @@ pub(super) struct Outgoing {
 
 impl Outgoing {
     /// Checks what the plugin made.
-    pub(super) fn read(request: Request) -> Result<Self, FetchError> {
+    pub(super) fn read(request: PluginRequest) -> Result<Self, FetchError> {
         let invalid = |rule: String| FetchError::Invalid(rule);
         let method = Method::from_bytes(request.method.as_bytes()).map_err(|_| invalid("has no method".to_owned()))?;
         if request.headers.len() > HEADERS_MAX {
@@ -292,7 +292,7 @@ struct BodyRoom<'t> {
     share: &'t TrafficShare,
     /// What the whole body may come to, in bytes.
     expected: usize,
-    taken: Option<Portion>,
+    taken: Option<StockPortion>,
 }
 
 impl BodyRoom<'_> {

@@ -43,7 +43,7 @@ use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 pub(crate) use doh::{QueryError, Question};
 pub(crate) use line::LineQuery;
-pub(crate) use message::{Caps, Excess, FetchError, Late, Request, Response};
+pub(crate) use message::{Caps, Excess, FetchError, Late, PluginRequest, Response};
 pub(crate) use policy::Denial;
 pub(crate) use secret::{Binding, SECRETS_MAX, Secret, SecretError};
 
@@ -91,7 +91,7 @@ struct Instead {
 type TrafficOfPlugins = HashMap<(Arc<str>, TrafficKind), Weak<Traffic>>;
 
 /// The gate as one revision of a plugin stands before it.
-pub(crate) struct Door {
+pub(crate) struct EgressClient {
     egress: Arc<Egress>,
     plugin: Arc<str>,
     revision: u64,
@@ -108,7 +108,7 @@ impl Egress {
     ///
     /// # Errors
     /// A setting names what cannot be used.
-    pub(crate) fn open(settings: &config::Egress, base_url: &str) -> Result<Self, EgressError> {
+    pub(crate) fn open(settings: &config::EgressSettings, base_url: &str) -> Result<Self, EgressError> {
         let mut connect_to = HashMap::new();
         for config::ConnectTo { host, port, address, public } in &settings.connect_to {
             match public {
@@ -139,13 +139,19 @@ impl Egress {
     }
 
     /// For one revision with these rights and secrets.
-    pub(crate) fn door(self: &Arc<Self>, plugin: &str, revision: u64, rights: Rights, secrets: Vec<Secret>) -> Door {
+    pub(crate) fn door(
+        self: &Arc<Self>,
+        plugin: &str,
+        revision: u64,
+        rights: Rights,
+        secrets: Vec<Secret>,
+    ) -> EgressClient {
         let plugin: Arc<str> = plugin.into();
         let (traffic, questions) =
             (self.traffic(&plugin, TrafficKind::Requests), self.traffic(&plugin, TrafficKind::Questions));
         let (egress, rights, lines) = (Arc::clone(self), Arc::new(rights), Arc::clone(&traffic.lines));
         let (secrets, versions) = (secrets.into(), Versions::Any);
-        Door { egress, plugin, revision, rights, secrets, traffic, questions, lines, versions }
+        EgressClient { egress, plugin, revision, rights, secrets, traffic, questions, lines, versions }
     }
 
     fn traffic(&self, plugin: &Arc<str>, kind: TrafficKind) -> Arc<Traffic> {
@@ -161,7 +167,7 @@ impl Egress {
     }
 }
 
-impl Door {
+impl EgressClient {
     pub(crate) fn plugin(&self) -> &str {
         &self.plugin
     }

@@ -28,7 +28,7 @@ pub(crate) struct OperatorsOwn {
 
 /// Why a document was not fetched. No message holds a query string.
 #[derive(Debug, thiserror::Error)]
-pub(crate) enum FetchError {
+pub(crate) enum DocumentError {
     #[error("the destination is neither the configured origin nor https")]
     Destination,
     #[error("the document did not arrive within {0:?}")]
@@ -50,7 +50,7 @@ impl OperatorsOwn {
     ///
     /// # Errors
     /// The system's trusted roots cannot be read.
-    pub(crate) fn new(purpose: &'static str, configured: &Url) -> Result<Self, FetchError> {
+    pub(crate) fn new(purpose: &'static str, configured: &Url) -> Result<Self, DocumentError> {
         // Each refusal by name: another crate's features may switch any of these on for everyone.
         let client = Client::builder()
             .user_agent(concat!("switchbay/", env!("CARGO_PKG_VERSION")))
@@ -67,7 +67,7 @@ impl OperatorsOwn {
             // Fetches are minutes apart, and a kept connection would be one that the other side has closed.
             .pool_max_idle_per_host(0)
             .build()
-            .map_err(FetchError::Exchange)?;
+            .map_err(DocumentError::Exchange)?;
         Ok(Self { client, purpose, origin: configured.origin() })
     }
 
@@ -78,7 +78,7 @@ impl OperatorsOwn {
     }
 
     /// Fetches one JSON document, and writes one audit line of it.
-    pub(crate) async fn fetch(&self, url: &Url, bytes_max: usize, deadline: Duration) -> Result<Bytes, FetchError> {
+    pub(crate) async fn fetch(&self, url: &Url, bytes_max: usize, deadline: Duration) -> Result<Bytes, DocumentError> {
         let mut body = BytesMut::new();
         let take = |chunk: &[u8], _: Option<u64>| {
             body.extend_from_slice(chunk);
@@ -97,7 +97,7 @@ impl OperatorsOwn {
         bytes_max: u64,
         deadline: Duration,
         take: impl FnMut(&[u8], Option<u64>) -> io::Result<()>,
-    ) -> Result<(), FetchError> {
+    ) -> Result<(), DocumentError> {
         self.audited(url, "*/*", bytes_max, deadline, take).await
     }
 
@@ -108,14 +108,14 @@ impl OperatorsOwn {
         bytes_max: u64,
         deadline: Duration,
         take: impl FnMut(&[u8], Option<u64>) -> io::Result<()>,
-    ) -> Result<(), FetchError> {
+    ) -> Result<(), DocumentError> {
         let started = Instant::now();
         let fetched = match self.allows(url) {
             true => match tokio::time::timeout(deadline, self.exchange(url, accept, bytes_max, take)).await {
                 Ok(fetched) => fetched,
-                Err(_) => Err(FetchError::Deadline(deadline)),
+                Err(_) => Err(DocumentError::Deadline(deadline)),
             },
-            false => Err(FetchError::Destination),
+            false => Err(DocumentError::Destination),
         };
         let elapsed_us = microseconds(started.elapsed());
         let (purpose, origin, path) = (self.purpose, url.origin().ascii_serialization(), url.path());
@@ -137,13 +137,13 @@ impl OperatorsOwn {
         accept: &'static str,
         bytes_max: u64,
         mut take: impl FnMut(&[u8], Option<u64>) -> io::Result<()>,
-    ) -> Result<u64, FetchError> {
-        let failed = |error: reqwest::Error| FetchError::Exchange(error.without_url());
-        let too_large = FetchError::TooLarge { bytes_max };
+    ) -> Result<u64, DocumentError> {
+        let failed = |error: reqwest::Error| DocumentError::Exchange(error.without_url());
+        let too_large = DocumentError::TooLarge { bytes_max };
         let request = self.client.get(url.clone()).header(header::ACCEPT, accept);
         let mut response = request.send().await.map_err(failed)?;
         if !response.status().is_success() {
-            return Err(FetchError::Status(response.status().as_u16()));
+            return Err(DocumentError::Status(response.status().as_u16()));
         }
         let announced = response.content_length();
         if announced.is_some_and(|announced| announced > bytes_max) {
@@ -151,13 +151,13 @@ impl OperatorsOwn {
         }
         let mut bytes = 0;
         loop {
-            let arrived = tokio::time::timeout(IDLE, response.chunk()).await.map_err(|_| FetchError::Idle(IDLE))?;
+            let arrived = tokio::time::timeout(IDLE, response.chunk()).await.map_err(|_| DocumentError::Idle(IDLE))?;
             let Some(chunk) = arrived.map_err(failed)? else { return Ok(bytes) };
             bytes += u64::try_from(chunk.len()).unwrap_or(u64::MAX);
             if bytes > bytes_max {
                 return Err(too_large);
             }
-            take(&chunk, announced).map_err(FetchError::Keep)?;
+            take(&chunk, announced).map_err(DocumentError::Keep)?;
         }
     }
 }

@@ -73,27 +73,27 @@ fn cut_of(connection: &CaptureConnection) -> Option<Cut> {
 }
 
 /// A connection whose overhead is counted.
-pub(crate) struct Counted<S> {
+pub(crate) struct CountedStream<S> {
     stream: S,
     cut: Cut,
     /// Of HTTP/2 alone.
     frames: Option<Frames>,
 }
 
-impl<S> Counted<S> {
+impl<S> CountedStream<S> {
     /// `two` says that HTTP/2 is spoken.
     pub(super) fn new(stream: S, two: bool) -> Self {
         Self { stream, cut: Cut::default(), frames: two.then(Frames::new) }
     }
 }
 
-impl<S: Connection> Connection for Counted<S> {
+impl<S: Connection> Connection for CountedStream<S> {
     fn connected(&self) -> Connected {
         self.stream.connected().extra(self.cut.clone())
     }
 }
 
-impl<S: AsyncRead + Unpin> AsyncRead for Counted<S> {
+impl<S: AsyncRead + Unpin> AsyncRead for CountedStream<S> {
     fn poll_read(self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
         let this = self.get_mut();
         let before = buf.filled().len();
@@ -112,7 +112,7 @@ impl<S: AsyncRead + Unpin> AsyncRead for Counted<S> {
     }
 }
 
-impl<S: AsyncWrite + Unpin> AsyncWrite for Counted<S> {
+impl<S: AsyncWrite + Unpin> AsyncWrite for CountedStream<S> {
     fn poll_write(self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
         self.poll_write_vectored(cx, &[IoSlice::new(bytes)])
     }

@@ -9,7 +9,7 @@ use http::Uri;
 use url::Url;
 
 use crate::address::{NotPublic, Public};
-use crate::registry::grants::{Asked, Grants, is_never_public};
+use crate::registry::grants::{Grants, RequestForm, is_never_public};
 
 /// The longest URL, in bytes: one of 2,048 characters, each of which takes twelve when it is percent-encoded.
 const URL_BYTES_MAX: usize = 24_576;
@@ -185,7 +185,7 @@ impl Destination {
         }
         let (secure, port, path) = (self.is_secure(), self.port, self.url.path());
         let (is_allowed, way) = match way {
-            Way::Request { method } => (rights.allow(&Asked { method, secure, name, port, path }), told(method)),
+            Way::Request { method } => (rights.allow(&RequestForm { method, secure, name, port, path }), told(method)),
             Way::Tunnel => (rights.allow_tunnel(name, port), "a tunnel".to_owned()),
         };
         match is_allowed {

@@ -51,9 +51,9 @@ pub(crate) enum Mismatch {
 
 /// A question that can be asked.
 #[derive(Clone, Debug)]
-pub(super) struct Asked(Query);
+pub(super) struct SentQuestion(Query);
 
-impl Asked {
+impl SentQuestion {
     /// Checks what the plugin asks.
     pub(super) fn read(name: &str, record_type: u16) -> Result<Self, QuestionError> {
         let bare = name.strip_suffix('.').unwrap_or(name);
@@ -139,8 +139,8 @@ mod tests {
     /// The question of the messages below: `a.test`, type A, class IN.
     const QUESTION: &[u8] = b"\x01a\x04test\x00\x00\x01\x00\x01";
 
-    fn asked() -> Asked {
-        Asked::read("a.test", A).expect("a question")
+    fn asked() -> SentQuestion {
+        SentQuestion::read("a.test", A).expect("a question")
     }
 
     #[test]
@@ -156,7 +156,7 @@ mod tests {
     fn a_name_is_of_labels_and_a_type_of_data() {
         let longest = format!("{0}.{0}.{0}.{1}", "a".repeat(63), "a".repeat(61));
         for name in [".", "com", "a.test.", "_dmarc.A-b.test", "xn--dng-hoa.test", "1.2.0.192.in-addr.arpa", &longest] {
-            assert!(Asked::read(name, A).is_ok(), "{name}");
+            assert!(SentQuestion::read(name, A).is_ok(), "{name}");
         }
         let refused = [
             ("", QuestionError::EmptyLabel),
@@ -172,13 +172,13 @@ mod tests {
             (&format!("{longest}a."), QuestionError::LongName(254)),
         ];
         for (name, expected) in refused {
-            assert_eq!(Asked::read(name, A).expect_err(name), expected, "{name}");
+            assert_eq!(SentQuestion::read(name, A).expect_err(name), expected, "{name}");
         }
         for record_type in [1, 28, 65, 127, 255, 257, 65_280] {
-            assert!(Asked::read("a.test", record_type).is_ok(), "{record_type}");
+            assert!(SentQuestion::read("a.test", record_type).is_ok(), "{record_type}");
         }
         for record_type in [0, 41, 128, 249, 252, 254] {
-            assert_eq!(Asked::read("a.test", record_type).expect_err("none"), QuestionError::Type(record_type));
+            assert_eq!(SentQuestion::read("a.test", record_type).expect_err("none"), QuestionError::Type(record_type));
         }
     }
 

@@ -25,23 +25,23 @@ pub(crate) const SECRETS_MAX: usize = 16;
 
 /// Which secret goes where, as the operator wrote it. Holds no value.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(try_from = "Written", into = "Written")]
+#[serde(try_from = "WrittenSecret", into = "WrittenSecret")]
 pub(crate) struct Binding {
     env: String,
-    place: Place,
+    place: SecretPlace,
     /// As an atom of `http` has it.
     target: String,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-enum Place {
+enum SecretPlace {
     Header(HeaderName),
     Query(String),
 }
 
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Written {
+struct WrittenSecret {
     env: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     header: Option<String>,
@@ -77,22 +77,24 @@ pub(crate) enum SecretError {
     Value { env: String },
 }
 
-impl TryFrom<Written> for Binding {
+impl TryFrom<WrittenSecret> for Binding {
     type Error = BindingError;
 
-    fn try_from(written: Written) -> Result<Self, BindingError> {
-        let Written { env, header, query, target } = written;
+    fn try_from(written: WrittenSecret) -> Result<Self, BindingError> {
+        let WrittenSecret { env, header, query, target } = written;
         let is_variable = env.bytes().all(|b| b.is_ascii_uppercase() || b.is_ascii_digit() || b == b'_');
         if !is_variable || env.is_empty() || env.len() > NAME_BYTES_MAX {
             return Err(BindingError::Variable(env));
         }
         let place = match (header, query) {
             (Some(name), None) => match HeaderName::from_bytes(name.as_bytes()) {
-                Ok(header) if name.len() <= NAME_BYTES_MAX && message::may_be_set(&header) => Place::Header(header),
+                Ok(header) if name.len() <= NAME_BYTES_MAX && message::may_be_set(&header) => {
+                    SecretPlace::Header(header)
+                }
                 _ => return Err(BindingError::Name { env, name }),
             },
             (None, Some(name)) => match !name.is_empty() && name.len() <= NAME_BYTES_MAX {
-                true => Place::Query(name),
+                true => SecretPlace::Query(name),
                 false => return Err(BindingError::Name { env, name }),
             },
             (Some(_), Some(_)) | (None, None) => return Err(BindingError::Place { env }),
@@ -107,12 +109,12 @@ impl TryFrom<Written> for Binding {
     }
 }
 
-impl From<Binding> for Written {
+impl From<Binding> for WrittenSecret {
     fn from(binding: Binding) -> Self {
         let Binding { env, place, target } = binding;
         let (header, query) = match place {
-            Place::Header(name) => (Some(name.as_str().to_owned()), None),
-            Place::Query(name) => (None, Some(name)),
+            SecretPlace::Header(name) => (Some(name.as_str().to_owned()), None),
+            SecretPlace::Query(name) => (None, Some(name)),
         };
         Self { env, header, query, target }
     }
@@ -125,7 +127,7 @@ fn within(target: &str) -> Result<Grants, crate::registry::grants::AtomError> {
 
 /// A binding with its value.
 pub(crate) struct Secret {
-    place: Place,
+    place: SecretPlace,
     requests: Grants,
     value: String,
     forms: Forms,
@@ -162,33 +164,33 @@ impl Secret {
     /// Whether the request sets the name that this goes by, to anything but this.
     pub(super) fn is_taken(&self, url: &Url, headers: &HeaderMap) -> bool {
         match &self.place {
-            Place::Header(name) => headers.contains_key(name),
-            Place::Query(name) => url.query_pairs().any(|(known, value)| known == *name && value != self.value),
+            SecretPlace::Header(name) => headers.contains_key(name),
+            SecretPlace::Query(name) => url.query_pairs().any(|(known, value)| known == *name && value != self.value),
         }
     }
 
     /// The name that it goes by.
     pub(super) fn name(&self) -> &str {
         match &self.place {
-            Place::Header(name) => name.as_str(),
-            Place::Query(name) => name,
+            SecretPlace::Header(name) => name.as_str(),
+            SecretPlace::Query(name) => name,
         }
     }
 
     /// Puts it in.
     pub(super) fn add(&self, url: &mut Url, headers: &mut HeaderMap) {
         match &self.place {
-            Place::Header(name) => {
+            SecretPlace::Header(name) => {
                 if let Ok(mut value) = HeaderValue::from_str(&self.value) {
                     value.set_sensitive(true);
                     headers.insert(name.clone(), value);
                 }
             }
             // A redirect of its own server may have it already.
-            Place::Query(name) if !url.query_pairs().any(|(known, _)| known == *name) => {
+            SecretPlace::Query(name) if !url.query_pairs().any(|(known, _)| known == *name) => {
                 url.query_pairs_mut().append_pair(name, &self.value);
             }
-            Place::Query(_) => {}
+            SecretPlace::Query(_) => {}
         }
     }
 

@@ -11,7 +11,7 @@ use tokio::sync::{Semaphore, SemaphorePermit};
 use super::message::{FetchError, REQUEST_BYTES_MAX, RESPONSE_BYTES};
 use crate::auth::tenant::Tenant;
 use crate::metering::LineRate;
-use crate::stock::{Portion, Stock};
+use crate::stock::{SharedStock, StockPortion};
 
 /// The beginning of a body that a request's own place has room for, in bytes. Most pages of the web are not larger, so a
 /// site that says little and slowly holds nothing else.
@@ -49,11 +49,11 @@ pub(super) enum TrafficKind {
 
 /// What one plugin may have under way of a kind, shared by its revisions.
 pub(super) struct Traffic {
-    requests: Stock,
-    sent: Stock,
-    waiting: Stock,
-    answers: Stock,
-    decoders: Stock,
+    requests: SharedStock,
+    sent: SharedStock,
+    waiting: SharedStock,
+    answers: SharedStock,
+    decoders: SharedStock,
     proxied: Semaphore,
     proxied_kib: Semaphore,
     tunnels: Semaphore,
@@ -74,9 +74,9 @@ pub(super) struct TrafficShare {
 }
 
 /// Of one request and its body, until it is dropped.
-pub(super) struct RequestPlace {
-    _request: Portion,
-    _sent: Portion,
+pub(super) struct OutgoingPlace {
+    _request: StockPortion,
+    _sent: StockPortion,
 }
 
 /// The same of a program's.
@@ -146,19 +146,19 @@ impl TrafficShare {
     ///
     /// # Errors
     /// The bodies that wait are as many bytes as they may be.
-    pub(super) async fn place(&self, body_bytes: usize) -> Result<RequestPlace, FetchError> {
+    pub(super) async fn place(&self, body_bytes: usize) -> Result<OutgoingPlace, FetchError> {
         let (traffic, permits) = (&*self.traffic, kib(body_bytes));
         let _waiting = traffic.waiting.try_take(&self.waiting, permits).ok_or(FetchError::Full)?;
         let request = traffic.requests.take(&self.requests, 1).await.ok_or(FetchError::Busy)?;
         let sent = traffic.sent.take(&self.sent, permits).await.ok_or(FetchError::Busy)?;
-        Ok(RequestPlace { _request: request, _sent: sent })
+        Ok(OutgoingPlace { _request: request, _sent: sent })
     }
 
     /// Waits for room for what an answer of so many bytes has beyond its beginning.
     ///
     /// # Errors
     /// None while the gate stands.
-    pub(super) async fn answer(&self, bytes: usize) -> Result<Portion, FetchError> {
+    pub(super) async fn answer(&self, bytes: usize) -> Result<StockPortion, FetchError> {
         let permits = kib(bytes.saturating_sub(BEGINNING_BYTES));
         self.traffic.answers.take(&self.answers, permits).await.ok_or(FetchError::Busy)
     }
@@ -167,13 +167,13 @@ impl TrafficShare {
     ///
     /// # Errors
     /// None while the gate stands.
-    pub(super) async fn decoder(&self) -> Result<Portion, FetchError> {
+    pub(super) async fn decoder(&self) -> Result<StockPortion, FetchError> {
         self.traffic.decoders.take(&self.decoders, 1).await.ok_or(FetchError::Busy)
     }
 }
 
-fn stock((all, each): (usize, usize)) -> Stock {
-    Stock::new(all, each)
+fn stock((all, each): (usize, usize)) -> SharedStock {
+    SharedStock::new(all, each)
 }
 
 /// The permits for so many bytes.

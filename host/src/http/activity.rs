@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use crate::places::{Guest, Visit};
+use crate::places::{PeerConnection, RequestPlace};
 
 /// How often a time is looked at while it passes; it is exceeded by at most this part.
 pub(super) const LOOKS: u32 = 4;
@@ -15,7 +15,7 @@ pub(super) const LOOKS: u32 = 4;
 /// The counters of one connection.
 pub(super) struct Activity {
     /// The same connection, as far as it matters to others.
-    guest: Arc<Guest>,
+    guest: Arc<PeerConnection>,
     begun: AtomicU64,
     ended: AtomicU64,
     /// Answers over HTTP/1 alone: those of streams are watched one by one.
@@ -25,7 +25,7 @@ pub(super) struct Activity {
 }
 
 impl Activity {
-    pub(super) fn of(guest: Arc<Guest>) -> Self {
+    pub(super) fn of(guest: Arc<PeerConnection>) -> Self {
         let zero = AtomicU64::default;
         Self { guest, begun: zero(), ended: zero(), sending: zero(), moved: zero() }
     }
@@ -73,19 +73,19 @@ impl Activity {
 }
 
 /// A request from its head to the last piece of its answer. Holds its places.
-pub(super) struct UnderWay {
+pub(super) struct RequestUnderWay {
     activity: Arc<Activity>,
-    visit: Arc<Visit>,
+    visit: Arc<RequestPlace>,
 }
 
-impl UnderWay {
-    pub(super) fn begin(activity: Arc<Activity>, visit: Arc<Visit>) -> Self {
+impl RequestUnderWay {
+    pub(super) fn begin(activity: Arc<Activity>, visit: Arc<RequestPlace>) -> Self {
         activity.begun.fetch_add(1, Ordering::Relaxed);
         activity.guest.begin();
         Self { activity, visit }
     }
 
-    pub(super) fn visit(&self) -> &Visit {
+    pub(super) fn visit(&self) -> &RequestPlace {
         &self.visit
     }
 
@@ -104,7 +104,7 @@ impl UnderWay {
     }
 }
 
-impl Drop for UnderWay {
+impl Drop for RequestUnderWay {
     fn drop(&mut self) {
         self.activity.guest.end();
         self.activity.ended.fetch_add(1, Ordering::Relaxed);

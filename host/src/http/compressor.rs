@@ -17,7 +17,7 @@ use tower::Service as _;
 use tower_http::compression::predicate::{NotForContentType, Predicate, SizeAbove};
 use tower_http::compression::{Compression, CompressionBody};
 
-use super::connection::Reply;
+use super::connection::HttpResponse;
 use super::content::{Content, Pieces};
 use crate::published::Document;
 
@@ -47,7 +47,7 @@ impl Compressor {
     ) -> impl Future<Output = (Response<Pieces>, bool)> + use<B, A, F>
     where
         A: FnOnce(Request<B>) -> F,
-        F: Future<Output = Reply>,
+        F: Future<Output = HttpResponse>,
     {
         let mut answered = Some(answered);
         let service = tower::service_fn(move |request| {

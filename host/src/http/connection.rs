@@ -16,13 +16,13 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use super::activity::{Activity, UnderWay};
+use super::activity::{Activity, RequestUnderWay};
 use super::compressor::Compressor;
 use super::content::{Content, Pieces};
 use super::guarded::Guarded;
 use super::sending::{Sending, Streams};
 use crate::config::Transport;
-use crate::places::{Member, Places, Turned, Visit};
+use crate::places::{ConnectionPlace, ConnectionRefused, Places, RequestPlace};
 
 const HEAD_BYTES_MAX: u32 = 32 * 1024;
 const STREAMS_MAX: u32 = 64;
@@ -36,11 +36,11 @@ const PONG_WITHIN: Duration = Duration::from_secs(10);
 /// How often a full listener is looked at for a connection that has become idle.
 const ROOM_EVERY: Duration = Duration::from_millis(50);
 
-pub(crate) type Reply = Response<Content>;
+pub(crate) type HttpResponse = Response<Content>;
 
 /// What all connections of a listener share.
 #[derive(Clone)]
-struct Shared<S> {
+struct ListenerShared<S> {
     transport: Transport,
     places: Places,
     compressor: Compressor,
@@ -58,11 +58,11 @@ pub(crate) async fn serve<S, F>(
     stop: CancellationToken,
     service: S,
 ) where
-    S: Fn(Request<Incoming>, Arc<Visit>) -> F + Clone + Send + Sync + 'static,
-    F: Future<Output = Reply> + Send + 'static,
+    S: Fn(Request<Incoming>, Arc<RequestPlace>) -> F + Clone + Send + Sync + 'static,
+    F: Future<Output = HttpResponse> + Send + 'static,
 {
     let tasks = TaskTracker::new();
-    let shared = Shared { transport, places, compressor: Compressor::new(), tasks: tasks.clone(), service };
+    let shared = ListenerShared { transport, places, compressor: Compressor::new(), tasks: tasks.clone(), service };
     let cut = CancellationToken::new();
     loop {
         let stream = tokio::select! {
@@ -103,7 +103,7 @@ pub(crate) async fn serve<S, F>(
 
 /// A place for a connection. Where there is none and nobody has more than the newcomer would, it waits, and others with it in
 /// the kernel's backlog.
-async fn room(places: &Places, stream: &TcpStream) -> Option<Member> {
+async fn room(places: &Places, stream: &TcpStream) -> Option<ConnectionPlace> {
     let address = match stream.peer_addr() {
         Ok(address) => address.ip(),
         Err(error) => {
@@ -114,8 +114,8 @@ async fn room(places: &Places, stream: &TcpStream) -> Option<Member> {
     loop {
         match places.admit(address) {
             Ok(member) => return Some(member),
-            Err(Turned::Peer) => return None,
-            Err(Turned::Full) => {
+            Err(ConnectionRefused::Peer) => return None,
+            Err(ConnectionRefused::Full) => {
                 tokio::time::timeout(ROOM_EVERY, places.left()).await.ok();
             }
         }
@@ -123,10 +123,14 @@ async fn room(places: &Places, stream: &TcpStream) -> Option<Member> {
 }
 
 /// Serves one connection until it ends, is idle or stuck for too long, or the process stops.
-async fn connection<S, F>(stream: TcpStream, member: Member, stop: CancellationToken, shared: Shared<S>)
-where
-    S: Fn(Request<Incoming>, Arc<Visit>) -> F + Clone + Send + Sync + 'static,
-    F: Future<Output = Reply> + Send + 'static,
+async fn connection<S, F>(
+    stream: TcpStream,
+    member: ConnectionPlace,
+    stop: CancellationToken,
+    shared: ListenerShared<S>,
+) where
+    S: Fn(Request<Incoming>, Arc<RequestPlace>) -> F + Clone + Send + Sync + 'static,
+    F: Future<Output = HttpResponse> + Send + 'static,
 {
     if let Err(error) = stream.set_nodelay(true) {
         tracing::debug!(%error, "the peer is gone already");
@@ -182,16 +186,16 @@ where
 
 /// One request, counted from here until its answer is sent.
 fn answer<S, F>(
-    shared: &Shared<S>,
+    shared: &ListenerShared<S>,
     activity: Arc<Activity>,
-    visit: Arc<Visit>,
+    visit: Arc<RequestPlace>,
     request: Request<Incoming>,
 ) -> impl Future<Output = io::Result<Response<Sending>>> + use<S, F>
 where
-    S: Fn(Request<Incoming>, Arc<Visit>) -> F + Clone,
-    F: Future<Output = Reply>,
+    S: Fn(Request<Incoming>, Arc<RequestPlace>) -> F + Clone,
+    F: Future<Output = HttpResponse>,
 {
-    let under_way = UnderWay::begin(activity, Arc::clone(&visit));
+    let under_way = RequestUnderWay::begin(activity, Arc::clone(&visit));
     let time = shared.transport.request;
     // A body of stated and of chunked length is read by the second alone (RFC 9112, 6.3). hyper does not tell that there
     // were both, so what follows any chunked body is not read as a request.

@@ -21,14 +21,14 @@ const TURN_BYTES: usize = 256 * 1024;
 /// The content of an answer.
 pub(crate) enum Content {
     Whole(Bytes),
-    Parts(Parts),
+    Parts(ContentParts),
     /// Ends when the sender is dropped.
     Stream(mpsc::Receiver<Bytes>),
 }
 
 /// Text in parts: what was made for one answer, and what is shared by many and costs this one nothing.
 #[derive(Default)]
-pub(crate) struct Parts {
+pub(crate) struct ContentParts {
     done: VecDeque<Bytes>,
     /// What was made for this answer since the last shared part.
     open: String,
@@ -36,7 +36,7 @@ pub(crate) struct Parts {
     shared_bytes: usize,
 }
 
-impl Parts {
+impl ContentParts {
     /// How many bytes there are.
     pub(crate) fn bytes(&self) -> usize {
         self.bytes
@@ -86,7 +86,7 @@ impl Parts {
     }
 }
 
-impl From<String> for Parts {
+impl From<String> for ContentParts {
     fn from(text: String) -> Self {
         Self { bytes: text.len(), open: text, ..Self::default() }
     }
@@ -120,7 +120,7 @@ impl Content {
 
     /// Bytes that others have, too.
     pub(crate) fn shared(bytes: Bytes) -> Self {
-        let mut parts = Parts::default();
+        let mut parts = ContentParts::default();
         parts.shared(bytes);
         Self::Parts(parts)
     }

@@ -8,9 +8,9 @@ use http::header::{
 use http::request::Parts;
 use http::{HeaderMap, HeaderValue, Method, StatusCode};
 
-use super::connection::Reply;
+use super::connection::HttpResponse;
 use super::envelope;
-use super::router::{Found, RouteTable};
+use super::router::{RouteMatch, RouteTable};
 use crate::app::App;
 use crate::catalogue::Bound;
 
@@ -34,12 +34,13 @@ pub(super) fn allow(headers: &mut HeaderMap, origin: Option<HeaderValue>) {
 }
 
 /// Answers a browser that asks whether a page may make a call, if it may.
-pub(super) fn preflight(app: &App, routes: &RouteTable, parts: &Parts) -> Option<Reply> {
+pub(super) fn preflight(app: &App, routes: &RouteTable, parts: &Parts) -> Option<HttpResponse> {
     if parts.method != Method::OPTIONS {
         return None;
     }
     let method = parts.headers.get(ACCESS_CONTROL_REQUEST_METHOD)?;
-    let Found::Operation(bound, _) = routes.find(&Method::from_bytes(method.as_bytes()).ok()?, parts.uri.path()) else {
+    let RouteMatch::Operation(bound, _) = routes.find(&Method::from_bytes(method.as_bytes()).ok()?, parts.uri.path())
+    else {
         return None;
     };
     let origin = allowed_origin(app, bound, &parts.headers)?;

@@ -7,7 +7,7 @@ use http::{HeaderMap, HeaderValue, Response, StatusCode};
 use serde_json::{Value, json};
 use url::Url;
 
-use super::connection::Reply;
+use super::connection::HttpResponse;
 use super::content::Content;
 use super::{envelope, rest};
 use crate::app::App;
@@ -19,7 +19,7 @@ const CARD_TYPE: &str = "application/mcp-server-card+json";
 
 /// A route of the host's own.
 #[derive(Clone, Copy)]
-pub(crate) enum Found {
+pub(crate) enum HostRoute {
     OpenApi,
     Guide,
     Card,
@@ -30,47 +30,47 @@ pub(crate) enum Found {
 
 /// Whether it is asked how the host is: that is answered also when everything is taken.
 pub(crate) fn is_health(path: &str) -> bool {
-    matches!(find(path, ""), Some(Found::Health | Found::Readiness))
+    matches!(find(path, ""), Some(HostRoute::Health | HostRoute::Readiness))
 }
 
 /// Finds the host's own route for a path. `base_path` is the path of the base URL, empty or with a leading slash, behind
 /// which RFC 9728 looks for the metadata.
-pub(crate) fn find(path: &str, base_path: &str) -> Option<Found> {
+pub(crate) fn find(path: &str, base_path: &str) -> Option<HostRoute> {
     match path {
-        "/openapi.json" => Some(Found::OpenApi),
-        "/developer-guide" => Some(Found::Guide),
-        "/healthz" => Some(Found::Health),
-        "/readyz" => Some(Found::Readiness),
-        "/mcp/server-card" | "/.well-known/mcp/server-card.json" => Some(Found::Card),
-        "/.well-known/oauth-protected-resource" => Some(Found::ResourceMetadata),
+        "/openapi.json" => Some(HostRoute::OpenApi),
+        "/developer-guide" => Some(HostRoute::Guide),
+        "/healthz" => Some(HostRoute::Health),
+        "/readyz" => Some(HostRoute::Readiness),
+        "/mcp/server-card" | "/.well-known/mcp/server-card.json" => Some(HostRoute::Card),
+        "/.well-known/oauth-protected-resource" => Some(HostRoute::ResourceMetadata),
         _ => {
             let inserted = path.strip_prefix("/.well-known/oauth-protected-resource")?;
             let resource = inserted.strip_prefix(base_path).unwrap_or(inserted);
-            (resource == "/mcp").then_some(Found::ResourceMetadata)
+            (resource == "/mcp").then_some(HostRoute::ResourceMetadata)
         }
     }
 }
 
 /// Answers a GET for one of them.
-pub(crate) fn answer(app: &App, catalogue: &Catalogue, found: Found, headers: &HeaderMap) -> Reply {
+pub(crate) fn answer(app: &App, catalogue: &Catalogue, found: HostRoute, headers: &HeaderMap) -> HttpResponse {
     let published = catalogue.published();
     match found {
-        Found::OpenApi => document(&published.openapi, headers, published.openapi.media_type),
-        Found::Guide => document(&published.guide, headers, "text/markdown; charset=utf-8"),
-        Found::ResourceMetadata => document(&published.resource_metadata, headers, "application/json"),
-        Found::Card => {
+        HostRoute::OpenApi => document(&published.openapi, headers, published.openapi.media_type),
+        HostRoute::Guide => document(&published.guide, headers, "text/markdown; charset=utf-8"),
+        HostRoute::ResourceMetadata => document(&published.resource_metadata, headers, "application/json"),
+        HostRoute::Card => {
             let media_type = if rest::accepts(headers, CARD_TYPE) { CARD_TYPE } else { "application/json" };
             let mut response = document(&published.card, headers, media_type);
             response.headers_mut().insert(VARY, HeaderValue::from_static("Accept"));
             response
         }
-        Found::Health => envelope::json(StatusCode::OK, r#"{"status":"ok"}"#),
-        Found::Readiness => readiness(app, catalogue),
+        HostRoute::Health => envelope::json(StatusCode::OK, r#"{"status":"ok"}"#),
+        HostRoute::Readiness => readiness(app, catalogue),
     }
 }
 
 /// Ready while the store answers and the process is not draining.
-fn readiness(app: &App, catalogue: &Catalogue) -> Reply {
+fn readiness(app: &App, catalogue: &Catalogue) -> HttpResponse {
     let plugins: Vec<Value> = catalogue
         .revisions()
         .iter()
@@ -86,7 +86,7 @@ fn readiness(app: &App, catalogue: &Catalogue) -> Reply {
     envelope::json(status, json!({ "status": word, "plugins": plugins }).to_string())
 }
 
-fn document(document: &Arc<Document>, headers: &HeaderMap, media_type: &'static str) -> Reply {
+fn document(document: &Arc<Document>, headers: &HeaderMap, media_type: &'static str) -> HttpResponse {
     let mut response = match rest::if_none_match(headers, &document.etag) {
         true => envelope::empty(StatusCode::NOT_MODIFIED),
         false => {

@@ -8,7 +8,7 @@ use http::header::{CACHE_CONTROL, CONTENT_TYPE, RETRY_AFTER, WWW_AUTHENTICATE};
 use http::{HeaderMap, HeaderName, HeaderValue, Response, StatusCode};
 use hyper::body::Bytes;
 
-use super::connection::Reply;
+use super::connection::HttpResponse;
 use super::content::Content;
 use crate::error::{Challenge, Refusal};
 use crate::metering::Meters;
@@ -25,7 +25,7 @@ pub(crate) const METERS: &str = "X-ApiKey-RateLimit-Limit, X-ApiKey-RateLimit-Re
     X-RateLimit-Reset";
 
 /// A JSON response that no cache may keep.
-pub(crate) fn json(status: StatusCode, body: impl Into<Bytes>) -> Reply {
+pub(crate) fn json(status: StatusCode, body: impl Into<Bytes>) -> HttpResponse {
     let mut response = Response::new(Content::whole(body));
     *response.status_mut() = status;
     response.headers_mut().insert(CONTENT_TYPE, JSON);
@@ -34,7 +34,7 @@ pub(crate) fn json(status: StatusCode, body: impl Into<Bytes>) -> Reply {
 }
 
 /// A response without a body.
-pub(crate) fn empty(status: StatusCode) -> Reply {
+pub(crate) fn empty(status: StatusCode) -> HttpResponse {
     let mut response = Response::new(Content::empty());
     *response.status_mut() = status;
     response.headers_mut().insert(CACHE_CONTROL, NO_STORE);
@@ -66,7 +66,7 @@ pub(crate) fn challenge(refusal: &Refusal) -> Option<String> {
 }
 
 /// A refusal as a REST response.
-pub(crate) fn refusal(refusal: &Refusal, request_id: &str) -> Reply {
+pub(crate) fn refusal(refusal: &Refusal, request_id: &str) -> HttpResponse {
     let mut response = json(refusal.status, refusal.envelope(request_id).to_string());
     if let Some(value) = challenge(refusal).and_then(|text| HeaderValue::from_str(&text).ok()) {
         response.headers_mut().insert(WWW_AUTHENTICATE, value);

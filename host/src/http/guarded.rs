@@ -25,7 +25,7 @@ pub(super) struct Guarded {
     stream: TcpStream,
     activity: Arc<Activity>,
     protocol: Protocol,
-    head: Head,
+    head: HeadProgress,
     head_time: Duration,
     head_deadline: Pin<Box<Sleep>>,
     write_time: Duration,
@@ -45,7 +45,7 @@ enum Protocol {
 }
 
 /// The HTTP/1 head that is being read. It is read to its end once more requests were begun than had been at its start.
-enum Head {
+enum HeadProgress {
     Nothing,
     /// Bytes have come; whether they are a whole head shows when hyper asks for more.
     Begun {
@@ -63,7 +63,7 @@ impl Guarded {
             stream,
             activity,
             protocol: Protocol::Untold { matched: 0 },
-            head: Head::Awaited { after: 0 },
+            head: HeadProgress::Awaited { after: 0 },
             head_time,
             head_deadline: Box::pin(tokio::time::sleep(head_time)),
             write_time,
@@ -84,12 +84,12 @@ impl Guarded {
         }
         let begun = self.activity.begun();
         let new = match self.head {
-            Head::Nothing => true,
-            Head::Begun { after } | Head::Awaited { after } => after != begun,
+            HeadProgress::Nothing => true,
+            HeadProgress::Begun { after } | HeadProgress::Awaited { after } => after != begun,
         };
         // While a request is under way the bytes are its body's.
         if new && self.activity.is_idle() {
-            self.head = Head::Begun { after: begun };
+            self.head = HeadProgress::Begun { after: begun };
         }
     }
 
@@ -97,13 +97,13 @@ impl Guarded {
     fn is_late(&mut self, cx: &mut Context<'_>) -> bool {
         let begun = self.activity.begun();
         match self.head {
-            Head::Begun { after } if after == begun => {
-                self.head = Head::Awaited { after };
+            HeadProgress::Begun { after } if after == begun => {
+                self.head = HeadProgress::Awaited { after };
                 self.head_deadline.as_mut().reset(Instant::now() + self.head_time);
             }
-            Head::Awaited { after } if after == begun => {}
-            Head::Nothing | Head::Begun { .. } | Head::Awaited { .. } => {
-                self.head = Head::Nothing;
+            HeadProgress::Awaited { after } if after == begun => {}
+            HeadProgress::Nothing | HeadProgress::Begun { .. } | HeadProgress::Awaited { .. } => {
+                self.head = HeadProgress::Nothing;
                 return false;
             }
         }

@@ -26,16 +26,16 @@ use http::{HeaderValue, Method, Request, Version};
 use hyper::body::Incoming;
 use uuid::Uuid;
 
-use self::connection::Reply;
-use self::rest::Printed;
+use self::connection::HttpResponse;
+use self::rest::RestAnswer;
 use crate::app::App;
 use crate::error::{Code, Refusal};
 use crate::mcp;
-use crate::places::Visit;
+use crate::places::RequestPlace;
 use crate::telemetry::microseconds;
 
 /// Answers one request of the public listener.
-pub(crate) async fn handle(app: Arc<App>, request: Request<Incoming>, visit: Arc<Visit>) -> Reply {
+pub(crate) async fn handle(app: Arc<App>, request: Request<Incoming>, visit: Arc<RequestPlace>) -> HttpResponse {
     let started = Instant::now();
     let request_id = Uuid::now_v7().to_string();
     let method = request.method().clone();
@@ -70,7 +70,7 @@ pub(crate) async fn handle(app: Arc<App>, request: Request<Incoming>, visit: Arc
     printed.response
 }
 
-async fn route(app: &App, request: Request<Incoming>, request_id: &str, visit: &Visit) -> Printed {
+async fn route(app: &App, request: Request<Incoming>, request_id: &str, visit: &RequestPlace) -> RestAnswer {
     if !names_its_host(&request) {
         let refusal = Refusal::new(Code::ValidationError, "An HTTP/1.1 request names its host in one Host header");
         return refused(&refusal, request_id);
@@ -81,8 +81,8 @@ async fn route(app: &App, request: Request<Incoming>, request_id: &str, visit: &
         return rest::answer(app, &catalogue, request, request_id, visit).await;
     }
     if path == "/mcp" {
-        let mcp::Printed { response, plugin } = mcp::answer(app, &catalogue, request, request_id, visit).await;
-        return Printed { response, plugin };
+        let mcp::McpAnswer { response, plugin } = mcp::answer(app, &catalogue, request, request_id, visit).await;
+        return RestAnswer { response, plugin };
     }
     if let Some(found) = discovery::find(path, &app.base_path) {
         let readable = *request.method() == Method::GET || *request.method() == Method::HEAD;
@@ -92,7 +92,7 @@ async fn route(app: &App, request: Request<Incoming>, request_id: &str, visit: &
             return printed;
         }
         let response = discovery::answer(app, &catalogue, found, request.headers());
-        return Printed { response, plugin: None };
+        return RestAnswer { response, plugin: None };
     }
     refused(&Refusal::new(Code::NotFound, "There is no such route; see /openapi.json"), request_id)
 }
@@ -117,6 +117,6 @@ fn too_slow(deadline: Duration) -> Refusal {
     Refusal::new(Code::UpstreamTimeout, message)
 }
 
-fn refused(refusal: &Refusal, request_id: &str) -> Printed {
-    Printed { response: envelope::refusal(refusal, request_id), plugin: None }
+fn refused(refusal: &Refusal, request_id: &str) -> RestAnswer {
+    RestAnswer { response: envelope::refusal(refusal, request_id), plugin: None }
 }

@@ -9,7 +9,7 @@ use crate::error::Code;
 use crate::operation::{Consumed, Idempotency, Operation};
 
 /// A code, with everything that it is said to mean here.
-pub(crate) struct Refused<'o> {
+pub(crate) struct DocumentedRefusal<'o> {
     pub(crate) status: StatusCode,
     pub(crate) code: &'o str,
     pub(crate) when: Vec<&'o str>,
@@ -17,7 +17,7 @@ pub(crate) struct Refused<'o> {
     pub(crate) is_declared: bool,
 }
 
-impl Refused<'_> {
+impl DocumentedRefusal<'_> {
     /// Whether it may come of a call that was admitted, so that the caller's limits are told with it.
     pub(crate) fn is_metered(&self) -> bool {
         let before = [
@@ -72,11 +72,11 @@ pub(crate) fn of_terms(operation: &Operation) -> Vec<Code> {
 }
 
 /// All of an operation's, by status, each code once.
-pub(crate) fn of(operation: &Operation) -> Vec<Refused<'_>> {
-    let mut refused: Vec<Refused<'_>> = Vec::new();
+pub(crate) fn of(operation: &Operation) -> Vec<DocumentedRefusal<'_>> {
+    let mut refused: Vec<DocumentedRefusal<'_>> = Vec::new();
     for error in &operation.errors {
         let when = vec![error.when.as_str()];
-        refused.push(Refused { status: error.status, code: &error.code, when, is_declared: true });
+        refused.push(DocumentedRefusal { status: error.status, code: &error.code, when, is_declared: true });
     }
     for code in COMMON.into_iter().chain(of_terms(operation)) {
         match refused.iter_mut().find(|known| known.code == code.name()) {
@@ -85,7 +85,7 @@ pub(crate) fn of(operation: &Operation) -> Vec<Refused<'_>> {
             Some(known) => known.when.insert(0, code.when()),
             None => {
                 let when = vec![code.when()];
-                refused.push(Refused { status: code.status(), code: code.name(), when, is_declared: false });
+                refused.push(DocumentedRefusal { status: code.status(), code: code.name(), when, is_declared: false });
             }
         }
     }

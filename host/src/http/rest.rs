@@ -8,23 +8,23 @@ use http::{HeaderMap, HeaderValue, Method, Request, StatusCode};
 use http_body_util::{BodyExt, Limited};
 use hyper::body::{Body, Bytes, Incoming};
 
-use super::connection::Reply as Response;
+use super::connection::HttpResponse as Response;
 use super::content::Content;
-use super::router::Found;
+use super::router::RouteMatch;
 use super::{cross_origin, envelope};
 use crate::app::App;
 use crate::auth::Presented;
 use crate::catalogue::{Bound, Catalogue};
 use crate::error::{Code, Refusal};
 use crate::media_type;
-use crate::operation::{Face, Reply, RestFace};
+use crate::operation::{Face, PluginReply, RestFace};
 use crate::pipeline::{self, Answered};
-use crate::places::Visit;
+use crate::places::RequestPlace;
 use crate::places::peer::Address;
-use crate::reading::{Identifier, Source, Unread};
+use crate::reading::{ArgumentSource, Identifier, Unread};
 
 /// A response, and the time that the plugin took of it.
-pub(crate) struct Printed {
+pub(crate) struct RestAnswer {
     pub(crate) response: Response,
     pub(crate) plugin: Option<std::time::Duration>,
 }
@@ -35,16 +35,18 @@ pub(crate) async fn answer(
     catalogue: &Catalogue,
     request: Request<Incoming>,
     request_id: &str,
-    visit: &Visit,
-) -> Printed {
+    visit: &RequestPlace,
+) -> RestAnswer {
     let (parts, body) = request.into_parts();
     let (bound, params) = match catalogue.routes().find(&parts.method, parts.uri.path()) {
-        Found::Operation(bound, params) => (bound, params),
-        Found::OtherMethods(_) if let Some(response) = cross_origin::preflight(app, catalogue.routes(), &parts) => {
-            return Printed { response, plugin: None };
+        RouteMatch::Operation(bound, params) => (bound, params),
+        RouteMatch::OtherMethods(_)
+            if let Some(response) = cross_origin::preflight(app, catalogue.routes(), &parts) =>
+        {
+            return RestAnswer { response, plugin: None };
         }
-        Found::OtherMethods(allow) => return refused(&method_not_allowed(), request_id).allow(&allow),
-        Found::Nothing => {
+        RouteMatch::OtherMethods(allow) => return refused(&method_not_allowed(), request_id).allow(&allow),
+        RouteMatch::Nothing => {
             let refusal = Refusal::new(Code::NotFound, "There is no such route; see /openapi.json");
             return refused(&refusal, request_id);
         }
@@ -61,7 +63,7 @@ pub(crate) async fn answer(
         }
     };
     let first_party = origin.is_some().then(|| visit.address());
-    let source = if parts.method == Method::POST { Source::Body } else { Source::Query };
+    let source = if parts.method == Method::POST { ArgumentSource::Body } else { ArgumentSource::Query };
     let unread = Unread::Rest { params, query: parts.uri.query(), body: &body, source };
     let answered = execute(app, bound, &parts.headers, unread, first_party, request_id, visit).await;
     let mut response = match &answered.outcome {
@@ -70,7 +72,7 @@ pub(crate) async fn answer(
     };
     envelope::meters(response.headers_mut(), &answered.meters);
     cross_origin::allow(response.headers_mut(), origin);
-    Printed { response, plugin: answered.plugin_time }
+    RestAnswer { response, plugin: answered.plugin_time }
 }
 
 /// The refusal of a method that a path does not take.
@@ -147,9 +149,9 @@ async fn execute(
     unread: Unread<'_>,
     first_party: Option<Address>,
     request_id: &str,
-    visit: &Visit,
+    visit: &RequestPlace,
 ) -> Answered {
-    let request = pipeline::Request {
+    let request = pipeline::CallRequest {
         bound,
         face: Face::Rest,
         credential: Presented::read(headers),
@@ -162,7 +164,7 @@ async fn execute(
     pipeline::execute(app, request).await
 }
 
-fn success(face: &RestFace, reply: &Reply, parts: &Parts) -> Response {
+fn success(face: &RestFace, reply: &PluginReply, parts: &Parts) -> Response {
     let status = face.outcomes.get(&reply.outcome).copied().unwrap_or(StatusCode::OK);
     let etag = reply.digest.as_ref().filter(|_| face.etag).map(entity_tag);
     let matches = etag.as_ref().is_some_and(|etag| if_none_match(&parts.headers, etag));
@@ -211,11 +213,11 @@ fn http_body_length(response: &Response) -> usize {
     response.body().bytes()
 }
 
-fn refused(refusal: &Refusal, request_id: &str) -> Printed {
-    Printed { response: envelope::refusal(refusal, request_id), plugin: None }
+fn refused(refusal: &Refusal, request_id: &str) -> RestAnswer {
+    RestAnswer { response: envelope::refusal(refusal, request_id), plugin: None }
 }
 
-impl Printed {
+impl RestAnswer {
     fn allow(mut self, methods: &str) -> Self {
         if let Ok(value) = HeaderValue::from_str(methods) {
             self.response.headers_mut().insert(ALLOW, value);

@@ -20,7 +20,7 @@ pub(crate) struct RouteTable {
 }
 
 /// What a request's method and path lead to.
-pub(crate) enum Found<'t> {
+pub(crate) enum RouteMatch<'t> {
     /// An operation, with the raw values of its path parameters.
     Operation(&'t Bound, Vec<(String, String)>),
     /// The path is served, with other methods; the value of `Allow`.
@@ -38,15 +38,15 @@ impl RouteTable {
     }
 
     /// Finds what serves a request. HEAD is served wherever GET is.
-    pub(crate) fn find(&self, method: &Method, path: &str) -> Found<'_> {
-        let Ok(matched) = self.paths.at(path) else { return Found::Nothing };
+    pub(crate) fn find(&self, method: &Method, path: &str) -> RouteMatch<'_> {
+        let Ok(matched) = self.paths.at(path) else { return RouteMatch::Nothing };
         let wanted = if *method == Method::HEAD { &Method::GET } else { method };
         match matched.value.iter().find(|(served, _)| served == wanted) {
             Some((_, bound)) => {
                 let params = matched.params.iter().map(|(name, value)| (name.to_owned(), value.to_owned())).collect();
-                Found::Operation(bound, params)
+                RouteMatch::Operation(bound, params)
             }
-            None => Found::OtherMethods(allow(matched.value.iter().map(|(served, _)| served))),
+            None => RouteMatch::OtherMethods(allow(matched.value.iter().map(|(served, _)| served))),
         }
     }
 }

@@ -16,9 +16,9 @@ use hyper::body::{Body, Buf, Bytes, Frame, SizeHint};
 use tokio::time::Instant;
 use tokio_util::task::TaskTracker;
 
-use super::activity::{LOOKS, UnderWay};
+use super::activity::{LOOKS, RequestUnderWay};
 use super::content::Pieces;
-use crate::places::{Outside, Places, Unsent};
+use crate::places::{Places, UnplacedAnswer, Unsent};
 
 /// What was handed on of one answer, and what of that was taken.
 #[derive(Default)]
@@ -95,17 +95,17 @@ pub(super) struct Sending {
     progress: Arc<SendingProgress>,
     deadline: Instant,
     is_stream: bool,
-    under_way: UnderWay,
-    _outside: Option<Outside>,
+    under_way: RequestUnderWay,
+    _outside: Option<UnplacedAnswer>,
 }
 
 impl Sending {
     pub(super) fn begin(
         pieces: Pieces,
         deadline: Instant,
-        under_way: UnderWay,
+        under_way: RequestUnderWay,
         unsent: Option<Unsent>,
-        outside: Option<Outside>,
+        outside: Option<UnplacedAnswer>,
     ) -> Self {
         let progress = Arc::new(SendingProgress { _unsent: unsent, ..SendingProgress::default() });
         // Where this runs in the task of a stream, that watches it from now on.

@@ -18,7 +18,7 @@ const TEXT_BYTES_MAX: usize = 64 * 1024;
 const DEPTH_MAX: u8 = 16;
 
 /// An entry, and how many values it has.
-pub(super) struct Entry {
+pub(super) struct DatabaseEntry {
     pub(super) value: Value,
     pub(super) values: u32,
 }
@@ -45,7 +45,7 @@ impl Budget {
     }
 }
 
-impl<'de> Deserialize<'de> for Entry {
+impl<'de> Deserialize<'de> for DatabaseEntry {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let budget = Budget { values: Cell::new(VALUES_MAX), text: Cell::new(TEXT_BYTES_MAX) };
         let value = Within { budget: &budget, depth: 0 }.deserialize(deserializer)?;

@@ -15,7 +15,7 @@ use std::sync::Once;
 use maxminddb::{MaxMindDbError, Metadata, Mmap, Reader, WithinOptions};
 use serde_json::Value;
 
-use super::entry::Entry;
+use super::entry::DatabaseEntry;
 
 /// The largest file, in bytes.
 const BYTES_MAX: u64 = 4 << 30;
@@ -74,7 +74,7 @@ pub(super) struct Mapped {
 }
 
 /// What a file says of an address: the network, and the entry.
-pub(crate) type Found = (String, Value);
+pub(crate) type NetworkEntry = (String, Value);
 
 impl Stamp {
     fn of(path: &Path, metadata: io::Result<fs::Metadata>) -> Result<Self, FileError> {
@@ -138,7 +138,7 @@ impl Mapped {
 
     /// # Errors
     /// The entry cannot be read.
-    pub(super) fn find(&self, address: IpAddr) -> Result<Option<Found>, MaxMindDbError> {
+    pub(super) fn find(&self, address: IpAddr) -> Result<Option<NetworkEntry>, MaxMindDbError> {
         find(&self.reader, address).inspect_err(|error| {
             let path = self.path.display();
             self.told.call_once(|| tracing::warn!(%path, %error, "an IP database has an entry that cannot be read"));
@@ -168,7 +168,7 @@ fn verify<S: AsRef<[u8]>>(reader: &Reader<S>, bytes: u64) -> Result<(), Broken> 
         let network = network?;
         networks_left = networks_left.checked_sub(1).ok_or(Broken::Circles)?;
         if network.offset().is_some_and(|offset| seen.insert(offset))
-            && let Some(entry) = network.decode::<Entry>()?
+            && let Some(entry) = network.decode::<DatabaseEntry>()?
         {
             values_left = values_left.checked_sub(u64::from(entry.values)).ok_or(Broken::Endless)?;
         }
@@ -176,9 +176,9 @@ fn verify<S: AsRef<[u8]>>(reader: &Reader<S>, bytes: u64) -> Result<(), Broken> 
     Ok(())
 }
 
-fn find<S: AsRef<[u8]>>(reader: &Reader<S>, address: IpAddr) -> Result<Option<Found>, MaxMindDbError> {
+fn find<S: AsRef<[u8]>>(reader: &Reader<S>, address: IpAddr) -> Result<Option<NetworkEntry>, MaxMindDbError> {
     let found = reader.lookup(address)?;
-    match found.decode::<Entry>()? {
+    match found.decode::<DatabaseEntry>()? {
         Some(entry) => Ok(Some((found.network()?.to_string(), entry.value))),
         None => Ok(None),
     }

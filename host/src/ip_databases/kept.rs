@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 use tempfile::NamedTempFile;
 use uuid::Uuid;
 
-use super::Source;
+use super::DatabaseSource;
 
 /// The folder within the data folder.
 const FOLDER: &str = "ip-databases";
@@ -61,11 +61,11 @@ pub(crate) struct Index {
 
 /// The folder.
 #[derive(Clone, Debug)]
-pub(crate) struct Kept {
+pub(crate) struct DatabaseFolder {
     folder: PathBuf,
 }
 
-impl Kept {
+impl DatabaseFolder {
     /// Opens or makes it.
     ///
     /// # Errors
@@ -85,7 +85,7 @@ impl Kept {
     ///
     /// # Errors
     /// The folder cannot be read.
-    pub(super) fn all(&self) -> Result<BTreeMap<String, Result<Source, KeptError>>, KeptError> {
+    pub(super) fn all(&self) -> Result<BTreeMap<String, Result<DatabaseSource, KeptError>>, KeptError> {
         let failed = |source| KeptError::Folder { path: self.folder.clone(), source };
         let mut all = BTreeMap::new();
         for entry in fs::read_dir(&self.folder).map_err(failed)? {
@@ -182,7 +182,7 @@ impl Kept {
         KeptError::Folder { path: self.folder.clone(), source }
     }
 
-    fn source(&self, path: &Path) -> Result<Source, KeptError> {
+    fn source(&self, path: &Path) -> Result<DatabaseSource, KeptError> {
         let Index { title, license, files, origin: _ } = read(path)?;
         if files.is_empty() {
             return Err(KeptError::NoFile { path: path.to_owned() });
@@ -193,7 +193,7 @@ impl Kept {
             }
         }
         let files = files.iter().map(|file| self.folder.join(file)).collect();
-        Ok(Source { title: Some(title), license: Some(license), files })
+        Ok(DatabaseSource { title: Some(title), license: Some(license), files })
     }
 }
 

@@ -28,16 +28,16 @@ use time::format_description::well_known::Rfc3339;
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
-pub(crate) use file::{FileError, Found};
-pub(crate) use kept::{Index, Kept, KeptError};
-pub(crate) use zone::{Basis, Place, Zone, Zones};
+pub(crate) use file::{FileError, NetworkEntry};
+pub(crate) use kept::{DatabaseFolder, Index, KeptError};
+pub(crate) use zone::{Basis, Location, Zone, Zones};
 
 use crate::watch::{Depth, Watch};
 use file::{Mapped, Stamp};
 
 /// A database that cannot be used.
 #[derive(Debug, thiserror::Error)]
-enum LoadError {
+enum DatabaseError {
     #[error(transparent)]
     File(#[from] FileError),
     #[error(transparent)]
@@ -46,7 +46,7 @@ enum LoadError {
 
 /// Where a database is, and how it is credited.
 #[derive(Clone, Debug)]
-pub(crate) struct Source {
+pub(crate) struct DatabaseSource {
     /// What it is called; its type where this is not said.
     pub(crate) title: Option<String>,
     pub(crate) license: Option<String>,
@@ -55,8 +55,8 @@ pub(crate) struct Source {
 
 /// All databases of one process.
 pub(crate) struct IpDatabases {
-    configured: BTreeMap<String, Source>,
-    kept: Kept,
+    configured: BTreeMap<String, DatabaseSource>,
+    kept: DatabaseFolder,
     /// Where copies are made.
     data: PathBuf,
     serving: ArcSwap<BTreeMap<String, Arc<Database>>>,
@@ -76,7 +76,7 @@ pub(crate) struct Database {
 }
 
 /// A database as it describes itself.
-pub(crate) struct About {
+pub(crate) struct DatabaseInfo {
     pub(crate) title: String,
     pub(crate) kind: String,
     /// RFC 3339; `None` where the file says no time that could be.
@@ -90,8 +90,8 @@ impl IpDatabases {
     ///
     /// # Errors
     /// The folder of fetched databases cannot be made.
-    pub(crate) fn open(configured: BTreeMap<String, Source>, data: &Path) -> Result<Self, KeptError> {
-        let kept = Kept::open(data)?;
+    pub(crate) fn open(configured: BTreeMap<String, DatabaseSource>, data: &Path) -> Result<Self, KeptError> {
+        let kept = DatabaseFolder::open(data)?;
         let watch = Mutex::new(watch(&configured, &kept));
         Ok(Self {
             configured,
@@ -134,9 +134,9 @@ impl IpDatabases {
         self.serving.store(Arc::new(after.clone()));
         for (name, source) in sources {
             let old = before.get(&name);
-            match source.map_err(LoadError::from).and_then(|source| self.database(source, old)) {
+            match source.map_err(DatabaseError::from).and_then(|source| self.database(source, old)) {
                 Ok(database) => {
-                    let About { kind, built, .. } = database.files[0].about(&database);
+                    let DatabaseInfo { kind, built, .. } = database.files[0].about(&database);
                     let (is_new, files) = (!old.is_some_and(|old| old.is_of(&database)), database.files.len());
                     after.insert(name.clone(), Arc::new(database));
                     // One at a time, so that a small one does not wait for a large one.
@@ -184,14 +184,14 @@ impl IpDatabases {
         }
     }
 
-    fn sources(&self) -> Result<BTreeMap<String, Result<Source, KeptError>>, KeptError> {
+    fn sources(&self) -> Result<BTreeMap<String, Result<DatabaseSource, KeptError>>, KeptError> {
         let mut all = self.kept.all()?;
         all.extend(self.configured.iter().map(|(name, source)| (name.clone(), Ok(source.clone()))));
         Ok(all)
     }
 
     /// The database of a source; a file that is as it was is not read again.
-    fn database(&self, source: Source, old: Option<&Arc<Database>>) -> Result<Database, LoadError> {
+    fn database(&self, source: DatabaseSource, old: Option<&Arc<Database>>) -> Result<Database, DatabaseError> {
         let mut files = Vec::new();
         for path in &source.files {
             let stamp = Stamp::read(path)?;
@@ -208,7 +208,7 @@ impl IpDatabases {
 }
 
 /// What is not watched is read again at SIGHUP all the same.
-fn watch(configured: &BTreeMap<String, Source>, kept: &Kept) -> Option<Watch> {
+fn watch(configured: &BTreeMap<String, DatabaseSource>, kept: &DatabaseFolder) -> Option<Watch> {
     let folder = |file: &PathBuf| file.parent().map(|folder| folder.join("."));
     let mut folders: BTreeSet<PathBuf> =
         configured.values().flat_map(|source| &source.files).filter_map(folder).collect();
@@ -242,7 +242,7 @@ impl Database {
     ///
     /// # Errors
     /// The entry cannot be read.
-    pub(crate) fn find(&self, address: IpAddr) -> Result<(About, Option<Found>), MaxMindDbError> {
+    pub(crate) fn find(&self, address: IpAddr) -> Result<(DatabaseInfo, Option<NetworkEntry>), MaxMindDbError> {
         match self.files.iter().find(|file| file.is_for(address)) {
             Some(file) => Ok((file.about(self), file.find(address)?)),
             None => Ok((self.files[0].about(self), None)),
@@ -257,10 +257,10 @@ impl Database {
 }
 
 impl Mapped {
-    fn about(&self, database: &Database) -> About {
+    fn about(&self, database: &Database) -> DatabaseInfo {
         let metadata = self.metadata();
         let built = i64::try_from(metadata.build_epoch).ok().and_then(|s| OffsetDateTime::from_unix_timestamp(s).ok());
-        About {
+        DatabaseInfo {
             title: database.title.clone().unwrap_or_else(|| metadata.database_type.clone()),
             kind: metadata.database_type.clone(),
             built: built.and_then(|built| built.format(&Rfc3339).ok()),

@@ -49,7 +49,7 @@ fn small(family: IpVersion, size: RecordSize) -> Vec<u8> {
 }
 
 /// Loads bytes as a server does, and looks up in them.
-fn told(bytes: &[u8]) -> Result<Vec<Option<Found>>, String> {
+fn told(bytes: &[u8]) -> Result<Vec<Option<NetworkEntry>>, String> {
     let folder = TempDir::new().expect("a folder");
     let path = folder.path().join("some.mmdb");
     fs::write(&path, bytes).expect("it is written");
@@ -159,7 +159,7 @@ fn what_is_no_database_is_refused_by_its_reason() {
 async fn what_changed_before_it_was_watched_is_read() {
     let folder = TempDir::new().expect("a folder");
     let path = folder.path().join("some.mmdb");
-    let source = Source { title: None, license: None, files: vec![path.clone()] };
+    let source = DatabaseSource { title: None, license: None, files: vec![path.clone()] };
     let configured = BTreeMap::from([("some".to_owned(), source)]);
     let databases = Arc::new(IpDatabases::open(configured, folder.path()).expect("the folder is there"));
     databases.read();

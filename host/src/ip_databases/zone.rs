@@ -15,7 +15,7 @@ const SINGLE_ZONES: &str = include_str!("single_zones.tsv");
 
 /// What is known of a place.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Place {
+pub(crate) struct Location {
     /// A zone, as somebody calls it.
     pub(crate) zone: Option<String>,
     /// Two letters.
@@ -60,7 +60,7 @@ impl Zones {
     }
 
     /// The zone of a place at a time; `None` where nothing tells it.
-    pub(crate) fn of(&self, place: &Place, now: SystemTime) -> Option<Zone> {
+    pub(crate) fn of(&self, place: &Location, now: SystemTime) -> Option<Zone> {
         let (zone, basis) = self.find(place)?;
         let now = Timestamp::try_from(now).ok()?;
         let info = zone.to_offset_info(now);
@@ -74,7 +74,7 @@ impl Zones {
         })
     }
 
-    fn find(&self, place: &Place) -> Option<(TimeZone, Basis)> {
+    fn find(&self, place: &Location) -> Option<(TimeZone, Basis)> {
         let known = |name: &str| self.rules.get(name).ok().filter(|zone| zone.iana_name().is_some());
         if let Some(zone) = place.zone.as_deref().and_then(known) {
             return Some((zone, Basis::Named));
@@ -100,18 +100,18 @@ mod tests {
     }
 
     /// Id, abbreviation, offset, daylight saving, local time and basis in one line.
-    fn told(zones: &Zones, place: &Place, time: &str) -> String {
+    fn told(zones: &Zones, place: &Location, time: &str) -> String {
         let Some(zone) = zones.of(place, at(time)) else { return "none".to_owned() };
         let Zone { id, abbreviation, offset_seconds, is_dst, local_time, basis } = zone;
         format!("{id} {abbreviation} {offset_seconds} {is_dst} {local_time} {basis:?}")
     }
 
-    fn named(zone: &str) -> Place {
-        Place { zone: Some(zone.to_owned()), ..Place::default() }
+    fn named(zone: &str) -> Location {
+        Location { zone: Some(zone.to_owned()), ..Location::default() }
     }
 
-    fn lying(country: Option<&str>, latitude: f64, longitude: f64) -> Place {
-        Place { zone: None, country: country.map(str::to_owned), coordinates: Some((latitude, longitude)) }
+    fn lying(country: Option<&str>, latitude: f64, longitude: f64) -> Location {
+        Location { zone: None, country: country.map(str::to_owned), coordinates: Some((latitude, longitude)) }
     }
 
     #[test]
@@ -134,23 +134,25 @@ mod tests {
     #[test]
     fn a_name_wins_over_the_country_and_that_over_the_boundaries() {
         let zones = Zones::load();
-        let basis = |place: &Place| zones.find(place).map(|(zone, basis)| (zone.iana_name().map(str::to_owned), basis));
-        let is =
-            |place: &Place, id: &str, by: Basis| assert_eq!(basis(place), Some((Some(id.to_owned()), by)), "{place:?}");
+        let basis =
+            |place: &Location| zones.find(place).map(|(zone, basis)| (zone.iana_name().map(str::to_owned), basis));
+        let is = |place: &Location, id: &str, by: Basis| {
+            assert_eq!(basis(place), Some((Some(id.to_owned()), by)), "{place:?}");
+        };
         let hanoi = lying(Some("VN"), 21.0278, 105.834);
         is(&hanoi, "Asia/Ho_Chi_Minh", Basis::Country);
         is(&lying(None, 21.0278, 105.834), "Asia/Bangkok", Basis::Boundaries);
-        is(&Place { zone: Some("Asia/Tokyo".to_owned()), ..hanoi.clone() }, "Asia/Tokyo", Basis::Named);
-        is(&Place { zone: Some("asia/tokyo".to_owned()), ..hanoi.clone() }, "Asia/Tokyo", Basis::Named);
+        is(&Location { zone: Some("Asia/Tokyo".to_owned()), ..hanoi.clone() }, "Asia/Tokyo", Basis::Named);
+        is(&Location { zone: Some("asia/tokyo".to_owned()), ..hanoi.clone() }, "Asia/Tokyo", Basis::Named);
         for unknown in ["", "Asia/Hanoi", "../etc/passwd", "EST5EDT4"] {
-            is(&Place { zone: Some(unknown.to_owned()), ..hanoi.clone() }, "Asia/Ho_Chi_Minh", Basis::Country);
+            is(&Location { zone: Some(unknown.to_owned()), ..hanoi.clone() }, "Asia/Ho_Chi_Minh", Basis::Country);
         }
         is(&lying(Some("US"), 37.422, -122.085), "America/Los_Angeles", Basis::Boundaries);
         is(&lying(Some("AU"), -33.8688, 151.209), "Australia/Sydney", Basis::Boundaries);
         is(&lying(Some("US"), 21.3, -157.85), "Pacific/Honolulu", Basis::Boundaries);
-        is(&Place { country: Some("FR".to_owned()), ..Place::default() }, "Europe/Paris", Basis::Country);
-        assert_eq!(basis(&Place { country: Some("US".to_owned()), ..Place::default() }), None);
-        assert_eq!(basis(&Place { country: Some("vn".to_owned()), ..Place::default() }), None);
+        is(&Location { country: Some("FR".to_owned()), ..Location::default() }, "Europe/Paris", Basis::Country);
+        assert_eq!(basis(&Location { country: Some("US".to_owned()), ..Location::default() }), None);
+        assert_eq!(basis(&Location { country: Some("vn".to_owned()), ..Location::default() }), None);
         for (latitude, longitude) in [(f64::NAN, 0.0), (91.0, 0.0), (0.0, -180.5), (f64::INFINITY, f64::NEG_INFINITY)] {
             assert_eq!(basis(&lying(None, latitude, longitude)), None);
         }

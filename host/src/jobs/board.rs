@@ -28,7 +28,7 @@ pub(super) struct Board {
 
 /// A job as the board takes it in.
 #[derive(Clone, Debug)]
-pub(super) struct Entry {
+pub(super) struct QueuedJob {
     pub(super) name: JobName,
     pub(super) tenant: Tenant,
     /// The id of the API key that submitted it.
@@ -42,15 +42,15 @@ pub(super) struct Entry {
 #[derive(Default)]
 struct Lane {
     /// In the order in which their turn comes.
-    waiting: VecDeque<Waiting>,
-    running: HashMap<JobName, Run>,
-    known: HashMap<JobName, Known>,
+    waiting: VecDeque<WaitingJob>,
+    running: HashMap<JobName, RunningJob>,
+    known: HashMap<JobName, KnownJob>,
     tenants: HashMap<Tenant, Has>,
     /// Jobs that have not ended.
     open: usize,
 }
 
-struct Known {
+struct KnownJob {
     tenant: Tenant,
     key: Option<Arc<str>>,
     expires_ms: u64,
@@ -60,7 +60,7 @@ struct Known {
     is_open: bool,
 }
 
-struct Waiting {
+struct WaitingJob {
     name: JobName,
     due_ms: u64,
     not_before: Instant,
@@ -81,7 +81,7 @@ pub(super) enum After {
     Failed,
 }
 
-struct Run {
+struct RunningJob {
     tenant: Tenant,
     cancelled: CancellationToken,
     tries: u32,
@@ -98,7 +98,7 @@ struct Has {
 
 /// A job whose turn it is.
 #[derive(Debug)]
-pub(super) struct Turn {
+pub(super) struct NextJob {
     pub(super) name: JobName,
     /// The id of the API key that submitted it.
     pub(super) key: Option<Arc<str>>,
@@ -113,7 +113,7 @@ impl Board {
 
     /// Takes a place for a job that is about to be kept, unless its plugin or tenant has as many as it may. The last quarter of
     /// the plugin's is for tenants that have none.
-    pub(super) fn admit(&mut self, entry: Entry) -> bool {
+    pub(super) fn admit(&mut self, entry: QueuedJob) -> bool {
         let limits = self.limits;
         let lane = self.lanes.entry(Arc::clone(&entry.name.plugin)).or_default();
         let is_full = |has: &Has| {
@@ -129,8 +129,8 @@ impl Board {
     }
 
     /// Takes in a job that the store holds, whatever the limits say now.
-    pub(super) fn take_in(&mut self, entry: Entry, is_open: bool) {
-        let Entry { name, tenant, key, due_ms, expires_ms, bytes } = entry;
+    pub(super) fn take_in(&mut self, entry: QueuedJob, is_open: bool) {
+        let QueuedJob { name, tenant, key, due_ms, expires_ms, bytes } = entry;
         let lane = self.lanes.entry(Arc::clone(&name.plugin)).or_default();
         let has = lane.tenants.entry(tenant.clone()).or_default();
         (has.jobs, has.open, has.bytes) = (has.jobs + 1, has.open + usize::from(is_open), has.bytes + bytes);
@@ -138,7 +138,7 @@ impl Board {
         if let Some(key) = key.as_ref().filter(|_| is_open) {
             self.keyed.insert((Arc::clone(key), name.clone()));
         }
-        lane.known.insert(name.clone(), Known { tenant, key, expires_ms, due_ms, bytes, is_open });
+        lane.known.insert(name.clone(), KnownJob { tenant, key, expires_ms, due_ms, bytes, is_open });
         self.expiries.insert((expires_ms, name));
     }
 
@@ -163,7 +163,7 @@ impl Board {
 
     /// The next job whose turn it is: the oldest of the tenant who runs fewest and may run one more, or one that is late and
     /// has only to be told so.
-    pub(super) fn next(&mut self, now: Instant, now_ms: u64) -> Option<Turn> {
+    pub(super) fn next(&mut self, now: Instant, now_ms: u64) -> Option<NextJob> {
         let limits = self.limits;
         self.lanes.values_mut().find_map(|lane| lane.next(&limits, now, now_ms))
     }
@@ -245,7 +245,7 @@ impl Lane {
     fn queue(&mut self, name: JobName, not_before: Instant, tries: u32, after: After) {
         let Some(known) = self.known.get(&name) else { return };
         let due_ms = known.due_ms;
-        self.waiting.push_back(Waiting { name, due_ms, not_before, tries, after });
+        self.waiting.push_back(WaitingJob { name, due_ms, not_before, tries, after });
     }
 
     /// A job is not open any more.
@@ -269,7 +269,7 @@ impl Lane {
         }
     }
 
-    fn next(&mut self, limits: &JobLimits, now: Instant, now_ms: u64) -> Option<Turn> {
+    fn next(&mut self, limits: &JobLimits, now: Instant, now_ms: u64) -> Option<NextJob> {
         let mut chosen: Option<(usize, usize)> = None;
         for (place, waiting) in self.waiting.iter().enumerate() {
             let is_paused = waiting.not_before > now;
@@ -289,13 +289,13 @@ impl Lane {
             }
         }
         let (_, place) = chosen?;
-        let Waiting { name, tries, .. } = self.waiting.remove(place)?;
+        let WaitingJob { name, tries, .. } = self.waiting.remove(place)?;
         let known = self.known.get(&name)?;
         let (tenant, key) = (known.tenant.clone(), known.key.clone());
         self.tenants.entry(tenant.clone()).or_default().running += 1;
         let cancelled = CancellationToken::new();
-        self.running.insert(name.clone(), Run { tenant, cancelled: cancelled.clone(), tries });
-        Some(Turn { name, key, cancelled })
+        self.running.insert(name.clone(), RunningJob { tenant, cancelled: cancelled.clone(), tries });
+        Some(NextJob { name, key, cancelled })
     }
 }
 
@@ -327,7 +327,7 @@ mod tests {
 
     fn submit(board: &mut Board, name: &JobName, now: Instant) -> bool {
         let (tenant, key) = (Tenant::owner(&name.owner), Some("k".into()));
-        let entry = Entry { name: name.clone(), tenant, key, due_ms: 1000, expires_ms: 2000, bytes: 0 };
+        let entry = QueuedJob { name: name.clone(), tenant, key, due_ms: 1000, expires_ms: 2000, bytes: 0 };
         let is_admitted = board.admit(entry);
         if is_admitted {
             board.wait(name.clone(), now);

@@ -16,15 +16,15 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use uuid::Uuid;
 
-use self::board::{After, Board, Entry, Turn};
-use self::record::{End, Job, JobFailure, JobName, Progress, State};
+use self::board::{After, Board, NextJob, QueuedJob};
+use self::record::{Job, JobFailure, JobName, JobState, Progress, RunEnd};
 use crate::auth::tenant::Tenant;
 use crate::config::JobLimits;
 use crate::operation::{CallerKind, Owner};
 use crate::pipeline;
 use crate::registry::processor::CpuMeter;
 use crate::registry::{Registry, blocking};
-use crate::stores::{Earlier, Keep, Kept, Page, Store, StoreError};
+use crate::stores::{Earlier, Keep, KeepOutcome, Page, Store, StoreError};
 use crate::telemetry::milliseconds;
 
 /// How often expired jobs are looked for.
@@ -86,7 +86,7 @@ pub(crate) enum SubmitError {
 }
 
 /// One run of a job, as its plugin reaches it.
-pub(crate) struct Run {
+pub(crate) struct JobRun {
     pub(crate) jobs: Arc<Jobs>,
     pub(crate) name: JobName,
     pub(crate) attempt: u32,
@@ -111,7 +111,7 @@ impl Jobs {
             let tenant = job.tenant(name.owner);
             let Job { due_ms, expires_ms, bytes, key, .. } = job;
             let key = key.map(Into::into);
-            board.take_in(Entry { name: name.clone(), tenant, key, due_ms, expires_ms, bytes }, is_open);
+            board.take_in(QueuedJob { name: name.clone(), tenant, key, due_ms, expires_ms, bytes }, is_open);
             if is_open {
                 open += 1;
                 board.wait(name, now);
@@ -147,7 +147,7 @@ impl Jobs {
             submitted_ms,
             due_ms: later(budget.min(ttl)),
             expires_ms: later(ttl),
-            state: State::Pending,
+            state: JobState::Pending,
             attempt: 0,
             progress: Progress::default(),
             items: 0,
@@ -156,15 +156,15 @@ impl Jobs {
             failure: None,
         };
         let Job { due_ms, expires_ms, bytes, .. } = job;
-        if !self.board().admit(Entry { name: name.clone(), tenant, key, due_ms, expires_ms, bytes }) {
+        if !self.board().admit(QueuedJob { name: name.clone(), tenant, key, due_ms, expires_ms, bytes }) {
             // A request id that is taken is told before there is no room: it will not be free when there is some.
             let store = Arc::clone(&self.store);
             let earlier = blocking(move || store.earlier_job(&name, &taken, &fingerprint, submitted_ms)).await?;
             return Err(earlier.map_or(SubmitError::Full, SubmitError::Duplicate));
         }
         // Where the caller goes away while this is written, the job must not be lost on the board.
-        let place = Place { jobs: Arc::clone(self), name: Some(name.clone()) };
-        crate::registry::to_the_end(async move {
+        let place = BoardPlace { jobs: Arc::clone(self), name: Some(name.clone()) };
+        crate::registry::spawn_uncancellable(async move {
             let store = Arc::clone(&place.jobs.store);
             let earlier = store.submit_job(name.clone(), taken, fingerprint, job).await?;
             match earlier {
@@ -196,7 +196,7 @@ impl Jobs {
     }
 
     /// Waits until a job has ended, or so long, and gives back how it stands.
-    pub(crate) async fn wait(&self, name: JobName, at_most: Duration) -> Result<Option<State>, StoreError> {
+    pub(crate) async fn wait(&self, name: JobName, at_most: Duration) -> Result<Option<JobState>, StoreError> {
         let mut ended = self.ended.subscribe();
         let deadline = tokio::time::Instant::now() + at_most;
         loop {
@@ -217,14 +217,14 @@ impl Jobs {
     }
 
     /// Cancels a job that has not ended; what runs is dropped at once. Gives back how it stands.
-    pub(crate) async fn cancel(&self, name: JobName, now: SystemTime) -> Result<Option<State>, StoreError> {
+    pub(crate) async fn cancel(&self, name: JobName, now: SystemTime) -> Result<Option<JobState>, StoreError> {
         let now_ms = epoch_ms(now);
         let cancelled = self.store.change_job(name.clone(), move |job| {
             let is_there = now_ms < job.expires_ms;
             is_there.then(|| job.cancel())
         });
         let stands = cancelled.await?.flatten();
-        if stands == Some(State::Cancelled) {
+        if stands == Some(JobState::Cancelled) {
             self.board().end(&name);
             self.tell_of_end(name.id);
         }
@@ -301,8 +301,8 @@ impl Jobs {
     }
 
     /// One turn of a job: a run, and how it ended, written.
-    async fn take_up(self: Arc<Self>, registry: Arc<Registry>, turn: Turn, stop: CancellationToken) {
-        let Turn { name, key, cancelled } = turn;
+    async fn take_up(self: Arc<Self>, registry: Arc<Registry>, turn: NextJob, stop: CancellationToken) {
+        let NextJob { name, key, cancelled } = turn;
         let ran = match self.is_good(key).await {
             Ok(true) => self.run(&registry, &name, &cancelled, &stop).await,
             Ok(false) => self.cancel(name.clone(), SystemTime::now()).await.map(|_| After::Over),
@@ -336,7 +336,7 @@ impl Jobs {
         let checkpoint = blocking(move || store.job_checkpoint(&named)).await?;
         let attempt = job.attempt;
         let left = Duration::from_millis(job.due_ms.saturating_sub(epoch_ms(now)));
-        let run = Arc::new(Run {
+        let run = Arc::new(JobRun {
             jobs: Arc::clone(self),
             name: name.clone(),
             attempt,
@@ -350,13 +350,13 @@ impl Jobs {
             biased;
             // Whoever cancels has written the end.
             () = cancelled.cancelled() => return Ok(After::Over),
-            () = stop.cancelled() => End::CutOff,
+            () = stop.cancelled() => RunEnd::CutOff,
             end = pipeline::run_job(registry, job, checkpoint, left, Arc::clone(&run)) => end,
         };
         let told = match &end {
-            End::Completed(_) => "completed",
-            End::Failed(JobFailure { code, .. }) => code.as_str(),
-            End::CutOff => "cut off",
+            RunEnd::Completed(_) => "completed",
+            RunEnd::Failed(JobFailure { code, .. }) => code.as_str(),
+            RunEnd::CutOff => "cut off",
         };
         tracing::debug!(
             plugin = &*name.plugin, job = %name.id, owner = name.owner.as_str(), attempt, end = told,
@@ -387,13 +387,13 @@ impl Jobs {
 }
 
 /// A place on the board for a job that is being written. Dropped, it is free again.
-struct Place {
+struct BoardPlace {
     jobs: Arc<Jobs>,
     /// `None` once it is kept.
     name: Option<JobName>,
 }
 
-impl Place {
+impl BoardPlace {
     /// The job was kept: it waits for its turn.
     fn keep(mut self) {
         if let Some(name) = self.name.take() {
@@ -403,7 +403,7 @@ impl Place {
     }
 }
 
-impl Drop for Place {
+impl Drop for BoardPlace {
     fn drop(&mut self) {
         if let Some(name) = &self.name {
             self.jobs.board().forget(name);
@@ -411,17 +411,17 @@ impl Drop for Place {
     }
 }
 
-impl Run {
+impl JobRun {
     /// Keeps an item, a checkpoint or both, with the progress as it was told last.
     pub(crate) async fn keep(
         &self,
         item: Option<(String, String)>,
         checkpoint: Option<String>,
-    ) -> Result<Kept, StoreError> {
+    ) -> Result<KeepOutcome, StoreError> {
         let (attempt, progress, cpu_ms) = (self.attempt, self.progress(), self.cpu_ms());
         let keep = Keep { attempt, item, checkpoint, progress, cpu_ms };
         let kept = self.jobs.store.keep_for_job(self.name.clone(), keep).await?;
-        if let Kept::Done { grown, .. } = kept {
+        if let KeepOutcome::Done { grown, .. } = kept {
             self.jobs.board().grew(&self.name, grown);
         }
         Ok(kept)

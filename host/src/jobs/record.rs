@@ -28,7 +28,7 @@ pub(crate) struct JobName {
 /// How a job stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub(crate) enum State {
+pub(crate) enum JobState {
     Pending,
     Running,
     Completed,
@@ -36,7 +36,7 @@ pub(crate) enum State {
     Cancelled,
 }
 
-impl State {
+impl JobState {
     /// Whether it will not change any more.
     pub(crate) fn is_over(self) -> bool {
         matches!(self, Self::Completed | Self::Failed | Self::Cancelled)
@@ -65,7 +65,7 @@ pub(crate) struct Job {
     pub(crate) due_ms: u64,
     /// When it is forgotten.
     pub(crate) expires_ms: u64,
-    pub(crate) state: State,
+    pub(crate) state: JobState,
     /// Runs that were begun.
     pub(crate) attempt: u32,
     pub(crate) progress: Progress,
@@ -94,7 +94,7 @@ pub(crate) struct JobFailure {
 
 /// How a run ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum End {
+pub(crate) enum RunEnd {
     Completed(String),
     Failed(JobFailure),
     /// Nothing was wrong with the work: it is to be taken up again from its checkpoint.
@@ -120,41 +120,41 @@ impl Job {
             self.fail("INTERNAL_ERROR", "the job was cut off too often");
             return false;
         }
-        (self.state, self.attempt) = (State::Running, self.attempt + 1);
+        (self.state, self.attempt) = (JobState::Running, self.attempt + 1);
         true
     }
 
     /// Whether this is the job's run.
     pub(crate) fn is_run(&self, attempt: u32) -> bool {
-        self.state == State::Running && self.attempt == attempt
+        self.state == JobState::Running && self.attempt == attempt
     }
 
     /// Ends a run, if it is the job's.
-    pub(crate) fn end(&mut self, attempt: u32, end: End, now_ms: u64) {
+    pub(crate) fn end(&mut self, attempt: u32, end: RunEnd, now_ms: u64) {
         if !self.is_run(attempt) {
             return;
         }
         match end {
-            End::Completed(output) => {
+            RunEnd::Completed(output) => {
                 let bytes = self.bytes.saturating_add(u64::try_from(output.len()).unwrap_or(u64::MAX));
                 match bytes > BYTES_MAX {
                     true => self.fail("INTERNAL_ERROR", "the job has more to keep than there is room for"),
-                    false => (self.state, self.output, self.bytes) = (State::Completed, Some(output), bytes),
+                    false => (self.state, self.output, self.bytes) = (JobState::Completed, Some(output), bytes),
                 }
             }
-            End::Failed(failure) => (self.state, self.failure) = (State::Failed, Some(failure)),
+            RunEnd::Failed(failure) => (self.state, self.failure) = (JobState::Failed, Some(failure)),
             // A run that was cut off by this process is none that it died of.
-            End::CutOff => {
-                (self.state, self.attempt) = (State::Pending, attempt - 1);
+            RunEnd::CutOff => {
+                (self.state, self.attempt) = (JobState::Pending, attempt - 1);
                 self.fail_if_late(now_ms);
             }
         }
     }
 
     /// Cancels what has not ended, and gives back how it stands.
-    pub(crate) fn cancel(&mut self) -> State {
+    pub(crate) fn cancel(&mut self) -> JobState {
         if !self.state.is_over() {
-            self.state = State::Cancelled;
+            self.state = JobState::Cancelled;
         }
         self.state
     }
@@ -170,7 +170,7 @@ impl Job {
 
     fn fail(&mut self, code: &str, message: &str) {
         let failure = JobFailure { code: code.to_owned(), message: message.to_owned() };
-        (self.state, self.failure) = (State::Failed, Some(failure));
+        (self.state, self.failure) = (JobState::Failed, Some(failure));
     }
 }
 
@@ -190,7 +190,7 @@ mod tests {
             submitted_ms: 0,
             due_ms: 100,
             expires_ms: 1000,
-            state: State::Pending,
+            state: JobState::Pending,
             attempt: 0,
             progress: Progress::default(),
             items: 0,
@@ -206,8 +206,8 @@ mod tests {
         let mut job = job();
         for _ in 0..20 {
             assert!(job.begin(1));
-            job.end(1, End::CutOff, 1);
-            assert_eq!((job.state, job.attempt), (State::Pending, 0));
+            job.end(1, RunEnd::CutOff, 1);
+            assert_eq!((job.state, job.attempt), (JobState::Pending, 0));
         }
         for attempt in 1..=ATTEMPTS_MAX {
             assert!(job.begin(1));
@@ -216,7 +216,7 @@ mod tests {
         assert!(!job.begin(1));
         assert_eq!(
             (job.state, job.failure.map(|failure| failure.code)),
-            (State::Failed, Some("INTERNAL_ERROR".into()))
+            (JobState::Failed, Some("INTERNAL_ERROR".into()))
         );
     }
 
@@ -224,17 +224,17 @@ mod tests {
     fn an_end_stands() {
         let mut done = job();
         assert!(done.begin(1));
-        done.end(1, End::Completed("{}".to_owned()), 2);
+        done.end(1, RunEnd::Completed("{}".to_owned()), 2);
         let as_it_ended = done.clone();
-        done.end(1, End::CutOff, 3);
+        done.end(1, RunEnd::CutOff, 3);
         assert!(!done.begin(3) && !done.fail_if_late(5000));
-        assert_eq!(done.cancel(), State::Completed);
+        assert_eq!(done.cancel(), JobState::Completed);
         assert_eq!(done, as_it_ended);
         let mut cancelled = job();
         assert!(cancelled.begin(1));
-        assert_eq!((cancelled.cancel(), cancelled.cancel()), (State::Cancelled, State::Cancelled));
-        cancelled.end(1, End::Completed("{}".to_owned()), 2);
-        assert_eq!((cancelled.state, cancelled.output), (State::Cancelled, None));
+        assert_eq!((cancelled.cancel(), cancelled.cancel()), (JobState::Cancelled, JobState::Cancelled));
+        cancelled.end(1, RunEnd::Completed("{}".to_owned()), 2);
+        assert_eq!((cancelled.state, cancelled.output), (JobState::Cancelled, None));
     }
 
     #[test]
@@ -242,9 +242,9 @@ mod tests {
         let (mut waiting, mut running) = (job(), job());
         assert!(!waiting.begin(100));
         assert!(running.begin(99));
-        running.end(1, End::CutOff, 100);
+        running.end(1, RunEnd::CutOff, 100);
         for late in [waiting, running] {
-            assert_eq!((late.state, late.failure.map(|f| f.code)), (State::Failed, Some("UPSTREAM_TIMEOUT".into())));
+            assert_eq!((late.state, late.failure.map(|f| f.code)), (JobState::Failed, Some("UPSTREAM_TIMEOUT".into())));
         }
     }
 }

@@ -11,11 +11,11 @@ use crate::app::App;
 use crate::auth::Presented;
 use crate::catalogue::Catalogue;
 use crate::error::Refusal;
-use crate::http::connection::Reply;
-use crate::http::content::{Content, Parts};
+use crate::http::connection::HttpResponse;
+use crate::http::content::{Content, ContentParts};
 use crate::http::envelope;
-use crate::places::Visit;
-use crate::reading::{IDEMPOTENCY_KEY, Identifier, Malformed, strict_json};
+use crate::places::RequestPlace;
+use crate::reading::{IDEMPOTENCY_KEY, Identifier, MalformedJson, strict_json};
 
 /// Messages in a batch.
 const BATCH_MAX: usize = 16;
@@ -35,7 +35,7 @@ pub(crate) struct Post<'p> {
     pub(crate) request_id: &'p str,
     /// Of the single call of this POST.
     pub(crate) identifier: Identifier,
-    pub(crate) visit: &'p Visit,
+    pub(crate) visit: &'p RequestPlace,
 }
 
 /// Why a request has no result.
@@ -52,23 +52,23 @@ pub(crate) async fn answer(
     headers: &HeaderMap,
     body: &[u8],
     request_id: &str,
-    visit: &Visit,
+    visit: &RequestPlace,
     gathered: &mut Gathered,
-) -> Reply {
+) -> HttpResponse {
     let post = Post { app, catalogue, headers, request_id, identifier: Identifier::read(headers), visit };
     match strict_json(body) {
         Ok(Value::Array(messages)) => batch(&post, messages, gathered).await,
         Ok(message) => single(&post, message, gathered).await,
-        Err(Malformed::Duplicate(name)) => {
+        Err(MalformedJson::Duplicate(name)) => {
             rpc_error(&RpcError::parse(format!("the member `{name}` is given twice")), None)
         }
-        Err(Malformed::Json { line, column }) => {
+        Err(MalformedJson::Json { line, column }) => {
             rpc_error(&RpcError::parse(format!("the body is no JSON text: line {line}, column {column}")), None)
         }
     }
 }
 
-async fn single(post: &Post<'_>, message: Value, gathered: &mut Gathered) -> Reply {
+async fn single(post: &Post<'_>, message: Value, gathered: &mut Gathered) -> HttpResponse {
     match protocol::decode(message) {
         Err((id, error)) => rpc_error(&error, id.as_ref()),
         Ok(Message::Notification) => envelope::empty(StatusCode::ACCEPTED),
@@ -88,7 +88,7 @@ async fn single(post: &Post<'_>, message: Value, gathered: &mut Gathered) -> Rep
 }
 
 /// Legacy clients may post a response; modern ones must not.
-fn response(headers: &HeaderMap) -> Reply {
+fn response(headers: &HeaderMap) -> HttpResponse {
     match protocol::version_header(headers) {
         Ok(header) if header.is_none_or(|header| header < protocol::MODERN) => envelope::empty(StatusCode::ACCEPTED),
         Ok(_) => {
@@ -98,7 +98,7 @@ fn response(headers: &HeaderMap) -> Reply {
     }
 }
 
-async fn batch(post: &Post<'_>, messages: Vec<Value>, gathered: &mut Gathered) -> Reply {
+async fn batch(post: &Post<'_>, messages: Vec<Value>, gathered: &mut Gathered) -> HttpResponse {
     let oldest = matches!(protocol::version_header(post.headers), Ok(None | Some(OLDEST)));
     let refused = match (oldest, messages.len()) {
         (false, _) => Some("this protocol version has no batches".to_owned()),
@@ -122,15 +122,15 @@ async fn batch(post: &Post<'_>, messages: Vec<Value>, gathered: &mut Gathered) -
             return challenge(&refusal, None, post.request_id);
         }
     }
-    let mut answers = Parts::default();
+    let mut answers = ContentParts::default();
     for message in messages {
         let answer = match message {
             Ok(Message::Request { id, .. }) if answers.bytes() > BATCH_BYTES_MAX => {
-                Parts::from(RpcError::batch_is_full(BATCH_BYTES_MAX).print(Some(&id)))
+                ContentParts::from(RpcError::batch_is_full(BATCH_BYTES_MAX).print(Some(&id)))
             }
             Ok(Message::Request { id, method, params }) => batched(post, &id, &method, params, gathered).await,
             Ok(Message::Notification | Message::Response) => continue,
-            Err((id, error)) => Parts::from(error.print(id.as_ref())),
+            Err((id, error)) => ContentParts::from(error.print(id.as_ref())),
         };
         answers.own(if answers.bytes() == 0 { "[" } else { "," });
         answers.append(answer);
@@ -142,7 +142,7 @@ async fn batch(post: &Post<'_>, messages: Vec<Value>, gathered: &mut Gathered) -
     printed(answers)
 }
 
-async fn batched(post: &Post<'_>, id: &Value, method: &str, params: Value, gathered: &mut Gathered) -> Parts {
+async fn batched(post: &Post<'_>, id: &Value, method: &str, params: Value, gathered: &mut Gathered) -> ContentParts {
     if method == "initialize" {
         return RpcError::invalid_request("`initialize` must not be part of a batch").print(Some(id)).into();
     }
@@ -228,7 +228,7 @@ fn discover() -> String {
 }
 
 /// A result as a message. Those of the modern era say how long they last.
-fn print(era: Era, id: &Value, answered: MethodAnswer) -> Parts {
+fn print(era: Era, id: &Value, answered: MethodAnswer) -> ContentParts {
     match (era, answered) {
         (Era::Modern, MethodAnswer::Lasting(text)) => {
             protocol::print_result(era, id, text, &format!(r#","ttlMs":{TTL_MS},"cacheScope":"public""#))
@@ -237,7 +237,7 @@ fn print(era: Era, id: &Value, answered: MethodAnswer) -> Parts {
     }
 }
 
-fn printed(message: Parts) -> Reply {
+fn printed(message: ContentParts) -> HttpResponse {
     let mut response = envelope::json(StatusCode::OK, Bytes::new());
     *response.body_mut() = Content::Parts(message);
     response
@@ -251,7 +251,7 @@ fn no_cursor(params: &Value) -> Result<(), RpcError> {
     }
 }
 
-fn rpc_error(error: &RpcError, id: Option<&Value>) -> Reply {
+fn rpc_error(error: &RpcError, id: Option<&Value>) -> HttpResponse {
     envelope::json(error.status, error.print(id))
 }
 
@@ -265,7 +265,7 @@ fn credential_error(refusal: &Refusal, envelope: Value) -> RpcError {
 }
 
 /// A refused credential: the real status, a challenge that names the scope, and the envelope in the error's data.
-fn challenge(refusal: &Refusal, id: Option<&Value>, request_id: &str) -> Reply {
+fn challenge(refusal: &Refusal, id: Option<&Value>, request_id: &str) -> HttpResponse {
     let error = credential_error(refusal, refusal.envelope(request_id));
     let mut response = rpc_error(&error, id);
     if let Some(value) = envelope::challenge(refusal).and_then(|text| HeaderValue::from_str(&text).ok()) {

@@ -21,17 +21,17 @@ use hyper::body::Incoming;
 use self::protocol::RpcError;
 use crate::app::App;
 use crate::catalogue::Catalogue;
-use crate::http::connection::Reply;
+use crate::http::connection::HttpResponse;
 use crate::http::{envelope, rest};
 use crate::metering::Meters;
-use crate::places::Visit;
+use crate::places::RequestPlace;
 
 /// The largest message, in bytes.
 const MESSAGE_BYTES_MAX: usize = 64 * 1024;
 
 /// A response, and the time that plugins took of it.
-pub(crate) struct Printed {
-    pub(crate) response: Reply,
+pub(crate) struct McpAnswer {
+    pub(crate) response: HttpResponse,
     pub(crate) plugin: Option<Duration>,
 }
 
@@ -50,8 +50,8 @@ pub(crate) async fn answer(
     catalogue: &Catalogue,
     request: Request<Incoming>,
     request_id: &str,
-    visit: &Visit,
-) -> Printed {
+    visit: &RequestPlace,
+) -> McpAnswer {
     let origin = request.headers().get(ORIGIN).cloned();
     if request.method() != Method::POST && request.method() != Method::OPTIONS {
         let mut response = fault(StatusCode::METHOD_NOT_ALLOWED, "this endpoint takes POST alone");
@@ -84,8 +84,8 @@ async fn post(
     catalogue: &Catalogue,
     request: Request<Incoming>,
     request_id: &str,
-    visit: &Visit,
-) -> Printed {
+    visit: &RequestPlace,
+) -> McpAnswer {
     let (parts, body) = request.into_parts();
     // Wildcards do not count: a client that lists neither is a browser or a probe.
     let listed = |media_type| rest::accepts(&parts.headers, media_type);
@@ -105,10 +105,10 @@ async fn post(
     if let Some(seconds) = gathered.retry_after_s {
         response.headers_mut().insert(RETRY_AFTER, HeaderValue::from(seconds));
     }
-    Printed { response, plugin: gathered.plugin }
+    McpAnswer { response, plugin: gathered.plugin }
 }
 
-fn preflight() -> Reply {
+fn preflight() -> HttpResponse {
     let mut response = envelope::empty(StatusCode::NO_CONTENT);
     let headers = response.headers_mut();
     let allowed = "Authorization, Content-Type, Accept, MCP-Protocol-Version, Mcp-Method, Mcp-Name, x-service-api-key, \
@@ -120,10 +120,10 @@ fn preflight() -> Reply {
 }
 
 /// A fault of transport: an HTTP status with a JSON-RPC error that has no id, because no message was read.
-fn fault(status: StatusCode, message: &str) -> Reply {
+fn fault(status: StatusCode, message: &str) -> HttpResponse {
     envelope::json(status, RpcError::invalid_request(message).print(None))
 }
 
-fn printed(response: Reply) -> Printed {
-    Printed { response, plugin: None }
+fn printed(response: HttpResponse) -> McpAnswer {
+    McpAnswer { response, plugin: None }
 }

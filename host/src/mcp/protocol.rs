@@ -9,7 +9,7 @@ use http::{HeaderMap, StatusCode};
 use serde_json::{Map, Value, json};
 
 use crate::error::sentence;
-use crate::http::content::Parts;
+use crate::http::content::ContentParts;
 
 /// Newest first.
 pub(crate) const VERSIONS: [&str; 4] = ["2026-07-28", "2025-11-25", "2025-06-18", "2025-03-26"];
@@ -250,8 +250,8 @@ pub(crate) enum Text {
 
 /// A result message around a result, to which a modern answer adds its members: its own and those of `hints`, JSON text that
 /// begins with a comma.
-pub(crate) fn print_result(era: Era, id: &Value, result: Text, hints: &str) -> Parts {
-    let mut message = Parts::default();
+pub(crate) fn print_result(era: Era, id: &Value, result: Text, hints: &str) -> ContentParts {
+    let mut message = ContentParts::default();
     message.own(r#"{"jsonrpc":"2.0","id":"#);
     message.own(&id.to_string());
     message.own(r#","result":"#);

@@ -11,7 +11,7 @@ use crate::catalogue::Bound;
 use crate::error::Refusal;
 use crate::http::envelope;
 use crate::operation::Face;
-use crate::pipeline::{self, Request};
+use crate::pipeline::{self, CallRequest};
 use crate::reading::Unread;
 use crate::registry::profile;
 
@@ -45,7 +45,7 @@ pub(crate) fn list(bound: &[Bound]) -> Bytes {
 pub(crate) async fn call(post: &Post<'_>, params: Value, gathered: &mut Gathered) -> Result<Text, Stop> {
     let (bound, arguments) = read_call(post, params).map_err(Stop::Rpc)?;
     let tool = bound.tool().expect("the catalogue's tools have a tool face");
-    let request = Request {
+    let request = CallRequest {
         bound,
         face: Face::Tool,
         credential: post.credential(),

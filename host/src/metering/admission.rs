@@ -6,9 +6,9 @@ use std::time::SystemTime;
 use time::OffsetDateTime;
 
 use super::month::Month;
-use super::quota::{Counted, Row};
-use super::window::{Kind, Length, Slot};
-use super::{CreditStanding, Meters, Usage, Windows};
+use super::quota::{CountRow, CountedCall};
+use super::window::{Length, Slot, SubjectKind};
+use super::{CreditStanding, Meters, UsageCounts, Windows};
 use crate::auth::Caller;
 use crate::auth::api_key::epoch_seconds;
 use crate::error::{Code, Refusal};
@@ -16,7 +16,7 @@ use crate::operation::{CallerKind, Consumed, Operation};
 use crate::stores::Store;
 
 /// Takes the call's slots, or refuses with the time to wait. Either way the meters say where it stands.
-pub(crate) fn admit(
+pub(crate) fn take_slots(
     windows: &Windows,
     caller: &Caller,
     plugin: &str,
@@ -46,8 +46,8 @@ pub(crate) fn admit(
 
 /// Tells where the caller's month and credits stand, before anything may refuse the call. Reads the store where the month is not known
 /// yet, once for each key and month.
-pub(crate) fn stand(
-    usage: &Usage,
+pub(crate) fn read_month(
+    usage: &UsageCounts,
     store: &Store,
     caller: &Caller,
     now: SystemTime,
@@ -69,7 +69,7 @@ pub(crate) fn stand(
     Ok(())
 }
 
-fn stored(store: &Store, caller: &Caller, month: Month) -> Result<Vec<Row>, Refusal> {
+fn stored(store: &Store, caller: &Caller, month: Month) -> Result<Vec<CountRow>, Refusal> {
     store.usage_of(caller.owner(), month).map_err(|error| {
         let mut refusal = Refusal::new(Code::ServiceUnavailable, "Usage cannot be read at the moment");
         refusal.cause = Some(error.to_string());
@@ -78,8 +78,8 @@ fn stored(store: &Store, caller: &Caller, month: Month) -> Result<Vec<Row>, Refu
 }
 
 /// Counts the call toward the caller's month, or refuses it until the month ends.
-pub(crate) fn count(
-    usage: &Usage,
+pub(crate) fn count_month(
+    usage: &UsageCounts,
     store: &Store,
     caller: &Caller,
     operation: &Operation,
@@ -90,7 +90,7 @@ pub(crate) fn count(
         return Ok(());
     }
     let now_s = epoch_seconds(now);
-    let call = Counted {
+    let call = CountedCall {
         owner: caller.owner(),
         operation: &operation.counted_as,
         limit: caller.limits().per_month,
@@ -126,7 +126,7 @@ pub(super) fn until(refusal: Refusal, reset_epoch_s: u64, now_s: u64) -> Refusal
 fn slots(caller: &Caller, plugin: &str, operation: &Operation) -> Vec<Slot> {
     let mut slots = Vec::new();
     let mut add = |subject: String, limit: Option<u32>, length: Length| {
-        slots.extend(limit.map(|limit| Slot { subject, kind: Kind::Credential, limit, length }));
+        slots.extend(limit.map(|limit| Slot { subject, kind: SubjectKind::Credential, limit, length }));
     };
     if operation.terms.consumes(Consumed::Window) {
         let limits = caller.limits();
@@ -145,6 +145,6 @@ fn slots(caller: &Caller, plugin: &str, operation: &Operation) -> Vec<Slot> {
 fn allowance(caller: &Caller, plugin: &str, operation: &Operation) -> Vec<Slot> {
     let limit = operation.terms.first_party_per_minute.into_iter();
     let subject = || format!("i{}\0{plugin}\0{}", caller.owner(), operation.id);
-    let slot = |limit| Slot { subject: subject(), kind: Kind::Address, limit, length: Length::Minute };
+    let slot = |limit| Slot { subject: subject(), kind: SubjectKind::Address, limit, length: Length::Minute };
     limit.map(slot).collect()
 }

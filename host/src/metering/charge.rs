@@ -7,9 +7,9 @@ use std::time::{Duration, SystemTime};
 use uuid::Uuid;
 
 use super::admission::until;
-use super::credits::{Refused, Reservation, Resolution};
+use super::credits::{Reservation, ReservationRefused, Resolution};
 use super::month::Month;
-use super::reservations::{Hold, Place, Reservations};
+use super::reservations::{AccountPlace, Hold, Reservations};
 use super::{CreditStanding, Meters};
 use crate::auth::Caller;
 use crate::auth::api_key::epoch_seconds;
@@ -35,7 +35,7 @@ pub(crate) struct Charged<'c> {
 /// What an admitted call holds until it ends. Dropped before that, everything is given back.
 pub(crate) struct Charge {
     hold: Option<Hold>,
-    _place: Place,
+    _place: AccountPlace,
 }
 
 /// Admits the call, or refuses it; `None` where it pays nothing. The order is identifier, places, credits; what is refused
@@ -117,12 +117,14 @@ fn too_many_at_once() -> Refusal {
     Refusal::new(Code::UsageConcurrencyExceeded, message).retry_after(1)
 }
 
-fn refusal(refused: &Refused, month: Month, now_s: u64) -> Refusal {
+fn refusal(refused: &ReservationRefused, month: Month, now_s: u64) -> Refusal {
     let message = sentence(refused.to_string());
     match refused {
-        Refused::Exceeded { .. } => until(Refusal::new(Code::ApiCreditsExceeded, message), month.ends_at(), now_s),
-        Refused::Handled => Refusal::new(Code::UsageReservationConflict, message),
-        Refused::Lapsed => Refusal::new(Code::UsageReservationExpired, message),
+        ReservationRefused::Exceeded { .. } => {
+            until(Refusal::new(Code::ApiCreditsExceeded, message), month.ends_at(), now_s)
+        }
+        ReservationRefused::Handled => Refusal::new(Code::UsageReservationConflict, message),
+        ReservationRefused::Lapsed => Refusal::new(Code::UsageReservationExpired, message),
     }
 }
 

@@ -43,7 +43,7 @@ pub(crate) enum Resolution {
 
 /// Why there is no reservation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub(crate) enum Refused {
+pub(crate) enum ReservationRefused {
     #[error("{held} of {limit} credits are spent or reserved, so {amount} more are not left")]
     Exceeded { limit: u64, held: u64, amount: u64 },
     /// The identifier's call runs or has ended.
@@ -56,11 +56,11 @@ pub(crate) enum Refused {
 
 impl Balance {
     /// With the amount reserved, or why it cannot be.
-    pub(crate) fn reserve(self, amount: u64, limit: u64) -> Result<Self, Refused> {
+    pub(crate) fn reserve(self, amount: u64, limit: u64) -> Result<Self, ReservationRefused> {
         let held = self.posted.saturating_add(self.pending);
         match limit.checked_sub(held).is_some_and(|left| amount <= left) {
             true => Ok(Self { pending: self.pending + amount, ..self }),
-            false => Err(Refused::Exceeded { limit, held, amount }),
+            false => Err(ReservationRefused::Exceeded { limit, held, amount }),
         }
     }
 

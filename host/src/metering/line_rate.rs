@@ -16,16 +16,16 @@ const REPORT_EVERY: Duration = Duration::from_secs(1);
 #[derive(Default)]
 pub(crate) struct LineRate {
     /// Guards the three fields; never held over an await.
-    state: Mutex<State>,
+    state: Mutex<LineRateState>,
 }
 
-struct State {
+struct LineRateState {
     bucket: Bucket,
     dropped: u64,
     reported_at: Option<Instant>,
 }
 
-impl Default for State {
+impl Default for LineRateState {
     fn default() -> Self {
         Self { bucket: LINES, dropped: 0, reported_at: None }
     }
@@ -53,7 +53,7 @@ impl LineRate {
         Some(std::mem::take(&mut state.dropped))
     }
 
-    fn lock(&self) -> std::sync::MutexGuard<'_, State> {
+    fn lock(&self) -> std::sync::MutexGuard<'_, LineRateState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -11,11 +11,11 @@ pub(crate) mod quota;
 mod reservations;
 pub(crate) mod window;
 
-pub(crate) use admission::{admit, count, stand};
+pub(crate) use admission::{count_month, read_month, take_slots};
 pub(crate) use bucket::Bucket;
 pub(crate) use charge::{Charge, Charged, reserve};
 pub(crate) use line_rate::LineRate;
-pub(crate) use quota::{MonthStanding, Usage};
+pub(crate) use quota::{MonthStanding, UsageCounts};
 pub(crate) use reservations::Reservations;
 pub(crate) use window::Windows;
 

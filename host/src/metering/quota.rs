@@ -1,8 +1,8 @@
 //! Calls counted by calendar month: for the monthly limits of keys, and for the operator's view of usage.
 //!
 //! Counted in this process and written out every second as they stand, so that a crash may lose a second of counts and never
-//! adds one. Time is passed in; the store is reached through what is given and taken here ([`Usage::load`],
-//! [`Usage::unwritten`]), and one entry is kept for each key and operation that called in a month.
+//! adds one. Time is passed in; the store is reached through what is given and taken here ([`UsageCounts::load`],
+//! [`UsageCounts::unwritten`]), and one entry is kept for each key and operation that called in a month.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -19,7 +19,7 @@ pub(crate) struct Count {
 
 /// One count as it is stored, by owner first.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Row {
+pub(crate) struct CountRow {
     pub(crate) owner: String,
     pub(crate) month: Month,
     /// Plugin and operation, with a slash between.
@@ -37,7 +37,7 @@ pub(crate) struct MonthStanding {
 }
 
 /// A call to be counted.
-pub(crate) struct Counted<'c> {
+pub(crate) struct CountedCall<'c> {
     pub(crate) owner: &'c str,
     pub(crate) operation: &'c str,
     /// The owner's limit, where the call counts toward it.
@@ -47,7 +47,7 @@ pub(crate) struct Counted<'c> {
 
 /// The counts of the months that are current or not written yet.
 #[derive(Default)]
-pub(crate) struct Usage {
+pub(crate) struct UsageCounts {
     /// Guards the counts; never held over an await or a read of the store.
     months: Mutex<HashMap<Month, HashMap<String, OwnerMonth>>>,
 }
@@ -56,16 +56,16 @@ pub(crate) struct Usage {
 struct OwnerMonth {
     /// The sum of the counts toward the limit.
     limited: u64,
-    operations: HashMap<String, (Count, Written)>,
+    operations: HashMap<String, (Count, WrittenState)>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Written {
+enum WrittenState {
     Yes,
     No,
 }
 
-impl Usage {
+impl UsageCounts {
     /// Where an owner's month stands, if it is loaded.
     pub(crate) fn standing(&self, owner: &str, limit: u64, month: Month) -> Option<MonthStanding> {
         self.lock().get(&month)?.get(owner).map(|counts| counts.standing(limit, month))
@@ -77,7 +77,7 @@ impl Usage {
     }
 
     /// Takes what the store has of an owner's month. What was counted here already stands.
-    pub(crate) fn load(&self, owner: &str, month: Month, rows: Vec<Row>) {
+    pub(crate) fn load(&self, owner: &str, month: Month, rows: Vec<CountRow>) {
         let mut months = self.lock();
         months.entry(month).or_default().entry(owner.to_owned()).or_insert_with(|| OwnerMonth::of(rows));
     }
@@ -86,7 +86,7 @@ impl Usage {
     /// `None` where the owner's month is not loaded: a count that began from nothing would be written over the stored one.
     pub(crate) fn count(
         &self,
-        call: &Counted<'_>,
+        call: &CountedCall<'_>,
         month: Month,
     ) -> Option<Result<Option<MonthStanding>, MonthStanding>> {
         let mut months = self.lock();
@@ -96,28 +96,28 @@ impl Usage {
     /// The same with what the store has of the owner's month, where it is not loaded.
     pub(crate) fn count_from(
         &self,
-        call: &Counted<'_>,
+        call: &CountedCall<'_>,
         month: Month,
-        rows: Vec<Row>,
+        rows: Vec<CountRow>,
     ) -> Result<Option<MonthStanding>, MonthStanding> {
         let mut months = self.lock();
         let owners = months.entry(month).or_default();
         owners.entry(call.owner.to_owned()).or_insert_with(|| OwnerMonth::of(rows)).count(call, month)
     }
 
-    /// The counts that the store does not have as they stand; they count as written until [`Usage::not_written`] takes them
+    /// The counts that the store does not have as they stand; they count as written until [`UsageCounts::not_written`] takes them
     /// back. Months before `current` of which everything is written are forgotten.
-    pub(crate) fn unwritten(&self, current: Month) -> Vec<Row> {
+    pub(crate) fn unwritten(&self, current: Month) -> Vec<CountRow> {
         let mut months = self.lock();
         months.retain(|month, owners| *month >= current || owners.values().any(OwnerMonth::has_unwritten));
         let mut rows = Vec::new();
         for (month, owners) in months.iter_mut() {
             for (owner, counts) in owners.iter_mut().filter(|(_, counts)| counts.has_unwritten()) {
                 for (operation, (count, written)) in &mut counts.operations {
-                    if *written == Written::No {
-                        *written = Written::Yes;
+                    if *written == WrittenState::No {
+                        *written = WrittenState::Yes;
                         let (owner, operation) = (owner.clone(), operation.clone());
-                        rows.push(Row { owner, month: *month, operation, count: *count });
+                        rows.push(CountRow { owner, month: *month, operation, count: *count });
                     }
                 }
             }
@@ -126,13 +126,13 @@ impl Usage {
     }
 
     /// Marks counts that could not be written, for the next time.
-    pub(crate) fn not_written(&self, rows: &[Row]) {
+    pub(crate) fn not_written(&self, rows: &[CountRow]) {
         let mut months = self.lock();
         for row in rows {
             let owners = months.get_mut(&row.month);
             let counts = owners.and_then(|owners| owners.get_mut(&row.owner));
             if let Some((_, written)) = counts.and_then(|counts| counts.operations.get_mut(&row.operation)) {
-                *written = Written::No;
+                *written = WrittenState::No;
             }
         }
     }
@@ -143,22 +143,22 @@ impl Usage {
 }
 
 impl OwnerMonth {
-    fn of(rows: Vec<Row>) -> Self {
+    fn of(rows: Vec<CountRow>) -> Self {
         Self {
             limited: rows.iter().map(|row| row.count.limited).sum(),
-            operations: rows.into_iter().map(|row| (row.operation, (row.count, Written::Yes))).collect(),
+            operations: rows.into_iter().map(|row| (row.operation, (row.count, WrittenState::Yes))).collect(),
         }
     }
 
-    fn count(&mut self, call: &Counted<'_>, month: Month) -> Result<Option<MonthStanding>, MonthStanding> {
+    fn count(&mut self, call: &CountedCall<'_>, month: Month) -> Result<Option<MonthStanding>, MonthStanding> {
         if let Some(limit) = call.limit.filter(|limit| call.is_limited && self.limited >= *limit) {
             return Err(self.standing(limit, month));
         }
         let (count, written) = match self.operations.get_mut(call.operation) {
             Some(known) => known,
-            None => self.operations.entry(call.operation.to_owned()).or_insert((Count::default(), Written::No)),
+            None => self.operations.entry(call.operation.to_owned()).or_insert((Count::default(), WrittenState::No)),
         };
-        *written = Written::No;
+        *written = WrittenState::No;
         count.calls += 1;
         count.limited += u64::from(call.is_limited);
         self.limited += u64::from(call.is_limited);
@@ -170,7 +170,7 @@ impl OwnerMonth {
     }
 
     fn has_unwritten(&self) -> bool {
-        self.operations.values().any(|(_, written)| *written == Written::No)
+        self.operations.values().any(|(_, written)| *written == WrittenState::No)
     }
 }
 
@@ -184,13 +184,13 @@ mod tests {
     /// A call that came in the last moment of a month, and is counted in the first one of the next, adds to what is stored.
     #[test]
     fn a_month_that_ends_under_a_call_loses_no_count() {
-        let (usage, november) = (Usage::default(), Month::of(1_796_083_199));
+        let (usage, november) = (UsageCounts::default(), Month::of(1_796_083_199));
         let december = Month::of(1_796_083_200);
         let count = Count { calls: 7, limited: 7 };
-        let row = Row { owner: "o".to_owned(), month: november, operation: "p/a".to_owned(), count };
+        let row = CountRow { owner: "o".to_owned(), month: november, operation: "p/a".to_owned(), count };
         usage.load("o", november, vec![row.clone()]);
         assert_eq!(usage.unwritten(december), [], "it is written, and forgotten");
-        let call = Counted { owner: "o", operation: "p/a", limit: Some(8), is_limited: true };
+        let call = CountedCall { owner: "o", operation: "p/a", limit: Some(8), is_limited: true };
         assert_eq!(usage.count(&call, november), None, "it cannot be counted from nothing");
         let standing = usage.count_from(&call, november, vec![row]).expect("one is left");
         assert_eq!(standing.map(|standing| standing.remaining), Some(0));
@@ -207,7 +207,7 @@ mod tests {
             let limit: u64 = u.int_in_range(0..=6)?;
             let mut months = vec![Month::of(1_796_083_200)];
             let mut month = Month::of(1_796_083_199);
-            let (mut usage, mut stored) = (Usage::default(), HashMap::<(Month, String), Count>::new());
+            let (mut usage, mut stored) = (UsageCounts::default(), HashMap::<(Month, String), Count>::new());
             let (mut admitted, mut held) = (HashMap::<Month, u64>::new(), HashMap::<Month, u64>::new());
             while !u.is_empty() {
                 match u.int_in_range(0..=7)? {
@@ -222,23 +222,25 @@ mod tests {
                         }
                     }
                     1 => {
-                        usage = Usage::default();
+                        usage = UsageCounts::default();
                         admitted.clone_from(&held);
                     }
                     2 => month = months.pop().unwrap_or(month),
                     _ => {
                         if !usage.is_loaded("o", month) {
                             let rows =
-                                stored.iter().filter(|((of, _), _)| *of == month).map(|((_, operation), count)| Row {
-                                    owner: "o".to_owned(),
-                                    month,
-                                    operation: operation.clone(),
-                                    count: *count,
+                                stored.iter().filter(|((of, _), _)| *of == month).map(|((_, operation), count)| {
+                                    CountRow {
+                                        owner: "o".to_owned(),
+                                        month,
+                                        operation: operation.clone(),
+                                        count: *count,
+                                    }
                                 });
                             usage.load("o", month, rows.collect());
                         }
                         let operation = *u.choose(&["p/a", "p/b"])?;
-                        let call = Counted { owner: "o", operation, limit: Some(limit), is_limited: true };
+                        let call = CountedCall { owner: "o", operation, limit: Some(limit), is_limited: true };
                         let before = admitted.get(&month).copied().unwrap_or(0);
                         let counted = usage.count(&call, month).expect("it was loaded");
                         assert_eq!(counted.is_ok(), before < limit);

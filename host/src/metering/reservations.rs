@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use tokio::sync::Notify;
 
-use super::credits::{Refused, Reservation, Resolution};
+use super::credits::{Reservation, ReservationRefused, Resolution};
 use crate::metrics::Counter;
 use crate::stores::{Store, StoreError};
 
@@ -18,19 +18,19 @@ use crate::stores::{Store, StoreError};
 pub(crate) struct Reservations {
     store: Arc<Store>,
     /// Guards both maps, which hold an entry for each call under way; never held over an await.
-    under_way: Mutex<UnderWay>,
+    under_way: Mutex<CallsUnderWay>,
     given_up: Notify,
-    counts: Counts,
+    counts: ReservationCounts,
 }
 
 /// What came of the reservations, for the operator.
 #[derive(Default)]
-pub(crate) struct Counts {
+pub(crate) struct ReservationCounts {
     resolved: [Counter; Resolution::ALL.len()],
     credits_settled: Counter,
 }
 
-impl Counts {
+impl ReservationCounts {
     /// How many ended in each way.
     pub(crate) fn resolved(&self) -> impl Iterator<Item = (Resolution, u64)> {
         Resolution::ALL.into_iter().zip(self.resolved.iter().map(Counter::get))
@@ -52,7 +52,7 @@ impl Counts {
 }
 
 #[derive(Default)]
-struct UnderWay {
+struct CallsUnderWay {
     reserved: HashMap<u128, Reserved>,
     /// Calls at once, by account; an account without any has no entry.
     calls: HashMap<String, u32>,
@@ -66,7 +66,7 @@ struct Reserved {
 }
 
 /// A call's place among those of its account, until it is dropped.
-pub(crate) struct Place {
+pub(crate) struct AccountPlace {
     reservations: Arc<Reservations>,
     account: String,
 }
@@ -80,11 +80,16 @@ pub(crate) struct Hold {
 
 impl Reservations {
     pub(crate) fn new(store: Arc<Store>) -> Arc<Self> {
-        Arc::new(Self { store, under_way: Mutex::default(), given_up: Notify::new(), counts: Counts::default() })
+        Arc::new(Self {
+            store,
+            under_way: Mutex::default(),
+            given_up: Notify::new(),
+            counts: ReservationCounts::default(),
+        })
     }
 
     /// Takes a place of the account's, if one of `max` is free.
-    pub(crate) fn place(self: &Arc<Self>, account: &str, max: u32) -> Option<Place> {
+    pub(crate) fn place(self: &Arc<Self>, account: &str, max: u32) -> Option<AccountPlace> {
         let mut under_way = self.lock();
         match under_way.calls.get_mut(account) {
             Some(calls) if *calls >= max => return None,
@@ -92,7 +97,7 @@ impl Reservations {
             None if max == 0 => return None,
             None => drop(under_way.calls.insert(account.to_owned(), 1)),
         }
-        Some(Place { reservations: Arc::clone(self), account: account.to_owned() })
+        Some(AccountPlace { reservations: Arc::clone(self), account: account.to_owned() })
     }
 
     /// Reserves up to `limit` credits in all, for at most `lifetime`.
@@ -101,7 +106,7 @@ impl Reservations {
         reservation: Reservation,
         limit: u64,
         lifetime: Duration,
-    ) -> Result<Result<Hold, Refused>, StoreError> {
+    ) -> Result<Result<Hold, ReservationRefused>, StoreError> {
         let (id, account, amount) = (reservation.id, reservation.account.clone(), reservation.amount);
         let expires_at = Instant::now() + lifetime;
         let reserved = Reserved { account: account.clone(), amount, expires_at, is_given_up: false };
@@ -146,7 +151,7 @@ impl Reservations {
         self.lock().reserved.len()
     }
 
-    pub(crate) fn counts(&self) -> &Counts {
+    pub(crate) fn counts(&self) -> &ReservationCounts {
         &self.counts
     }
 
@@ -157,7 +162,7 @@ impl Reservations {
         }
     }
 
-    fn lock(&self) -> MutexGuard<'_, UnderWay> {
+    fn lock(&self) -> MutexGuard<'_, CallsUnderWay> {
         self.under_way.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -182,7 +187,7 @@ impl Drop for Hold {
     }
 }
 
-impl Drop for Place {
+impl Drop for AccountPlace {
     fn drop(&mut self) {
         let mut under_way = self.reservations.lock();
         match under_way.calls.get_mut(&self.account) {
@@ -246,7 +251,9 @@ mod tests {
         assert_eq!(held(&store), (3, 0), "a lapsed reservation is not settled");
         let ends: Vec<u64> = reservations.counts().resolved().map(|(_, count)| count).collect();
         assert_eq!((ends, reservations.counts().credits_settled()), (vec![1, 1, 1], 3));
-        for (id, expected) in [(1, Refused::Handled), (2, Refused::Handled), (3, Refused::Lapsed)] {
+        for (id, expected) in
+            [(1, ReservationRefused::Handled), (2, ReservationRefused::Handled), (3, ReservationRefused::Lapsed)]
+        {
             let burnt = store.burnt("a", "k", &format!("name-{id}"), NOW_S).expect("readable");
             assert_eq!(burnt, Some(expected));
         }

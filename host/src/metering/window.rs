@@ -14,7 +14,7 @@ const SUBJECTS_MAX: usize = 1 << 20;
 
 /// What a subject is. Each kind has room of its own: anybody may come from many addresses, and fills no caller's with them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Kind {
+pub(crate) enum SubjectKind {
     Credential,
     Address,
 }
@@ -40,7 +40,7 @@ impl Length {
 pub(crate) struct Slot {
     /// Whatever is counted, under a name that nothing else of its kind has.
     pub(crate) subject: String,
-    pub(crate) kind: Kind,
+    pub(crate) kind: SubjectKind,
     pub(crate) limit: u32,
     pub(crate) length: Length,
 }
@@ -49,11 +49,11 @@ pub(crate) struct Slot {
 #[derive(Default)]
 pub(crate) struct Windows {
     /// Guards both counts, so that a call takes its slots at once; never held over an await.
-    counts: Mutex<Counts>,
+    counts: Mutex<WindowCounts>,
 }
 
 #[derive(Default)]
-struct Counts {
+struct WindowCounts {
     second: Aligned,
     minute: Aligned,
 }
@@ -83,7 +83,7 @@ impl Windows {
     }
 }
 
-impl Counts {
+impl WindowCounts {
     fn of(&mut self, length: Length) -> &mut Aligned {
         match length {
             Length::Second => &mut self.second,
@@ -105,8 +105,8 @@ impl Aligned {
     /// Where the window stands, if it has no slot left.
     fn refusal(&self, slot: &Slot) -> Option<WindowStanding> {
         let of_kind = match slot.kind {
-            Kind::Credential => &self.credentials,
-            Kind::Address => &self.addresses,
+            SubjectKind::Credential => &self.credentials,
+            SubjectKind::Address => &self.addresses,
         };
         let has_room = match of_kind.get(&slot.subject) {
             Some(taken) => *taken < slot.limit,
@@ -117,8 +117,8 @@ impl Aligned {
 
     fn take(&mut self, slot: Slot) -> WindowStanding {
         let of_kind = match slot.kind {
-            Kind::Credential => &mut self.credentials,
-            Kind::Address => &mut self.addresses,
+            SubjectKind::Credential => &mut self.credentials,
+            SubjectKind::Address => &mut self.addresses,
         };
         let taken = match of_kind.get_mut(&slot.subject) {
             Some(taken) => {
@@ -152,7 +152,7 @@ mod tests {
     use super::*;
 
     fn slot(subject: &str, limit: u32, length: Length) -> Slot {
-        Slot { subject: subject.to_owned(), kind: Kind::Credential, limit, length }
+        Slot { subject: subject.to_owned(), kind: SubjectKind::Credential, limit, length }
     }
 
     #[test]
@@ -162,9 +162,9 @@ mod tests {
             let slot = Slot { subject: subject.to_string(), kind, limit: 1, length: Length::Minute };
             windows.take(vec![slot], 60).is_ok()
         };
-        assert!((0..SUBJECTS_MAX).all(|subject| take(Kind::Address, subject)));
-        assert!(!take(Kind::Address, SUBJECTS_MAX), "there is no room for one more address");
-        assert!(take(Kind::Credential, SUBJECTS_MAX));
+        assert!((0..SUBJECTS_MAX).all(|subject| take(SubjectKind::Address, subject)));
+        assert!(!take(SubjectKind::Address, SUBJECTS_MAX), "there is no room for one more address");
+        assert!(take(SubjectKind::Credential, SUBJECTS_MAX));
     }
 
     #[test]

@@ -10,7 +10,7 @@ pub(crate) const CONTENT_TYPE: &str = "text/plain; version=0.0.4; charset=utf-8"
 
 /// What kind of numbers a family has.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Kind {
+pub(crate) enum FamilyKind {
     Counter,
     Gauge,
     Histogram,
@@ -28,11 +28,11 @@ pub(crate) type Labels<'l> = &'l [(&'l str, &'l str)];
 
 impl Exposition {
     /// Begins a family; the samples that follow are its own. `help` is one line without a backslash.
-    pub(crate) fn family(&mut self, name: &'static str, kind: Kind, help: &str) {
+    pub(crate) fn family(&mut self, name: &'static str, kind: FamilyKind, help: &str) {
         let kind = match kind {
-            Kind::Counter => "counter",
-            Kind::Gauge => "gauge",
-            Kind::Histogram => "histogram",
+            FamilyKind::Counter => "counter",
+            FamilyKind::Gauge => "gauge",
+            FamilyKind::Histogram => "histogram",
         };
         self.family = name;
         self.line(format_args!("# HELP {name} {help}"));
@@ -84,7 +84,7 @@ mod tests {
     #[test]
     fn a_label_cannot_end_its_line_or_its_quotes() {
         let mut exposition = Exposition::default();
-        exposition.family("family", Kind::Gauge, "Help");
+        exposition.family("family", FamilyKind::Gauge, "Help");
         exposition.sample(&[("label", "a\"b\\c\nd")], 1);
         assert_eq!(
             exposition.into_text(),

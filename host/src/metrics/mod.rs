@@ -152,12 +152,12 @@ pub(crate) struct CacheReads {
 
 /// What one operation answered, by face.
 pub(crate) struct Requests {
-    pub(crate) rest: Answers,
-    pub(crate) tool: Answers,
+    pub(crate) rest: FaceAnswers,
+    pub(crate) tool: FaceAnswers,
 }
 
 /// What one face of an operation answered.
-pub(crate) struct Answers {
+pub(crate) struct FaceAnswers {
     ok: Counter,
     refused: Vec<(Cow<'static, str>, Counter)>,
 }
@@ -165,11 +165,11 @@ pub(crate) struct Answers {
 impl Requests {
     /// Counters for the declared codes and the host's own: no others can be answered.
     pub(crate) fn new<'c>(declared: impl Iterator<Item = &'c str> + Clone) -> Self {
-        Self { rest: Answers::new(declared.clone()), tool: Answers::new(declared) }
+        Self { rest: FaceAnswers::new(declared.clone()), tool: FaceAnswers::new(declared) }
     }
 }
 
-impl Answers {
+impl FaceAnswers {
     fn new<'c>(declared: impl Iterator<Item = &'c str>) -> Self {
         let host = Code::names().map(Cow::Borrowed);
         let own = declared.filter(|code| Code::from_name(code).is_none()).map(|code| Cow::Owned(code.to_owned()));

@@ -16,7 +16,7 @@ use tokio::sync::{OwnedSemaphorePermit, mpsc};
 use super::plugins::refusal;
 use crate::app::App;
 use crate::error::{Code, Refusal};
-use crate::http::connection::Reply;
+use crate::http::connection::HttpResponse;
 use crate::http::content::Content;
 use crate::registry::blocking;
 use crate::stores::KeptEvent;
@@ -31,14 +31,14 @@ const LAST_EVENT_ID: &str = "last-event-id";
 
 /// The kept events after `after`, of one plugin where it is named.
 pub(super) async fn history(app: &App, query: Option<&str>) -> Result<Value, Refusal> {
-    let Asked { plugin, after } = Asked::read(query)?;
+    let EventsRequest { plugin, after } = EventsRequest::read(query)?;
     let events = kept(app, plugin, after.unwrap_or(0)).await?;
     Ok(json!({ "events": events.iter().map(told).collect::<Vec<Value>>() }))
 }
 
 /// The stream: what the listener missed, then what happens.
-pub(super) async fn stream(app: &Arc<App>, headers: &HeaderMap, query: Option<&str>) -> Result<Reply, Refusal> {
-    let Asked { plugin, after } = Asked::read(query)?;
+pub(super) async fn stream(app: &Arc<App>, headers: &HeaderMap, query: Option<&str>) -> Result<HttpResponse, Refusal> {
+    let EventsRequest { plugin, after } = EventsRequest::read(query)?;
     let last = headers.get(LAST_EVENT_ID).and_then(|value| value.to_str().ok()).and_then(|text| text.parse().ok());
     let place = Arc::clone(&app.event_streams).try_acquire_owned().map_err(|_| {
         Refusal::new(Code::ServiceUnavailable, format!("{STREAMS_MAX} streams of events are open, which is the most"))
@@ -119,12 +119,12 @@ fn told(event: &KeptEvent) -> Value {
     told
 }
 
-struct Asked {
+struct EventsRequest {
     plugin: Option<String>,
     after: Option<u64>,
 }
 
-impl Asked {
+impl EventsRequest {
     fn read(query: Option<&str>) -> Result<Self, Refusal> {
         let mut asked = Self { plugin: None, after: None };
         for (name, value) in form_urlencoded::parse(query.unwrap_or_default().as_bytes()) {

@@ -8,8 +8,8 @@ use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 use crate::app::App;
 use crate::catalogue::Catalogue;
-use crate::metrics::Answers;
-use crate::metrics::exposition::{Exposition, Kind};
+use crate::metrics::FaceAnswers;
+use crate::metrics::exposition::{Exposition, FamilyKind};
 use crate::places::Places;
 use crate::registry::revision::Revision;
 
@@ -31,52 +31,52 @@ pub(crate) fn text(app: &App) -> String {
 }
 
 fn process(to: &mut Exposition, app: &App) {
-    to.family("switchbay_build_info", Kind::Gauge, "Always 1; its label tells which version runs.");
+    to.family("switchbay_build_info", FamilyKind::Gauge, "Always 1; its label tells which version runs.");
     to.sample(&[("version", env!("CARGO_PKG_VERSION"))], 1);
-    to.family("switchbay_start_time_seconds", Kind::Gauge, "When the process began to serve, in Unix seconds.");
+    to.family("switchbay_start_time_seconds", FamilyKind::Gauge, "When the process began to serve, in Unix seconds.");
     to.sample(&[], unix_seconds(app.started_at));
-    to.family("switchbay_http_connections", Kind::Gauge, "Open connections of the public listener.");
+    to.family("switchbay_http_connections", FamilyKind::Gauge, "Open connections of the public listener.");
     to.sample(&[], app.public.open());
     to.family(
         "switchbay_http_requests_in_flight",
-        Kind::Gauge,
+        FamilyKind::Gauge,
         "Requests of the public listener whose answers are not sent yet, those in the lobby included: at most \
          `limits.in_flight` and a fourth of it.",
     );
     to.sample(&[], app.public.in_flight());
     listener_places(to, &app.public);
-    to.family("switchbay_egress_dials_total", Kind::Counter, "Connections that plugins caused to be asked for.");
+    to.family("switchbay_egress_dials_total", FamilyKind::Counter, "Connections that plugins caused to be asked for.");
     to.sample(&[], app.egress.dials());
-    to.family("switchbay_proxy_connections", Kind::Gauge, "Open connections of the forward proxy.");
+    to.family("switchbay_proxy_connections", FamilyKind::Gauge, "Open connections of the forward proxy.");
     to.sample(&[], app.proxy.open());
-    to.family("switchbay_proxy_credentials", Kind::Gauge, "Credentials of the forward proxy that live.");
+    to.family("switchbay_proxy_credentials", FamilyKind::Gauge, "Credentials of the forward proxy that live.");
     to.sample(&[], app.proxy.lent());
 }
 
 fn listener_places(to: &mut Exposition, places: &Places) {
     to.family(
         "switchbay_http_requests_in_lobby",
-        Kind::Gauge,
+        FamilyKind::Gauge,
         "Those of them whose body is being read or whose caller is not known.",
     );
     to.sample(&[], places.in_lobby());
     to.family(
         "switchbay_http_unsent_bytes",
-        Kind::Gauge,
+        FamilyKind::Gauge,
         "Bytes of answers that were made and that no client took yet.",
     );
     to.sample(&[], places.unsent_bytes());
     let counts = places.counts();
     to.family(
         "switchbay_http_connections_refused_total",
-        Kind::Counter,
+        FamilyKind::Counter,
         "Connections that ended for want of room: `closed` for another, or `turned_away` because their peer has its share.",
     );
     to.sample(&[("how", "closed")], counts.closed.get());
     to.sample(&[("how", "turned_away")], counts.turned_away.get());
     to.family(
         "switchbay_http_requests_refused_total",
-        Kind::Counter,
+        FamilyKind::Counter,
         "Requests that were refused for want of places, by which: `peer` (its `in_flight`, or its part of the lobby), `listener` \
          (the places in flight, or the lobby), `unsent_bytes`.",
     );
@@ -85,7 +85,7 @@ fn listener_places(to: &mut Exposition, places: &Places) {
     to.sample(&[("share", "unsent_bytes")], counts.refused_unsent.get());
     to.family(
         "switchbay_http_streams_reset_total",
-        Kind::Counter,
+        FamilyKind::Counter,
         "HTTP/2 streams that were reset because the client did not take their answer.",
     );
     to.sample(&[], counts.given_up.get());
@@ -98,12 +98,12 @@ fn unix_seconds(at: SystemTime) -> f64 {
 fn requests(to: &mut Exposition, catalogue: &Catalogue) {
     to.family(
         "switchbay_requests_total",
-        Kind::Counter,
+        FamilyKind::Counter,
         "Answered requests of an operation, by face and by `ok` or the error code that was answered.",
     );
     for revision in catalogue.revisions() {
         for operation in &revision.operations {
-            let mut face = |face, answers: &Answers| {
+            let mut face = |face, answers: &FaceAnswers| {
                 for (code, count) in answers.counts() {
                     let labels = [
                         ("plugin", &*revision.plugin),
@@ -124,8 +124,12 @@ fn requests(to: &mut Exposition, catalogue: &Catalogue) {
     }
 }
 
-fn calls(to: &mut Exposition, revisions: &[Counted]) {
-    to.family("switchbay_plugin_calls_total", Kind::Counter, "Ended calls of a plugin's revision, by how they ended.");
+fn calls(to: &mut Exposition, revisions: &[NumberedRevision]) {
+    to.family(
+        "switchbay_plugin_calls_total",
+        FamilyKind::Counter,
+        "Ended calls of a plugin's revision, by how they ended.",
+    );
     for revision in revisions {
         let [plugin, number] = revision.names();
         for (outcome, count) in revision.revision.calls.ended() {
@@ -134,7 +138,7 @@ fn calls(to: &mut Exposition, revisions: &[Counted]) {
     }
     to.family(
         "switchbay_plugin_call_duration_seconds",
-        Kind::Histogram,
+        FamilyKind::Histogram,
         "Time of a plugin's calls, from the wait for a place to the end, however they ended.",
     );
     for revision in revisions {
@@ -145,14 +149,18 @@ fn calls(to: &mut Exposition, revisions: &[Counted]) {
 /// Of every plugin that was ever served by this process.
 fn places(to: &mut Exposition, app: &App) {
     let all = app.registry.occupancies(Instant::now());
-    to.family("switchbay_plugin_places", Kind::Gauge, "Calls of a plugin that have a place, and that wait for one.");
+    to.family(
+        "switchbay_plugin_places",
+        FamilyKind::Gauge,
+        "Calls of a plugin that have a place, and that wait for one.",
+    );
     for (plugin, places) in &all {
         to.sample(&[("plugin", plugin), ("state", "taken")], places.taken);
         to.sample(&[("plugin", plugin), ("state", "waiting")], places.waiting);
     }
     to.family(
         "switchbay_plugin_callers_paused",
-        Kind::Gauge,
+        FamilyKind::Gauge,
         "Callers that a plugin is paused for, because their calls used up their processor time.",
     );
     for (plugin, places) in &all {
@@ -160,7 +168,7 @@ fn places(to: &mut Exposition, app: &App) {
     }
     to.family(
         "switchbay_plugin_cpu_seconds_total",
-        Kind::Counter,
+        FamilyKind::Counter,
         "Processor time of a plugin's calls and jobs, those that were ended included.",
     );
     for (plugin, places) in &all {
@@ -168,15 +176,15 @@ fn places(to: &mut Exposition, app: &App) {
     }
 }
 
-fn instances(to: &mut Exposition, revisions: &[Counted]) {
+fn instances(to: &mut Exposition, revisions: &[NumberedRevision]) {
     let vitals = || revisions.iter().filter_map(|revision| Some((revision.names(), revision.revision.vitals()?)));
-    to.family("switchbay_plugin_instances", Kind::Gauge, "Instances of a plugin's revision, idle and running.");
+    to.family("switchbay_plugin_instances", FamilyKind::Gauge, "Instances of a plugin's revision, idle and running.");
     for (names, vitals) in vitals() {
         to.sample(&names, vitals.instances.get());
     }
     to.family(
         "switchbay_plugin_memory_peak_bytes",
-        Kind::Gauge,
+        FamilyKind::Gauge,
         "The most linear memory that one instance of the revision ever had.",
     );
     for (names, vitals) in vitals() {
@@ -184,7 +192,7 @@ fn instances(to: &mut Exposition, revisions: &[Counted]) {
     }
     to.family(
         "switchbay_plugin_memory_bytes",
-        Kind::Gauge,
+        FamilyKind::Gauge,
         "Linear memory of the revision's instances, idle and running.",
     );
     for (names, vitals) in vitals() {
@@ -192,7 +200,7 @@ fn instances(to: &mut Exposition, revisions: &[Counted]) {
     }
     to.family(
         "switchbay_plugin_denials_total",
-        Kind::Counter,
+        FamilyKind::Counter,
         "Calls of a capability that were denied because the revision is not granted it.",
     );
     for (names, vitals) in vitals() {
@@ -200,10 +208,10 @@ fn instances(to: &mut Exposition, revisions: &[Counted]) {
     }
 }
 
-fn caches(to: &mut Exposition, catalogue: &Catalogue, revisions: &[Counted]) {
+fn caches(to: &mut Exposition, catalogue: &Catalogue, revisions: &[NumberedRevision]) {
     to.family(
         "switchbay_plugin_cache_reads_total",
-        Kind::Counter,
+        FamilyKind::Counter,
         "Reads of a plugin's cache by its revision, by what they found.",
     );
     for revision in revisions.iter().filter(|revision| revision.revision.cached_bytes().is_some()) {
@@ -214,7 +222,7 @@ fn caches(to: &mut Exposition, catalogue: &Catalogue, revisions: &[Counted]) {
             to.sample(&[plugin, number, ("found", found)], count.get());
         }
     }
-    to.family("switchbay_plugin_cache_bytes", Kind::Gauge, "What the entries of a plugin's cache count.");
+    to.family("switchbay_plugin_cache_bytes", FamilyKind::Gauge, "What the entries of a plugin's cache count.");
     for revision in catalogue.revisions() {
         if let Some(bytes) = revision.cached_bytes() {
             to.sample(&[("plugin", &*revision.plugin)], bytes);
@@ -226,38 +234,38 @@ fn caches(to: &mut Exposition, catalogue: &Catalogue, revisions: &[Counted]) {
 /// `/readyz`, and there are no numbers then.
 fn records(to: &mut Exposition, app: &App) {
     let used = app.store.records_used().unwrap_or_default();
-    to.family("switchbay_plugin_state_bytes", Kind::Gauge, "What the kept records of a plugin count.");
+    to.family("switchbay_plugin_state_bytes", FamilyKind::Gauge, "What the kept records of a plugin count.");
     for (plugin, used) in &used {
         to.sample(&[("plugin", plugin)], used.bytes);
     }
-    to.family("switchbay_plugin_state_records", Kind::Gauge, "How many records a plugin keeps.");
+    to.family("switchbay_plugin_state_records", FamilyKind::Gauge, "How many records a plugin keeps.");
     for (plugin, used) in &used {
         to.sample(&[("plugin", plugin)], used.records);
     }
 }
 
 /// A revision with its number as its series have it.
-struct Counted {
+struct NumberedRevision {
     revision: Arc<Revision>,
     number: String,
 }
 
-impl Counted {
+impl NumberedRevision {
     fn names(&self) -> [(&'static str, &str); 2] {
         [("plugin", &self.revision.plugin), ("revision", &self.number)]
     }
 }
 
 /// What serves, and what drains: that counts on until its last call has ended.
-fn counted(app: &App, catalogue: &Catalogue) -> Vec<Counted> {
-    let mut all: Vec<Counted> = Vec::new();
+fn counted(app: &App, catalogue: &Catalogue) -> Vec<NumberedRevision> {
+    let mut all: Vec<NumberedRevision> = Vec::new();
     for revision in catalogue.revisions().iter().cloned().chain(app.registry.draining()) {
         // A revision that was put together anew, with other rights, has one series and not two.
         let is_new =
             !all.iter().any(|one| one.revision.plugin == revision.plugin && one.revision.number == revision.number);
         if is_new {
             let number = revision.number.to_string();
-            all.push(Counted { revision, number });
+            all.push(NumberedRevision { revision, number });
         }
     }
     all
@@ -266,18 +274,26 @@ fn counted(app: &App, catalogue: &Catalogue) -> Vec<Counted> {
 /// By key and account there is `/admin/v1/usage`: as labels they would grow without bound.
 fn credits(to: &mut Exposition, app: &App) {
     let counts = app.reservations.counts();
-    to.family("switchbay_credit_reservations_total", Kind::Counter, "Reservations of credits, by how they ended.");
+    to.family(
+        "switchbay_credit_reservations_total",
+        FamilyKind::Counter,
+        "Reservations of credits, by how they ended.",
+    );
     for (resolution, count) in counts.resolved() {
         to.sample(&[("resolution", resolution.name())], count);
     }
-    to.family("switchbay_credit_reservations_open", Kind::Gauge, "Reservations of credits that are not resolved.");
+    to.family(
+        "switchbay_credit_reservations_open",
+        FamilyKind::Gauge,
+        "Reservations of credits that are not resolved.",
+    );
     to.sample(&[], app.reservations.open());
-    to.family("switchbay_credits_settled_total", Kind::Counter, "Credits that calls spent.");
+    to.family("switchbay_credits_settled_total", FamilyKind::Counter, "Credits that calls spent.");
     to.sample(&[], counts.credits_settled());
 }
 
 fn jobs(to: &mut Exposition, app: &App) {
-    to.family("switchbay_jobs", Kind::Gauge, "Jobs of a plugin that wait for their turn, and that run.");
+    to.family("switchbay_jobs", FamilyKind::Gauge, "Jobs of a plugin that wait for their turn, and that run.");
     for (plugin, waiting, running) in app.jobs.counts() {
         to.sample(&[("plugin", &*plugin), ("state", "waiting")], waiting);
         to.sample(&[("plugin", &*plugin), ("state", "running")], running);

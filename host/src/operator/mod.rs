@@ -24,17 +24,17 @@ use hyper::body::{Bytes, Incoming};
 use serde_json::Value;
 use uuid::Uuid;
 
-use self::plugins::Asked;
+use self::plugins::ActRequest;
 use self::request::RequestError;
-use self::routes::{Answers, Body, Endpoint, Found, Route};
-use self::usage::{Format, UsageRequest};
+use self::routes::{AnswerForm, BodyForm, Endpoint, EndpointMatch, OperatorRoute};
+use self::usage::{ExportFormat, UsageRequest};
 use crate::app::App;
 use crate::auth::Presented;
 use crate::error::{Code, Refusal};
-use crate::http::connection::Reply;
+use crate::http::connection::HttpResponse;
 use crate::http::{envelope, known, rest};
 use crate::metrics::exposition;
-use crate::places::{Full, Visit};
+use crate::places::{PlacesFull, RequestPlace};
 use crate::registry;
 use crate::registry::components::COMPONENT_BYTES_MAX;
 use crate::stores::Store;
@@ -42,7 +42,7 @@ use crate::stores::Store;
 const BODY_BYTES_MAX: usize = 16 * 1024;
 
 /// Answers one request of the operator's listener.
-pub(crate) async fn handle(app: Arc<App>, request: Request<Incoming>, visit: Arc<Visit>) -> Reply {
+pub(crate) async fn handle(app: Arc<App>, request: Request<Incoming>, visit: Arc<RequestPlace>) -> HttpResponse {
     let started = Instant::now();
     let request_id = Uuid::now_v7().to_string();
     let method = request.method().clone();
@@ -52,8 +52,9 @@ pub(crate) async fn handle(app: Arc<App>, request: Request<Incoming>, visit: Arc
         Ok(()) => tokio::time::timeout(deadline, route(&app, request, &visit)).await.unwrap_or_else(|_| Err(late())),
         Err(full) => Err(full.refusal()),
     };
-    let answered = answered
-        .and_then(|response| visit.answer_with(response.body().own_bytes()).map(|()| response).map_err(Full::refusal));
+    let answered = answered.and_then(|response| {
+        visit.answer_with(response.body().own_bytes()).map(|()| response).map_err(PlacesFull::refusal)
+    });
     let mut response = match answered {
         Ok(response) => response,
         Err(refusal) => {
@@ -67,7 +68,7 @@ pub(crate) async fn handle(app: Arc<App>, request: Request<Incoming>, visit: Arc
     response
 }
 
-fn refused(refusal: &Refusal, request_id: &str) -> Reply {
+fn refused(refusal: &Refusal, request_id: &str) -> HttpResponse {
     let mut response = envelope::refusal(refusal, request_id);
     if refusal.status == StatusCode::UNAUTHORIZED {
         response.headers_mut().insert(WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
@@ -80,7 +81,7 @@ fn refused(refusal: &Refusal, request_id: &str) -> Reply {
     response
 }
 
-async fn route(app: &Arc<App>, request: Request<Incoming>, visit: &Visit) -> Result<Reply, Refusal> {
+async fn route(app: &Arc<App>, request: Request<Incoming>, visit: &RequestPlace) -> Result<HttpResponse, Refusal> {
     let (parts, body) = request.into_parts();
     let authorized = match Presented::read(&parts.headers) {
         Presented::One(credential) => app.operator_token.matches(&credential),
@@ -91,25 +92,25 @@ async fn route(app: &Arc<App>, request: Request<Incoming>, visit: &Visit) -> Res
             "Send the operator's token (the file operator-token in the data folder) as `Authorization: Bearer`";
         return Err(Refusal::new(Code::Unauthorized, message));
     }
-    visit.identified().map_err(Full::refusal)?;
+    visit.identified().map_err(PlacesFull::refusal)?;
     let (route, parameters) = match routes::find(&parts.method, parts.uri.path()) {
-        Found::Route(route, parameters) => (route, parameters),
-        Found::OtherMethods(allow) => return Err(rest::method_not_allowed().with("allow", allow)),
-        Found::Nothing => {
+        EndpointMatch::Route(route, parameters) => (route, parameters),
+        EndpointMatch::OtherMethods(allow) => return Err(rest::method_not_allowed().with("allow", allow)),
+        EndpointMatch::Nothing => {
             let message = "There is no such route; /admin/v1/openapi.json lists those of the operator's API";
             return Err(Refusal::new(Code::NotFound, message));
         }
     };
-    answer(app, route, &Asking { parts, parameters }, body).await
+    answer(app, route, &OperatorRequest { parts, parameters }, body).await
 }
 
 /// A request that a route was found for.
-struct Asking {
+struct OperatorRequest {
     parts: Parts,
     parameters: Vec<(&'static str, String)>,
 }
 
-impl Asking {
+impl OperatorRequest {
     fn parameter(&self, name: &str) -> &str {
         self.parameters.iter().find(|(known, _)| *known == name).map_or("", |(_, value)| value)
     }
@@ -129,7 +130,12 @@ impl Asking {
     }
 }
 
-async fn answer(app: &Arc<App>, route: &Route, asking: &Asking, body: Incoming) -> Result<Reply, Refusal> {
+async fn answer(
+    app: &Arc<App>,
+    route: &OperatorRoute,
+    asking: &OperatorRequest,
+    body: Incoming,
+) -> Result<HttpResponse, Refusal> {
     let plugin = asking.plugin();
     let read =
         async |body| rest::read_body(&asking.parts.headers, body, BODY_BYTES_MAX, app.config.transport.body).await;
@@ -149,7 +155,7 @@ async fn answer(app: &Arc<App>, route: &Route, asking: &Asking, body: Incoming) 
         | Endpoint::Entitle
         | Endpoint::Withdraw
         | Endpoint::Audit => {
-            let body = if route.body == Body::None { Bytes::new() } else { read(body).await? };
+            let body = if route.body == BodyForm::None { Bytes::new() } else { read(body).await? };
             customers(app, route.endpoint, asking, &body).await.map_err(RequestError::refusal)?
         }
         Endpoint::Config => overview::config(app),
@@ -161,18 +167,18 @@ async fn answer(app: &Arc<App>, route: &Route, asking: &Asking, body: Incoming) 
         Endpoint::Revision => plugins::show_revision(app, plugin, asking.revision()?).await?,
         Endpoint::Compare => plugins::compare(app, plugin, asking.revision()?, asking.query()).await?,
         Endpoint::Stage if is_component(&asking.parts) => {
-            let asked = Asked::read_query(asking.query().unwrap_or_default())?;
+            let asked = ActRequest::read_query(asking.query().unwrap_or_default())?;
             let bytes_max = usize::try_from(COMPONENT_BYTES_MAX).unwrap_or(usize::MAX);
             let component = rest::read_bytes(body, bytes_max, app.config.transport.request).await?;
             plugins::stage(app, plugin, asked, Some(component)).await?
         }
-        Endpoint::Stage => plugins::stage(app, plugin, Asked::read(&read(body).await?, route.body)?, None).await?,
+        Endpoint::Stage => plugins::stage(app, plugin, ActRequest::read(&read(body).await?, route.body)?, None).await?,
         Endpoint::Follow => {
-            Asked::read(&read(body).await?, route.body)?;
+            ActRequest::read(&read(body).await?, route.body)?;
             plugins::follow(app).await?
         }
         act => {
-            let asked = Asked::read(&read(body).await?, route.body)?;
+            let asked = ActRequest::read(&read(body).await?, route.body)?;
             match act {
                 Endpoint::Approve => plugins::approve(app, plugin, asking.revision()?, asked).await?,
                 Endpoint::Reject => plugins::reject(app, plugin, asking.revision()?, asked).await?,
@@ -186,15 +192,20 @@ async fn answer(app: &Arc<App>, route: &Route, asking: &Asking, body: Incoming) 
         }
     };
     let status = match route.answers {
-        Answers::Created => StatusCode::CREATED,
-        Answers::Accepted => StatusCode::ACCEPTED,
-        Answers::Data | Answers::Plain(_) => StatusCode::OK,
+        AnswerForm::Created => StatusCode::CREATED,
+        AnswerForm::Accepted => StatusCode::ACCEPTED,
+        AnswerForm::Data | AnswerForm::Plain(_) => StatusCode::OK,
     };
     Ok(envelope::json(status, envelope::success(&data.to_string())))
 }
 
 /// What is asked about keys and accounts. Reading much of the store is done on a thread that may.
-async fn customers(app: &Arc<App>, endpoint: Endpoint, asking: &Asking, body: &[u8]) -> Result<Value, RequestError> {
+async fn customers(
+    app: &Arc<App>,
+    endpoint: Endpoint,
+    asking: &OperatorRequest,
+    body: &[u8],
+) -> Result<Value, RequestError> {
     let (store, now) = (&app.store, SystemTime::now());
     let id = asking.parameter("id").to_owned();
     match endpoint {
@@ -222,21 +233,21 @@ fn is_component(parts: &Parts) -> bool {
     parts.headers.get(CONTENT_TYPE).is_some_and(|value| value == "application/wasm")
 }
 
-fn metrics(app: &App) -> Reply {
+fn metrics(app: &App) -> HttpResponse {
     let mut response = envelope::json(StatusCode::OK, metrics::text(app));
     response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(exposition::CONTENT_TYPE));
     response
 }
 
 /// Usage. What was counted is written first, so that it is told up to this moment.
-async fn used(app: &App, query: &str) -> Result<Reply, Refusal> {
+async fn used(app: &App, query: &str) -> Result<HttpResponse, Refusal> {
     let (request, format) = UsageRequest::read(query).map_err(RequestError::refusal)?;
     app.write_usage().await;
     let now = SystemTime::now();
     let used = blocking(app, move |store| usage::usage(store, &request, now)).await.map_err(RequestError::refusal)?;
     match format {
-        Format::Json => Ok(envelope::json(StatusCode::OK, envelope::success(&used.json().to_string()))),
-        Format::Csv => {
+        ExportFormat::Json => Ok(envelope::json(StatusCode::OK, envelope::success(&used.json().to_string()))),
+        ExportFormat::Csv => {
             let mut response = envelope::json(StatusCode::OK, used.csv());
             response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("text/csv; charset=utf-8"));
             Ok(response)

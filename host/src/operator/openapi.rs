@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
-use super::routes::{Answers, Body, ROUTES, Route};
+use super::routes::{AnswerForm, BodyForm, OperatorRoute, ROUTES};
 use super::way_out;
 
 /// OpenAPI 3.1.
@@ -29,7 +29,7 @@ pub(super) fn document() -> Value {
     })
 }
 
-fn operation(route: &Route) -> Value {
+fn operation(route: &OperatorRoute) -> Value {
     let mut parameters: Vec<Value> = Vec::new();
     for name in route.path.split('/').filter_map(|part| part.strip_prefix('{')?.strip_suffix('}')) {
         let schema = match name {
@@ -49,10 +49,10 @@ fn operation(route: &Route) -> Value {
     };
     let envelope = || json!({ "application/json": { "schema": { "$ref": "#/components/schemas/Success" } } });
     let (status, content) = match route.answers {
-        Answers::Data => ("200", envelope()),
-        Answers::Created => ("201", envelope()),
-        Answers::Accepted => ("202", envelope()),
-        Answers::Plain(media_type) => ("200", json!({ media_type: { "schema": { "type": "string" } } })),
+        AnswerForm::Data => ("200", envelope()),
+        AnswerForm::Created => ("201", envelope()),
+        AnswerForm::Accepted => ("202", envelope()),
+        AnswerForm::Plain(media_type) => ("200", json!({ media_type: { "schema": { "type": "string" } } })),
     };
     let mut operation = json!({
         "operationId": format!("{:?}", route.endpoint),
@@ -73,7 +73,7 @@ fn operation(route: &Route) -> Value {
     operation
 }
 
-fn body(route: &Route) -> Option<Value> {
+fn body(route: &OperatorRoute) -> Option<Value> {
     let json_body = || {
         let properties: Map<String, Value> = route
             .body
@@ -87,8 +87,8 @@ fn body(route: &Route) -> Option<Value> {
         json!({ "schema": { "type": "object", "properties": properties, "additionalProperties": false } })
     };
     match route.body {
-        Body::None => None,
-        Body::Key => Some(json!({ "required": true, "content": { "application/json": { "schema": {
+        BodyForm::None => None,
+        BodyForm::Key => Some(json!({ "required": true, "content": { "application/json": { "schema": {
             "type": "object",
             "required": ["label", "scopes"],
             "properties": {
@@ -107,7 +107,7 @@ fn body(route: &Route) -> Option<Value> {
             },
             "additionalProperties": false,
         } } } })),
-        Body::Account => Some(json!({ "required": true, "content": { "application/json": { "schema": {
+        BodyForm::Account => Some(json!({ "required": true, "content": { "application/json": { "schema": {
             "type": "object",
             "required": ["label"],
             "properties": {
@@ -118,11 +118,11 @@ fn body(route: &Route) -> Option<Value> {
             },
             "additionalProperties": false,
         } } } })),
-        Body::Entitlement => {
+        BodyForm::Entitlement => {
             Some(json!({ "required": true, "content": { "application/json": { "schema": entitlement() } } }))
         }
-        Body::Act(_) => Some(json!({ "required": false, "content": { "application/json": json_body() } })),
-        Body::Component => Some(json!({ "required": false, "content": {
+        BodyForm::Act(_) => Some(json!({ "required": false, "content": { "application/json": json_body() } })),
+        BodyForm::Component => Some(json!({ "required": false, "content": {
             "application/wasm": { "schema": { "type": "string", "format": "binary" } },
             "application/json": json_body(),
         } })),

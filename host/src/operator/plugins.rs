@@ -10,15 +10,17 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::request::timestamp;
-use super::routes::Body;
+use super::routes::BodyForm;
 use crate::app::App;
 use crate::error::{Code, Refusal};
 use crate::operation::Operation;
 use crate::registry::grants::{Atom, AtomError, Grants};
-use crate::registry::lifecycle::{Life, LifeError, Mark, Record, State};
-use crate::registry::manifest::{Entry, Settings};
+use crate::registry::lifecycle::{LifeError, OperatorNote, PluginRecord, RevisionRecord, RevisionState};
+use crate::registry::manifest::{ManifestEntry, Settings};
 use crate::registry::revision::{Off, Revision, Runner};
-use crate::registry::{Act, BroughtIn, Followed, From, Order, RegistryError, mark, to_the_end};
+use crate::registry::{
+    BroughtIn, ComponentSource, Followed, Order, PluginAction, RegistryError, mark, spawn_uncancellable,
+};
 use crate::telemetry::milliseconds;
 
 /// Characters of a reason, and of a name.
@@ -30,7 +32,7 @@ const OPERATOR: &str = "operator";
 /// What the body of every act may say.
 #[derive(Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
-pub(super) struct Asked {
+pub(super) struct ActRequest {
     by: Option<String>,
     why: Option<String>,
     /// Of `stage`: a file that the server can read; the source of the manifest's entry where it is absent.
@@ -49,9 +51,9 @@ pub(super) struct Asked {
     pub(super) seconds: Option<u64>,
 }
 
-impl Asked {
+impl ActRequest {
     /// From a body of the route's form. None at all asks for nothing in particular.
-    pub(super) fn read(body: &[u8], form: Body) -> Result<Self, Refusal> {
+    pub(super) fn read(body: &[u8], form: BodyForm) -> Result<Self, Refusal> {
         if body.is_empty() {
             return Ok(Self::default());
         }
@@ -82,7 +84,7 @@ impl Asked {
         Ok(asked)
     }
 
-    pub(super) fn mark(&self) -> Result<Mark, Refusal> {
+    pub(super) fn mark(&self) -> Result<OperatorNote, Refusal> {
         let words = |name, value: Option<&String>, most, default: &str| {
             let text = value.map_or(default, String::as_str);
             match text.chars().count() <= most && !text.chars().any(char::is_control) {
@@ -131,7 +133,7 @@ pub(super) async fn list_revisions(app: &App, name: &str) -> Result<Value, Refus
 
 pub(super) async fn show_revision(app: &App, name: &str, number: u64) -> Result<Value, Refusal> {
     let life = app.registry.life(name).await.map_err(|error| refusal(&error))?;
-    let life = life.unwrap_or_else(|| Life::new(name));
+    let life = life.unwrap_or_else(|| PluginRecord::new(name));
     let record = life.revision(number).map_err(|error| refusal(&error.into()))?;
     Ok(revision(&life, record))
 }
@@ -151,13 +153,18 @@ pub(super) async fn compare(app: &App, name: &str, number: u64, query: Option<&s
 }
 
 /// Stages a component, and prepares it behind the answer.
-pub(super) async fn stage(app: &Arc<App>, name: &str, asked: Asked, upload: Option<Bytes>) -> Result<Value, Refusal> {
+pub(super) async fn stage(
+    app: &Arc<App>,
+    name: &str,
+    asked: ActRequest,
+    upload: Option<Bytes>,
+) -> Result<Value, Refusal> {
     let mark = asked.mark()?;
     let from = match (upload, asked.path) {
-        (Some(bytes), _) => From::Upload(bytes),
-        (None, Some(path)) if path.is_absolute() => From::File(path),
+        (Some(bytes), _) => ComponentSource::Upload(bytes),
+        (None, Some(path)) if path.is_absolute() => ComponentSource::File(path),
         (None, Some(_)) => return Err(invalid("path", "must be absolute: the server has a current folder of its own")),
-        (None, None) => From::Manifest,
+        (None, None) => ComponentSource::Manifest,
     };
     let order = Order { from, digest: asked.digest, goes_live: asked.activate, mark };
     let number = app.registry.stage(name, order).await.map_err(|error| refusal(&error))?;
@@ -171,42 +178,42 @@ pub(super) async fn stage(app: &Arc<App>, name: &str, asked: Asked, upload: Opti
     show_revision(app, name, number).await
 }
 
-pub(super) async fn approve(app: &App, name: &str, number: u64, asked: Asked) -> Result<Value, Refusal> {
+pub(super) async fn approve(app: &App, name: &str, number: u64, asked: ActRequest) -> Result<Value, Refusal> {
     let looked_at = asked.grants.as_ref().map(Grants::parse).transpose().map_err(|error| no_atom("grants", &error))?;
-    let act = Act::Approve { number, looked_at, goes_live: asked.activate };
+    let act = PluginAction::Approve { number, looked_at, goes_live: asked.activate };
     done(app, name, act, &asked, number).await
 }
 
-pub(super) async fn reject(app: &App, name: &str, number: u64, asked: Asked) -> Result<Value, Refusal> {
-    done(app, name, Act::Reject { number }, &asked, number).await
+pub(super) async fn reject(app: &App, name: &str, number: u64, asked: ActRequest) -> Result<Value, Refusal> {
+    done(app, name, PluginAction::Reject { number }, &asked, number).await
 }
 
-pub(super) async fn activate(app: &App, name: &str, number: u64, asked: Asked) -> Result<Value, Refusal> {
-    done(app, name, Act::Activate { number }, &asked, number).await
+pub(super) async fn activate(app: &App, name: &str, number: u64, asked: ActRequest) -> Result<Value, Refusal> {
+    done(app, name, PluginAction::Activate { number }, &asked, number).await
 }
 
-pub(super) async fn rollback(app: &App, name: &str, asked: Asked) -> Result<Value, Refusal> {
-    act(app, name, Act::Rollback { to: asked.to }, &asked).await
+pub(super) async fn rollback(app: &App, name: &str, asked: ActRequest) -> Result<Value, Refusal> {
+    act(app, name, PluginAction::Rollback { to: asked.to }, &asked).await
 }
 
-pub(super) async fn disable(app: &App, name: &str, asked: Asked) -> Result<Value, Refusal> {
-    act(app, name, Act::Disable, &asked).await
+pub(super) async fn disable(app: &App, name: &str, asked: ActRequest) -> Result<Value, Refusal> {
+    act(app, name, PluginAction::Disable, &asked).await
 }
 
-pub(super) async fn enable(app: &App, name: &str, asked: Asked) -> Result<Value, Refusal> {
-    act(app, name, Act::Enable, &asked).await
+pub(super) async fn enable(app: &App, name: &str, asked: ActRequest) -> Result<Value, Refusal> {
+    act(app, name, PluginAction::Enable, &asked).await
 }
 
-pub(super) async fn revoke(app: &App, name: &str, asked: Asked) -> Result<Value, Refusal> {
+pub(super) async fn revoke(app: &App, name: &str, asked: ActRequest) -> Result<Value, Refusal> {
     let text = asked.atom.as_deref().ok_or_else(|| invalid("atom", "is missing"))?;
     let atom = Atom::parse(text).map_err(|error| no_atom("atom", &error))?;
-    act(app, name, Act::Revoke { atom }, &asked).await
+    act(app, name, PluginAction::Revoke { atom }, &asked).await
 }
 
 /// Reads the manifest again.
 pub(super) async fn follow(app: &App) -> Result<Value, Refusal> {
     let registry = Arc::clone(&app.registry);
-    let followed = to_the_end(async move { registry.follow("manifest").await }).await;
+    let followed = spawn_uncancellable(async move { registry.follow("manifest").await }).await;
     let followed = followed.map_err(|error| refusal(&error))?;
     let told = followed.into_iter().map(|Followed { plugin, outcome, took }| {
         let (outcome, message) = match outcome {
@@ -220,23 +227,23 @@ pub(super) async fn follow(app: &App) -> Result<Value, Refusal> {
     Ok(json!({ "plugins": told.collect::<Vec<Value>>() }))
 }
 
-async fn done(app: &App, name: &str, done: Act, asked: &Asked, number: u64) -> Result<Value, Refusal> {
+async fn done(app: &App, name: &str, done: PluginAction, asked: &ActRequest, number: u64) -> Result<Value, Refusal> {
     let life = app.registry.act(name, done, asked.mark()?).await.map_err(|error| refusal(&error))?;
     let record = life.revision(number).map_err(|error| refusal(&error.into()))?;
     Ok(revision(&life, record))
 }
 
-async fn act(app: &App, name: &str, act: Act, asked: &Asked) -> Result<Value, Refusal> {
+async fn act(app: &App, name: &str, act: PluginAction, asked: &ActRequest) -> Result<Value, Refusal> {
     app.registry.act(name, act, asked.mark()?).await.map_err(|error| refusal(&error))?;
     show(app, name).await
 }
 
-async fn plugin(app: &App, entry: &Entry) -> Result<Value, Refusal> {
+async fn plugin(app: &App, entry: &ManifestEntry) -> Result<Value, Refusal> {
     let life = app.registry.life(&entry.name).await.map_err(|error| refusal(&error))?;
     let catalogue = app.registry.current();
     let serving = catalogue.revisions().iter().find(|revision| *revision.plugin == entry.name);
-    let candidate = life.as_ref().and_then(Life::candidate);
-    let approvals = life.iter().flat_map(Life::approvals);
+    let candidate = life.as_ref().and_then(PluginRecord::candidate);
+    let approvals = life.iter().flat_map(PluginRecord::approvals);
     let mut told = json!({
         "name": entry.name,
         "state": state(life.as_ref(), serving.map(|revision| &**revision)),
@@ -247,13 +254,13 @@ async fn plugin(app: &App, entry: &Entry) -> Result<Value, Refusal> {
         "version": serving.map(|revision| &revision.version),
         "summary": serving.map(|revision| &revision.summary),
         "revision": serving.map(|revision| revision.number),
-        "active": life.as_ref().and_then(Life::active).map(|record| record.number),
+        "active": life.as_ref().and_then(PluginRecord::active).map(|record| record.number),
         "candidate": candidate.map(|record| json!({ "revision": record.number, "state": record.state })),
         "digest": serving.map(|revision| &*revision.digest),
         "grants": entry.grants,
         "approvals": approvals.map(|(atom, mark)| approval(atom, mark)).collect::<Vec<Value>>(),
         "rights": serving.map(|revision| &revision.rights),
-        "disabled": life.as_ref().and_then(Life::disabled).map(marked),
+        "disabled": life.as_ref().and_then(PluginRecord::disabled).map(marked),
     });
     let operations = serving.map(|revision| revision.operations.iter().map(|one| operation(one)).collect::<Vec<_>>());
     told["operations"] = json!(operations.unwrap_or_default());
@@ -262,22 +269,22 @@ async fn plugin(app: &App, entry: &Entry) -> Result<Value, Refusal> {
 }
 
 /// One word for where a plugin stands.
-fn state(life: Option<&Life>, serving: Option<&Revision>) -> &'static str {
+fn state(life: Option<&PluginRecord>, serving: Option<&Revision>) -> &'static str {
     match serving.map(|revision| &revision.runner) {
         Some(Runner::Off(Off::Disabled)) => "disabled",
         Some(Runner::Off(Off::Unloadable(_))) => "unloadable",
         Some(_) => "active",
         None if life.is_some_and(|life| life.disabled().is_some()) => "disabled",
-        None => life.and_then(Life::candidate).map_or("not-served", |candidate| candidate.state.name()),
+        None => life.and_then(PluginRecord::candidate).map_or("not-served", |candidate| candidate.state.name()),
     }
 }
 
-fn revisions(life: Option<&Life>) -> Vec<Value> {
+fn revisions(life: Option<&PluginRecord>) -> Vec<Value> {
     let Some(life) = life else { return Vec::new() };
     life.revisions().iter().rev().map(|record| revision(life, record)).collect()
 }
 
-fn revision(life: &Life, record: &Record) -> Value {
+fn revision(life: &PluginRecord, record: &RevisionRecord) -> Value {
     let (granted, staged) = (life.granted(), marked(&record.staged));
     let wants = record
         .wants
@@ -300,7 +307,7 @@ fn revision(life: &Life, record: &Record) -> Value {
         "staged": staged,
         "changed": marked(&record.changed),
     });
-    if record.state == State::Active {
+    if record.state == RevisionState::Active {
         told["rights"] = json!(life.rights(record));
     }
     merge(&mut told, &settings(&record.settings));
@@ -331,13 +338,13 @@ fn merge(into: &mut Value, more: &Value) {
     }
 }
 
-fn approval(atom: &Atom, mark: &Mark) -> Value {
+fn approval(atom: &Atom, mark: &OperatorNote) -> Value {
     let mut told = marked(mark);
     told["atom"] = json!(atom);
     told
 }
 
-fn marked(mark: &Mark) -> Value {
+fn marked(mark: &OperatorNote) -> Value {
     json!({ "at": timestamp(mark.at), "by": mark.by, "why": mark.why })
 }
 

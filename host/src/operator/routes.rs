@@ -44,7 +44,7 @@ pub(super) enum Endpoint {
 
 /// What a route's body may be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Body {
+pub(super) enum BodyForm {
     None,
     Key,
     Account,
@@ -55,13 +55,13 @@ pub(super) enum Body {
     Act(&'static [(&'static str, &'static str)]),
 }
 
-impl Body {
+impl BodyForm {
     /// The members of a body that says what is to be done to a plugin, with what they mean.
     pub(super) fn members(self) -> impl Iterator<Item = &'static (&'static str, &'static str)> {
         let own: &[_] = match self {
-            Body::Act(members) => members,
-            Body::Component => &OF_COMPONENT,
-            Body::None | Body::Key | Body::Account | Body::Entitlement => &[],
+            BodyForm::Act(members) => members,
+            BodyForm::Component => &OF_COMPONENT,
+            BodyForm::None | BodyForm::Key | BodyForm::Account | BodyForm::Entitlement => &[],
         };
         OF_ACT.iter().chain(own)
     }
@@ -77,7 +77,7 @@ const OF_COMPONENT: [(&str, &str); 3] = [
 
 /// What a route answers with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Answers {
+pub(super) enum AnswerForm {
     /// 200 and an envelope.
     Data,
     /// 201 and an envelope.
@@ -89,15 +89,15 @@ pub(super) enum Answers {
 }
 
 /// One route.
-pub(super) struct Route {
+pub(super) struct OperatorRoute {
     pub(super) method: &'static str,
     pub(super) path: &'static str,
     pub(super) endpoint: Endpoint,
     pub(super) summary: &'static str,
     /// Names with what they mean.
     pub(super) query: &'static [(&'static str, &'static str)],
-    pub(super) body: Body,
-    pub(super) answers: Answers,
+    pub(super) body: BodyForm,
+    pub(super) answers: AnswerForm,
 }
 
 const AGAINST: (&str, &str) = ("against", "The revision to compare with; the active one where it is absent.");
@@ -105,9 +105,9 @@ const AFTER: (&str, &str) = ("after", "Only events with a higher number.");
 const OF_PLUGIN: (&str, &str) = ("plugin", "Only events of this plugin.");
 const ACTIVATE: (&str, &str) = ("activate", "Serve it as soon as everything that it wants is granted.");
 
-const fn get(path: &'static str, endpoint: Endpoint, summary: &'static str) -> Route {
-    let (query, body) = (&[] as &[(&str, &str)], Body::None);
-    Route { method: "GET", path, endpoint, summary, query, body, answers: Answers::Data }
+const fn get(path: &'static str, endpoint: Endpoint, summary: &'static str) -> OperatorRoute {
+    let (query, body) = (&[] as &[(&str, &str)], BodyForm::None);
+    OperatorRoute { method: "GET", path, endpoint, summary, query, body, answers: AnswerForm::Data }
 }
 
 const fn act(
@@ -115,17 +115,17 @@ const fn act(
     endpoint: Endpoint,
     summary: &'static str,
     members: &'static [(&'static str, &'static str)],
-) -> Route {
-    Route { method: "POST", body: Body::Act(members), ..get(path, endpoint, summary) }
+) -> OperatorRoute {
+    OperatorRoute { method: "POST", body: BodyForm::Act(members), ..get(path, endpoint, summary) }
 }
 
 /// All of them.
-pub(super) static ROUTES: [Route; 33] = [
+pub(super) static ROUTES: [OperatorRoute; 33] = [
     get("/admin/v1/status", Endpoint::Status, "Whether everything serves, and what waits for an operator"),
     get("/admin/v1/plugins", Endpoint::Plugins, "The plugins of the manifest, and where each stands"),
     get("/admin/v1/plugins/{plugin}", Endpoint::Plugin, "One plugin with its revisions"),
     get("/admin/v1/plugins/{plugin}/revisions", Endpoint::Revisions, "A plugin's revisions, newest first"),
-    Route {
+    OperatorRoute {
         method: "POST",
         query: &[
             ("by", "Who stages an uploaded component."),
@@ -133,8 +133,8 @@ pub(super) static ROUTES: [Route; 33] = [
             ("digest", "Its SHA-256, in hexadecimal."),
             ACTIVATE,
         ],
-        body: Body::Component,
-        answers: Answers::Accepted,
+        body: BodyForm::Component,
+        answers: AnswerForm::Accepted,
         ..get(
             "/admin/v1/plugins/{plugin}/revisions",
             Endpoint::Stage,
@@ -142,7 +142,7 @@ pub(super) static ROUTES: [Route; 33] = [
         )
     },
     get("/admin/v1/plugins/{plugin}/revisions/{revision}", Endpoint::Revision, "One revision"),
-    Route {
+    OperatorRoute {
         query: &[AGAINST],
         ..get(
             "/admin/v1/plugins/{plugin}/revisions/{revision}/difference",
@@ -182,8 +182,8 @@ pub(super) static ROUTES: [Route; 33] = [
         "Take an approval back; what runs loses the right at once",
         &[("atom", "The approved atom.")],
     ),
-    Route {
-        answers: Answers::Created,
+    OperatorRoute {
+        answers: AnswerForm::Created,
         ..act(
             "/admin/v1/plugins/{plugin}/proxy",
             Endpoint::LendProxy,
@@ -192,26 +192,26 @@ pub(super) static ROUTES: [Route; 33] = [
         )
     },
     act("/admin/v1/manifest/follow", Endpoint::Follow, "Read the manifest again and bring in what it says anew", &[]),
-    Route {
+    OperatorRoute {
         query: &[OF_PLUGIN, AFTER],
         ..get("/admin/v1/history", Endpoint::History, "What happened to the plugins, oldest first")
     },
-    Route {
+    OperatorRoute {
         query: &[OF_PLUGIN, AFTER],
-        answers: Answers::Plain("text/event-stream"),
+        answers: AnswerForm::Plain("text/event-stream"),
         ..get("/admin/v1/events", Endpoint::Events, "What happens to the plugins, as it happens")
     },
     get("/admin/v1/keys", Endpoint::Keys, "The API keys, without their secrets"),
-    Route {
+    OperatorRoute {
         method: "POST",
-        body: Body::Key,
-        answers: Answers::Created,
+        body: BodyForm::Key,
+        answers: AnswerForm::Created,
         ..get("/admin/v1/keys", Endpoint::IssueKey, "Issue an API key; only this answer shows it")
     },
-    Route { method: "DELETE", ..get("/admin/v1/keys/{id}", Endpoint::RevokeKey, "Revoke an API key for ever") },
-    Route {
+    OperatorRoute { method: "DELETE", ..get("/admin/v1/keys/{id}", Endpoint::RevokeKey, "Revoke an API key for ever") },
+    OperatorRoute {
         method: "POST",
-        answers: Answers::Created,
+        answers: AnswerForm::Created,
         ..get(
             "/admin/v1/keys/{id}/rotate",
             Endpoint::RotateKey,
@@ -219,23 +219,23 @@ pub(super) static ROUTES: [Route; 33] = [
         )
     },
     get("/admin/v1/accounts", Endpoint::Accounts, "The accounts of self-service keys"),
-    Route {
+    OperatorRoute {
         method: "POST",
-        body: Body::Account,
-        answers: Answers::Created,
+        body: BodyForm::Account,
+        answers: AnswerForm::Created,
         ..get("/admin/v1/accounts", Endpoint::OpenAccount, "Open an account")
     },
     get("/admin/v1/accounts/{id}", Endpoint::Account, "One account, with what it spent and holds reserved this month"),
-    Route {
+    OperatorRoute {
         query: &[("after", "Only entries after this one.")],
         ..get("/admin/v1/accounts/{id}/entries", Endpoint::Entries, "An account's entries of credits, in their order")
     },
-    Route {
+    OperatorRoute {
         method: "PUT",
-        body: Body::Entitlement,
+        body: BodyForm::Entitlement,
         ..get("/admin/v1/accounts/{id}/entitlement", Endpoint::Entitle, "Entitle an account to calls")
     },
-    Route {
+    OperatorRoute {
         method: "DELETE",
         ..get(
             "/admin/v1/accounts/{id}/entitlement",
@@ -243,7 +243,7 @@ pub(super) static ROUTES: [Route; 33] = [
             "Take an account's entitlement away: its keys are refused",
         )
     },
-    Route {
+    OperatorRoute {
         query: &[
             ("month", "Such as 2026-11; the current one where it is absent."),
             ("account", "One account alone."),
@@ -254,22 +254,22 @@ pub(super) static ROUTES: [Route; 33] = [
     get("/admin/v1/audit", Endpoint::Audit, "The balances of credits, recomputed from their entries"),
     get("/admin/v1/config", Endpoint::Config, "The settings in effect, secrets masked"),
     get("/admin/v1/openapi.json", Endpoint::OpenApi, "This document"),
-    Route {
-        answers: Answers::Plain("text/plain"),
+    OperatorRoute {
+        answers: AnswerForm::Plain("text/plain"),
         ..get("/metrics", Endpoint::Metrics, "What the process counts, as Prometheus reads it")
     },
 ];
 
 /// What a method and a path lead to.
-pub(super) enum Found {
-    Route(&'static Route, Vec<(&'static str, String)>),
+pub(super) enum EndpointMatch {
+    Route(&'static OperatorRoute, Vec<(&'static str, String)>),
     /// The value of `Allow`.
     OtherMethods(String),
     Nothing,
 }
 
 /// Finds the route of a request; its parameters are decoded.
-pub(super) fn find(method: &Method, path: &str) -> Found {
+pub(super) fn find(method: &Method, path: &str) -> EndpointMatch {
     static PATHS: LazyLock<matchit::Router<&'static str>> = LazyLock::new(|| {
         let mut paths = matchit::Router::new();
         for route in &ROUTES {
@@ -278,15 +278,15 @@ pub(super) fn find(method: &Method, path: &str) -> Found {
         }
         paths
     });
-    let Ok(matched) = PATHS.at(path) else { return Found::Nothing };
+    let Ok(matched) = PATHS.at(path) else { return EndpointMatch::Nothing };
     let of_path = || ROUTES.iter().filter(|route| route.path == *matched.value);
     let Some(route) = of_path().find(|route| route.method == method.as_str()) else {
         let mut methods: Vec<&str> = of_path().map(|route| route.method).collect();
         methods.sort_unstable();
-        return Found::OtherMethods(methods.join(", "));
+        return EndpointMatch::OtherMethods(methods.join(", "));
     };
     let decoded = |value: &str| percent_encoding::percent_decode_str(value).decode_utf8_lossy().into_owned();
     let names = route.path.split('/').filter_map(|part| part.strip_prefix('{')?.strip_suffix('}'));
     let parameters = names.filter_map(|name| Some((name, decoded(matched.params.get(name)?))));
-    Found::Route(route, parameters.collect())
+    EndpointMatch::Route(route, parameters.collect())
 }

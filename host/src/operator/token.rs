@@ -14,11 +14,11 @@ pub(crate) const FILE: &str = "operator-token";
 pub(crate) const ADDRESS_FILE: &str = "operator-address";
 
 /// A token, kept as its digest.
-pub(crate) struct Token {
+pub(crate) struct OperatorToken {
     digest: [u8; 32],
 }
 
-impl Token {
+impl OperatorToken {
     /// Reads the token from its file, or makes one.
     pub(crate) fn keep(path: &Path) -> io::Result<Self> {
         let text = match std::fs::read_to_string(path) {

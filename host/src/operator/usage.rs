@@ -11,7 +11,7 @@ use uuid::Uuid;
 use super::request::{RequestError, invalid, timestamp};
 use crate::auth::api_key::epoch_seconds;
 use crate::metering::month::Month;
-use crate::stores::{Entry, Store};
+use crate::stores::{LedgerEntry, Store};
 
 /// Calls and credits; `month`, `account` and `format` in its query.
 pub(crate) const USAGE: &str = "/admin/v1/usage";
@@ -32,19 +32,19 @@ pub(crate) struct UsageRequest {
 
 /// The form of an export.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Format {
+pub(super) enum ExportFormat {
     Json,
     Csv,
 }
 
 /// Calls and credits of one month.
-pub(crate) struct Usage {
+pub(crate) struct MonthUsage {
     month: Month,
-    rows: Vec<Row>,
+    rows: Vec<UsageRow>,
     is_whole: bool,
 }
 
-struct Row {
+struct UsageRow {
     account: Option<String>,
     key: String,
     operation: String,
@@ -54,14 +54,14 @@ struct Row {
 
 impl UsageRequest {
     /// Reads a query; other names are refused.
-    pub(super) fn read(query: &str) -> Result<(Self, Format), RequestError> {
-        let (mut request, mut format) = (Self::default(), Format::Json);
+    pub(super) fn read(query: &str) -> Result<(Self, ExportFormat), RequestError> {
+        let (mut request, mut format) = (Self::default(), ExportFormat::Json);
         for (name, value) in form_urlencoded::parse(query.as_bytes()) {
             match (&*name, &*value) {
                 ("month", month) => request.month = Some(month.to_owned()),
                 ("account", account) => request.account = Some(account.to_owned()),
-                ("format", "json") => format = Format::Json,
-                ("format", "csv") => format = Format::Csv,
+                ("format", "json") => format = ExportFormat::Json,
+                ("format", "csv") => format = ExportFormat::Csv,
                 ("format", other) => return invalid("format", format!("is {other}; it must be json or csv")),
                 _ => return invalid("query", "may have month, account and format alone"),
             }
@@ -79,7 +79,7 @@ impl UsageRequest {
 }
 
 /// Reads the usage of a month, as far as it was written.
-pub(crate) fn usage(store: &Store, request: &UsageRequest, now: SystemTime) -> Result<Usage, RequestError> {
+pub(crate) fn usage(store: &Store, request: &UsageRequest, now: SystemTime) -> Result<MonthUsage, RequestError> {
     let month = match &request.month {
         None => Month::of(epoch_seconds(now)),
         Some(text) => match Month::parse(text) {
@@ -108,21 +108,21 @@ pub(crate) fn usage(store: &Store, request: &UsageRequest, now: SystemTime) -> R
         }
         rows.extend(of_key.into_iter().map(|(operation, (calls, credits))| {
             let (account, key) = (key.account.clone(), key.id.clone());
-            Row { account, key, operation, calls, credits }
+            UsageRow { account, key, operation, calls, credits }
         }));
         if rows.len() >= ROWS_MAX {
             break;
         }
     }
     let is_whole = rows.len() < ROWS_MAX;
-    Ok(Usage { month, rows, is_whole })
+    Ok(MonthUsage { month, rows, is_whole })
 }
 
-impl Usage {
-    /// Reads what [`Usage::json`] wrote.
+impl MonthUsage {
+    /// Reads what [`MonthUsage::json`] wrote.
     pub(crate) fn read(json: &Value) -> Self {
         let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
-        let rows = json["rows"].as_array().into_iter().flatten().map(|row| Row {
+        let rows = json["rows"].as_array().into_iter().flatten().map(|row| UsageRow {
             account: row["account"].as_str().map(str::to_owned),
             key: text(&row["key"]),
             operation: text(&row["operation"]),
@@ -137,7 +137,7 @@ impl Usage {
     }
 
     pub(crate) fn json(&self) -> Value {
-        let row = |row: &Row| {
+        let row = |row: &UsageRow| {
             json!({
                 "account": row.account,
                 "key": row.key,
@@ -153,7 +153,7 @@ impl Usage {
     /// RFC 4180 with a header; ids and names have nothing to quote.
     pub(crate) fn csv(&self) -> String {
         let mut text = "month,account,key,operation,calls,credits\r\n".to_owned();
-        for Row { account, key, operation, calls, credits } in &self.rows {
+        for UsageRow { account, key, operation, calls, credits } in &self.rows {
             let account = account.as_deref().unwrap_or_default();
             // Writing to a string does not fail.
             let _ = write!(text, "{},{account},{key},{operation},{calls},{credits}\r\n", self.month);
@@ -178,8 +178,8 @@ pub(crate) fn entries(store: &Store, account: &str, after: Option<&str>) -> Resu
     Ok(json!({ "entries": entries, "next": next }))
 }
 
-fn entry(entry: &Entry) -> Value {
-    let Entry { reservation, resolution } = entry;
+fn entry(entry: &LedgerEntry) -> Value {
+    let LedgerEntry { reservation, resolution } = entry;
     json!({
         "id": uuid(reservation.id),
         "month": reservation.month.to_string(),

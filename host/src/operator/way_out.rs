@@ -7,11 +7,11 @@ use std::time::{Duration, SystemTime};
 
 use serde_json::{Value, json};
 
-use super::plugins::{Asked, invalid, refusal};
+use super::plugins::{ActRequest, invalid, refusal};
 use super::request::timestamp;
 use crate::app::App;
 use crate::auth::api_key::epoch_seconds;
-use crate::egress::proxy::Lease;
+use crate::egress::proxy::ProxyLease;
 use crate::error::{Code, Refusal};
 use crate::registry::RegistryError;
 use crate::registry::revision::Runner;
@@ -20,7 +20,7 @@ use crate::registry::revision::Runner;
 pub(super) const SECONDS: (u64, u64) = (60, 600);
 
 /// Lends the rights of what serves, as they are now: they end with the revision, too.
-pub(super) fn lend(app: &App, name: &str, asked: &Asked) -> Result<Value, Refusal> {
+pub(super) fn lend(app: &App, name: &str, asked: &ActRequest) -> Result<Value, Refusal> {
     let (mark, seconds) = (asked.mark()?, asked.seconds.unwrap_or(SECONDS.0));
     if !(1..=SECONDS.1).contains(&seconds) {
         return Err(invalid("seconds", &format!("must be from 1 to {}", SECONDS.1)));
@@ -38,7 +38,7 @@ pub(super) fn lend(app: &App, name: &str, asked: &Asked) -> Result<Value, Refusa
     let (time, lent_to) = (Duration::from_secs(seconds), format!("operator:{}", mark.by));
     let lease = app.proxy.lend(door, &lent_to, time, &serving.gone());
     let lease = lease.map_err(|error| Refusal::new(Code::ServiceUnavailable, error.to_string()).retry_after(1))?;
-    let Lease { user, password, .. } = &lease;
+    let ProxyLease { user, password, .. } = &lease;
     let address = app.proxy.address();
     tracing::info!(
         target: "egress", plugin = name, revision = serving.number, by = mark.by, why = mark.why, seconds,

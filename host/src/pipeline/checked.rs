@@ -10,7 +10,7 @@ use serde_json::{Map, Value};
 use sha2::{Digest, Sha256};
 
 use crate::error::{Code, Refusal, sentence};
-use crate::operation::{DeclaredFailure, Failure, Operation, Reply, Success};
+use crate::operation::{DeclaredFailure, Operation, PluginFailure, PluginReply, Success};
 use crate::registry::instance::CallError;
 use crate::registry::revision::Off;
 
@@ -22,7 +22,7 @@ const NAME_BYTES_MAX: usize = 64;
 const HOST_DETAILS: [&str; 3] = ["requestId", "retryAfter", "resetAt"];
 
 /// Takes a plugin's success only as far as its operation declares it.
-pub(super) fn checked_success(operation: &Operation, success: Success) -> Result<Reply, Refusal> {
+pub(super) fn checked_success(operation: &Operation, success: Success) -> Result<PluginReply, Refusal> {
     let Success { outcome, data, headers, attachments } = success;
     let declared = match &operation.rest {
         Some(face) => face.outcomes.contains_key(&outcome),
@@ -52,7 +52,7 @@ pub(super) fn checked_success(operation: &Operation, success: Success) -> Result
     }
     let has_etag = operation.rest.as_ref().is_some_and(|face| face.etag);
     let digest = has_etag.then_some(digest);
-    Ok(Reply { outcome, data, headers, digest })
+    Ok(PluginReply { outcome, data, headers, digest })
 }
 
 fn checked_headers(
@@ -73,8 +73,8 @@ fn checked_headers(
 }
 
 /// Takes a plugin's failure only if its operation declares the code.
-pub(super) fn checked_failure(operation: &Operation, failure: Failure) -> Refusal {
-    let Failure { code, message, retry_after_ms, details } = failure;
+pub(super) fn checked_failure(operation: &Operation, failure: PluginFailure) -> Refusal {
+    let PluginFailure { code, message, retry_after_ms, details } = failure;
     let Some(declared) = operation.errors.iter().find(|error| error.code == code) else {
         return Refusal::internal(format!("the plugin failed with the undeclared code {}", named(&code)));
     };

@@ -13,7 +13,7 @@ use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
 use super::peer::Address;
-use super::{Places, Share};
+use super::{PeerShare, Places};
 use crate::metrics::Gauge;
 
 /// Answers that a connection may be sent without a place at once.
@@ -23,7 +23,7 @@ const TELL_EVERY: Duration = Duration::from_secs(10);
 
 /// All connections of a listener.
 #[derive(Default)]
-pub(super) struct Crowd {
+pub(super) struct ConnectionTable {
     /// Never held over an await.
     open: Mutex<OpenConnections>,
     left: Notify,
@@ -32,21 +32,21 @@ pub(super) struct Crowd {
 #[derive(Default)]
 struct OpenConnections {
     /// By peer; those of trusted proxies are nobody's.
-    peers: HashMap<Option<Address>, HashMap<u64, Arc<Guest>>>,
+    peers: HashMap<Option<Address>, HashMap<u64, Arc<PeerConnection>>>,
     count: usize,
     next: u64,
-    told: Told,
+    told: ClosedTally,
 }
 
 #[derive(Default)]
-struct Told {
+struct ClosedTally {
     at: Option<Instant>,
     closed: u64,
     turned_away: u64,
 }
 
 /// One connection: what it is doing, as far as it matters to others.
-pub(crate) struct Guest {
+pub(crate) struct PeerConnection {
     id: u64,
     peer: Option<Address>,
     opened: Instant,
@@ -59,23 +59,23 @@ pub(crate) struct Guest {
 }
 
 /// A connection's place, until it is dropped.
-pub(crate) struct Member {
+pub(crate) struct ConnectionPlace {
     places: Places,
-    guest: Arc<Guest>,
+    guest: Arc<PeerConnection>,
     address: IpAddr,
-    share: Option<Arc<Share>>,
+    share: Option<Arc<PeerShare>>,
 }
 
 /// Why there is no room for a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Turned {
+pub(crate) enum ConnectionRefused {
     /// The peer has its share, and none of it is idle.
     Peer,
     /// The listener is full, none is idle, and nobody has more than the newcomer would.
     Full,
 }
 
-impl Guest {
+impl PeerConnection {
     pub(crate) fn begin(&self) {
         self.under_way.add(1);
     }
@@ -116,8 +116,8 @@ impl Guest {
     }
 }
 
-impl Member {
-    pub(crate) fn guest(&self) -> &Arc<Guest> {
+impl ConnectionPlace {
+    pub(crate) fn guest(&self) -> &Arc<PeerConnection> {
         &self.guest
     }
 
@@ -127,12 +127,12 @@ impl Member {
     }
 
     /// Whose all of its requests are, where it is no trusted proxy's.
-    pub(super) fn share(&self) -> Option<(Address, &Arc<Share>)> {
+    pub(super) fn share(&self) -> Option<(Address, &Arc<PeerShare>)> {
         Some((self.guest.peer?, self.share.as_ref()?))
     }
 }
 
-impl Drop for Member {
+impl Drop for ConnectionPlace {
     fn drop(&mut self) {
         let crowd = &self.places.0.crowd;
         crowd.lock().remove(&self.guest);
@@ -142,7 +142,7 @@ impl Drop for Member {
 
 impl Places {
     /// Lets a connection in. Where its peer has its share, or the listener is full, another is closed for it.
-    pub(crate) fn admit(&self, address: IpAddr) -> Result<Member, Turned> {
+    pub(crate) fn admit(&self, address: IpAddr) -> Result<ConnectionPlace, ConnectionRefused> {
         let address = address.to_canonical();
         let peer = (!self.is_trusted(address)).then(|| Address::of(address));
         let limits = &self.0.limits;
@@ -150,8 +150,10 @@ impl Places {
         // A proxy's connections are its clients', and no share of its own.
         let own = if peer.is_some() { open.held_by(peer) } else { 0 };
         let victim = match peer {
-            Some(_) if own >= limits.peer_connections => Some(open.longest_idle_of(peer).ok_or(Turned::Peer)),
-            _ if open.count >= limits.connections => Some(open.spare(own).ok_or(Turned::Full)),
+            Some(_) if own >= limits.peer_connections => {
+                Some(open.longest_idle_of(peer).ok_or(ConnectionRefused::Peer))
+            }
+            _ if open.count >= limits.connections => Some(open.spare(own).ok_or(ConnectionRefused::Full)),
             _ => None,
         };
         match victim.transpose() {
@@ -162,7 +164,7 @@ impl Places {
             }
             Ok(None) => {}
             Err(turned) => {
-                if turned == Turned::Peer {
+                if turned == ConnectionRefused::Peer {
                     self.0.counts.turned_away.increment();
                     open.told.turned_away += 1;
                     open.tell();
@@ -174,7 +176,7 @@ impl Places {
         let guest = open.insert(peer);
         drop(open);
         let share = peer.map(|peer| self.share(peer));
-        Ok(Member { places: self.clone(), guest, address, share })
+        Ok(ConnectionPlace { places: self.clone(), guest, address, share })
     }
 
     /// Open connections.
@@ -188,7 +190,7 @@ impl Places {
     }
 
     /// Cuts the connection that holds the most unsent bytes; `false` where that is this one, or a trusted proxy's alone.
-    pub(super) fn cut_heaviest(&self, newcomer: &Guest) -> bool {
+    pub(super) fn cut_heaviest(&self, newcomer: &PeerConnection) -> bool {
         let mut open = self.0.crowd.lock();
         let heaviest = open.all().filter(|guest| guest.is_peers()).max_by_key(|guest| guest.unsent.get()).cloned();
         let Some(heaviest) = heaviest.filter(|heaviest| heaviest.unsent.get() > newcomer.unsent.get()) else {
@@ -202,7 +204,7 @@ impl Places {
     }
 }
 
-impl Crowd {
+impl ConnectionTable {
     fn lock(&self) -> std::sync::MutexGuard<'_, OpenConnections> {
         self.open.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -213,14 +215,14 @@ impl OpenConnections {
         self.peers.get(&peer).map_or(0, HashMap::len)
     }
 
-    fn all(&self) -> impl Iterator<Item = &Arc<Guest>> {
+    fn all(&self) -> impl Iterator<Item = &Arc<PeerConnection>> {
         self.peers.values().flat_map(HashMap::values)
     }
 
-    fn insert(&mut self, peer: Option<Address>) -> Arc<Guest> {
+    fn insert(&mut self, peer: Option<Address>) -> Arc<PeerConnection> {
         self.next += 1;
         self.count += 1;
-        let guest = Arc::new(Guest {
+        let guest = Arc::new(PeerConnection {
             id: self.next,
             peer,
             opened: Instant::now(),
@@ -235,7 +237,7 @@ impl OpenConnections {
     }
 
     /// Takes a connection off the books; one that was cut is off already.
-    fn remove(&mut self, guest: &Guest) {
+    fn remove(&mut self, guest: &PeerConnection) {
         let Some(of_peer) = self.peers.get_mut(&guest.peer) else { return };
         if of_peer.remove(&guest.id).is_some() {
             self.count -= 1;
@@ -245,18 +247,18 @@ impl OpenConnections {
         }
     }
 
-    fn cut(&mut self, guest: &Arc<Guest>) {
+    fn cut(&mut self, guest: &Arc<PeerConnection>) {
         self.remove(guest);
         guest.cut.cancel();
     }
 
-    fn longest_idle_of(&self, peer: Option<Address>) -> Option<Arc<Guest>> {
+    fn longest_idle_of(&self, peer: Option<Address>) -> Option<Arc<PeerConnection>> {
         let idle = self.peers.get(&peer)?.values().filter(|guest| guest.is_idle());
         idle.min_by_key(|guest| guest.busy_at()).cloned()
     }
 
     /// The connection to close for a newcomer whose peer holds `own`.
-    fn spare(&self, own: usize) -> Option<Arc<Guest>> {
+    fn spare(&self, own: usize) -> Option<Arc<PeerConnection>> {
         let of_peers = self.peers.iter().filter(|(peer, _)| peer.is_some());
         let largest = of_peers.max_by_key(|(_, guests)| guests.len());
         let idle = largest.and_then(|(peer, _)| self.longest_idle_of(*peer));
@@ -283,6 +285,6 @@ impl OpenConnections {
             connections,
             "connections were closed to make room; `peer` holds the most"
         );
-        *told = Told { at: Some(Instant::now()), ..Told::default() };
+        *told = ClosedTally { at: Some(Instant::now()), ..ClosedTally::default() };
     }
 }

@@ -18,14 +18,14 @@ use std::sync::{Arc, Mutex, PoisonError};
 use http::HeaderMap;
 use tokio::sync::Semaphore;
 
-use self::crowd::Crowd;
+use self::crowd::ConnectionTable;
 use self::peer::{Address, Proxies};
 use crate::error::{Code, Refusal};
 use crate::metrics::{Counter, Gauge};
-use crate::stock::Stock;
+use crate::stock::SharedStock;
 
-pub(crate) use self::crowd::{Guest, Member, Turned};
-pub(crate) use self::lobby::{Outside, Visit};
+pub(crate) use self::crowd::{ConnectionPlace, ConnectionRefused, PeerConnection};
+pub(crate) use self::lobby::{RequestPlace, UnplacedAnswer};
 pub(crate) use self::unsent::Unsent;
 
 /// The lobby is this part of the requests in flight, and so is a peer's share of it.
@@ -60,18 +60,18 @@ struct Listener {
     limits: PlaceLimits,
     proxies: Proxies,
     in_flight: Arc<Semaphore>,
-    lobby: Stock,
+    lobby: SharedStock,
     /// A place for each request that waits for the lobby.
     waiting: Semaphore,
     /// By peer, for as long as anything of it is here. Never held over an await.
-    shares: Mutex<HashMap<Address, Arc<Share>>>,
-    crowd: Crowd,
+    shares: Mutex<HashMap<Address, Arc<PeerShare>>>,
+    crowd: ConnectionTable,
     unsent: Gauge,
-    counts: Counts,
+    counts: PlaceCounts,
 }
 
 /// What of the listener one peer has.
-struct Share {
+struct PeerShare {
     requests: Gauge,
     lobby: Arc<Semaphore>,
     unsent: Gauge,
@@ -79,7 +79,7 @@ struct Share {
 
 /// What was refused or ended for want of places.
 #[derive(Default)]
-pub(crate) struct Counts {
+pub(crate) struct PlaceCounts {
     /// Connections that were closed so that others could be served.
     pub(crate) closed: Counter,
     /// Connections that were turned away because their peer has its share and uses all of it.
@@ -93,7 +93,7 @@ pub(crate) struct Counts {
 
 /// Why there is no place for a request or its answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Full {
+pub(crate) enum PlacesFull {
     /// The peer has its share of requests.
     Peer,
     Listener,
@@ -101,13 +101,13 @@ pub(crate) enum Full {
     Unsent,
 }
 
-impl Full {
+impl PlacesFull {
     /// As a client reads it.
     pub(crate) fn refusal(self) -> Refusal {
         let message = match self {
-            Full::Peer => "Too many requests from this address are in flight; try again shortly",
-            Full::Listener => "Too many requests are in flight; try again shortly",
-            Full::Unsent => "Too much of the answers to this client is not read yet; read them and try again",
+            PlacesFull::Peer => "Too many requests from this address are in flight; try again shortly",
+            PlacesFull::Listener => "Too many requests are in flight; try again shortly",
+            PlacesFull::Unsent => "Too much of the answers to this client is not read yet; read them and try again",
         };
         Refusal::new(Code::ServiceUnavailable, message).retry_after(1)
     }
@@ -120,12 +120,12 @@ impl Places {
             limits,
             proxies,
             in_flight: Arc::new(Semaphore::new(limits.in_flight)),
-            lobby: Stock::new(lobby, own),
+            lobby: SharedStock::new(lobby, own),
             waiting: Semaphore::new(lobby),
             shares: Mutex::default(),
-            crowd: Crowd::default(),
+            crowd: ConnectionTable::default(),
             unsent: Gauge::default(),
-            counts: Counts::default(),
+            counts: PlaceCounts::default(),
         }))
     }
 
@@ -144,23 +144,23 @@ impl Places {
         self.0.unsent.get()
     }
 
-    pub(crate) fn counts(&self) -> &Counts {
+    pub(crate) fn counts(&self) -> &PlaceCounts {
         &self.0.counts
     }
 
     /// Whose a request is, and its way in. What a connection says of itself counts for all its requests, what a trusted
     /// proxy says for the one.
-    pub(crate) fn visit(&self, member: &Member, headers: &HeaderMap) -> Visit {
+    pub(crate) fn visit(&self, member: &ConnectionPlace, headers: &HeaderMap) -> RequestPlace {
         match member.share() {
-            Some((address, share)) => Visit::new(self, member.guest(), Arc::clone(share), address),
+            Some((address, share)) => RequestPlace::new(self, member.guest(), Arc::clone(share), address),
             None => {
                 let address = self.0.proxies.client(headers, member.address());
-                Visit::new(self, member.guest(), self.share(address), address)
+                RequestPlace::new(self, member.guest(), self.share(address), address)
             }
         }
     }
 
-    fn share(&self, address: Address) -> Arc<Share> {
+    fn share(&self, address: Address) -> Arc<PeerShare> {
         let mut shares = self.0.shares.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(share) = shares.get(&address) {
             return Arc::clone(share);
@@ -170,7 +170,7 @@ impl Places {
             shares.retain(|_, share| Arc::strong_count(share) > 1);
         }
         let share =
-            Arc::new(Share { requests: Gauge::default(), lobby: self.0.lobby.share(), unsent: Gauge::default() });
+            Arc::new(PeerShare { requests: Gauge::default(), lobby: self.0.lobby.share(), unsent: Gauge::default() });
         shares.insert(address, Arc::clone(&share));
         share
     }

@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use super::{Full, Guest, Places, Share};
+use super::{PeerConnection, PeerShare, Places, PlacesFull};
 
 /// Answers up to this many bytes are taken always, so that a refusal is told: their number has a limit of its own.
 const SMALL_BYTES: usize = 4096;
@@ -13,23 +13,28 @@ const SMALL_BYTES: usize = 4096;
 /// The bytes of one answer, until they are sent or thrown away.
 pub(crate) struct Unsent {
     places: Places,
-    guest: Arc<Guest>,
-    share: Arc<Share>,
+    guest: Arc<PeerConnection>,
+    share: Arc<PeerShare>,
     bytes: u64,
 }
 
 impl Unsent {
-    pub(super) fn hold(places: &Places, guest: &Arc<Guest>, share: &Arc<Share>, bytes: usize) -> Result<Self, Full> {
+    pub(super) fn hold(
+        places: &Places,
+        guest: &Arc<PeerConnection>,
+        share: &Arc<PeerShare>,
+        bytes: usize,
+    ) -> Result<Self, PlacesFull> {
         let limits = &places.0.limits;
         let above = |before: u64, max: usize| before > 0 && before + bytes as u64 > max as u64;
         if bytes > SMALL_BYTES {
             // A proxy's connection has the answers of many.
             let connection = guest.is_peers() && above(guest.unsent.get(), limits.connection_unsent_bytes);
             if connection || above(share.unsent.get(), limits.peer_unsent_bytes) {
-                return Err(Full::Unsent);
+                return Err(PlacesFull::Unsent);
             }
             if above(places.0.unsent.get(), limits.unsent_bytes) && !places.cut_heaviest(guest) {
-                return Err(Full::Unsent);
+                return Err(PlacesFull::Unsent);
             }
         }
         let held =

@@ -11,7 +11,7 @@ use serde::Deserialize;
 use switchbay_toolchain::{TARGET, Toolchain, ToolchainError};
 
 use super::blocking;
-use super::manifest::{Entry, Source};
+use super::manifest::{ManifestEntry, ManifestSource};
 
 const PROFILE: &str = "plugin";
 /// The profile, given with each call so that a plugin's workspace need not know of it: small, optimised as a whole, and
@@ -33,10 +33,10 @@ pub(crate) enum BuildError {
 }
 
 /// Builds every entry whose source is a crate folder. Cargo's own progress and errors go to standard error.
-pub(crate) async fn build(entries: &[Entry]) -> Result<(), BuildError> {
+pub(crate) async fn build(entries: &[ManifestEntry]) -> Result<(), BuildError> {
     let mut workspaces: BTreeMap<PathBuf, Vec<String>> = BTreeMap::new();
     for entry in entries {
-        let Source::Crate(folder) = &entry.source else { continue };
+        let ManifestSource::Crate(folder) = &entry.source else { continue };
         let package =
             package(folder).ok_or_else(|| BuildError::NoCrate { plugin: entry.name.clone(), path: folder.clone() })?;
         workspaces.entry(workspace(folder)).or_default().push(package.name);
@@ -94,9 +94,9 @@ pub(crate) fn artifact(folder: &Path) -> Option<PathBuf> {
 }
 
 /// The folders whose change makes a plugin's component another one: its crate, and the path dependencies that it shares.
-pub(crate) fn watched(entry: &Entry) -> Vec<PathBuf> {
-    let Source::Crate(folder) = &entry.source else {
-        let Source::File(file) = &entry.source else { return Vec::new() };
+pub(crate) fn watched(entry: &ManifestEntry) -> Vec<PathBuf> {
+    let ManifestSource::Crate(folder) = &entry.source else {
+        let ManifestSource::File(file) = &entry.source else { return Vec::new() };
         return file.parent().map(Path::to_owned).into_iter().collect();
     };
     let workspace = workspace(folder);

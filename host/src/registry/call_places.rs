@@ -22,10 +22,10 @@ pub(crate) use super::standings::{Barred, Ended};
 pub(crate) struct CallPlaces {
     plugin: Arc<str>,
     /// Guards who holds, waits and owes; never held over an await.
-    state: Mutex<State>,
+    state: Mutex<PlacesState>,
 }
 
-struct State {
+struct PlacesState {
     shares: PlaceShares<oneshot::Sender<()>>,
     standings: Standings,
     /// Of all calls and jobs.
@@ -61,7 +61,7 @@ pub(crate) struct Occupancy {
 }
 
 /// A call or a run of a job, until it is dropped: it then gives its place back and pays for its processor time.
-pub(crate) struct Tab {
+pub(crate) struct CallTab {
     places: Arc<CallPlaces>,
     tenant: Tenant,
     began: Instant,
@@ -76,7 +76,7 @@ pub(crate) struct Tab {
 impl CallPlaces {
     pub(crate) fn new(plugin: &str, limits: ShareLimits, per_minute: Duration) -> Arc<Self> {
         let (shares, standings) = (PlaceShares::new(limits), Standings::new(per_minute));
-        let state = Mutex::new(State { shares, standings, used: Duration::ZERO });
+        let state = Mutex::new(PlacesState { shares, standings, used: Duration::ZERO });
         Arc::new(Self { plugin: plugin.into(), state })
     }
 
@@ -93,9 +93,9 @@ impl CallPlaces {
     }
 
     /// Takes a place, waiting for it at most so long.
-    pub(crate) async fn take(self: &Arc<Self>, tenant: &Tenant, at_most: Duration) -> Result<Tab, NoPlace> {
+    pub(crate) async fn take(self: &Arc<Self>, tenant: &Tenant, at_most: Duration) -> Result<CallTab, NoPlace> {
         let Some((number, rung)) = self.enter(tenant)? else { return Ok(self.tab(tenant, true)) };
-        let mut waiting = Waiting { places: self, tenant, number, has_place: false };
+        let mut waiting = WaitingCall { places: self, tenant, number, has_place: false };
         // Where the bell is gone without a ring, nobody holds the places any more.
         let given = tokio::time::timeout(at_most, rung).await;
         if !matches!(given, Ok(Ok(()))) {
@@ -115,7 +115,7 @@ impl CallPlaces {
     }
 
     /// A tab without a place, for what has its turn elsewhere.
-    pub(crate) fn open(self: &Arc<Self>, tenant: &Tenant) -> Tab {
+    pub(crate) fn open(self: &Arc<Self>, tenant: &Tenant) -> CallTab {
         self.tab(tenant, false)
     }
 
@@ -148,8 +148,8 @@ impl CallPlaces {
         }
     }
 
-    fn tab(self: &Arc<Self>, tenant: &Tenant, holds_place: bool) -> Tab {
-        Tab {
+    fn tab(self: &Arc<Self>, tenant: &Tenant, holds_place: bool) -> CallTab {
+        CallTab {
             places: Arc::clone(self),
             tenant: tenant.clone(),
             began: Instant::now(),
@@ -176,12 +176,12 @@ impl CallPlaces {
         }
     }
 
-    fn lock(&self) -> MutexGuard<'_, State> {
+    fn lock(&self) -> MutexGuard<'_, PlacesState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl State {
+impl PlacesState {
     /// Gives free places to those whose turn it is. One that went away meanwhile gives its place back itself.
     fn let_in(&mut self) {
         while let Some(bell) = self.shares.next() {
@@ -196,7 +196,7 @@ impl State {
 }
 
 /// A call that waits for a place. Dropped, it leaves; a place that it was given meanwhile is free again.
-struct Waiting<'p> {
+struct WaitingCall<'p> {
     places: &'p CallPlaces,
     tenant: &'p Tenant,
     number: u64,
@@ -204,7 +204,7 @@ struct Waiting<'p> {
     has_place: bool,
 }
 
-impl Drop for Waiting<'_> {
+impl Drop for WaitingCall<'_> {
     fn drop(&mut self) {
         if self.has_place {
             return;
@@ -217,7 +217,7 @@ impl Drop for Waiting<'_> {
     }
 }
 
-impl Tab {
+impl CallTab {
     /// What is paid for.
     pub(crate) fn meter(&self, meter: &Arc<CpuMeter>) {
         *self.metered() = Some(Arc::clone(meter));
@@ -256,7 +256,7 @@ impl Tab {
     }
 }
 
-impl Drop for Tab {
+impl Drop for CallTab {
     fn drop(&mut self) {
         let (used, now) = (self.unpaid(), Instant::now());
         let how = self.ended.get().copied().unwrap_or(Ended::Dropped);

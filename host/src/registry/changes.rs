@@ -3,13 +3,13 @@
 use std::sync::Arc;
 
 use super::grants::{Atom, Grants};
-use super::lifecycle::{Life, Mark, State};
+use super::lifecycle::{OperatorNote, PluginRecord, RevisionState};
 use super::revision::Revision;
-use super::{Registry, RegistryError, Turn, to_the_end};
+use super::{RecordsGuard, Registry, RegistryError, spawn_uncancellable};
 
 /// One act of an operator on one plugin.
 #[derive(Debug)]
-pub(crate) enum Act {
+pub(crate) enum PluginAction {
     /// Grant what a revision wants beyond what is granted, and nothing that was not looked at. One that was staged to go
     /// live does.
     Approve {
@@ -37,42 +37,52 @@ pub(crate) enum Act {
 
 impl Registry {
     /// Does it, and gives back the record as it is then. On an error nothing has changed.
-    pub(crate) async fn act(self: &Arc<Self>, plugin: &str, act: Act, mark: Mark) -> Result<Life, RegistryError> {
+    pub(crate) async fn act(
+        self: &Arc<Self>,
+        plugin: &str,
+        act: PluginAction,
+        mark: OperatorNote,
+    ) -> Result<PluginRecord, RegistryError> {
         let (registry, plugin) = (Arc::clone(self), plugin.to_owned());
-        to_the_end(async move { registry.act_now(&plugin, act, mark).await }).await
+        spawn_uncancellable(async move { registry.act_now(&plugin, act, mark).await }).await
     }
 
-    async fn act_now(self: &Arc<Self>, plugin: &str, act: Act, mark: Mark) -> Result<Life, RegistryError> {
+    async fn act_now(
+        self: &Arc<Self>,
+        plugin: &str,
+        act: PluginAction,
+        mark: OperatorNote,
+    ) -> Result<PluginRecord, RegistryError> {
         let mut turn = self.lives.lock().await;
         let mut next = self.life_in(&turn, plugin)?;
         match act {
-            Act::Approve { number, looked_at, goes_live } => {
+            PluginAction::Approve { number, looked_at, goes_live } => {
                 next.approve(number, looked_at.as_ref(), mark.clone())?;
                 let record = next.revision(number)?;
-                match record.state == State::Staged && (goes_live || record.goes_live) {
+                match record.state == RevisionState::Staged && (goes_live || record.goes_live) {
                     true => self.go_live(&mut turn, next, number, mark).await?,
                     false => self.refresh(&mut turn, next).await?,
                 }
             }
-            Act::Reject { number } => {
+            PluginAction::Reject { number } => {
                 next.reject(number, mark)?;
                 self.commit(&mut turn, next).await?;
                 self.cancel(plugin, number);
             }
-            Act::Activate { number } => self.go_live(&mut turn, next, number, mark).await?,
-            Act::Rollback { to } => {
+            PluginAction::Activate { number } => self.go_live(&mut turn, next, number, mark).await?,
+            PluginAction::Rollback { to } => {
                 let number = next.before(to)?;
                 self.go_live(&mut turn, next, number, mark).await?;
             }
-            Act::Disable => {
+            PluginAction::Disable => {
                 next.disable(mark)?;
                 self.rebuild(&mut turn, next).await?;
             }
-            Act::Enable => {
+            PluginAction::Enable => {
                 next.enable(mark)?;
                 self.rebuild(&mut turn, next).await?;
             }
-            Act::Revoke { atom } => {
+            PluginAction::Revoke { atom } => {
                 next.revoke(&atom, mark)?;
                 self.refresh(&mut turn, next).await?;
             }
@@ -81,7 +91,11 @@ impl Registry {
     }
 
     /// Writes a record in which grants have changed, and gives what serves the rights that it has now.
-    pub(super) async fn refresh(self: &Arc<Self>, turn: &mut Turn<'_>, next: Life) -> Result<(), RegistryError> {
+    pub(super) async fn refresh(
+        self: &Arc<Self>,
+        turn: &mut RecordsGuard<'_>,
+        next: PluginRecord,
+    ) -> Result<(), RegistryError> {
         let lost_or_gained = |serving: &Arc<Revision>| {
             next.revision(serving.number).is_ok_and(|record| next.rights(record) != serving.rights)
         };
@@ -94,7 +108,11 @@ impl Registry {
 
     /// Writes a record and serves anew what serves of it, or what is active where nothing does: in safe mode these are not the
     /// same. A revision that cannot be loaded does not keep the record from being written.
-    pub(super) async fn rebuild(self: &Arc<Self>, turn: &mut Turn<'_>, next: Life) -> Result<(), RegistryError> {
+    pub(super) async fn rebuild(
+        self: &Arc<Self>,
+        turn: &mut RecordsGuard<'_>,
+        next: PluginRecord,
+    ) -> Result<(), RegistryError> {
         let serving = self.serving(next.plugin()).map(|serving| serving.number);
         let Some(number) = serving.or(next.active().map(|active| active.number)) else {
             return self.commit(turn, next).await;

@@ -11,7 +11,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 use super::grants::Difference;
-use super::lifecycle::Record;
+use super::lifecycle::RevisionRecord;
 use super::{Registry, RegistryError};
 
 /// How one revision differs from another.
@@ -66,20 +66,20 @@ impl Registry {
     }
 
     /// What clients see of a revision's operations, by id. One that was never described has none.
-    async fn faces(&self, record: Option<&Record>) -> Result<BTreeMap<String, Face>, RegistryError> {
+    async fn faces(&self, record: Option<&RevisionRecord>) -> Result<BTreeMap<String, ClientView>, RegistryError> {
         let Some(record) = record else { return Ok(BTreeMap::new()) };
         let (store, digest) = (Arc::clone(&self.store), record.digest.clone());
         let text = super::blocking(move || store.description(&digest)).await?.unwrap_or_default();
         // What is in the store was checked when it was staged.
         let description: Value = serde_json::from_str(&text).unwrap_or_default();
         let operations = description["operations"].as_array().cloned().unwrap_or_default();
-        Ok(operations.iter().map(|operation| (said(&operation["id"]), Face::of(operation))).collect())
+        Ok(operations.iter().map(|operation| (said(&operation["id"]), ClientView::of(operation))).collect())
     }
 }
 
 /// What a client sees of one operation.
 #[derive(Default, PartialEq)]
-struct Face {
+struct ClientView {
     route: Option<String>,
     tool: Option<String>,
     input: Value,
@@ -87,7 +87,7 @@ struct Face {
     rest: Value,
 }
 
-impl Face {
+impl ClientView {
     fn of(operation: &Value) -> Self {
         let (rest, tool) = (&operation["rest"], &operation["tool"]);
         let scope = |face: &Value| said(&face["access"]["scope"]);
@@ -110,7 +110,7 @@ fn said(value: &Value) -> String {
     value.as_str().unwrap_or_default().to_owned()
 }
 
-fn operations(before: &BTreeMap<String, Face>, after: &BTreeMap<String, Face>) -> Vec<String> {
+fn operations(before: &BTreeMap<String, ClientView>, after: &BTreeMap<String, ClientView>) -> Vec<String> {
     let mut lines = Vec::new();
     for (id, face) in before {
         let now = after.get(id);

@@ -11,7 +11,7 @@ use lru::LruCache;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use super::faces::{WrittenRest, WrittenTool, is_identifier, misfit, rest_face, tool_face, tool_input, twice};
+use super::faces::{WrittenRest, WrittenTool, is_identifier, rest_face, schema_error, tool_face, tool_input, twice};
 use super::grants::{Atom, AtomError, Grants};
 use super::profile::{self, ProfileError};
 use super::schema::{FaceSchema, OutputSchema, SchemaError};
@@ -78,7 +78,7 @@ struct WrittenWant {
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Written {
+struct WrittenDescription {
     schema: u32,
     name: String,
     version: String,
@@ -140,7 +140,7 @@ struct WrittenFailure {
 impl Description {
     /// Reads the description of the plugin that the manifest calls `name`.
     pub(crate) fn read(text: &str, name: &str) -> Result<Self, DescriptionError> {
-        let written: Written = serde_json::from_str(text).map_err(DescriptionError::Malformed)?;
+        let written: WrittenDescription = serde_json::from_str(text).map_err(DescriptionError::Malformed)?;
         if written.schema != 1 {
             return Err(DescriptionError::Schema(written.schema));
         }
@@ -169,7 +169,7 @@ impl Description {
     }
 }
 
-fn about(written: &Written) -> Result<(), String> {
+fn about(written: &WrittenDescription) -> Result<(), String> {
     let version = &written.version;
     if !(1..=64).contains(&version.len()) || !version.bytes().all(|b| b.is_ascii_graphic()) {
         return Err("must have a version of 1 to 64 printable ASCII characters without spaces".to_owned());
@@ -261,8 +261,8 @@ fn operation(plugin: &str, row: WrittenOperation) -> Result<Operation, Descripti
     })
 }
 
-fn written_terms(row: &WrittenOperation) -> terms::Written {
-    terms::Written {
+fn written_terms(row: &WrittenOperation) -> terms::WrittenTerms {
+    terms::WrittenTerms {
         window_per_minute: row.window_per_minute,
         first_party_per_minute: row.first_party_per_minute,
         consumes: row.consumes.clone(),
@@ -277,7 +277,7 @@ fn said_of_input(input: &Value, judges: &[String]) -> Result<(), String> {
     if let Some(name) = judges.iter().find(|name| input["properties"].get(name.as_str()).is_none()) {
         return Err(format!("judges `{name}`, which its input does not have"));
     }
-    match misfit(input, &defaults(input))? {
+    match schema_error(input, &defaults(input))? {
         None => Ok(()),
         Some(offence) => {
             let field = offence.field.unwrap_or_default();

@@ -64,7 +64,7 @@ pub(crate) enum EngineError {
 }
 
 /// What the process lends to those that run here.
-pub(crate) struct Lendable {
+pub(crate) struct CapabilityProviders {
     pub(crate) egress: Arc<Egress>,
     pub(crate) jobs: Arc<Jobs>,
     pub(crate) ip_databases: Arc<IpDatabases>,
@@ -79,7 +79,7 @@ pub(crate) struct Runtime {
     fingerprint: String,
     store: Arc<Store>,
     caches: Caches,
-    lendable: Lendable,
+    lendable: CapabilityProviders,
     run_queue: Arc<RunQueue>,
     background: Arc<Background>,
     stop: Arc<AtomicBool>,
@@ -94,7 +94,7 @@ impl Runtime {
         store: Arc<Store>,
         instances_max: u32,
         compiler: Compiler,
-        lendable: Lendable,
+        lendable: CapabilityProviders,
     ) -> Result<Self, EngineError> {
         let started = |error: wasmtime::Error| EngineError::Start(format!("{error:#}"));
         let engine = Engine::new(&configuration(instances_max)).map_err(started)?;

@@ -224,7 +224,7 @@ pub(super) fn tool_face(row: WrittenTool, input: FaceSchema, bytes_max: usize) -
 }
 
 /// The first of some arguments that breaks the schema of its property; the others may be missing.
-pub(super) fn misfit(input: &Value, arguments: &Map<String, Value>) -> Result<Option<Offence>, String> {
+pub(super) fn schema_error(input: &Value, arguments: &Map<String, Value>) -> Result<Option<Offence>, String> {
     let properties = input.get("properties").cloned().unwrap_or_else(|| json!({}));
     let schema = json!({ "type": "object", "properties": properties });
     let schema = FaceSchema::compile(schema, &[]).map_err(|error| error.to_string())?;
@@ -249,7 +249,7 @@ pub(super) fn tool_input(input: &Value, tool: &WrittenTool) -> Result<Value, Str
     if let Some(name) = tool.added.keys().find(|name| properties.contains_key(*name)) {
         return Err(format!("adds `{name}`, which its input has already"));
     }
-    if let Some(offence) = misfit(input, &tool.fixed)? {
+    if let Some(offence) = schema_error(input, &tool.fixed)? {
         return Err(format!("fixes `{}`, which {}", offence.field.unwrap_or_default(), offence.rule));
     }
     let kept: Map<String, Value> = properties.into_iter().filter(|(name, _)| !taken(name)).collect();

@@ -7,10 +7,10 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use super::components::{digest_of, fetch};
-use super::lifecycle::{Seen, State};
-use super::manifest::{Entry, Manifest};
+use super::lifecycle::{RevisionState, Seen};
+use super::manifest::{Manifest, ManifestEntry};
 use super::stage::component_path;
-use super::{From, LifeError, Order, Registry, RegistryError, blocking, manifest_mark, mark, pool};
+use super::{ComponentSource, LifeError, Order, Registry, RegistryError, blocking, manifest_mark, mark, pool};
 
 /// What became of one entry.
 pub(crate) struct Followed {
@@ -77,7 +77,7 @@ impl Registry {
         all
     }
 
-    async fn bring_in_one(self: &Arc<Self>, entry: &Entry, by: &str) -> Result<BroughtIn, RegistryError> {
+    async fn bring_in_one(self: &Arc<Self>, entry: &ManifestEntry, by: &str) -> Result<BroughtIn, RegistryError> {
         let plugin = entry.name.as_str();
         if self.grants_changed(entry).await? {
             return Ok(BroughtIn::Live);
@@ -86,10 +86,10 @@ impl Registry {
             return Ok(if self.comes_back(plugin).await? { BroughtIn::Live } else { BroughtIn::Nothing });
         }
         let why = if by == "manifest" { "the manifest names it" } else { "its source changed" };
-        let order = Order { from: From::Manifest, digest: None, goes_live: true, mark: mark(by, why) };
+        let order = Order { from: ComponentSource::Manifest, digest: None, goes_live: true, mark: mark(by, why) };
         let number = self.stage(plugin, order).await?;
         let state = self.prepare(plugin, number).await?;
-        if state != State::AwaitingApproval {
+        if state != RevisionState::AwaitingApproval {
             return Ok(BroughtIn::Live);
         }
         let life = self.life_of(plugin).await?;
@@ -112,14 +112,15 @@ impl Registry {
     }
 
     /// Takes over what the entry grants. Gives back whether a waiting revision went live by it.
-    async fn grants_changed(self: &Arc<Self>, entry: &Entry) -> Result<bool, RegistryError> {
+    async fn grants_changed(self: &Arc<Self>, entry: &ManifestEntry) -> Result<bool, RegistryError> {
         let mut turn = self.lives.lock().await;
         let mut next = self.life_in(&turn, &entry.name)?;
         let mark = manifest_mark("the manifest grants something else");
         if !next.edit(&entry.grants, mark.clone()) {
             return Ok(false);
         }
-        let candidate = next.candidate().filter(|candidate| candidate.state == State::Staged && candidate.goes_live);
+        let candidate =
+            next.candidate().filter(|candidate| candidate.state == RevisionState::Staged && candidate.goes_live);
         match candidate.map(|candidate| candidate.number) {
             Some(number) => {
                 self.go_live(&mut turn, next, number, mark).await?;
@@ -133,7 +134,7 @@ impl Registry {
     }
 
     /// Whether the entry's component or settings are not what it last brought in.
-    async fn is_new(&self, entry: &Entry) -> Result<bool, RegistryError> {
+    async fn is_new(&self, entry: &ManifestEntry) -> Result<bool, RegistryError> {
         let failed = |error| RegistryError::load(&entry.name, error);
         let path = component_path(&entry.source).map_err(failed)?;
         let digest = blocking(move || fetch(&path).map(|bytes| digest_of(&bytes))).await.map_err(failed)?;

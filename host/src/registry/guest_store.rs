@@ -9,11 +9,11 @@ use std::time::Duration;
 
 use wasmtime::{Engine, Store, UpdateDeadline};
 
-use super::manifest::Limits;
+use super::manifest::PluginLimits;
 use super::processor::CpuMeter;
 use super::run_queue::RunQueue;
 use crate::auth::tenant::Tenant;
-use crate::capabilities::State;
+use crate::capabilities::GuestState;
 
 /// The processor time of a call or a job after which it computes in turn with others. Less has most of what is not under
 /// attack.
@@ -34,11 +34,11 @@ pub(super) struct Budgets {
 pub(super) fn prepare(
     engine: &Engine,
     run_queue: Option<&Arc<RunQueue>>,
-    state: State,
-    limits: &Limits,
+    state: GuestState,
+    limits: &PluginLimits,
     cpu: &Arc<CpuMeter>,
     budgets: Budgets,
-) -> Store<State> {
+) -> Store<GuestState> {
     let mut store = Store::new(engine, state);
     store.limiter(|state| state.limiter());
     store.set_hostcall_fuel(limits.response_bytes.saturating_mul(2).max(HOST_CALL_BYTES_MIN));

@@ -12,20 +12,20 @@ use wasmtime::{Engine, Store, Trap};
 use wasmtime_wasi::I32Exit;
 
 use super::background::Background;
-use super::call_places::{Barred, CallPlaces, Ended, NoPlace, Tab};
+use super::call_places::{Barred, CallPlaces, CallTab, Ended, NoPlace};
 use super::guest_store::{Budgets, CpuBudgetSpent, JobBudgetSpent, prepare};
-use super::manifest::{InstanceMode, Limits};
+use super::manifest::{InstanceMode, PluginLimits};
 use super::processor::{CpuMeter, metered};
 use super::revision::Off;
 use super::run_queue::RunQueue;
 use crate::auth::tenant::Tenant;
 use crate::capabilities::bindings::switchbay::plugin::types as wire;
 use crate::capabilities::bindings::{FeaturePlugin, FeaturePluginPre};
-use crate::capabilities::{self, Lease, Lent, LogScope, OnBehalf, State, Worker, worker};
-use crate::jobs::Run;
+use crate::capabilities::{self, GrantedCapabilities, GuestState, LogScope, OnBehalf, PluginCache, Worker, worker};
+use crate::jobs::JobRun;
 use crate::metering::LineRate;
 use crate::metrics::Vitals;
-use crate::operation::{Answer, Call, CallerKind, Failure, Success};
+use crate::operation::{Answer, Call, CallerKind, PluginFailure, Success};
 
 /// Calls after which a warm instance is replaced.
 const WARM_CALLS_MAX: u32 = 10_000;
@@ -81,43 +81,43 @@ pub(crate) struct Instances {
     engine: Engine,
     run_queue: Arc<RunQueue>,
     background: Arc<Background>,
-    pre: FeaturePluginPre<State>,
+    pre: FeaturePluginPre<GuestState>,
     /// Where the component exports a worker.
     worker: Option<worker::GuestIndices>,
-    lent: Arc<Lent>,
+    lent: Arc<GrantedCapabilities>,
     plugin: Arc<str>,
     revision: u64,
-    limits: Limits,
+    limits: PluginLimits,
     mode: InstanceMode,
     places: Arc<CallPlaces>,
     line_rate: Arc<LineRate>,
     vitals: Arc<Vitals>,
     /// Idle warm instances; at most as many as calls at once. Never held over an await.
-    idle: Mutex<Vec<Warm>>,
+    idle: Mutex<Vec<WarmInstance>>,
 }
 
 /// What [`Instances::new`] is made of.
-pub(crate) struct Parts {
+pub(crate) struct InstanceParts {
     pub(crate) engine: Engine,
     /// Shared by all plugins.
     pub(crate) run_queue: Arc<RunQueue>,
     /// The same.
     pub(crate) background: Arc<Background>,
-    pub(crate) pre: FeaturePluginPre<State>,
+    pub(crate) pre: FeaturePluginPre<GuestState>,
     /// Where the component exports a worker.
     pub(crate) worker: Option<worker::GuestIndices>,
-    pub(crate) lent: Arc<Lent>,
+    pub(crate) lent: Arc<GrantedCapabilities>,
     pub(crate) plugin: Arc<str>,
     pub(crate) revision: u64,
-    pub(crate) limits: Limits,
+    pub(crate) limits: PluginLimits,
     pub(crate) mode: InstanceMode,
     /// Shared by all revisions of the plugin, as the rate of its lines is.
     pub(crate) places: Arc<CallPlaces>,
     pub(crate) line_rate: Arc<LineRate>,
 }
 
-struct Warm {
-    store: Store<State>,
+struct WarmInstance {
+    store: Store<GuestState>,
     guest: FeaturePlugin,
     cpu: Arc<CpuMeter>,
     made: Instant,
@@ -128,8 +128,8 @@ struct Warm {
 }
 
 impl Instances {
-    pub(crate) fn new(parts: Parts) -> Self {
-        let Parts {
+    pub(crate) fn new(parts: InstanceParts) -> Self {
+        let InstanceParts {
             engine,
             run_queue,
             background,
@@ -174,7 +174,7 @@ impl Instances {
 
     /// The bytes that the plugin's cache holds, where it is granted.
     pub(crate) fn cached_bytes(&self) -> Option<u64> {
-        self.lent.cache.as_ref().map(Lease::bytes)
+        self.lent.cache.as_ref().map(PluginCache::bytes)
     }
 
     /// Whether a tenant's call may begin, its place aside.
@@ -202,7 +202,7 @@ impl Instances {
     pub(crate) async fn work(
         self: &Arc<Self>,
         call: Call,
-        run: Arc<Run>,
+        run: Arc<JobRun>,
         checkpoint: Option<String>,
     ) -> Result<Answer, CallError> {
         let wall = call.deadline;
@@ -228,12 +228,12 @@ impl Instances {
         let mut idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner);
         // The one that was used last stands last.
         let (mut at, last) = (0, idle.len());
-        let is_over = |warm: &mut Warm| {
+        let is_over = |warm: &mut WarmInstance| {
             at += 1;
             let is_unneeded = at < last && now.saturating_duration_since(warm.used) > WARM_IDLE_MAX;
             is_unneeded || now.saturating_duration_since(warm.made) > WARM_AGE_MAX
         };
-        let old: Vec<Warm> = idle.extract_if(.., is_over).collect();
+        let old: Vec<WarmInstance> = idle.extract_if(.., is_over).collect();
         drop(idle);
         if !old.is_empty() {
             let (plugin, instances) = (&*self.plugin, old.len());
@@ -244,18 +244,18 @@ impl Instances {
     /// Reads the plugin's description in an instance that is denied everything.
     pub(crate) async fn describe(
         engine: &Engine,
-        pre: &FeaturePluginPre<State>,
-        limits: &Limits,
+        pre: &FeaturePluginPre<GuestState>,
+        limits: &PluginLimits,
     ) -> Result<String, CallError> {
         let (lent, vitals) = (Arc::default(), Arc::default());
-        let state = State::new(lent, LogScope::silent(), None, limits.memory_bytes, vitals);
+        let state = GuestState::new(lent, LogScope::silent(), None, limits.memory_bytes, vitals);
         let wall = Duration::from_secs(5);
         let read = async {
             let cpu = Arc::default();
             let budgets = Budgets { slice: limits.cpu, job: None };
             let store = prepare(engine, None, state, limits, &cpu, budgets);
             let mut warm = instantiate(pre, store, limits, cpu).await?;
-            let Warm { store, guest, cpu, .. } = &mut warm;
+            let WarmInstance { store, guest, cpu, .. } = &mut warm;
             cpu.begin();
             let described = metered(cpu, guest.switchbay_plugin_feature().call_describe(&mut *store)).await;
             described.map_err(|error| named(&error, store, limits, cpu))
@@ -263,7 +263,7 @@ impl Instances {
         tokio::time::timeout(wall, read).await.unwrap_or(Err(CallError::Deadline(wall)))
     }
 
-    async fn run(self: Arc<Self>, call: Call, tab: Arc<Tab>) -> Result<Answer, CallError> {
+    async fn run(self: Arc<Self>, call: Call, tab: Arc<CallTab>) -> Result<Answer, CallError> {
         let (log, on_behalf) = self.scope(&call);
         let mut warm = match self.take_idle() {
             Some(mut warm) => {
@@ -280,7 +280,7 @@ impl Instances {
                 instantiate(&self.pre, store, &self.limits, cpu).await?
             }
         };
-        let Warm { store, guest, cpu, .. } = &mut warm;
+        let WarmInstance { store, guest, cpu, .. } = &mut warm;
         cpu.begin();
         let (call, input) = to_wire(call, None);
         let running = store
@@ -302,9 +302,9 @@ impl Instances {
     async fn run_job(
         self: Arc<Self>,
         call: Call,
-        run: Arc<Run>,
+        run: Arc<JobRun>,
         checkpoint: Option<String>,
-        tab: Arc<Tab>,
+        tab: Arc<CallTab>,
     ) -> Result<Answer, CallError> {
         let worker = self.worker.as_ref().ok_or(CallError::NoWorker)?;
         let (log, on_behalf) = self.scope(&call);
@@ -335,9 +335,9 @@ impl Instances {
         (log, OnBehalf { owner: call.owner, tenant, key, caller: call.caller, operation, request_id })
     }
 
-    fn store(&self, log: LogScope, on_behalf: OnBehalf, cpu: &Arc<CpuMeter>, budgets: Budgets) -> Store<State> {
+    fn store(&self, log: LogScope, on_behalf: OnBehalf, cpu: &Arc<CpuMeter>, budgets: Budgets) -> Store<GuestState> {
         let (lent, vitals) = (Arc::clone(&self.lent), Arc::clone(&self.vitals));
-        let state = State::new(lent, log, Some(on_behalf), self.limits.memory_bytes, vitals);
+        let state = GuestState::new(lent, log, Some(on_behalf), self.limits.memory_bytes, vitals);
         prepare(&self.engine, Some(&self.run_queue), state, &self.limits, cpu, budgets)
     }
 
@@ -350,12 +350,12 @@ impl Instances {
         }
     }
 
-    fn take_idle(&self) -> Option<Warm> {
+    fn take_idle(&self) -> Option<WarmInstance> {
         self.idle.lock().unwrap_or_else(PoisonError::into_inner).pop()
     }
 
     /// Keeps an instance for the next call. One whose memory has grown is not worth what it holds: linear memory never shrinks.
-    fn put_idle(&self, mut warm: Warm) {
+    fn put_idle(&self, mut warm: WarmInstance) {
         (warm.calls, warm.used) = (warm.calls + 1, Instant::now());
         let grown = warm.store.data().memory_bytes().saturating_sub(warm.bytes_made);
         let is_small = grown <= self.limits.warm_growth();
@@ -366,22 +366,22 @@ impl Instances {
 }
 
 async fn instantiate(
-    pre: &FeaturePluginPre<State>,
-    mut store: Store<State>,
-    limits: &Limits,
+    pre: &FeaturePluginPre<GuestState>,
+    mut store: Store<GuestState>,
+    limits: &PluginLimits,
     cpu: Arc<CpuMeter>,
-) -> Result<Warm, CallError> {
+) -> Result<WarmInstance, CallError> {
     match metered(&cpu, pre.instantiate_async(&mut store)).await {
         Ok(guest) => {
             let (made, bytes_made) = (Instant::now(), store.data().memory_bytes());
-            Ok(Warm { store, guest, cpu, made, used: made, calls: 0, bytes_made })
+            Ok(WarmInstance { store, guest, cpu, made, used: made, calls: 0, bytes_made })
         }
         Err(error) => Err(unmade(&error, &mut store, limits, &cpu)),
     }
 }
 
 /// Why there is no instance.
-fn unmade(error: &wasmtime::Error, store: &mut Store<State>, limits: &Limits, cpu: &CpuMeter) -> CallError {
+fn unmade(error: &wasmtime::Error, store: &mut Store<GuestState>, limits: &PluginLimits, cpu: &CpuMeter) -> CallError {
     match error.is::<wasmtime::PoolConcurrencyLimitError>() {
         true => CallError::NoRoom(error.to_string()),
         false => named(error, store, limits, cpu),
@@ -389,7 +389,7 @@ fn unmade(error: &wasmtime::Error, store: &mut Store<State>, limits: &Limits, cp
 }
 
 /// Gives what ended a call its name.
-fn named(error: &wasmtime::Error, store: &mut Store<State>, limits: &Limits, cpu: &CpuMeter) -> CallError {
+fn named(error: &wasmtime::Error, store: &mut Store<GuestState>, limits: &PluginLimits, cpu: &CpuMeter) -> CallError {
     let state = store.data_mut();
     if let Some(JobBudgetSpent(whole)) = error.downcast_ref() {
         return CallError::JobSpent(*whole);
@@ -428,7 +428,7 @@ fn from_wire(answer: Result<wire::Reply, wire::Failure>) -> Answer {
             Answer::Success(Success { outcome, data, headers, attachments: attachments.len() })
         }
         Err(wire::Failure { code, message, retry_after_ms, details }) => {
-            Answer::Failure(Failure { code, message, retry_after_ms, details })
+            Answer::Failure(PluginFailure { code, message, retry_after_ms, details })
         }
     }
 }

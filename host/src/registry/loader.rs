@@ -14,12 +14,12 @@ use super::components::{ComponentError, Components};
 use super::description::{Description, DescriptionError};
 use super::engine::{EngineError, Runtime};
 use super::grants::Rights;
-use super::instance::{CallError, Instances, Parts};
-use super::lifecycle::Record;
-use super::manifest::Limits;
+use super::instance::{CallError, InstanceParts, Instances};
+use super::lifecycle::RevisionRecord;
+use super::manifest::PluginLimits;
 use super::revision::{Off, Revision, Runner};
 use crate::capabilities::bindings::FeaturePluginPre;
-use crate::capabilities::{self, JobsOf, Lent, Records, Standing, State, worker};
+use crate::capabilities::{self, GrantedCapabilities, GuestState, JobsOf, Records, Standing, worker};
 use crate::config::{self, Shares};
 use crate::egress::{Secret, SecretError};
 use crate::metering::LineRate;
@@ -66,20 +66,20 @@ pub(crate) struct Slots {
 }
 
 impl Slots {
-    pub(crate) fn new(plugin: &str, shares: Shares, limits: &Limits) -> Self {
+    pub(crate) fn new(plugin: &str, shares: Shares, limits: &PluginLimits) -> Self {
         let waiting_each = shares.waiting;
         let places = CallPlaces::new(plugin, share_limits(limits, waiting_each), shares.cpu);
         Self { places, line_rate: Arc::default(), waiting_each }
     }
 }
 
-fn share_limits(limits: &Limits, waiting_each: usize) -> ShareLimits {
+fn share_limits(limits: &PluginLimits, waiting_each: usize) -> ShareLimits {
     ShareLimits { places: limits.concurrency, each: limits.owner_concurrency(), waiting_each }
 }
 
 /// A component whose imports are all known, ready to be instantiated.
 pub(crate) struct Linked {
-    pre: FeaturePluginPre<State>,
+    pre: FeaturePluginPre<GuestState>,
     worker: Option<worker::GuestIndices>,
     /// The imports that an operator must grant, each with the interface's name in atoms.
     lent: Vec<(String, &'static str)>,
@@ -100,7 +100,7 @@ pub(crate) async fn compile(runtime: &Runtime, components: &Components, digest: 
 pub(crate) fn link(runtime: &Runtime, component: &Component) -> Result<Linked, LoadError> {
     let engine = runtime.engine();
     let world = |error: wasmtime::Error| LoadError::World(format!("{error:#}"));
-    let mut linker: Linker<State> = Linker::new(engine);
+    let mut linker: Linker<GuestState> = Linker::new(engine);
     capabilities::link_base(&mut linker).map_err(world)?;
     let kind = component.component_type();
     if kind.imports(engine).count() > IMPORTS_MAX {
@@ -132,7 +132,7 @@ pub(crate) fn link(runtime: &Runtime, component: &Component) -> Result<Linked, L
 pub(crate) async fn describe(
     runtime: &Runtime,
     linked: &Linked,
-    limits: &Limits,
+    limits: &PluginLimits,
     plugin: &str,
 ) -> Result<(String, Description), LoadError> {
     let read = || Instances::describe(runtime.engine(), &linked.pre, limits);
@@ -152,7 +152,7 @@ pub(crate) async fn describe(
 /// What a revision is put together from.
 pub(crate) struct Whole {
     pub(crate) plugin: String,
-    pub(crate) record: Record,
+    pub(crate) record: RevisionRecord,
     /// What it said of itself when it was staged.
     pub(crate) description: Description,
     pub(crate) rights: Rights,
@@ -190,7 +190,7 @@ fn assemble(
     let secrets = settings.secrets.iter().map(|binding| Secret::bind(binding, config::secret));
     let secrets = secrets.collect::<Result<_, SecretError>>()?;
     let door = runtime.egress().door(&plugin, record.number, rights.clone(), secrets);
-    let lent = Lent {
+    let lent = GrantedCapabilities {
         config: settings.config,
         door: Some(door),
         cache: rights.bytes_of("cache").map(|bytes| runtime.caches().lease(&plugin, bytes)),
@@ -201,7 +201,7 @@ fn assemble(
     };
     // Whatever could fail is done: what serves keeps its places until this one is there.
     slots.places.resize(share_limits(&settings.limits, slots.waiting_each));
-    let instances = Instances::new(Parts {
+    let instances = Instances::new(InstanceParts {
         engine: runtime.engine().clone(),
         run_queue: Arc::clone(runtime.run_queue()),
         background: Arc::clone(runtime.background()),

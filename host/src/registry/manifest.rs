@@ -1,7 +1,7 @@
 //! `plugin-manifest.toml`: what the operator says of each plugin.
 //!
 //! Two steps, as for all configuration: what was written (`Written…`, unknown keys are errors) and what is meant
-//! ([`Entry`]). Reading it touches no plugin; whether a source exists is the loader's to find out.
+//! ([`ManifestEntry`]). Reading it touches no plugin; whether a source exists is the loader's to find out.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -10,7 +10,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use super::grants::Grants;
-use crate::config::Malformed;
+use crate::config::MalformedToml;
 use crate::egress::{Binding, SECRETS_MAX};
 
 /// A manifest that cannot be used. Each message names the file, the entry, the rule and the value.
@@ -19,7 +19,7 @@ pub(crate) enum ManifestError {
     #[error("cannot read the plugin manifest {path}: {source}")]
     Read { path: PathBuf, source: std::io::Error },
     #[error("the plugin manifest {path} is malformed: {source}")]
-    Parse { path: PathBuf, source: Malformed },
+    Parse { path: PathBuf, source: MalformedToml },
     #[error("plugin `{plugin}` in {path}: {rule}")]
     Entry { path: PathBuf, plugin: String, rule: String },
 }
@@ -27,14 +27,14 @@ pub(crate) enum ManifestError {
 /// All entries, in the order that they were written.
 #[derive(Debug)]
 pub(crate) struct Manifest {
-    pub(crate) entries: Vec<Entry>,
+    pub(crate) entries: Vec<ManifestEntry>,
 }
 
 /// One plugin.
 #[derive(Clone, Debug)]
-pub(crate) struct Entry {
+pub(crate) struct ManifestEntry {
     pub(crate) name: String,
-    pub(crate) source: Source,
+    pub(crate) source: ManifestSource,
     pub(crate) grants: Grants,
     pub(crate) settings: Settings,
 }
@@ -43,7 +43,7 @@ pub(crate) struct Entry {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Settings {
     pub(crate) instances: InstanceMode,
-    pub(crate) limits: Limits,
+    pub(crate) limits: PluginLimits,
     /// What the plugin is told: strings as they are and other values as JSON text.
     pub(crate) config: BTreeMap<String, String>,
     /// What is added to its requests.
@@ -53,7 +53,7 @@ pub(crate) struct Settings {
 
 /// Where a component comes from.
 #[derive(Clone, Debug)]
-pub(crate) enum Source {
+pub(crate) enum ManifestSource {
     /// A crate folder, built by `switchbay build` and `switchbay dev`.
     Crate(PathBuf),
     /// A component file.
@@ -73,7 +73,7 @@ pub(crate) enum InstanceMode {
 
 /// What a plugin may use.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Limits {
+pub(crate) struct PluginLimits {
     /// Linear memory of one instance, in bytes.
     pub(crate) memory_bytes: usize,
     /// Processor time of one call.
@@ -95,7 +95,7 @@ pub(crate) struct Limits {
 /// Calls at once of one tenant, where the manifest has no number.
 const OWNER_CONCURRENCY: usize = 8;
 
-impl Limits {
+impl PluginLimits {
     /// Calls at once of one tenant.
     pub(crate) fn owner_concurrency(&self) -> usize {
         self.owner_concurrency.unwrap_or(OWNER_CONCURRENCY).min(self.concurrency)
@@ -125,7 +125,7 @@ struct WrittenEntry {
     #[serde(default)]
     instances: InstanceMode,
     #[serde(default)]
-    limits: WrittenLimits,
+    limits: WrittenPluginLimits,
     #[serde(default)]
     config: BTreeMap<String, toml::Value>,
     #[serde(default)]
@@ -134,7 +134,7 @@ struct WrittenEntry {
 
 #[derive(Default, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct WrittenLimits {
+struct WrittenPluginLimits {
     memory: Option<String>,
     cpu_ms: Option<u64>,
     wall_ms: Option<u64>,
@@ -149,10 +149,12 @@ impl Manifest {
     pub(crate) fn read(path: &Path) -> Result<Self, ManifestError> {
         let text =
             std::fs::read_to_string(path).map_err(|source| ManifestError::Read { path: path.to_owned(), source })?;
-        let written: WrittenManifest = toml::from_str(&text)
-            .map_err(|error| ManifestError::Parse { path: path.to_owned(), source: Malformed::new(&text, &error) })?;
+        let written: WrittenManifest = toml::from_str(&text).map_err(|error| ManifestError::Parse {
+            path: path.to_owned(),
+            source: MalformedToml::new(&text, &error),
+        })?;
         let folder = path.parent().unwrap_or(Path::new("."));
-        let mut entries: Vec<Entry> = Vec::with_capacity(written.plugin.len());
+        let mut entries: Vec<ManifestEntry> = Vec::with_capacity(written.plugin.len());
         for entry in written.plugin {
             let name = entry.name.clone();
             let mut parsed = meant(entry, folder);
@@ -165,7 +167,7 @@ impl Manifest {
     }
 }
 
-fn meant(written: WrittenEntry, folder: &Path) -> Result<Entry, String> {
+fn meant(written: WrittenEntry, folder: &Path) -> Result<ManifestEntry, String> {
     if !is_plugin_name(&written.name) {
         return Err("a name is 2 to 40 characters of a-z, 0-9 and hyphens, a letter first".to_owned());
     }
@@ -174,8 +176,8 @@ fn meant(written: WrittenEntry, folder: &Path) -> Result<Entry, String> {
     }
     let source = folder.join(&written.source);
     let source = match source.extension().is_some_and(|extension| extension == "wasm") {
-        true => Source::File(source),
-        false => Source::Crate(source),
+        true => ManifestSource::File(source),
+        false => ManifestSource::Crate(source),
     };
     let config = written.config.into_iter().map(|(key, value)| Ok((key, setting(value)?)));
     let settings = Settings {
@@ -188,7 +190,7 @@ fn meant(written: WrittenEntry, folder: &Path) -> Result<Entry, String> {
         return Err(format!("`secrets` has {} entries; at most {SECRETS_MAX} are bound", settings.secrets.len()));
     }
     let grants = Grants::parse(&written.grants).map_err(|error| error.to_string())?;
-    Ok(Entry { name: written.name, source, grants, settings })
+    Ok(ManifestEntry { name: written.name, source, grants, settings })
 }
 
 fn is_plugin_name(name: &str) -> bool {
@@ -197,12 +199,12 @@ fn is_plugin_name(name: &str) -> bool {
         && name.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-')
 }
 
-fn limits(written: &WrittenLimits) -> Result<Limits, String> {
+fn limits(written: &WrittenPluginLimits) -> Result<PluginLimits, String> {
     let concurrency = bounded("limits.concurrency", written.concurrency.unwrap_or(32), 1, 256)?;
     let own = written.owner_concurrency.map(|own| bounded("limits.owner_concurrency", own, 1, concurrency));
     let growth = written.warm_growth.as_deref().map(|text| bytes("limits.warm_growth", text));
     let growth = growth.transpose()?.map(|growth| bounded("limits.warm_growth", growth, 0, 256 << 20));
-    Ok(Limits {
+    Ok(PluginLimits {
         memory_bytes: bounded(
             "limits.memory",
             bytes("limits.memory", written.memory.as_deref().unwrap_or("64MiB"))?,

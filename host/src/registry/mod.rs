@@ -44,16 +44,16 @@ use tokio::sync::{Mutex as AsyncMutex, MutexGuard, broadcast};
 use tokio_util::sync::CancellationToken;
 
 use self::call_places::Occupancy;
-pub(crate) use self::changes::Act;
+pub(crate) use self::changes::PluginAction;
 use self::components::Components;
 use self::drain::Drains;
 use self::engine::Runtime;
 pub(crate) use self::follow::{BroughtIn, Followed};
-use self::lifecycle::{Life, LifeError, Mark, Record, State};
+use self::lifecycle::{LifeError, OperatorNote, PluginRecord, RevisionRecord, RevisionState};
 use self::loader::{LoadError, Slots, Whole};
 use self::manifest::{Manifest, ManifestError};
 use self::revision::{Off, Revision};
-pub(crate) use self::stage::{From, Order, component_path};
+pub(crate) use self::stage::{ComponentSource, Order, component_path};
 use crate::auth::api_key::epoch_seconds;
 use crate::catalogue::{Catalogue, CollisionError};
 use crate::config::Shares;
@@ -105,7 +105,7 @@ pub(crate) async fn blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send 
 }
 
 /// Does something to its end, even where nobody waits for it any more: a change that was written must be served.
-pub(crate) async fn to_the_end<T: Send + 'static>(work: impl Future<Output = T> + Send + 'static) -> T {
+pub(crate) async fn spawn_uncancellable<T: Send + 'static>(work: impl Future<Output = T> + Send + 'static) -> T {
     match tokio::spawn(work).await {
         Ok(done) => done,
         Err(error) => std::panic::resume_unwind(error.into_panic()),
@@ -113,10 +113,10 @@ pub(crate) async fn to_the_end<T: Send + 'static>(work: impl Future<Output = T> 
 }
 
 /// The records of all plugins, held by whoever changes one.
-type Turn<'r> = MutexGuard<'r, BTreeMap<String, Life>>;
+type RecordsGuard<'r> = MutexGuard<'r, BTreeMap<String, PluginRecord>>;
 
 /// What a registry is opened with.
-pub(crate) struct Parts {
+pub(crate) struct RegistryParts {
     pub(crate) runtime: Runtime,
     pub(crate) store: Arc<Store>,
     pub(crate) data: PathBuf,
@@ -143,7 +143,7 @@ pub(crate) struct Registry {
     safe_mode: bool,
     manifest: ArcSwap<Manifest>,
     current: ArcSwap<Catalogue>,
-    lives: AsyncMutex<BTreeMap<String, Life>>,
+    lives: AsyncMutex<BTreeMap<String, PluginRecord>>,
     /// What the revisions of each plugin share. Never held over an await.
     slots: Mutex<HashMap<String, Arc<Slots>>>,
     drains: Drains,
@@ -155,12 +155,22 @@ pub(crate) struct Registry {
 impl Registry {
     /// Serves what was committed before, and brings in from the manifest what was never here. A plugin that cannot be
     /// loaded is off on its own routes. The first failure is the error where nothing at all can be served.
-    pub(crate) async fn open(parts: Parts) -> Result<Arc<Self>, RegistryError> {
-        let Parts { runtime, store, data, manifest, manifest_path, instances_max, shares, body, site, safe_mode } =
-            parts;
+    pub(crate) async fn open(parts: RegistryParts) -> Result<Arc<Self>, RegistryError> {
+        let RegistryParts {
+            runtime,
+            store,
+            data,
+            manifest,
+            manifest_path,
+            instances_max,
+            shares,
+            body,
+            site,
+            safe_mode,
+        } = parts;
         pool(&manifest, instances_max)?;
         let components = Components::open(&data).map_err(|error| RegistryError::load("all", error))?;
-        let records: Vec<Life> = store.plugins()?;
+        let records: Vec<PluginRecord> = store.plugins()?;
         let lives = records.into_iter().map(|life| (life.plugin().to_owned(), life)).collect();
         let registry = Arc::new(Self {
             runtime: Arc::new(runtime),
@@ -178,7 +188,7 @@ impl Registry {
             under_way: Mutex::default(),
             events: broadcast::channel(EVENTS_WAITING_MAX).0,
         });
-        registry.come_back().await?;
+        registry.restore_revisions().await?;
         if !safe_mode {
             registry.bring_in().await?;
             // Last, so that compiled code is used which came here before its record did.
@@ -193,9 +203,9 @@ impl Registry {
     async fn keep_compiled(self: Arc<Self>) {
         let kept: Vec<(String, u64, String)> = {
             let lives = self.lives.lock().await;
-            let ready = |record: &&Record| record.state.is_ready() || record.state.is_candidate();
-            let of = |life: &Life| {
-                let named = |record: &Record| (life.plugin().to_owned(), record.number, record.digest.clone());
+            let ready = |record: &&RevisionRecord| record.state.is_ready() || record.state.is_candidate();
+            let of = |life: &PluginRecord| {
+                let named = |record: &RevisionRecord| (life.plugin().to_owned(), record.number, record.digest.clone());
                 life.revisions().iter().filter(ready).map(named).collect::<Vec<_>>()
             };
             lives.values().flat_map(of).collect()
@@ -226,7 +236,7 @@ impl Registry {
     }
 
     /// The record of a plugin of the manifest; `None` for one that nothing was ever staged for.
-    pub(crate) async fn life(&self, plugin: &str) -> Result<Option<Life>, RegistryError> {
+    pub(crate) async fn life(&self, plugin: &str) -> Result<Option<PluginRecord>, RegistryError> {
         self.entry(plugin)?;
         Ok(self.lives.lock().await.get(plugin).cloned())
     }
@@ -265,7 +275,7 @@ impl Registry {
     }
 
     /// Serves the committed revisions of the manifest's plugins.
-    async fn come_back(self: &Arc<Self>) -> Result<(), RegistryError> {
+    async fn restore_revisions(self: &Arc<Self>) -> Result<(), RegistryError> {
         let mut turn = self.lives.lock().await;
         let mark = mark("host", "the process started");
         for entry in &self.manifest().entries {
@@ -316,12 +326,12 @@ impl Registry {
     }
 
     /// Puts a recorded revision together as its plugin stands: with its rights, or off where the operator says so.
-    async fn build(&self, life: &Life, record: &Record) -> Result<Revision, RegistryError> {
+    async fn build(&self, life: &PluginRecord, record: &RevisionRecord) -> Result<Revision, RegistryError> {
         self.put_together(life, self.whole(life, record).await?).await
     }
 
     /// The same of what was read already.
-    async fn put_together(&self, life: &Life, whole: Whole) -> Result<Revision, RegistryError> {
+    async fn put_together(&self, life: &PluginRecord, whole: Whole) -> Result<Revision, RegistryError> {
         let plugin = life.plugin();
         if life.disabled().is_some() {
             return Ok(loader::off(whole, Off::Disabled));
@@ -332,7 +342,7 @@ impl Registry {
     }
 
     /// As [`Registry::build`]; what cannot be loaded is off, with the reason.
-    async fn build_or_off(&self, life: &Life, record: &Record) -> Result<Revision, RegistryError> {
+    async fn build_or_off(&self, life: &PluginRecord, record: &RevisionRecord) -> Result<Revision, RegistryError> {
         let error = match self.build(life, record).await {
             Ok(revision) => return Ok(revision),
             Err(error) => error,
@@ -342,7 +352,7 @@ impl Registry {
         Ok(loader::off(self.whole(life, record).await?, Off::Unloadable(error.to_string())))
     }
 
-    async fn whole(&self, life: &Life, record: &Record) -> Result<Whole, RegistryError> {
+    async fn whole(&self, life: &PluginRecord, record: &RevisionRecord) -> Result<Whole, RegistryError> {
         let plugin = life.plugin().to_owned();
         let text = self.description(&plugin, &record.digest).await?;
         let description = loader::read(text, &plugin).await.map_err(|error| RegistryError::load(&plugin, error))?;
@@ -357,13 +367,17 @@ impl Registry {
     }
 
     /// Writes a changed record with what happened to it, and tells whoever listens.
-    async fn commit(&self, turn: &mut Turn<'_>, next: Life) -> Result<(), RegistryError> {
+    async fn commit(&self, turn: &mut RecordsGuard<'_>, next: PluginRecord) -> Result<(), RegistryError> {
         let events = self.write(turn, next).await?;
         self.tell(events);
         Ok(())
     }
 
-    async fn write(&self, turn: &mut Turn<'_>, mut next: Life) -> Result<Vec<KeptEvent>, RegistryError> {
+    async fn write(
+        &self,
+        turn: &mut RecordsGuard<'_>,
+        mut next: PluginRecord,
+    ) -> Result<Vec<KeptEvent>, RegistryError> {
         let events = next.take_events();
         let kept = self.store.put_plugin(next.plugin(), &next, &events).await?;
         turn.insert(next.plugin().to_owned(), next);
@@ -376,7 +390,7 @@ impl Registry {
             let told = |name: &str| event.event[name].as_str().unwrap_or_default().to_owned();
             let (plugin, happened, by, why) = (told("plugin"), told("event"), told("by"), told("why"));
             let revision = event.event["revision"].as_u64();
-            match State::STEPS.iter().any(|step| step.name() == happened) {
+            match RevisionState::STEPS.iter().any(|step| step.name() == happened) {
                 true => tracing::debug!(plugin, revision, event = happened, "a revision is being prepared"),
                 false => tracing::info!(plugin, revision, event = happened, by, why, "a plugin changed"),
             }
@@ -388,8 +402,8 @@ impl Registry {
     /// Writes a changed record and serves its revision. The one that it replaces drains.
     async fn flip(
         self: &Arc<Self>,
-        turn: &mut Turn<'_>,
-        mut next: Life,
+        turn: &mut RecordsGuard<'_>,
+        mut next: PluginRecord,
         revision: Revision,
     ) -> Result<(), RegistryError> {
         let plugin = Arc::clone(&revision.plugin);
@@ -410,13 +424,13 @@ impl Registry {
         Ok(())
     }
 
-    fn entry(&self, plugin: &str) -> Result<manifest::Entry, RegistryError> {
+    fn entry(&self, plugin: &str) -> Result<manifest::ManifestEntry, RegistryError> {
         let manifest = self.manifest();
         let found = manifest.entries.iter().find(|entry| entry.name == plugin);
         found.cloned().ok_or_else(|| RegistryError::NoPlugin { name: plugin.to_owned() })
     }
 
-    fn slots(&self, plugin: &str, limits: &manifest::Limits) -> Arc<Slots> {
+    fn slots(&self, plugin: &str, limits: &manifest::PluginLimits) -> Arc<Slots> {
         let mut slots = self.slots.lock().unwrap_or_else(PoisonError::into_inner);
         let known = slots.entry(plugin.to_owned());
         Arc::clone(known.or_insert_with(|| Arc::new(Slots::new(plugin, self.shares, limits))))
@@ -429,11 +443,11 @@ impl Registry {
     }
 
     /// Removes files and descriptions that no record names.
-    async fn tidy(&self, turn: &Turn<'_>) {
+    async fn tidy(&self, turn: &RecordsGuard<'_>) {
         let digests: HashSet<String> = turn
             .values()
             .flat_map(|life| life.revisions())
-            .filter(|record| record.state != State::Rejected)
+            .filter(|record| record.state != RevisionState::Rejected)
             .map(|record| record.digest.clone())
             .collect();
         let (components, runtime, named) = (self.components.clone(), Arc::clone(&self.runtime), digests.clone());
@@ -457,10 +471,10 @@ fn pool(manifest: &Manifest, instances_max: u32) -> Result<(), RegistryError> {
 }
 
 /// A mark of this moment.
-pub(crate) fn mark(by: &str, why: &str) -> Mark {
-    Mark { at: epoch_seconds(SystemTime::now()), by: by.to_owned(), why: why.to_owned() }
+pub(crate) fn mark(by: &str, why: &str) -> OperatorNote {
+    OperatorNote { at: epoch_seconds(SystemTime::now()), by: by.to_owned(), why: why.to_owned() }
 }
 
-fn manifest_mark(why: &str) -> Mark {
+fn manifest_mark(why: &str) -> OperatorNote {
     mark("manifest", why)
 }

@@ -11,7 +11,7 @@ use super::description::Description;
 use super::grants::Rights;
 use super::instance::{CallError, Instances};
 use crate::auth::tenant::Tenant;
-use crate::jobs::Run;
+use crate::jobs::JobRun;
 use crate::metrics::{Calls, Outcome, Vitals};
 use crate::operation::{Answer, Call, Operation};
 
@@ -109,7 +109,7 @@ impl Revision {
     pub(crate) async fn work(
         &self,
         call: Call,
-        run: Arc<Run>,
+        run: Arc<JobRun>,
         checkpoint: Option<String>,
     ) -> Result<Answer, CallError> {
         match &self.runner {

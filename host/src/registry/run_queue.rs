@@ -14,10 +14,10 @@ use crate::auth::tenant::Tenant;
 /// The quanta of one process.
 pub(crate) struct RunQueue {
     /// Never held over an await.
-    state: Mutex<State>,
+    state: Mutex<QueueState>,
 }
 
-struct State {
+struct QueueState {
     free: usize,
     /// Of each tenant in `tenants`, oldest first; never empty.
     waiting: HashMap<Tenant, VecDeque<oneshot::Sender<()>>>,
@@ -31,13 +31,13 @@ pub(super) struct Quantum(Arc<RunQueue>);
 impl RunQueue {
     /// For so many that compute at once.
     pub(crate) fn new(processors: usize) -> Arc<Self> {
-        let state = State { free: processors.max(1), waiting: HashMap::new(), tenants: VecDeque::new() };
+        let state = QueueState { free: processors.max(1), waiting: HashMap::new(), tenants: VecDeque::new() };
         Arc::new(Self { state: Mutex::new(state) })
     }
 
     /// Asks for a quantum, from now on. Whoever computes asks for the next before it gives up its own, or it would stand
     /// behind all who wait, however many of them are one tenant's.
-    pub(super) fn ask(self: Arc<Self>, tenant: Tenant) -> Asked {
+    pub(super) fn ask(self: Arc<Self>, tenant: Tenant) -> QuantumRequest {
         let (bell, told) = oneshot::channel();
         let is_free = {
             let mut state = self.lock();
@@ -49,8 +49,8 @@ impl RunQueue {
             is_free
         };
         match is_free {
-            true => Asked::Given(Quantum(self)),
-            false => Asked::Waits(Waiting { queue: self, told }),
+            true => QuantumRequest::Given(Quantum(self)),
+            false => QuantumRequest::Waits(WaitingQuantum { queue: self, told }),
         }
     }
 
@@ -65,12 +65,12 @@ impl RunQueue {
         state.free += 1;
     }
 
-    fn lock(&self) -> MutexGuard<'_, State> {
+    fn lock(&self) -> MutexGuard<'_, QueueState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl State {
+impl QueueState {
     fn wait(&mut self, tenant: Tenant, bell: oneshot::Sender<()>) {
         if let Some(bells) = self.waiting.get_mut(&tenant) {
             return bells.push_back(bell);
@@ -100,12 +100,12 @@ impl Drop for Quantum {
 }
 
 /// A quantum that was asked for.
-pub(super) enum Asked {
+pub(super) enum QuantumRequest {
     Given(Quantum),
-    Waits(Waiting),
+    Waits(WaitingQuantum),
 }
 
-impl Asked {
+impl QuantumRequest {
     /// Waits until it is there.
     pub(super) async fn quantum(self) -> Quantum {
         match self {
@@ -120,12 +120,12 @@ impl Asked {
 }
 
 /// Whoever waits. Dropped, it hands on what it was given meanwhile.
-pub(super) struct Waiting {
+pub(super) struct WaitingQuantum {
     queue: Arc<RunQueue>,
     told: oneshot::Receiver<()>,
 }
 
-impl Drop for Waiting {
+impl Drop for WaitingQuantum {
     fn drop(&mut self) {
         self.told.close();
         if self.told.try_recv().is_ok() {

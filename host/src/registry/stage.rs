@@ -10,14 +10,14 @@ use bytes::Bytes;
 use tokio_util::sync::CancellationToken;
 
 use super::components::{ComponentError, digest_of, fetch};
-use super::lifecycle::{Described, Fetched, Life, Mark, Seen, State};
+use super::lifecycle::{Described, Fetched, OperatorNote, PluginRecord, RevisionState, Seen};
 use super::loader::{self, LoadError, Whole};
-use super::manifest::Source;
+use super::manifest::ManifestSource;
 use super::revision::{Off, Revision, Runner};
-use super::{Registry, RegistryError, blocking, mark, to_the_end};
+use super::{Registry, RegistryError, blocking, mark, spawn_uncancellable};
 
 /// Where a component is fetched from.
-pub(crate) enum From {
+pub(crate) enum ComponentSource {
     /// The source of the plugin's manifest entry.
     Manifest,
     /// A file that this host can read.
@@ -27,12 +27,12 @@ pub(crate) enum From {
 
 /// What is to be staged, and what then.
 pub(crate) struct Order {
-    pub(crate) from: From,
+    pub(crate) from: ComponentSource,
     /// The digest that the component must have, in hexadecimal.
     pub(crate) digest: Option<String>,
     /// Go live as soon as everything that it wants is granted.
     pub(crate) goes_live: bool,
-    pub(crate) mark: Mark,
+    pub(crate) mark: OperatorNote,
 }
 
 impl Registry {
@@ -40,7 +40,7 @@ impl Registry {
     /// [`Registry::prepare`] takes it further.
     pub(crate) async fn stage(self: &Arc<Self>, plugin: &str, order: Order) -> Result<u64, RegistryError> {
         let (registry, plugin) = (Arc::clone(self), plugin.to_owned());
-        to_the_end(async move { registry.fetch(&plugin, order).await }).await
+        spawn_uncancellable(async move { registry.fetch(&plugin, order).await }).await
     }
 
     async fn fetch(&self, plugin: &str, order: Order) -> Result<u64, RegistryError> {
@@ -48,17 +48,17 @@ impl Registry {
         let Order { from, digest: expected, goes_live, mark } = order;
         let failed = |error: ComponentError| RegistryError::load(plugin, error);
         let (path, source) = match &from {
-            From::Manifest => {
+            ComponentSource::Manifest => {
                 let path = component_path(&entry.source).map_err(failed)?;
                 let told = path.display().to_string();
                 (Some(path), told)
             }
-            From::File(path) => (Some(path.clone()), path.display().to_string()),
-            From::Upload(_) => (None, "upload".to_owned()),
+            ComponentSource::File(path) => (Some(path.clone()), path.display().to_string()),
+            ComponentSource::Upload(_) => (None, "upload".to_owned()),
         };
-        let is_manifest = matches!(from, From::Manifest);
+        let is_manifest = matches!(from, ComponentSource::Manifest);
         let bytes = match (from, path) {
-            (From::Upload(bytes), _) => bytes,
+            (ComponentSource::Upload(bytes), _) => bytes,
             (_, path) => {
                 let path = path.unwrap_or_default();
                 Bytes::from(blocking(move || fetch(&path)).await.map_err(failed)?)
@@ -71,7 +71,7 @@ impl Registry {
         }
 
         let mut turn = self.lives.lock().await;
-        let mut next = turn.get(plugin).cloned().unwrap_or_else(|| Life::new(plugin));
+        let mut next = turn.get(plugin).cloned().unwrap_or_else(|| PluginRecord::new(plugin));
         next.edit(&entry.grants, super::manifest_mark("the manifest grants something else"));
         let settings = entry.settings.clone();
         if is_manifest {
@@ -88,7 +88,7 @@ impl Registry {
     }
 
     /// Takes a fetched revision as far as it goes: live, staged or waiting for approval.
-    pub(crate) async fn prepare(self: &Arc<Self>, plugin: &str, number: u64) -> Result<State, RegistryError> {
+    pub(crate) async fn prepare(self: &Arc<Self>, plugin: &str, number: u64) -> Result<RevisionState, RegistryError> {
         let key = (plugin.to_owned(), number);
         let cancelled = CancellationToken::new();
         self.under_way.lock().unwrap_or_else(PoisonError::into_inner).insert(key.clone(), cancelled.clone());
@@ -111,21 +111,21 @@ impl Registry {
         }
     }
 
-    async fn steps(self: &Arc<Self>, plugin: &str, number: u64) -> Result<State, RegistryError> {
+    async fn steps(self: &Arc<Self>, plugin: &str, number: u64) -> Result<RevisionState, RegistryError> {
         let failed = |error: LoadError| RegistryError::load(plugin, error);
         let record = self.life_of(plugin).await?.revision(number)?.clone();
         let (components, digest) = (self.components.clone(), record.digest.clone());
         let bytes = blocking(move || components.read(&digest)).await.map_err(|error| failed(error.into()))?;
-        self.advance(plugin, number, State::Verified).await?;
+        self.advance(plugin, number, RevisionState::Verified).await?;
         let component = match self.runtime.cached(&record.digest).await {
             Some(component) => component,
             None => self.runtime.compile(&bytes, &record.digest).await.map_err(|error| failed(error.into()))?,
         };
         drop(bytes);
-        self.advance(plugin, number, State::Compiled).await?;
+        self.advance(plugin, number, RevisionState::Compiled).await?;
         let runtime = Arc::clone(&self.runtime);
         let linked = blocking(move || loader::link(&runtime, &component)).await.map_err(failed)?;
-        self.advance(plugin, number, State::Linked).await?;
+        self.advance(plugin, number, RevisionState::Linked).await?;
         let described = loader::describe(&self.runtime, &linked, &record.settings.limits, plugin).await;
         let (text, description) = described.map_err(failed)?;
         let told = Described {
@@ -134,15 +134,15 @@ impl Registry {
             wants: description.wants.clone(),
         };
         self.store.put_description(&record.digest, &text).await?;
-        self.change(plugin, |life| life.describe(number, told, step(State::Described))).await?;
+        self.change(plugin, |life| life.describe(number, told, step(RevisionState::Described))).await?;
 
         let mut turn = self.lives.lock().await;
         let mut next = self.life_in(&turn, plugin)?;
         let record = next.revision(number)?.clone();
-        next.advance(number, State::Compared, step(State::Compared))?;
+        next.advance(number, RevisionState::Compared, step(RevisionState::Compared))?;
         let staged = next.stage(number, record.staged.clone())?;
         // What goes live is compared with what serves when it is put beside that.
-        if staged == State::AwaitingApproval || !record.goes_live {
+        if staged == RevisionState::AwaitingApproval || !record.goes_live {
             let rights = next.rights(&record);
             let runner = Runner::Off(Off::Disabled);
             let known = Revision::new(plugin, number, &record.digest, description, rights, runner);
@@ -157,16 +157,16 @@ impl Registry {
         let whole = Whole { plugin: plugin.to_owned(), record, description, rights };
         let revision = self.put_together(&next, whole).await?;
         self.flip(&mut turn, next, revision).await?;
-        Ok(State::Active)
+        Ok(RevisionState::Active)
     }
 
     /// Activates a revision in a changed record and serves it.
     pub(super) async fn go_live(
         self: &Arc<Self>,
-        turn: &mut super::Turn<'_>,
-        mut next: Life,
+        turn: &mut super::RecordsGuard<'_>,
+        mut next: PluginRecord,
         number: u64,
-        mark: Mark,
+        mark: OperatorNote,
     ) -> Result<(), RegistryError> {
         next.activate(number, mark)?;
         let record = next.revision(number)?.clone();
@@ -174,7 +174,7 @@ impl Registry {
         self.flip(turn, next, revision).await
     }
 
-    async fn advance(&self, plugin: &str, number: u64, to: State) -> Result<(), RegistryError> {
+    async fn advance(&self, plugin: &str, number: u64, to: RevisionState) -> Result<(), RegistryError> {
         self.change(plugin, |life| life.advance(number, to, step(to))).await
     }
 
@@ -182,7 +182,7 @@ impl Registry {
     pub(super) async fn change(
         &self,
         plugin: &str,
-        change: impl FnOnce(&mut Life) -> Result<(), super::LifeError>,
+        change: impl FnOnce(&mut PluginRecord) -> Result<(), super::LifeError>,
     ) -> Result<(), RegistryError> {
         let mut turn = self.lives.lock().await;
         let mut next = self.life_in(&turn, plugin)?;
@@ -190,13 +190,13 @@ impl Registry {
         self.commit(&mut turn, next).await
     }
 
-    pub(super) async fn life_of(&self, plugin: &str) -> Result<Life, RegistryError> {
+    pub(super) async fn life_of(&self, plugin: &str) -> Result<PluginRecord, RegistryError> {
         self.life_in(&self.lives.lock().await, plugin)
     }
 
-    pub(super) fn life_in(&self, turn: &super::Turn<'_>, plugin: &str) -> Result<Life, RegistryError> {
+    pub(super) fn life_in(&self, turn: &super::RecordsGuard<'_>, plugin: &str) -> Result<PluginRecord, RegistryError> {
         self.entry(plugin)?;
-        Ok(turn.get(plugin).cloned().unwrap_or_else(|| Life::new(plugin)))
+        Ok(turn.get(plugin).cloned().unwrap_or_else(|| PluginRecord::new(plugin)))
     }
 
     /// Rejects a revision that could not be prepared, with the reason.
@@ -208,15 +208,15 @@ impl Registry {
     }
 }
 
-fn step(to: State) -> Mark {
+fn step(to: RevisionState) -> OperatorNote {
     mark("host", to.name())
 }
 
 /// Where the component of a source stands once it is built.
-pub(crate) fn component_path(source: &Source) -> Result<PathBuf, ComponentError> {
+pub(crate) fn component_path(source: &ManifestSource) -> Result<PathBuf, ComponentError> {
     match source {
-        Source::File(path) => Ok(path.clone()),
-        Source::Crate(folder) => {
+        ManifestSource::File(path) => Ok(path.clone()),
+        ManifestSource::Crate(folder) => {
             super::build::artifact(folder).ok_or_else(|| ComponentError::NoCrate { path: folder.clone() })
         }
     }

@@ -9,7 +9,7 @@ const COST_MAX: u32 = 1_000_000;
 const COST_DEFAULT: u32 = 1;
 
 /// The members of an operation's row that its terms are made of.
-pub(super) struct Written {
+pub(super) struct WrittenTerms {
     pub(super) window_per_minute: Option<u32>,
     pub(super) first_party_per_minute: Option<u32>,
     pub(super) consumes: Option<Vec<Consumed>>,
@@ -29,8 +29,8 @@ pub(super) enum Settle {
 /// Checks them; what is not said takes the default: no window of its own, nobody without a
 /// credential, every limit of the caller's, one credit, settled
 /// on the reply, named by the header.
-pub(super) fn terms(written: Written) -> Result<Terms, String> {
-    let Written { window_per_minute, first_party_per_minute, consumes, cost, settle, idempotency } = written;
+pub(super) fn terms(written: WrittenTerms) -> Result<Terms, String> {
+    let WrittenTerms { window_per_minute, first_party_per_minute, consumes, cost, settle, idempotency } = written;
     for (name, limit) in [("window_per_minute", window_per_minute), ("first_party_per_minute", first_party_per_minute)]
     {
         if let Some(limit) = limit.filter(|limit| !(1..=PER_MINUTE_MAX).contains(limit)) {

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use super::build;
-use super::manifest::Entry;
+use super::manifest::ManifestEntry;
 use crate::watch::{Depth, Watch};
 
 /// A running watch; it ends when this is dropped.
@@ -15,7 +15,7 @@ pub(crate) struct Watcher {
 
 impl Watcher {
     /// Watches the folders that the entries are built from, and the manifest.
-    pub(crate) fn start(manifest: &Path, entries: &[Entry]) -> notify::Result<Self> {
+    pub(crate) fn start(manifest: &Path, entries: &[ManifestEntry]) -> notify::Result<Self> {
         let folders = folders(entries);
         let named = manifest.to_owned();
         let mut watch = Watch::new(move |path| is_source(path) || path.file_name() == named.file_name())?;
@@ -31,7 +31,7 @@ impl Watcher {
     }
 
     /// Another watch, where these entries are built from other folders than this one watches.
-    pub(crate) fn renewed(&self, manifest: &Path, entries: &[Entry]) -> notify::Result<Option<Self>> {
+    pub(crate) fn renewed(&self, manifest: &Path, entries: &[ManifestEntry]) -> notify::Result<Option<Self>> {
         match folders(entries) == self.folders {
             true => Ok(None),
             false => Self::start(manifest, entries).map(Some),
@@ -44,7 +44,7 @@ impl Watcher {
     }
 }
 
-fn folders(entries: &[Entry]) -> BTreeSet<PathBuf> {
+fn folders(entries: &[ManifestEntry]) -> BTreeSet<PathBuf> {
     entries.iter().flat_map(build::watched).collect()
 }
 

@@ -13,7 +13,7 @@ const TOLD_MAX: usize = 100;
 
 /// What an audit found.
 #[derive(Debug, Default)]
-pub(crate) struct Audit {
+pub(crate) struct LedgerAudit {
     /// Records that were read.
     pub(crate) reservations: u64,
     /// Those without a resolution.
@@ -23,7 +23,7 @@ pub(crate) struct Audit {
     pub(crate) told: Vec<String>,
 }
 
-impl Audit {
+impl LedgerAudit {
     fn tell(&mut self, disagreement: impl FnOnce() -> String) {
         self.disagreements += 1;
         if self.told.len() < TOLD_MAX {
@@ -54,12 +54,12 @@ impl Audit {
 
 impl Store {
     /// Recomputes every balance. Reads the whole ledger: away from the threads that serve.
-    pub(crate) fn audit(&self) -> Result<Audit, StoreError> {
+    pub(crate) fn audit(&self) -> Result<LedgerAudit, StoreError> {
         let snapshot = self.snapshot()?;
         let reservations = snapshot.open_table(RESERVATIONS).map_err(StoreError::engine)?;
         let resolutions = snapshot.open_table(RESOLUTIONS).map_err(StoreError::engine)?;
         let pending = snapshot.open_table(PENDING).map_err(StoreError::engine)?;
-        let mut audit = Audit::default();
+        let mut audit = LedgerAudit::default();
         let mut balances: BTreeMap<(String, u32), (u64, u64)> = BTreeMap::new();
         let mut spent: BTreeMap<(String, u32, String, String), u64> = BTreeMap::new();
         let mut resolved = 0;

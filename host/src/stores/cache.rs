@@ -16,10 +16,10 @@ const RECORDS_MAX: usize = 10_000;
 /// The cache of one table. Unknown names are not kept: anybody can make them up.
 pub(super) struct RecordCache<K, V> {
     /// Never held over a read of the store.
-    kept: RwLock<Kept<K, V>>,
+    kept: RwLock<KeptValue<K, V>>,
 }
 
-struct Kept<K, V> {
+struct KeptValue<K, V> {
     /// Counts the writes to the table.
     writes: u64,
     records: HashMap<K, Arc<V>>,
@@ -27,7 +27,7 @@ struct Kept<K, V> {
 
 impl<K, V> Default for RecordCache<K, V> {
     fn default() -> Self {
-        Self { kept: RwLock::new(Kept { writes: 0, records: HashMap::new() }) }
+        Self { kept: RwLock::new(KeptValue { writes: 0, records: HashMap::new() }) }
     }
 }
 

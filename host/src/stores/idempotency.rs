@@ -6,7 +6,7 @@ use redb::{ReadableTable as _, TableDefinition, WriteTransaction};
 
 use super::embedded::{Store, StoreError};
 use super::ledger;
-use crate::metering::credits::{Refused, Reservation, Resolution};
+use crate::metering::credits::{Reservation, ReservationRefused, Resolution};
 
 /// Account, key, identifier → the reservation, and when it was made.
 const BURNT: TableDefinition<'_, (&str, &str, &str), (u128, u64)> = TableDefinition::new("idempotency");
@@ -29,7 +29,7 @@ pub(super) fn burn(
     transaction: &WriteTransaction,
     reservation: &Reservation,
     identifier: &str,
-) -> Result<Option<Refused>, StoreError> {
+) -> Result<Option<ReservationRefused>, StoreError> {
     if let Some(refused) = was_burnt(transaction, reservation, identifier)? {
         return Ok(Some(refused));
     }
@@ -47,7 +47,7 @@ pub(super) fn was_burnt(
     transaction: &WriteTransaction,
     reservation: &Reservation,
     identifier: &str,
-) -> Result<Option<Refused>, StoreError> {
+) -> Result<Option<ReservationRefused>, StoreError> {
     let Reservation { account, key, made_at, .. } = reservation;
     let burnt = transaction.open_table(BURNT).map_err(StoreError::engine)?;
     let earlier = burnt.get((account.as_str(), key.as_str(), identifier)).map_err(StoreError::engine)?;
@@ -62,10 +62,10 @@ fn is_burnt(at: u64, now_s: u64) -> bool {
     at.saturating_add(BURNT_SECONDS) > now_s
 }
 
-fn refused(resolution: Option<u8>) -> Refused {
+fn refused(resolution: Option<u8>) -> ReservationRefused {
     match resolution.and_then(Resolution::from_number) {
-        Some(Resolution::Expired) => Refused::Lapsed,
-        Some(Resolution::Settled | Resolution::Released) | None => Refused::Handled,
+        Some(Resolution::Expired) => ReservationRefused::Lapsed,
+        Some(Resolution::Settled | Resolution::Released) | None => ReservationRefused::Handled,
     }
 }
 
@@ -77,7 +77,7 @@ impl Store {
         key: &str,
         identifier: &str,
         now_s: u64,
-    ) -> Result<Option<Refused>, StoreError> {
+    ) -> Result<Option<ReservationRefused>, StoreError> {
         let burnt = self.read(BURNT, |table| {
             let found = table.get((account, key, identifier)).map_err(StoreError::engine)?;
             Ok(found.map(|value| value.value()).filter(|(_, at)| is_burnt(*at, now_s)))
@@ -130,7 +130,7 @@ mod tests {
 
     const DAY_S: u64 = 24 * 3600;
 
-    async fn reserve(store: &Store, id: u128, made_at: u64) -> Result<(), Refused> {
+    async fn reserve(store: &Store, id: u128, made_at: u64) -> Result<(), ReservationRefused> {
         let text = |text: &str| text.to_owned();
         let (account, key, operation, request_id) = (text("a"), text("k"), text("p/o"), text("r"));
         let (month, identifier) = (Month::of(0), Some(text("name")));
@@ -149,14 +149,14 @@ mod tests {
             (burnt.expect("readable"), times.expect("readable"))
         };
         assert_eq!(reserve(&store, 1, 100).await, Ok(()));
-        assert_eq!(reserve(&store, 2, 100 + DAY_S - 1).await, Err(Refused::Handled));
+        assert_eq!(reserve(&store, 2, 100 + DAY_S - 1).await, Err(ReservationRefused::Handled));
         store.forget_burnt(100 + DAY_S - 1).await.expect("written");
         assert_eq!(rows(), (1, 1));
         assert_eq!(reserve(&store, 3, 100 + DAY_S).await, Ok(()));
         // The first day is over, and the second one's burning stands.
         store.forget_burnt(100 + DAY_S).await.expect("written");
         assert_eq!(rows(), (1, 1));
-        assert_eq!(reserve(&store, 4, 101 + DAY_S).await, Err(Refused::Handled));
+        assert_eq!(reserve(&store, 4, 101 + DAY_S).await, Err(ReservationRefused::Handled));
         store.forget_burnt(100 + 2 * DAY_S).await.expect("written");
         assert_eq!(rows(), (0, 0));
     }

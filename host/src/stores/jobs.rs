@@ -42,7 +42,7 @@ pub(crate) struct Earlier {
 
 /// What came of keeping something for a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Kept {
+pub(crate) enum KeepOutcome {
     /// Whether it is new, and by how many bytes the job grew.
     Done { is_new: bool, grown: i64 },
     /// The run is not the job's any more.
@@ -147,7 +147,7 @@ impl Store {
     }
 
     /// Keeps what a run emits, all of it or nothing.
-    pub(crate) async fn keep_for_job(&self, name: JobName, keep: Keep) -> Result<Kept, StoreError> {
+    pub(crate) async fn keep_for_job(&self, name: JobName, keep: Keep) -> Result<KeepOutcome, StoreError> {
         self.write(move |transaction| kept(transaction, &name, &keep)).await
     }
 
@@ -261,10 +261,12 @@ fn earlier(
     }))
 }
 
-fn kept(transaction: &WriteTransaction, name: &JobName, keep: &Keep) -> Result<Kept, StoreError> {
+fn kept(transaction: &WriteTransaction, name: &JobName, keep: &Keep) -> Result<KeepOutcome, StoreError> {
     let (owner, plugin, id) = name.key();
     let mut jobs = transaction.open_table(JOBS).map_err(StoreError::engine)?;
-    let Some(mut job) = record(&jobs, name)?.filter(|job| job.is_run(keep.attempt)) else { return Ok(Kept::Ended) };
+    let Some(mut job) = record(&jobs, name)?.filter(|job| job.is_run(keep.attempt)) else {
+        return Ok(KeepOutcome::Ended);
+    };
     let mut keys = transaction.open_table(ITEM_KEYS).map_err(StoreError::engine)?;
     let mut checkpoints = transaction.open_table(CHECKPOINTS).map_err(StoreError::engine)?;
     let item = match &keep.item {
@@ -277,7 +279,7 @@ fn kept(transaction: &WriteTransaction, name: &JobName, keep: &Keep) -> Result<K
     let checkpoint = keep.checkpoint.as_ref().map_or(replaced, String::len);
     let bytes = job.bytes + as_u64(added) + as_u64(checkpoint) - as_u64(replaced).min(job.bytes);
     if bytes > BYTES_MAX || (item.is_some() && job.items >= ITEMS_MAX) {
-        return Ok(Kept::Full);
+        return Ok(KeepOutcome::Full);
     }
     if let Some((key, value)) = item {
         let mut items = transaction.open_table(ITEMS).map_err(StoreError::engine)?;
@@ -291,7 +293,7 @@ fn kept(transaction: &WriteTransaction, name: &JobName, keep: &Keep) -> Result<K
     let grown = i64::try_from(bytes).unwrap_or(i64::MAX).saturating_sub_unsigned(job.bytes);
     (job.bytes, job.progress, job.cpu_ms) = (bytes, keep.progress, keep.cpu_ms);
     put(&mut jobs, name, &job)?;
-    Ok(Kept::Done { is_new: item.is_some(), grown })
+    Ok(KeepOutcome::Done { is_new: item.is_some(), grown })
 }
 
 fn as_u64(bytes: usize) -> u64 {

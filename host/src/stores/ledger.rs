@@ -9,14 +9,14 @@ use redb::{ReadableTable as _, TableDefinition, WriteTransaction};
 
 use super::embedded::{Store, StoreError};
 use super::idempotency;
-use crate::metering::credits::{Balance, Refused, Reservation, Resolution};
+use crate::metering::credits::{Balance, Reservation, ReservationRefused, Resolution};
 use crate::metering::month::Month;
 
 /// Account, id → the reservation.
-pub(super) const RESERVATIONS: TableDefinition<'_, (&str, u128), Record<'_>> =
+pub(super) const RESERVATIONS: TableDefinition<'_, (&str, u128), LedgerRow<'_>> =
     TableDefinition::new("credit-reservations");
 /// Month, amount, when it was made, key, operation, request id.
-type Record<'r> = (u32, u64, u64, &'r str, &'r str, &'r str);
+type LedgerRow<'r> = (u32, u64, u64, &'r str, &'r str, &'r str);
 /// Account, id → how it ended and when.
 pub(super) const RESOLUTIONS: TableDefinition<'_, (&str, u128), (u8, u64)> = TableDefinition::new("credit-resolutions");
 /// Account, id of each reservation without a resolution.
@@ -40,7 +40,7 @@ pub(super) fn create_tables(transaction: &WriteTransaction) -> Result<(), StoreE
 }
 
 /// A reservation and what came of it.
-pub(crate) struct Entry {
+pub(crate) struct LedgerEntry {
     pub(crate) reservation: Reservation,
     /// How it ended and when, in Unix seconds.
     pub(crate) resolution: Option<(Resolution, u64)>,
@@ -59,7 +59,7 @@ impl Store {
         &self,
         reservation: Reservation,
         limit: u64,
-    ) -> Result<Result<(), Refused>, StoreError> {
+    ) -> Result<Result<(), ReservationRefused>, StoreError> {
         self.write(move |transaction| reserve(transaction, &reservation, limit)).await
     }
 
@@ -104,7 +104,7 @@ impl Store {
     }
 
     /// An account's reservations after the one with this id, oldest first.
-    pub(crate) fn entries(&self, account: &str, after: u128, count_max: usize) -> Result<Vec<Entry>, StoreError> {
+    pub(crate) fn entries(&self, account: &str, after: u128, count_max: usize) -> Result<Vec<LedgerEntry>, StoreError> {
         let snapshot = self.snapshot()?;
         let resolutions = snapshot.open_table(RESOLUTIONS).map_err(StoreError::engine)?;
         let reservations = snapshot.open_table(RESERVATIONS).map_err(StoreError::engine)?;
@@ -126,7 +126,7 @@ impl Store {
                 made_at,
             };
             let resolution = resolution.and_then(|(number, at)| Some((Resolution::from_number(number)?, at)));
-            entries.push(Entry { reservation, resolution });
+            entries.push(LedgerEntry { reservation, resolution });
         }
         Ok(entries)
     }
@@ -164,7 +164,7 @@ fn reserve(
     transaction: &WriteTransaction,
     reservation: &Reservation,
     limit: u64,
-) -> Result<Result<(), Refused>, StoreError> {
+) -> Result<Result<(), ReservationRefused>, StoreError> {
     let Reservation { id, account, month, amount, key, operation, request_id, identifier, made_at } = reservation;
     let name = (account.as_str(), *id);
     let mut reservations = transaction.open_table(RESERVATIONS).map_err(StoreError::engine)?;

@@ -20,7 +20,7 @@ mod usage;
 mod writer;
 
 pub(crate) use embedded::{Store, StoreError};
-pub(crate) use jobs::{Earlier, Keep, Kept, Page};
-pub(crate) use ledger::Entry;
+pub(crate) use jobs::{Earlier, Keep, KeepOutcome, Page};
+pub(crate) use ledger::LedgerEntry;
 pub(crate) use plugins::KeptEvent;
 pub(crate) use state::{Expected, KeptRecord, ListedRecord, Unwritten};

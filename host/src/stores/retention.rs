@@ -149,7 +149,7 @@ mod tests {
 
     use super::*;
     use crate::metering::credits::{Balance, Reservation};
-    use crate::metering::quota::{Count, Row};
+    use crate::metering::quota::{Count, CountRow};
 
     const MONTHS_S: [u64; 3] = [1_704_067_200, 1_706_745_600, 1_709_251_200];
 
@@ -191,7 +191,7 @@ mod tests {
             }
             let row = |owner: &str, operation: &str| {
                 let count = Count { calls: 3, limited: 1 };
-                Row { owner: owner.to_owned(), month: *month, operation: operation.to_owned(), count }
+                CountRow { owner: owner.to_owned(), month: *month, operation: operation.to_owned(), count }
             };
             store.put_usage(vec![row("k", "p/o"), row("k", "p/q"), row("l", "p/o")]).await.expect("written");
         }

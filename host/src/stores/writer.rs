@@ -35,14 +35,14 @@ trait Change: Send {
     fn tell(self: Box<Self>, committed: Result<(), StoreError>);
 }
 
-struct Waiting<T, F, A> {
+struct WaitingWrite<T, F, A> {
     change: F,
     made: Option<T>,
     after: A,
     caller: oneshot::Sender<Result<T, StoreError>>,
 }
 
-impl<T, F, A> Change for Waiting<T, F, A>
+impl<T, F, A> Change for WaitingWrite<T, F, A>
 where
     T: Send,
     F: FnMut(&WriteTransaction) -> Result<T, StoreError> + Send,
@@ -88,7 +88,10 @@ impl Writer {
     ) -> Result<T, StoreError> {
         let (caller, told) = oneshot::channel();
         let queue = self.queue.as_ref().ok_or(StoreError::Ended)?;
-        queue.send(Box::new(Waiting { change, made: None, after, caller })).await.map_err(|_| StoreError::Ended)?;
+        queue
+            .send(Box::new(WaitingWrite { change, made: None, after, caller }))
+            .await
+            .map_err(|_| StoreError::Ended)?;
         told.await.unwrap_or(Err(StoreError::Ended))
     }
 }

@@ -10,14 +10,14 @@
 //!
 //! This file is data: it knows nothing of how a bank is looked up or published.
 
-use crate::directory::Bank;
+use crate::directory::BankRecord;
 
 /// When the content below last changed, not when anything was asked or built.
 pub(crate) const UPDATED_AT: &str = "2026-07-14T07:24:47Z";
 
 /// Every bank of the snapshot: bin, code, short name, name, transfer support, logo, aliases.
 #[rustfmt::skip]
-pub(crate) static BANKS: &[Bank] = &[
+pub(crate) static BANKS: &[BankRecord] = &[
     bank("970415", "ICB", "VietinBank", "Ngân hàng TMCP Công thương Việt Nam", true, Some("https://cdn.vietqr.io/img/ICB.png"), &[]),
     bank("970436", "VCB", "Vietcombank", "Ngân hàng TMCP Ngoại Thương Việt Nam", true, Some("https://cdn.vietqr.io/img/VCB.png"), &[]),
     bank("970418", "BIDV", "BIDV", "Ngân hàng TMCP Đầu tư và Phát triển Việt Nam", true, Some("https://cdn.vietqr.io/img/BIDV.png"), &[]),
@@ -94,6 +94,6 @@ const fn bank(
     transfer_supported: bool,
     logo_url: Option<&'static str>,
     aliases: &'static [&'static str],
-) -> Bank {
-    Bank { bin, code, short_name, name, transfer_supported, logo_url, aliases }
+) -> BankRecord {
+    BankRecord { bin, code, short_name, name, transfer_supported, logo_url, aliases }
 }

@@ -8,19 +8,19 @@ use crate::upstream::Listed;
 
 /// The banks as they are at one time.
 #[derive(Debug)]
-pub(crate) struct Directory {
+pub(crate) struct BankList {
     /// Every bank, in directory order.
-    pub(crate) banks: &'static [Bank],
+    pub(crate) banks: &'static [BankRecord],
     /// Since when they are these.
     pub(crate) updated_at: &'static str,
 }
 
 /// The directory that is built in.
-pub(crate) static SNAPSHOT: Directory = Directory { banks: BANKS, updated_at: UPDATED_AT };
+pub(crate) static SNAPSHOT: BankList = BankList { banks: BANKS, updated_at: UPDATED_AT };
 
 /// One bank.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) struct Bank {
+pub(crate) struct BankRecord {
     /// The six digits that route a transfer; the only key which goes into a payload.
     pub(crate) bin: &'static str,
     /// VietQR's code. It may contain spaces (`IBK - HN`).
@@ -37,12 +37,12 @@ pub(crate) struct Bank {
     pub(crate) aliases: &'static [&'static str],
 }
 
-impl Directory {
+impl BankList {
     /// Of these banks, for as long as the process lives. Each keeps the former names that the snapshot knows, and the
     /// snapshot's own where they are others now.
     #[cfg(any(target_family = "wasm", test))]
     pub(crate) fn of(banks: &[Listed], updated_at: &str) -> Self {
-        let banks: Vec<Bank> = banks.iter().map(adopt).collect();
+        let banks: Vec<BankRecord> = banks.iter().map(adopt).collect();
         Self { banks: banks.leak(), updated_at: kept(updated_at) }
     }
 
@@ -50,7 +50,7 @@ impl Directory {
     ///
     /// All keys are ASCII, so ASCII case is enough, and a look-alike such as the Kelvin sign finds
     /// nothing. A current name wins over another bank's former one.
-    pub(crate) fn find(&self, key: &str) -> Option<&'static Bank> {
+    pub(crate) fn find(&self, key: &str) -> Option<&'static BankRecord> {
         let named = |name: &&str| name.eq_ignore_ascii_case(key);
         self.banks
             .iter()
@@ -60,13 +60,13 @@ impl Directory {
 }
 
 #[cfg(any(target_family = "wasm", test))]
-fn adopt(listed: &Listed) -> Bank {
+fn adopt(listed: &Listed) -> BankRecord {
     let (code, short_name) = (kept(&listed.code), kept(&listed.short_name));
     let known = BANKS.iter().find(|bank| bank.bin == listed.bin);
     let mut aliases: Vec<&'static str> = known.map(|bank| bank.aliases.to_vec()).unwrap_or_default();
     aliases.extend(known.into_iter().flat_map(|bank| [bank.code, bank.short_name]));
     aliases.retain(|alias| ![code, short_name].iter().any(|name| name.eq_ignore_ascii_case(alias)));
-    Bank {
+    BankRecord {
         bin: kept(&listed.bin),
         code,
         short_name,
@@ -131,7 +131,7 @@ mod tests {
         let mut banks: Vec<Listed> = SNAPSHOT.banks.iter().map(crate::upstream::listed).collect();
         let renamed = banks.iter_mut().find(|bank| bank.bin == "970406").expect("a bank");
         (renamed.code, renamed.short_name) = ("NEW".to_owned(), "Newest".to_owned());
-        let directory = Directory::of(&banks, "2026-11-21T00:00:00Z");
+        let directory = BankList::of(&banks, "2026-11-21T00:00:00Z");
         let bin = |key: &str| directory.find(key).map(|bank| bank.bin);
         for key in ["new", "Newest", "VIKKI", "VikkiBank", "DOB", "DongABank"] {
             assert_eq!(bin(key), Some("970406"), "{key}");
@@ -160,7 +160,7 @@ mod tests {
 
     #[test]
     fn a_bank_carries_every_field_of_its_row() {
-        let expected = Bank {
+        let expected = BankRecord {
             bin: "970454",
             code: "VCCB",
             short_name: "BVBank",

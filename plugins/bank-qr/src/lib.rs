@@ -216,13 +216,13 @@ use refresh::current as directory;
 
 /// Natively there is no host to ask.
 #[cfg(not(target_family = "wasm"))]
-async fn directory() -> &'static directory::Directory {
+async fn directory() -> &'static directory::BankList {
     &directory::SNAPSHOT
 }
 
 async fn banks(_call: Call, _input: NoInput) -> Result<Reply<Directory>, Failure> {
     let directory = directory().await;
-    let published = |bank: &directory::Bank| DirectoryBank { bank: published(bank), logo_url: bank.logo_url };
+    let published = |bank: &directory::BankRecord| DirectoryBank { bank: published(bank), logo_url: bank.logo_url };
     let banks: Vec<DirectoryBank> = directory.banks.iter().map(published).collect();
     Ok(Reply::ok(Directory { count: banks.len(), banks, updated_at: directory.updated_at }))
 }
@@ -236,7 +236,7 @@ async fn generate(_call: Call, input: Generate) -> Result<Reply<Generated>, Fail
         .detail("field", "bank"));
     };
     let memo = input.memo.as_deref().map(memo::fold);
-    let payload = payload::encode(&payload::Transfer {
+    let payload = payload::encode(&payload::PayloadFields {
         bin: bank.bin,
         account_number: &input.account_number,
         amount: input.amount,
@@ -269,7 +269,7 @@ async fn generate(_call: Call, input: Generate) -> Result<Reply<Generated>, Fail
     }))
 }
 
-fn published(bank: &directory::Bank) -> Bank {
+fn published(bank: &directory::BankRecord) -> Bank {
     Bank {
         bin: bank.bin,
         code: bank.code,

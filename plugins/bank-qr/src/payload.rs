@@ -16,7 +16,7 @@ const LENGTH_MAX: usize = 150;
 
 /// A transfer which a payload can say.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Transfer<'a> {
+pub(crate) struct PayloadFields<'a> {
     /// The six digits of the receiving bank.
     pub(crate) bin: &'a str,
     /// Up to 19 ASCII letters or digits.
@@ -28,7 +28,7 @@ pub(crate) struct Transfer<'a> {
 }
 
 /// The complete payload, checksum included.
-pub(crate) fn encode(transfer: &Transfer) -> String {
+pub(crate) fn encode(transfer: &PayloadFields) -> String {
     let mut bank = String::new();
     push_field(&mut bank, "00", transfer.bin);
     push_field(&mut bank, "01", transfer.account_number);
@@ -90,7 +90,7 @@ mod tests {
     #[track_caller]
     fn check(transfer: (&str, &str, Option<u64>, Option<&str>), expected: &str) {
         let (bin, account_number, amount, memo) = transfer;
-        let transfer = Transfer { bin, account_number, amount, memo };
+        let transfer = PayloadFields { bin, account_number, amount, memo };
         assert_eq!(encode(&transfer), expected, "{transfer:?}");
     }
 

@@ -16,7 +16,7 @@ use switchbay_sdk::{config, http, log};
 use time::OffsetDateTime;
 use time::format_description::well_known::Rfc3339;
 
-use crate::directory::{Directory, SNAPSHOT};
+use crate::directory::{BankList, SNAPSHOT};
 use crate::upstream::{self, Listed};
 
 /// The record's key.
@@ -50,11 +50,11 @@ struct Content {
 
 thread_local! {
     /// The instance's directory, and until when it goes by it.
-    static HELD: Cell<(Option<&'static Directory>, Option<Instant>)> = const { Cell::new((None, None)) };
+    static HELD: Cell<(Option<&'static BankList>, Option<Instant>)> = const { Cell::new((None, None)) };
 }
 
 /// The directory as it is now.
-pub(crate) async fn current() -> &'static Directory {
+pub(crate) async fn current() -> &'static BankList {
     let (held, until) = HELD.get();
     let directory = held.unwrap_or(&SNAPSHOT);
     let now = Instant::now();
@@ -68,7 +68,7 @@ pub(crate) async fn current() -> &'static Directory {
         return directory;
     }
     // It lives as long as the instance, and there is another one only where the content changes.
-    let adopted: &'static Directory = Box::leak(Box::new(Directory::of(&content.banks, &content.updated_at)));
+    let adopted: &'static BankList = Box::leak(Box::new(BankList::of(&content.banks, &content.updated_at)));
     let (_, until) = HELD.get();
     HELD.set((Some(adopted), until));
     adopted

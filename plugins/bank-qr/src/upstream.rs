@@ -9,7 +9,7 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 use unicode_normalization::UnicodeNormalization;
 
-use crate::directory::Bank;
+use crate::directory::BankRecord;
 
 /// Fewer banks are no directory (features, "Directory").
 const BANKS_MIN: usize = 30;
@@ -134,7 +134,7 @@ fn is_logo(url: &str) -> bool {
 }
 
 /// What is published of a bank of the directory.
-pub(crate) fn listed(bank: &Bank) -> Listed {
+pub(crate) fn listed(bank: &BankRecord) -> Listed {
     Listed {
         bin: bank.bin.to_owned(),
         code: bank.code.to_owned(),

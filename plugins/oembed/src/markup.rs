@@ -13,7 +13,7 @@ use html5gum::{EndTag, StartTag, Token, Tokenizer};
 
 use crate::networks::Naming;
 use attribute::Values;
-use element::Kind;
+use element::ElementKind;
 
 pub(crate) use attribute::Script;
 
@@ -128,34 +128,34 @@ impl Writer<'_> {
         }
         let values = Values::of(tag, self.rules, self.pictures);
         match element::kind(name) {
-            Kind::Kept(name) if self.open.len() < DEPTH_MAX => {
+            ElementKind::Kept(name) if self.open.len() < DEPTH_MAX => {
                 self.write_tag(name, &values);
                 self.open.push(name);
             }
-            Kind::Kept(_) | Kind::Unwrapped => {}
-            Kind::Void(name) => self.write_tag(name, &values),
+            ElementKind::Kept(_) | ElementKind::Unwrapped => {}
+            ElementKind::Void(name) => self.write_tag(name, &values),
             // Without its picture it is nothing.
-            Kind::Picture => {
+            ElementKind::Picture => {
                 if values.has("src") {
                     self.write_tag("img", &values);
                 }
             }
-            Kind::Frame => {
+            ElementKind::Frame => {
                 if values.has("src") {
                     self.write_tag("iframe", &values);
                     self.close("iframe");
                 }
                 self.leave_out(name);
             }
-            Kind::Script => {
+            ElementKind::Script => {
                 if let Some(script) = values.script().filter(|script| !self.knows(script)) {
                     self.clean.scripts.push(script);
                 }
                 self.leave_out(name);
             }
             // The only two that may close themselves.
-            Kind::LeftOut if tag.self_closing && matches!(name, b"svg" | b"math") => {}
-            Kind::LeftOut => self.leave_out(name),
+            ElementKind::LeftOut if tag.self_closing && matches!(name, b"svg" | b"math") => {}
+            ElementKind::LeftOut => self.leave_out(name),
         }
     }
 

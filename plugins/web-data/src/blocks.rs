@@ -16,7 +16,7 @@ const BLOCKS_MAX: usize = 60_000;
 
 /// A page's blocks in document order, and what is known of its elements.
 #[derive(Debug)]
-pub(crate) struct Page {
+pub(crate) struct BlockList {
     pub(crate) blocks: Vec<Block>,
     /// For each node of the tree.
     pub(crate) places: Vec<Place>,
@@ -80,11 +80,11 @@ pub(crate) struct Place {
 }
 
 /// Splits a page into its blocks.
-pub(crate) fn read(tree: &Tree, title: &str, description: &str) -> Page {
+pub(crate) fn read(tree: &Tree, title: &str, description: &str) -> BlockList {
     let place = Place { block: NONE, words: 0, linked: 0, alike: 1, hints: Hints::default() };
-    let mut reader = Reader {
+    let mut reader = BlockReader {
         tree,
-        page: Page { blocks: Vec::new(), places: vec![place; tree.nodes.len()] },
+        page: BlockList { blocks: Vec::new(), places: vec![place; tree.nodes.len()] },
         containers: Vec::new(),
         open: false,
         link: 0,
@@ -97,9 +97,9 @@ pub(crate) fn read(tree: &Tree, title: &str, description: &str) -> Page {
     reader.page
 }
 
-struct Reader<'a> {
+struct BlockReader<'a> {
     tree: &'a Tree,
-    page: Page,
+    page: BlockList,
     /// The open block elements, with the hints of all above.
     containers: Vec<(Id, Hints)>,
     /// Whether the last block goes on.
@@ -127,7 +127,7 @@ fn word_hash(word: &str) -> Option<u64> {
     Some(word.bytes().fold(0xcbf2_9ce4_8422_2325, fold))
 }
 
-impl Reader<'_> {
+impl BlockReader<'_> {
     fn read(&mut self) {
         let mut walk = self.tree.walk(ROOT);
         while let Some(step) = walk.next() {

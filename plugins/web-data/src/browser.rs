@@ -30,7 +30,7 @@ pub(crate) enum Reason {
 }
 
 /// What is known of an answer.
-pub(crate) struct Answer<'a> {
+pub(crate) struct PageSigns<'a> {
     pub(crate) status: u16,
     pub(crate) page: &'a str,
     pub(crate) tree: &'a Tree,
@@ -41,7 +41,7 @@ pub(crate) struct Answer<'a> {
 }
 
 /// Why a page needs a browser; most do not.
-pub(crate) fn needed(answer: &Answer<'_>) -> Option<Reason> {
+pub(crate) fn needed(answer: &PageSigns<'_>) -> Option<Reason> {
     let is_refusal = matches!(answer.status, 403 | 429 | 503);
     if is_refusal
         && CHALLENGES.iter().any(|mark| memchr::memmem::find(answer.page.as_bytes(), mark.as_bytes()).is_some())

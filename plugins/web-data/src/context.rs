@@ -3,7 +3,7 @@
 //! It must know nothing of what was measured. A block's neighbours, the elements above it, the blocks that look like it and
 //! the page as a whole have each been judged once; a second judgement sees that besides the block's own measures.
 
-use crate::blocks::Page;
+use crate::blocks::BlockList;
 use crate::surroundings::Surroundings;
 use crate::tree::{Id, NONE, ROOT, Tree};
 
@@ -65,7 +65,7 @@ pub(crate) fn chance(odds: f32) -> f32 {
 }
 
 /// The choice with the best F1 to be expected: blocks in the order of their chances, as many as gain more than they cost.
-pub(crate) fn best(page: &Page, chances: &[f32]) -> Best {
+pub(crate) fn best(page: &BlockList, chances: &[f32]) -> Best {
     let mut order: Vec<(f32, f32)> =
         page.blocks.iter().zip(chances).map(|(block, chance)| (*chance, block.counts.words as f32)).collect();
     order.sort_by(|one, other| other.0.total_cmp(&one.0));
@@ -85,7 +85,7 @@ pub(crate) fn best(page: &Page, chances: &[f32]) -> Best {
 
 impl Context {
     /// Sums up what a page's blocks were judged.
-    pub(crate) fn read(tree: &Tree, page: &Page, surroundings: &Surroundings, odds: &[f32]) -> Self {
+    pub(crate) fn read(tree: &Tree, page: &BlockList, surroundings: &Surroundings, odds: &[f32]) -> Self {
         let odds: Vec<f32> = odds.iter().map(|odds| odds.clamp(-ODDS_MAX, ODDS_MAX)).collect();
         let weight = |words: u32| words.min(WORDS_MAX) as f32 + 0.5;
         let weights: Vec<f32> = page.blocks.iter().map(|block| weight(block.counts.words)).collect();
@@ -120,7 +120,7 @@ impl Context {
     pub(crate) fn measure(
         &self,
         tree: &Tree,
-        page: &Page,
+        page: &BlockList,
         surroundings: &Surroundings,
         at: usize,
         mut push: impl FnMut(f32),

@@ -5,7 +5,7 @@
 
 use std::collections::HashMap;
 
-use crate::page::{self, Answer, Format};
+use crate::page::{self, FetchedPage, PageFormat};
 
 const KINDS: [&str; 7] = ["article", "collection", "documentation", "forum", "listing", "product", "service"];
 
@@ -31,8 +31,8 @@ pub(crate) fn pages() -> Vec<(String, String)> {
     pages
 }
 
-fn extracted(page: &str, format: Format) -> String {
-    let answer = Answer {
+fn extracted(page: &str, format: PageFormat) -> String {
+    let answer = FetchedPage {
         url: "https://pages.example/a/page",
         status: 200,
         content_type: Some("text/html; charset=utf-8"),
@@ -93,7 +93,7 @@ fn content_is_found_on_pages_of_every_kind() {
             .iter()
             .filter(|(name, _)| name.starts_with(kind))
             .map(|(name, page)| {
-                let score = f1(&extracted(page, Format::Text), &gold(page));
+                let score = f1(&extracted(page, PageFormat::Text), &gold(page));
                 println!("{name} {score:.3}");
                 score
             })
@@ -110,7 +110,7 @@ fn content_is_found_on_pages_of_every_kind() {
 #[test]
 fn what_no_page_is_about_is_left_out() {
     for (name, page) in pages() {
-        let content = extracted(&page, Format::Markdown).to_lowercase();
+        let content = extracted(&page, PageFormat::Markdown).to_lowercase();
         for boilerplate in
             ["all rights reserved", "privacy policy", "add to cart", "unsubscribe", "log in", "data:image"]
         {

@@ -6,7 +6,7 @@
 
 use std::time::{Duration, Instant};
 
-use crate::page::{self, Answer, Format};
+use crate::page::{self, FetchedPage, PageFormat};
 use crate::tree::looked_at;
 use crate::{links, meta, outline, parse, source};
 
@@ -75,8 +75,8 @@ fn shapes() -> Vec<(String, String)> {
     shapes
 }
 
-fn read(page: &str, format: Format) {
-    let answer = Answer {
+fn read(page: &str, format: PageFormat) {
+    let answer = FetchedPage {
         url: "https://pages.example/a/page",
         status: 200,
         content_type: Some("text/html"),
@@ -96,7 +96,7 @@ fn no_page_costs_more_steps_than_its_length_allows() {
         let page = page(&begin, &piece, BYTES);
         let tree = parse::parse(source::reduce(&page).html);
         let before = looked_at();
-        read(&page, Format::Markdown);
+        read(&page, PageFormat::Markdown);
         let (looks, nodes) = (looked_at() - before, tree.nodes.len() as u64);
         assert!(looks <= LOOKS * nodes + TOKEN_STEPS, "{looks} looks at {nodes} nodes of {piece}");
     }
@@ -108,9 +108,13 @@ fn a_page_of_more_steps_is_cut_and_says_so() {
     let (tree, _) = parse::counted(source::reduce(&format!("<p>before{page}after")).html);
     assert!(tree.is_cut);
     let body = format!("<p>before</p>{page}<p>after");
-    let answer =
-        Answer { url: "https://pages.example/", status: 200, content_type: Some("text/html"), body: body.as_bytes() };
-    let document = page::read(&answer, Format::Text);
+    let answer = FetchedPage {
+        url: "https://pages.example/",
+        status: 200,
+        content_type: Some("text/html"),
+        body: body.as_bytes(),
+    };
+    let document = page::read(&answer, PageFormat::Text);
     assert_eq!((document.content.as_deref(), document.truncated), (Some("before"), true));
 }
 
@@ -131,9 +135,9 @@ fn a_page_twice_as_long_takes_no_three_times_as_long() {
 /// The time to read a page in all ways.
 fn time(page: &str) -> Duration {
     let begin = Instant::now();
-    read(page, Format::Markdown);
-    read(page, Format::Html);
-    let answer = Answer { url: "https://pages.example/", status: 200, content_type: None, body: page.as_bytes() };
+    read(page, PageFormat::Markdown);
+    read(page, PageFormat::Html);
+    let answer = FetchedPage { url: "https://pages.example/", status: 200, content_type: None, body: page.as_bytes() };
     outline::read(&answer, &url::Url::parse(answer.url).expect("a URL"));
     begin.elapsed()
 }

@@ -4,7 +4,7 @@
 
 use std::collections::HashSet;
 
-use crate::blocks::{Block, Page};
+use crate::blocks::{Block, BlockList};
 use crate::context::{CONTEXT, Context};
 use crate::hints::{self, Hint};
 use crate::lexicon::TOPICS;
@@ -48,7 +48,7 @@ pub(crate) struct Whole {
 }
 
 /// Measures the page.
-pub(crate) fn whole(tree: &Tree, page: &Page, facts: &Facts) -> Whole {
+pub(crate) fn whole(tree: &Tree, page: &BlockList, facts: &Facts) -> Whole {
     let mut before = Vec::with_capacity(page.blocks.len());
     let (mut words, mut heading_at, mut heading_block) = (0, None, 0);
     let mut paragraphs = vec![0; tree.nodes.len()];
@@ -122,7 +122,7 @@ fn is_paragraph(block: &Block) -> bool {
 }
 
 /// Measures a block.
-pub(crate) fn measure(tree: &Tree, page: &Page, whole: &Whole, at: usize) -> [f32; MEASURES] {
+pub(crate) fn measure(tree: &Tree, page: &BlockList, whole: &Whole, at: usize) -> [f32; MEASURES] {
     let mut measures = Measures { list: [0.0; MEASURES], length: 0 };
     let block = &page.blocks[at];
     own(&mut measures, tree, block);
@@ -151,7 +151,7 @@ pub(crate) fn measure(tree: &Tree, page: &Page, whole: &Whole, at: usize) -> [f3
 /// Adds what the first judgement says of a block's surroundings to its measures.
 pub(crate) fn measure_context(
     tree: &Tree,
-    page: &Page,
+    page: &BlockList,
     whole: &Whole,
     context: &Context,
     at: usize,
@@ -228,7 +228,7 @@ fn position(measures: &mut Measures, whole: &Whole, block: &Block, at: usize) {
     measures.push(heading.filter(|_| at < whole.heading_block).map_or(0.0, |heading| log(heading - before)));
 }
 
-fn neighbours(measures: &mut Measures, page: &Page, at: usize) {
+fn neighbours(measures: &mut Measures, page: &BlockList, at: usize) {
     let blocks = &page.blocks;
     let block = |place: Option<usize>| place.and_then(|place| blocks.get(place)).map(|block| block.counts);
     for place in [at.checked_sub(2), at.checked_sub(1), Some(at + 1), Some(at + 2)] {
@@ -254,7 +254,7 @@ fn neighbours(measures: &mut Measures, page: &Page, at: usize) {
     }
 }
 
-fn words_about(measures: &mut Measures, page: &Page, whole: &Whole, at: usize) {
+fn words_about(measures: &mut Measures, page: &BlockList, whole: &Whole, at: usize) {
     let block = &page.blocks[at];
     let share = |block: &Block, words: u32| words as f32 / block.counts.words.max(1) as f32;
     for topic in block.counts.topics {
@@ -274,7 +274,7 @@ fn words_about(measures: &mut Measures, page: &Page, whole: &Whole, at: usize) {
     measures.push(heading.map_or(0.0, |at| log(page.blocks[at].counts.words)));
 }
 
-fn elements_above(measures: &mut Measures, tree: &Tree, page: &Page, whole: &Whole, container: Id) {
+fn elements_above(measures: &mut Measures, tree: &Tree, page: &BlockList, whole: &Whole, container: Id) {
     let mut id = container;
     let mut levels = 0;
     let mut depth = 0;

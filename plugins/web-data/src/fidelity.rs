@@ -7,14 +7,14 @@ use pulldown_cmark::{Event, Options, Parser, Tag, html};
 
 use crate::layout::{first_strange, words};
 use crate::markdown::{self, Style};
-use crate::page::{self, Answer, Format};
+use crate::page::{self, FetchedPage, PageFormat};
 use crate::tree::{NONE, ROOT, Step};
 use crate::{corpus, html as html_writer, layout, parse, source, tag};
 
-const FORMATS: [Format; 3] = [Format::Markdown, Format::Text, Format::Html];
+const FORMATS: [PageFormat; 3] = [PageFormat::Markdown, PageFormat::Text, PageFormat::Html];
 
-fn content(page: &str, format: Format) -> String {
-    let answer = Answer {
+fn content(page: &str, format: PageFormat) -> String {
+    let answer = FetchedPage {
         url: "https://pages.example/a/page",
         status: 200,
         content_type: Some("text/html; charset=utf-8"),
@@ -28,11 +28,11 @@ fn parser(markdown: &str) -> Parser<'_> {
 }
 
 /// The words of content, as whoever gets it reads them.
-fn words_of(content: &str, format: Format) -> Vec<String> {
+fn words_of(content: &str, format: PageFormat) -> Vec<String> {
     match format {
-        Format::Html => words(content),
-        Format::Text => content.split_whitespace().filter(|word| !is_marker(word)).map(str::to_owned).collect(),
-        Format::Markdown => {
+        PageFormat::Html => words(content),
+        PageFormat::Text => content.split_whitespace().filter(|word| !is_marker(word)).map(str::to_owned).collect(),
+        PageFormat::Markdown => {
             let mut written = String::new();
             html::push_html(&mut written, parser(content));
             words(&written)
@@ -58,7 +58,7 @@ fn check_words(page: &str) {
 /// What of Markdown is markup beyond Markdown: no more than line breaks in cells.
 #[track_caller]
 fn check_dead(page: &str) {
-    let content = content(page, Format::Markdown);
+    let content = content(page, PageFormat::Markdown);
     for event in parser(&content) {
         match event {
             Event::Html(live) | Event::InlineHtml(live) => assert_eq!(&*live, "<br>", "of {page}\nis {content}"),
@@ -74,7 +74,11 @@ fn check_dead(page: &str) {
 fn white_space_between_elements_is_written() {
     #[track_caller]
     fn check(page: &str, markdown: &str, text: &str) {
-        assert_eq!((&*content(page, Format::Markdown), &*content(page, Format::Text)), (markdown, text), "{page}");
+        assert_eq!(
+            (&*content(page, PageFormat::Markdown), &*content(page, PageFormat::Text)),
+            (markdown, text),
+            "{page}"
+        );
         check_words(page);
     }
     check("<p><b>bold</b> <i>italic</i></p>", "**bold** *italic*", "bold italic");
@@ -209,9 +213,9 @@ fn no_text_becomes_markup() {
         check_dead(page);
         check_words(page);
     }
-    assert_eq!(content("<p>Look!<a href=/x>here</a>", Format::Markdown), "Look\\![here](https://pages.example/x)");
-    assert_eq!(content("<p>a &amp;<i></i>lt;b&gt; AT&amp;T", Format::Markdown), "a \\&lt;b> AT&T");
-    let html = content("<xmp><i>a</i></xmp><listing>b</listing><plaintext></plaintext><p>c", Format::Html);
+    assert_eq!(content("<p>Look!<a href=/x>here</a>", PageFormat::Markdown), "Look\\![here](https://pages.example/x)");
+    assert_eq!(content("<p>a &amp;<i></i>lt;b&gt; AT&amp;T", PageFormat::Markdown), "a \\&lt;b> AT&T");
+    let html = content("<xmp><i>a</i></xmp><listing>b</listing><plaintext></plaintext><p>c", PageFormat::Html);
     assert_eq!(html, "<pre>&lt;i&gt;a&lt;/i&gt;</pre><pre>b</pre><pre>&lt;/plaintext&gt;&lt;p&gt;c</pre>");
 }
 
@@ -266,7 +270,7 @@ fn content_that_is_cut_is_whole_and_dead() {
     for around in ["code", "b><code", "a href=/x><code", "li><code", "table><tr><td>a<td><code"] {
         for padding in 0..4 {
             let page = format!("<p>{}<{around}>{hostile}", "x".repeat(padding));
-            let content = content(&page, Format::Markdown);
+            let content = content(&page, PageFormat::Markdown);
             assert!((150_000..=page::CONTENT_CHARACTERS_MAX).contains(&content.chars().count()), "{around}");
             for event in parser(&content) {
                 assert!(!matches!(event, Event::Html(_) | Event::InlineHtml(_)), "{around} {padding}: {event:?}");
@@ -274,7 +278,7 @@ fn content_that_is_cut_is_whole_and_dead() {
         }
     }
     let page = format!("<p>a<ul>{}", "<li><a href=/x>b &amp; <b>c</b></a> <img src=d>".repeat(20_000));
-    let html = content(&page, Format::Html);
+    let html = content(&page, PageFormat::Html);
     assert!((199_000..=page::CONTENT_CHARACTERS_MAX).contains(&html.chars().count()));
     assert_eq!(html.matches("<ul>").count(), html.matches("</ul>").count());
     assert_eq!(html.matches("<a ").count(), html.matches("</a>").count());

@@ -4,13 +4,13 @@
 
 use arbtest::arbitrary::{Result, Unstructured};
 
-use crate::page::{self, Answer, CONTENT_CHARACTERS_MAX, Document, Format};
+use crate::page::{self, CONTENT_CHARACTERS_MAX, FetchedPage, PageContent, PageFormat};
 use crate::{blocks, charset, corpus, parse, source};
 
-const FORMATS: [Format; 3] = [Format::Markdown, Format::Text, Format::Html];
+const FORMATS: [PageFormat; 3] = [PageFormat::Markdown, PageFormat::Text, PageFormat::Html];
 
-fn read(body: &[u8], format: Format) -> Document {
-    let answer = Answer { url: "https://pages.example/", status: 200, content_type: Some("text/html"), body };
+fn read(body: &[u8], format: PageFormat) -> PageContent {
+    let answer = FetchedPage { url: "https://pages.example/", status: 200, content_type: Some("text/html"), body };
     let document = page::read(&answer, format);
     let content = document.content.as_deref().expect("HTML has content");
     assert!(content.chars().count() <= CONTENT_CHARACTERS_MAX);
@@ -108,12 +108,12 @@ fn references_and_wide_tables_are_read() {
 
 #[test]
 fn a_page_of_any_length_is_cut_and_says_so() {
-    let document = read(format!("<p>{}", "one two ".repeat(60_000)).as_bytes(), Format::Markdown);
+    let document = read(format!("<p>{}", "one two ".repeat(60_000)).as_bytes(), PageFormat::Markdown);
     assert!(document.truncated);
     let content = document.content.expect("content");
     assert!((CONTENT_CHARACTERS_MAX - 10..=CONTENT_CHARACTERS_MAX).contains(&content.chars().count()));
     let described = format!("<meta name=description content='{}'><p>text", "a ".repeat(1900));
-    assert!(!read(described.as_bytes(), Format::Text).truncated);
+    assert!(!read(described.as_bytes(), PageFormat::Text).truncated);
 }
 
 #[test]

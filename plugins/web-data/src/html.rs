@@ -11,7 +11,7 @@ use crate::tree::{Id, ROOT, Step, Tree};
 
 /// Writes the kept nodes, and says whether they are cut: what is written has at most so many characters and is whole.
 pub(crate) fn write(tree: &Tree, kept: &[bool], base: Option<&Url>, characters_max: usize) -> (String, bool) {
-    let mut writer = Writer {
+    let mut writer = HtmlWriter {
         tree,
         addresses: Addresses::new(base),
         out: String::new(),
@@ -45,7 +45,7 @@ pub(crate) fn write(tree: &Tree, kept: &[bool], base: Option<&Url>, characters_m
     (writer.out.trim().to_owned(), writer.is_cut)
 }
 
-struct Writer<'a> {
+struct HtmlWriter<'a> {
     tree: &'a Tree,
     addresses: Addresses<'a>,
     out: String,
@@ -59,7 +59,7 @@ struct Writer<'a> {
     is_cut: bool,
 }
 
-impl Writer<'_> {
+impl HtmlWriter<'_> {
     /// Looks at an element that has no kept text.
     fn pass(&mut self, id: Id) {
         let tag = self.tree.tag(id);

@@ -27,12 +27,12 @@ pub(crate) struct Links {
     pub(crate) canonical: Option<Url>,
     /// In the order of the page, each page once, and all of them such as may be asked for (see [`site::is_askable`]). They
     /// may be of other sites.
-    pub(crate) links: Vec<Link>,
+    pub(crate) links: Vec<PageLink>,
 }
 
 /// A link, with the first address that it has in the page.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) struct Link {
+pub(crate) struct PageLink {
     /// Absolute, without fragment and what tracks.
     pub(crate) url: Url,
     /// The page asks not to follow it.
@@ -55,7 +55,7 @@ pub(crate) fn read(tree: &Tree, facts: &Facts, url: &Url) -> Links {
         && let Some(url) = resolve(&next)
     {
         known.insert(Key::of(&url));
-        links.links.push(Link { url, is_nofollow: false });
+        links.links.push(PageLink { url, is_nofollow: false });
     }
     for (_, element) in tree.elements(ROOT) {
         let attribute = |name| element.attribute(name);
@@ -76,7 +76,7 @@ pub(crate) fn read(tree: &Tree, facts: &Facts, url: &Url) -> Links {
         }
         let Some(url) = resolve(leads) else { continue };
         if known.insert(Key::of(&url)) {
-            links.links.push(Link { url, is_nofollow: has_word(attribute("rel"), &["nofollow"]) });
+            links.links.push(PageLink { url, is_nofollow: has_word(attribute("rel"), &["nofollow"]) });
         }
     }
     links.links.iter_mut().for_each(|link| link.is_nofollow |= none_followed);

@@ -25,7 +25,7 @@ pub(crate) enum Style {
 
 /// Writes the kept nodes, until about `bytes_max` are written.
 pub(crate) fn write(tree: &Tree, kept: &[bool], base: Option<&Url>, style: Style, bytes_max: usize) -> String {
-    let mut writer = Writer {
+    let mut writer = MarkdownWriter {
         tree,
         addresses: Addresses::new(base),
         style,
@@ -66,7 +66,7 @@ pub(crate) fn write(tree: &Tree, kept: &[bool], base: Option<&Url>, style: Style
     writer.out
 }
 
-struct Writer<'a> {
+struct MarkdownWriter<'a> {
     tree: &'a Tree,
     addresses: Addresses<'a>,
     style: Style,
@@ -109,7 +109,7 @@ enum MarkKind {
     Link(Option<String>),
 }
 
-impl Writer<'_> {
+impl MarkdownWriter<'_> {
     /// Bytes that are read and not written out.
     fn held(&self) -> usize {
         self.inline.len() + self.tables.iter().map(Grid::bytes).sum::<usize>()

@@ -5,7 +5,7 @@
 use url::Url;
 
 use crate::links::{self, Links};
-use crate::page::{self, Answer};
+use crate::page::{self, FetchedPage};
 use crate::{blocks, charset, meta, parse, source, title};
 
 /// What a map tells of a page.
@@ -17,7 +17,7 @@ pub(crate) struct Outline {
 }
 
 /// Where an answer leads that came from `url`. Nothing but a page of HTML leads anywhere.
-pub(crate) fn links(answer: &Answer<'_>, url: &Url) -> Links {
+pub(crate) fn links(answer: &FetchedPage<'_>, url: &Url) -> Links {
     if !page::is_html(answer) {
         return Links::default();
     }
@@ -27,7 +27,7 @@ pub(crate) fn links(answer: &Answer<'_>, url: &Url) -> Links {
 }
 
 /// Reads an answer that came from `url`. Nothing of what is no page of HTML.
-pub(crate) fn read(answer: &Answer<'_>, url: &Url) -> Option<Outline> {
+pub(crate) fn read(answer: &FetchedPage<'_>, url: &Url) -> Option<Outline> {
     if !page::is_html(answer) {
         return None;
     }

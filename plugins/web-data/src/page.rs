@@ -30,7 +30,7 @@ const WRITTEN_BYTES_MAX: usize = 4 * CONTENT_CHARACTERS_MAX;
 
 /// How content is asked for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) enum Format {
+pub(crate) enum PageFormat {
     #[default]
     Markdown,
     Text,
@@ -38,7 +38,7 @@ pub(crate) enum Format {
 }
 
 /// An answer that came from the outside.
-pub(crate) struct Answer<'a> {
+pub(crate) struct FetchedPage<'a> {
     /// Where it came from, after redirects.
     pub(crate) url: &'a str,
     pub(crate) status: u16,
@@ -48,13 +48,13 @@ pub(crate) struct Answer<'a> {
 
 /// What an answer holds.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Document {
+pub(crate) struct PageContent {
     pub(crate) title: Option<String>,
     pub(crate) description: Option<String>,
     /// None where the body is of no kind that is text.
     pub(crate) content: Option<String>,
     /// How the content is written: as it was asked for, but for plain text, which is no Markdown.
-    pub(crate) format: Format,
+    pub(crate) format: PageFormat,
     /// Title, description or content was cut at its length, or the page at what reading it may cost.
     pub(crate) truncated: bool,
     /// Where the page sends its reader on, and after how many seconds.
@@ -64,26 +64,28 @@ pub(crate) struct Document {
 }
 
 /// Reads an answer's body. It never fails: a body that cannot be read is a document without content.
-pub(crate) fn read(answer: &Answer<'_>, format: Format) -> Document {
-    let kind = Kind::of(answer.content_type, answer.body);
+pub(crate) fn read(answer: &FetchedPage<'_>, format: PageFormat) -> PageContent {
+    let kind = BodyKind::of(answer.content_type, answer.body);
     let text = match kind {
-        Kind::Opaque => return Document::default(),
-        Kind::Html | Kind::Plain | Kind::Markdown | Kind::Code(_) => charset::decode(answer.body, answer.content_type),
+        BodyKind::Opaque => return PageContent::default(),
+        BodyKind::Html | BodyKind::Plain | BodyKind::Markdown | BodyKind::Code(_) => {
+            charset::decode(answer.body, answer.content_type)
+        }
     };
     match kind {
-        Kind::Html => page(answer, &text, format),
-        Kind::Plain | Kind::Markdown | Kind::Code(_) | Kind::Opaque => literal(&text, kind, format),
+        BodyKind::Html => page(answer, &text, format),
+        BodyKind::Plain | BodyKind::Markdown | BodyKind::Code(_) | BodyKind::Opaque => literal(&text, kind, format),
     }
 }
 
 /// Whether an answer's body is a page of HTML.
-pub(crate) fn is_html(answer: &Answer<'_>) -> bool {
-    Kind::of(answer.content_type, answer.body) == Kind::Html
+pub(crate) fn is_html(answer: &FetchedPage<'_>) -> bool {
+    BodyKind::of(answer.content_type, answer.body) == BodyKind::Html
 }
 
 /// What a body is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Kind {
+enum BodyKind {
     Html,
     Plain,
     Markdown,
@@ -93,7 +95,7 @@ enum Kind {
     Opaque,
 }
 
-impl Kind {
+impl BodyKind {
     fn of(content_type: Option<&str>, body: &[u8]) -> Self {
         let essence = content_type.and_then(|written| written.split(';').next()).unwrap_or_default();
         let essence = essence.trim().to_ascii_lowercase();
@@ -137,35 +139,41 @@ impl Kind {
 }
 
 /// A body that is its own content.
-fn literal(text: &str, kind: Kind, format: Format) -> Document {
+fn literal(text: &str, kind: BodyKind, format: PageFormat) -> PageContent {
     let text = text.trim_matches(['\u{feff}', '\n', '\r']);
     let format = match (format, kind) {
-        (Format::Markdown, Kind::Plain) => Format::Text,
+        (PageFormat::Markdown, BodyKind::Plain) => PageFormat::Text,
         (format, _) => format,
     };
     let (content, truncated) = match (format, kind) {
-        (Format::Html, _) => html::element("pre", text, CONTENT_CHARACTERS_MAX),
-        (Format::Text, _) | (Format::Markdown, Kind::Markdown) => cut(text, CONTENT_CHARACTERS_MAX),
-        (Format::Markdown, kind) => {
+        (PageFormat::Html, _) => html::element("pre", text, CONTENT_CHARACTERS_MAX),
+        (PageFormat::Text, _) | (PageFormat::Markdown, BodyKind::Markdown) => cut(text, CONTENT_CHARACTERS_MAX),
+        (PageFormat::Markdown, kind) => {
             let (body, is_cut) = cut(text, CONTENT_CHARACTERS_MAX - FENCES_CHARACTERS);
             let language = match kind {
-                Kind::Code(language) => Some(language),
-                Kind::Html | Kind::Plain | Kind::Markdown | Kind::Opaque => None,
+                BodyKind::Code(language) => Some(language),
+                BodyKind::Html | BodyKind::Plain | BodyKind::Markdown | BodyKind::Opaque => None,
             };
             let (content, again) = cut(&crate::code::fenced(&body, language), CONTENT_CHARACTERS_MAX);
             (content, is_cut || again)
         }
     };
     let title = match kind {
-        Kind::Markdown => text.lines().find_map(|line| line.strip_prefix("# ")).map(str::trim),
-        Kind::Html | Kind::Plain | Kind::Code(_) | Kind::Opaque => None,
+        BodyKind::Markdown => text.lines().find_map(|line| line.strip_prefix("# ")).map(str::trim),
+        BodyKind::Html | BodyKind::Plain | BodyKind::Code(_) | BodyKind::Opaque => None,
     };
     let title = title.map(|title| cut(title, TITLE_CHARACTERS_MAX));
     let truncated = truncated || title.as_ref().is_some_and(|(_, is_cut)| *is_cut);
-    Document { title: title.map(|(title, _)| title), content: Some(content), format, truncated, ..Document::default() }
+    PageContent {
+        title: title.map(|(title, _)| title),
+        content: Some(content),
+        format,
+        truncated,
+        ..PageContent::default()
+    }
 }
 
-fn page(answer: &Answer<'_>, text: &str, format: Format) -> Document {
+fn page(answer: &FetchedPage<'_>, text: &str, format: PageFormat) -> PageContent {
     let source = source::reduce(text);
     let tree = parse::parse(source.html);
     let facts = meta::read(&tree, &source.structured);
@@ -178,7 +186,7 @@ fn page(answer: &Answer<'_>, text: &str, format: Format) -> Document {
         Some(body) => written_body(body, format),
         None => written(&tree, &kept, base.as_ref(), format),
     };
-    let needs_browser = browser::needed(&browser::Answer {
+    let needs_browser = browser::needed(&browser::PageSigns {
         status: answer.status,
         page: text,
         tree: &tree,
@@ -189,7 +197,7 @@ fn page(answer: &Answer<'_>, text: &str, format: Format) -> Document {
     let title = title::of(&tree, &page, &facts).map(|title| cut(&title, TITLE_CHARACTERS_MAX));
     let description = title::description(&tree, &page, &facts).map(|text| cut(&text, DESCRIPTION_CHARACTERS_MAX));
     let is_cut = |text: &Option<(String, bool)>| text.as_ref().is_some_and(|(_, is_cut)| *is_cut);
-    Document {
+    PageContent {
         truncated: tree.is_cut || content_cut || is_cut(&title) || is_cut(&description),
         title: title.map(|(text, _)| text),
         description: description.map(|(text, _)| text),
@@ -201,21 +209,21 @@ fn page(answer: &Answer<'_>, text: &str, format: Format) -> Document {
 }
 
 /// The kept nodes, at most as long as content may be, and whether something of them is missing.
-fn written(tree: &Tree, kept: &[bool], base: Option<&url::Url>, format: Format) -> (String, bool) {
+fn written(tree: &Tree, kept: &[bool], base: Option<&url::Url>, format: PageFormat) -> (String, bool) {
     let style = match format {
-        Format::Html => return html::write(tree, kept, base, CONTENT_CHARACTERS_MAX),
-        Format::Markdown => Style::Markdown,
-        Format::Text => Style::Text,
+        PageFormat::Html => return html::write(tree, kept, base, CONTENT_CHARACTERS_MAX),
+        PageFormat::Markdown => Style::Markdown,
+        PageFormat::Text => Style::Text,
     };
     cut_as(&markdown::write(tree, kept, base, style, WRITTEN_BYTES_MAX), format)
 }
 
 /// A text of structured data as content.
-fn written_body(body: &str, format: Format) -> (String, bool) {
+fn written_body(body: &str, format: PageFormat) -> (String, bool) {
     match format {
-        Format::Html => html::element("p", body, CONTENT_CHARACTERS_MAX),
-        Format::Text => cut(body, CONTENT_CHARACTERS_MAX),
-        Format::Markdown => {
+        PageFormat::Html => html::element("p", body, CONTENT_CHARACTERS_MAX),
+        PageFormat::Text => cut(body, CONTENT_CHARACTERS_MAX),
+        PageFormat::Markdown => {
             let inline = escape::inline(body, false);
             cut_as(&escape::line_starts(inline.as_deref().unwrap_or(body)), format)
         }
@@ -223,9 +231,9 @@ fn written_body(body: &str, format: Format) -> (String, bool) {
 }
 
 /// Content cut at its length, and whether it is.
-fn cut_as(content: &str, format: Format) -> (String, bool) {
+fn cut_as(content: &str, format: PageFormat) -> (String, bool) {
     let (mut content, is_cut) = cut(content, CONTENT_CHARACTERS_MAX);
-    if is_cut && format == Format::Markdown {
+    if is_cut && format == PageFormat::Markdown {
         escape::end_code(&mut content);
     }
     (content, is_cut)
@@ -238,7 +246,7 @@ fn structured_instead(facts: &Facts, words: u32) -> Option<&str> {
 }
 
 /// For each node whether it or something in it is content.
-pub(crate) fn kept_nodes(tree: &Tree, page: &blocks::Page, blocks: &[bool]) -> Vec<bool> {
+pub(crate) fn kept_nodes(tree: &Tree, page: &blocks::BlockList, blocks: &[bool]) -> Vec<bool> {
     let mut kept = vec![false; tree.nodes.len()];
     kept[ROOT as usize] = true;
     for (at, place) in page.places.iter().enumerate() {
@@ -278,10 +286,10 @@ pub(crate) fn cut(text: &str, characters_max: usize) -> (String, bool) {
 mod tests {
     use super::*;
 
-    fn read_as(content_type: &str, body: &str) -> Document {
+    fn read_as(content_type: &str, body: &str) -> PageContent {
         let content_type = Some(content_type).filter(|kind| !kind.is_empty());
-        let answer = Answer { url: "https://pages.example/a", status: 200, content_type, body: body.as_bytes() };
-        read(&answer, Format::Markdown)
+        let answer = FetchedPage { url: "https://pages.example/a", status: 200, content_type, body: body.as_bytes() };
+        read(&answer, PageFormat::Markdown)
     }
 
     #[track_caller]
@@ -292,8 +300,8 @@ mod tests {
     #[test]
     fn plain_text_is_no_markdown() {
         let read = read_as("text/plain", "a <i>b</i>");
-        assert_eq!((read.content.as_deref(), read.format), (Some("a <i>b</i>"), Format::Text));
-        assert_eq!(read_as("text/css", "a").format, Format::Markdown);
+        assert_eq!((read.content.as_deref(), read.format), (Some("a <i>b</i>"), PageFormat::Text));
+        assert_eq!(read_as("text/css", "a").format, PageFormat::Markdown);
     }
 
     #[test]
@@ -324,13 +332,13 @@ mod tests {
     #[test]
     fn a_page_that_needs_a_browser_is_told_from_one_that_is_short() {
         let reason = |status, body: &str| {
-            let answer = Answer {
+            let answer = FetchedPage {
                 url: "https://pages.example/",
                 status,
                 content_type: Some("text/html"),
                 body: body.as_bytes(),
             };
-            read(&answer, Format::Text).needs_browser
+            read(&answer, PageFormat::Text).needs_browser
         };
         assert_eq!(reason(200, "<div id=root></div><script>go()</script>"), Some(Reason::EmptyMount));
         assert_eq!(reason(200, "<app-root></app-root>"), Some(Reason::EmptyMount));

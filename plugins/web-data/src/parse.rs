@@ -20,7 +20,7 @@ use html5ever::tree_builder::{ElementFlags, NodeOrText, QuirksMode, TreeBuilder,
 use html5ever::{Attribute, QualName, TokenizerResult};
 
 use crate::tag::Tag;
-use crate::tree::{Content, Element, Id, NONE, Node, ROOT, Tree};
+use crate::tree::{Element, Id, NONE, Node, NodeContent, ROOT, Tree};
 
 /// Elements above a node; browsers keep about as many.
 const DEPTH_MAX: u32 = 256;
@@ -199,7 +199,7 @@ impl Default for Sink {
             steps_max: 0,
             is_cut: Cell::new(false),
         };
-        sink.create(Content::Hidden);
+        sink.create(NodeContent::Hidden);
         sink
     }
 }
@@ -217,7 +217,7 @@ impl Sink {
         self.nodes.borrow().len() >= NODES_MAX
     }
 
-    fn create(&self, content: Content) -> Id {
+    fn create(&self, content: NodeContent) -> Id {
         let mut nodes = self.nodes.borrow_mut();
         let id = Id::try_from(nodes.len()).expect("far fewer nodes than 2^32 are let in");
         nodes.push(Node { parent: NONE, previous: NONE, next: NONE, first: NONE, last: NONE, depth: 0, content });
@@ -234,12 +234,12 @@ impl Sink {
                     NONE => nodes[parent as usize].last,
                     sibling => nodes[sibling as usize].previous,
                 };
-                if let Some(Node { content: Content::Text(present), .. }) = nodes.get_mut(neighbour as usize) {
+                if let Some(Node { content: NodeContent::Text(present), .. }) = nodes.get_mut(neighbour as usize) {
                     present.push_tendril(&text);
                     return;
                 }
                 drop(nodes);
-                self.create(Content::Text(text))
+                self.create(NodeContent::Text(text))
             }
         };
         self.remove_from_parent(&child);
@@ -256,7 +256,7 @@ impl Sink {
         let depth = nodes[parent as usize].depth + 1;
         let node = &mut nodes[child as usize];
         (node.parent, node.previous, node.next, node.depth) = (parent, previous, before, depth);
-        if let Content::Element(element) = &node.content
+        if let NodeContent::Element(element) = &node.content
             && element.template != NONE
         {
             let template = element.template;
@@ -284,24 +284,24 @@ impl TreeSink for Sink {
     fn elem_name<'a>(&'a self, target: &'a Id) -> Ref<'a, QualName> {
         self.step(1);
         Ref::map(self.nodes.borrow(), |nodes| match &nodes[*target as usize].content {
-            Content::Element(element) => &element.name,
-            Content::Hidden | Content::Text(_) => unreachable!("the parser asks elements for their names"),
+            NodeContent::Element(element) => &element.name,
+            NodeContent::Hidden | NodeContent::Text(_) => unreachable!("the parser asks elements for their names"),
         })
     }
 
     fn create_element(&self, name: QualName, attributes: Vec<Attribute>, flags: ElementFlags) -> Id {
         self.step(1 + attributes.len() as u64);
-        let template = if flags.template { self.create(Content::Hidden) } else { NONE };
+        let template = if flags.template { self.create(NodeContent::Hidden) } else { NONE };
         let tag = Tag::of(&name.local);
-        self.create(Content::Element(Box::new(Element { name, tag, attributes, template })))
+        self.create(NodeContent::Element(Box::new(Element { name, tag, attributes, template })))
     }
 
     fn create_comment(&self, _text: StrTendril) -> Id {
-        self.create(Content::Hidden)
+        self.create(NodeContent::Hidden)
     }
 
     fn create_pi(&self, _target: StrTendril, _data: StrTendril) -> Id {
-        self.create(Content::Hidden)
+        self.create(NodeContent::Hidden)
     }
 
     fn append(&self, parent: &Id, child: NodeOrText<Id>) {
@@ -327,8 +327,8 @@ impl TreeSink for Sink {
 
     fn get_template_contents(&self, target: &Id) -> Id {
         match &self.nodes.borrow()[*target as usize].content {
-            Content::Element(element) => element.template,
-            Content::Hidden | Content::Text(_) => unreachable!("the parser asks templates for their contents"),
+            NodeContent::Element(element) => element.template,
+            NodeContent::Hidden | NodeContent::Text(_) => unreachable!("the parser asks templates for their contents"),
         }
     }
 
@@ -344,7 +344,7 @@ impl TreeSink for Sink {
     }
 
     fn add_attrs_if_missing(&self, target: &Id, attributes: Vec<Attribute>) {
-        if let Content::Element(element) = &mut self.nodes.borrow_mut()[*target as usize].content {
+        if let NodeContent::Element(element) = &mut self.nodes.borrow_mut()[*target as usize].content {
             for attribute in attributes {
                 if element.attributes.len() < 64 && element.attributes.iter().all(|known| known.name != attribute.name)
                 {

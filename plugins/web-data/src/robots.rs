@@ -41,13 +41,13 @@ const DELAY_SECONDS_MAX: f64 = 86_400.0;
 /// What a site asks of us. The default asks nothing.
 #[derive(Debug, Default)]
 pub(crate) struct Robots {
-    group: Group,
+    group: RobotRules,
     sitemaps: Vec<String>,
 }
 
 /// The rules of all groups that name the same robot.
 #[derive(Debug, Default)]
-struct Group {
+struct RobotRules {
     /// A group names this robot, if only to say nothing of it.
     is_named: bool,
     /// Patterns that are the begin of a path, and whether it is allowed.
@@ -62,7 +62,7 @@ impl Robots {
     /// Reads a file. What is no rule is passed over.
     pub(crate) fn read(file: &[u8]) -> Self {
         let file = file.strip_prefix(b"\xef\xbb\xbf").unwrap_or(file);
-        let mut reader = Reader::default();
+        let mut reader = RobotsReader::default();
         for line in whole_lines(file).split(|byte| matches!(byte, b'\n' | b'\r')) {
             reader.line(line);
         }
@@ -97,7 +97,7 @@ impl Robots {
     }
 }
 
-impl Group {
+impl RobotRules {
     fn add(&mut self, pattern: &[u8], is_allowed: bool) {
         let (pattern, is_anchored) = pattern.strip_suffix(b"$").map_or((pattern, false), |pattern| (pattern, true));
         let mut form = OneForm::default();
@@ -144,9 +144,9 @@ fn whole_lines(file: &[u8]) -> &[u8] {
 }
 
 #[derive(Default)]
-struct Reader {
-    ours: Group,
-    everyones: Group,
+struct RobotsReader {
+    ours: RobotRules,
+    everyones: RobotRules,
     sitemaps: Vec<String>,
     /// The group that is being read is ours, and is everyone's.
     is_ours: bool,
@@ -155,7 +155,7 @@ struct Reader {
     has_rule: bool,
 }
 
-impl Reader {
+impl RobotsReader {
     fn line(&mut self, line: &[u8]) {
         let line = memchr::memchr(b'#', line).map_or(line, |comment| &line[..comment]).trim_ascii();
         let Some((name, value)) = name_and_value(line) else { return };
@@ -217,7 +217,7 @@ impl Reader {
     }
 
     /// The groups that the line is of.
-    fn groups(&mut self) -> impl Iterator<Item = &mut Group> {
+    fn groups(&mut self) -> impl Iterator<Item = &mut RobotRules> {
         let ours = self.is_ours.then_some(&mut self.ours);
         ours.into_iter().chain(self.is_everyones.then_some(&mut self.everyones))
     }

@@ -6,7 +6,7 @@
 use switchbay_sdk::http::{self, Denial, Error, Response};
 use switchbay_sdk::{ErrorCode, Failure, log};
 
-use crate::page::{self, Answer};
+use crate::page::{self, FetchedPage};
 use crate::{BAD_RESPONSE, Document, Format, LATE, NOT_PUBLIC, UNAVAILABLE};
 use crate::{outside, target};
 
@@ -57,18 +57,18 @@ async fn get(url: &str) -> Result<Response, Error> {
 }
 
 /// Reads an answer's body.
-pub(crate) fn read(response: &Response, format: Format) -> page::Document {
+pub(crate) fn read(response: &Response, format: Format) -> page::PageContent {
     let format = match format {
-        Format::Markdown => page::Format::Markdown,
-        Format::Text => page::Format::Text,
-        Format::Html => page::Format::Html,
+        Format::Markdown => page::PageFormat::Markdown,
+        Format::Text => page::PageFormat::Text,
+        Format::Html => page::PageFormat::Html,
     };
     page::read(&answer(response), format)
 }
 
 /// What there is to read of an answer.
-pub(crate) fn answer(response: &Response) -> Answer<'_> {
-    Answer {
+pub(crate) fn answer(response: &Response) -> FetchedPage<'_> {
+    FetchedPage {
         url: response.url(),
         status: response.status(),
         content_type: response.header("content-type"),
@@ -77,7 +77,7 @@ pub(crate) fn answer(response: &Response) -> Answer<'_> {
 }
 
 /// What was read, as it is shown.
-pub(crate) fn document(response: &Response, read: page::Document) -> Document {
+pub(crate) fn document(response: &Response, read: page::PageContent) -> Document {
     if let Some(reason) = read.needs_browser {
         // Without its address: where callers go is not the log's to keep.
         log::info(&format!("a page shows its content to a browser alone: {reason:?}"));
@@ -87,9 +87,9 @@ pub(crate) fn document(response: &Response, read: page::Document) -> Document {
         title: read.title,
         description: read.description,
         content_format: read.content.is_some().then_some(match read.format {
-            page::Format::Markdown => Format::Markdown,
-            page::Format::Text => Format::Text,
-            page::Format::Html => Format::Html,
+            page::PageFormat::Markdown => Format::Markdown,
+            page::PageFormat::Text => Format::Text,
+            page::PageFormat::Html => Format::Html,
         }),
         content: read.content,
         content_truncated: read.truncated,

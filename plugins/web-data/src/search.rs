@@ -23,9 +23,9 @@ use switchbay_sdk::schemars::{self, JsonSchema};
 use switchbay_sdk::{Call, Failure, Operation, Reply, Rest, Tool, log};
 
 use crate::{BUDGET_MS, Document};
-use answer::Answer;
+use answer::SearchAnswer;
 use kept::Kept;
-use settings::{Content, Provider, Settings};
+use settings::{ContentSetting, Provider, Settings};
 use trouble::Trouble;
 
 pub(crate) use settings::is_provider;
@@ -123,14 +123,16 @@ impl Provider {
         match self {
             Self::Searxng { base } => searxng::request(base, query, page),
             Self::Brave => brave::request(query, SPARE * limit),
-            Self::Tavily { content: Content::None } => tavily::request(query, SPARE * limit, Content::None),
+            Self::Tavily { content: ContentSetting::None } => {
+                tavily::request(query, SPARE * limit, ContentSetting::None)
+            }
             // Content is large, and none is asked for that would not be sent on.
             Self::Tavily { content } => tavily::request(query, limit, *content),
         }
     }
 
     /// What the body of a success says.
-    fn read(&self, body: &[u8]) -> Result<Answer, serde_json::Error> {
+    fn read(&self, body: &[u8]) -> Result<SearchAnswer, serde_json::Error> {
         match self {
             Self::Searxng { .. } => searxng::read(body),
             Self::Brave => brave::read(body),

@@ -4,7 +4,7 @@
 //! order of their odds, as many as gain more than they cost. A page of one article keeps what is nearly sure, a page whose
 //! every block is doubtful keeps many: nothing is ever empty that has text.
 
-use crate::blocks::Page;
+use crate::blocks::BlockList;
 use crate::context::{self, Context};
 use crate::features;
 use crate::meta::Facts;
@@ -16,12 +16,12 @@ const GAP_MAX: usize = 4;
 const GAP_CHANCE: f32 = 0.1;
 
 /// For each block whether it is content.
-pub(crate) fn content(tree: &Tree, page: &Page, facts: &Facts) -> Vec<bool> {
+pub(crate) fn content(tree: &Tree, page: &BlockList, facts: &Facts) -> Vec<bool> {
     choose(tree, page, &odds(tree, page, facts))
 }
 
 /// For each block whether it is content, by its log odds.
-pub(crate) fn choose(tree: &Tree, page: &Page, odds: &[f32]) -> Vec<bool> {
+pub(crate) fn choose(tree: &Tree, page: &BlockList, odds: &[f32]) -> Vec<bool> {
     let chances: Vec<f32> = odds.iter().map(|odds| context::chance(*odds)).collect();
     let least = context::best(page, &chances).least;
     let mut kept: Vec<bool> = chances.iter().map(|chance| *chance >= least).collect();
@@ -34,7 +34,7 @@ pub(crate) fn choose(tree: &Tree, page: &Page, odds: &[f32]) -> Vec<bool> {
 }
 
 /// The log odds of each block: judged by itself, then once more by what was judged of the others.
-fn odds(tree: &Tree, page: &Page, facts: &Facts) -> Vec<f32> {
+fn odds(tree: &Tree, page: &BlockList, facts: &Facts) -> Vec<f32> {
     let whole = features::whole(tree, page, facts);
     let measure = |at: usize| features::measure(tree, page, &whole, at);
     let first: Vec<f32> = (0..page.blocks.len()).map(|at| weights::judge_first(&measure(at))).collect();
@@ -48,7 +48,7 @@ fn odds(tree: &Tree, page: &Page, facts: &Facts) -> Vec<f32> {
 }
 
 /// Keeps what stands between two kept blocks of one parent: a short paragraph of an article is seldom of something else.
-fn fill_gaps(tree: &Tree, page: &Page, chances: &[f32], kept: &mut [bool]) {
+fn fill_gaps(tree: &Tree, page: &BlockList, chances: &[f32], kept: &mut [bool]) {
     let mut last: Option<usize> = None;
     for at in 0..kept.len() {
         if !kept[at] {

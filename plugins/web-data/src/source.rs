@@ -34,13 +34,14 @@ pub(crate) struct Source {
 
 /// Reduces a page.
 pub(crate) fn reduce(page: &str) -> Source {
-    let mut reader = Reader { page, at: 0, source: Source::default(), structured_bytes: 0, no_more_drawings: false };
+    let mut reader =
+        SourceReader { page, at: 0, source: Source::default(), structured_bytes: 0, no_more_drawings: false };
     reader.source.html.reserve(page.len() / 2);
     while reader.step() {}
     reader.source
 }
 
-struct Reader<'a> {
+struct SourceReader<'a> {
     page: &'a str,
     at: usize,
     source: Source,
@@ -49,7 +50,7 @@ struct Reader<'a> {
     no_more_drawings: bool,
 }
 
-impl<'a> Reader<'a> {
+impl<'a> SourceReader<'a> {
     /// Copies text up to the next `<` and reads what begins there. False at the end.
     fn step(&mut self) -> bool {
         let bytes = self.page.as_bytes();

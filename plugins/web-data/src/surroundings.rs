@@ -6,7 +6,7 @@
 use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
 
-use crate::blocks::{Block, Counts, Page};
+use crate::blocks::{Block, BlockList, Counts};
 use crate::lexicon::{TOPICS, Topic};
 use crate::tree::{Id, NONE, ROOT, Tree};
 
@@ -42,7 +42,7 @@ pub(crate) struct Surroundings {
     before: Vec<u32>,
     /// For each kind of look the group of each block.
     groups: Vec<Vec<usize>>,
-    looks: Vec<Vec<Group>>,
+    looks: Vec<Vec<BlockGroup>>,
     /// The last heading of a first or second level before each block.
     sections: Vec<Option<usize>>,
     /// For each block and turn the words since such a heading.
@@ -54,7 +54,7 @@ pub(crate) struct Surroundings {
 
 /// Blocks that look alike.
 #[derive(Clone, Default)]
-struct Group {
+struct BlockGroup {
     blocks: u32,
     words: u32,
     linked: u32,
@@ -73,7 +73,7 @@ struct Sum {
 }
 
 /// Looks around every block of a page.
-pub(crate) fn read(tree: &Tree, page: &Page) -> Surroundings {
+pub(crate) fn read(tree: &Tree, page: &BlockList) -> Surroundings {
     let mut found = Surroundings {
         words: 0,
         before: Vec::with_capacity(page.blocks.len()),
@@ -151,14 +151,14 @@ impl Surroundings {
     }
 
     /// Puts blocks that look alike together.
-    fn group(&mut self, tree: &Tree, page: &Page, levels: usize) {
+    fn group(&mut self, tree: &Tree, page: &BlockList, levels: usize) {
         let mut known: HashMap<u64, usize> = HashMap::new();
-        let mut groups: Vec<Group> = Vec::new();
+        let mut groups: Vec<BlockGroup> = Vec::new();
         let mut of_blocks = Vec::with_capacity(page.blocks.len());
         for (at, block) in page.blocks.iter().enumerate() {
             let place = *known.entry(look(tree, block.container, levels)).or_insert(groups.len());
             if place == groups.len() {
-                groups.push(Group { first: at, ..Group::default() });
+                groups.push(BlockGroup { first: at, ..BlockGroup::default() });
             }
             let group = &mut groups[place];
             group.blocks += 1;
@@ -175,7 +175,7 @@ impl Surroundings {
     }
 
     /// Measures the surroundings of a block, [`SURROUNDINGS`] numbers.
-    pub(crate) fn measure(&self, tree: &Tree, page: &Page, at: usize, mut push: impl FnMut(f32)) {
+    pub(crate) fn measure(&self, tree: &Tree, page: &BlockList, at: usize, mut push: impl FnMut(f32)) {
         let block = &page.blocks[at];
         push(log(block.earlier));
         push(log(block.counts.prices));

@@ -31,10 +31,10 @@ macro_rules! tags {
                 }
             }
 
-            fn kind(self) -> Kind {
+            fn kind(self) -> TagKind {
                 match self {
-                    Self::None | Self::Other => Kind::Inline,
-                    $(Self::$variant => Kind::$kind),*
+                    Self::None | Self::Other => TagKind::Inline,
+                    $(Self::$variant => TagKind::$kind),*
                 }
             }
         }
@@ -42,7 +42,7 @@ macro_rules! tags {
 }
 
 #[derive(PartialEq, Eq)]
-enum Kind {
+enum TagKind {
     Inline,
     Block,
     /// Never shown, or not as text.
@@ -75,12 +75,12 @@ tags! {
 impl Tag {
     /// Whether it begins and ends a block of text.
     pub(crate) fn is_block(self) -> bool {
-        self.kind() == Kind::Block
+        self.kind() == TagKind::Block
     }
 
     /// Whether nothing in it is text of the page.
     pub(crate) fn is_unread(self) -> bool {
-        self.kind() == Kind::Unread
+        self.kind() == TagKind::Unread
     }
 
     /// Its level, if it is a heading.

@@ -10,12 +10,12 @@ use crate::{address, html, parse, source};
 
 const PAGE: &str = include_str!("../torture/page.html");
 
-enum Written {
+enum WrittenAs {
     As(Style),
     Html,
 }
 
-fn written(how: &Written) -> String {
+fn written(how: &WrittenAs) -> String {
     let tree = parse::parse(source::reduce(PAGE).html);
     let (main, _) = tree.elements(ROOT).find(|(_, element)| element.tag == Tag::Main).expect("the page has a main");
     let mut kept = vec![false; tree.nodes.len()];
@@ -31,24 +31,24 @@ fn written(how: &Written) -> String {
     }
     let base = address::base("https://pages.example/a/b", Some("/docs/"));
     match how {
-        Written::As(style) => markdown::write(&tree, &kept, base.as_ref(), *style, usize::MAX),
-        Written::Html => html::write(&tree, &kept, base.as_ref(), usize::MAX).0,
+        WrittenAs::As(style) => markdown::write(&tree, &kept, base.as_ref(), *style, usize::MAX),
+        WrittenAs::Html => html::write(&tree, &kept, base.as_ref(), usize::MAX).0,
     }
 }
 
 #[test]
 fn markdown_is_what_was_read() {
-    assert_eq!(written(&Written::As(Style::Markdown)), include_str!("../torture/expected.md").trim_end());
+    assert_eq!(written(&WrittenAs::As(Style::Markdown)), include_str!("../torture/expected.md").trim_end());
 }
 
 #[test]
 fn text_is_what_was_read() {
-    assert_eq!(written(&Written::As(Style::Text)), include_str!("../torture/expected.txt").trim_end());
+    assert_eq!(written(&WrittenAs::As(Style::Text)), include_str!("../torture/expected.txt").trim_end());
 }
 
 #[test]
 fn html_has_nothing_that_runs_and_no_relative_address() {
-    let html = written(&Written::Html);
+    let html = written(&WrittenAs::Html);
     for gone in ["javascript:", "data:", "<script", "style=", "src=\"/", "href=\"one", "<nav"] {
         assert!(!html.contains(gone), "{gone}: {html}");
     }

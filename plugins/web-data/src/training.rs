@@ -23,25 +23,25 @@ pub struct Measured {
     pub measures: Vec<f32>,
 }
 
-struct Read {
+struct TrainingPage {
     tree: Tree,
     facts: Facts,
-    page: blocks::Page,
+    page: blocks::BlockList,
 }
 
-fn read(html: &[u8]) -> Read {
+fn read(html: &[u8]) -> TrainingPage {
     let text = charset::decode(html, Some("text/html"));
     let source = source::reduce(&text);
     let tree = parse::parse(source.html);
     let facts = meta::read(&tree, &source.structured);
     let (titles, descriptions) = facts.words();
     let page = blocks::read(&tree, &titles, &descriptions);
-    Read { tree, facts, page }
+    TrainingPage { tree, facts, page }
 }
 
 /// Measures the blocks of a page, with the context that the log odds of a first judgement are, if there are any.
 pub fn measure(html: &[u8], first: Option<&[f32]>) -> Measured {
-    let Read { tree, facts, page } = read(html);
+    let TrainingPage { tree, facts, page } = read(html);
     let mut texts = vec![String::new(); page.blocks.len()];
     for (id, place) in (0..).zip(&page.places) {
         if let (Some(into), Some(text)) = (texts.get_mut(place.block as usize), tree.text(id)) {
@@ -64,7 +64,7 @@ pub fn measure(html: &[u8], first: Option<&[f32]>) -> Measured {
 
 /// The Markdown that is written of a page where a second judgement gave these log odds.
 pub fn markdown(html: &[u8], odds: &[f32]) -> String {
-    let Read { tree, page, .. } = read(html);
+    let TrainingPage { tree, page, .. } = read(html);
     let kept = page::kept_nodes(&tree, &page, &select::choose(&tree, &page, odds));
     markdown::write(&tree, &kept, None, Style::Markdown, page::CONTENT_CHARACTERS_MAX)
 }

@@ -36,11 +36,11 @@ pub(crate) struct Node {
     pub(crate) last: Id,
     /// Elements above it, as it was when the node came to its place.
     pub(crate) depth: u32,
-    pub(crate) content: Content,
+    pub(crate) content: NodeContent,
 }
 
 #[derive(Debug)]
-pub(crate) enum Content {
+pub(crate) enum NodeContent {
     /// The document, a template's content, a comment: nothing that is shown.
     Hidden,
     Text(StrTendril),
@@ -69,8 +69,8 @@ impl Tree {
     /// The element at `id`, if it is one.
     pub(crate) fn element(&self, id: Id) -> Option<&Element> {
         match &self.nodes.get(id as usize)?.content {
-            Content::Element(element) => Some(element),
-            Content::Hidden | Content::Text(_) => None,
+            NodeContent::Element(element) => Some(element),
+            NodeContent::Hidden | NodeContent::Text(_) => None,
         }
     }
 
@@ -82,8 +82,8 @@ impl Tree {
     /// The text at `id`, if it is a text.
     pub(crate) fn text(&self, id: Id) -> Option<&str> {
         match &self.nodes.get(id as usize)?.content {
-            Content::Text(text) => Some(text),
-            Content::Hidden | Content::Element(_) => None,
+            NodeContent::Text(text) => Some(text),
+            NodeContent::Hidden | NodeContent::Element(_) => None,
         }
     }
 
@@ -110,8 +110,8 @@ impl Tree {
     }
 
     /// All steps of a walk over the subtree at `from`, itself included.
-    pub(crate) fn walk(&self, from: Id) -> Walk<'_> {
-        Walk { tree: self, from, next: Some(Step::Enter(from)) }
+    pub(crate) fn walk(&self, from: Id) -> TreeWalk<'_> {
+        TreeWalk { tree: self, from, next: Some(Step::Enter(from)) }
     }
 
     /// The elements of the subtree at `from` in document order.
@@ -176,13 +176,13 @@ impl Element {
 }
 
 /// The steps of a walk.
-pub(crate) struct Walk<'a> {
+pub(crate) struct TreeWalk<'a> {
     tree: &'a Tree,
     from: Id,
     next: Option<Step>,
 }
 
-impl Walk<'_> {
+impl TreeWalk<'_> {
     /// Leaves out the children of the node that was entered last.
     pub(crate) fn skip_children(&mut self) {
         if let Some(Step::Enter(id)) = self.next {
@@ -191,7 +191,7 @@ impl Walk<'_> {
     }
 }
 
-impl Iterator for Walk<'_> {
+impl Iterator for TreeWalk<'_> {
     type Item = Step;
 
     fn next(&mut self) -> Option<Step> {

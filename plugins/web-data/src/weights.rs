@@ -18,7 +18,7 @@ const SECOND: &str = include_str!("weights.txt");
 const LEAF: u16 = u16::MAX;
 
 #[derive(Clone, Copy)]
-struct Node {
+struct TreeNode {
     measure: u16,
     /// Where the right branch begins; the left one is the next node.
     right: u16,
@@ -26,13 +26,13 @@ struct Node {
     value: f32,
 }
 
-type Trees = LazyLock<Vec<Vec<Node>>>;
+type Trees = LazyLock<Vec<Vec<TreeNode>>>;
 
 static FIRST_TREES: Trees = LazyLock::new(|| FIRST.lines().map(tree).collect());
 static SECOND_TREES: Trees = LazyLock::new(|| SECOND.lines().map(tree).collect());
 
-fn tree(line: &str) -> Vec<Node> {
-    let mut nodes: Vec<Node> = Vec::new();
+fn tree(line: &str) -> Vec<TreeNode> {
+    let mut nodes: Vec<TreeNode> = Vec::new();
     // Questions whose left branch is being read.
     let mut open: Vec<usize> = Vec::new();
     for word in line.split(' ') {
@@ -42,10 +42,10 @@ fn tree(line: &str) -> Vec<Node> {
                 open.push(at);
                 let measure = measure.parse().expect("weights.txt has numbers of measures before its colons");
                 assert!(usize::from(measure) < MEASURES, "weights.txt was grown on these measures");
-                nodes.push(Node { measure, right: 0, value: number(limit) });
+                nodes.push(TreeNode { measure, right: 0, value: number(limit) });
             }
             None => {
-                nodes.push(Node { measure: LEAF, right: 0, value: number(word.trim_start_matches('=')) });
+                nodes.push(TreeNode { measure: LEAF, right: 0, value: number(word.trim_start_matches('=')) });
                 if let Some(question) = open.pop() {
                     nodes[question].right = u16::try_from(at + 1).expect("a tree has some thirty nodes");
                 }
@@ -69,11 +69,11 @@ pub(crate) fn judge(measures: &[f32; MEASURES]) -> f32 {
     sum(&SECOND_TREES, measures)
 }
 
-fn sum(trees: &[Vec<Node>], measures: &[f32; MEASURES]) -> f32 {
+fn sum(trees: &[Vec<TreeNode>], measures: &[f32; MEASURES]) -> f32 {
     trees.iter().map(|tree| answer(tree, measures)).sum()
 }
 
-fn answer(tree: &[Node], measures: &[f32; MEASURES]) -> f32 {
+fn answer(tree: &[TreeNode], measures: &[f32; MEASURES]) -> f32 {
     let mut at = 0;
     loop {
         let node = tree[at];

@@ -25,7 +25,7 @@ pub(super) struct Gate {
 
 /// What a request for keys comes to.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Passage {
+pub(super) enum FetchTurn {
     /// The fetch is this request's to start.
     Start,
     /// One is under way.
@@ -40,16 +40,16 @@ impl Gate {
     }
 
     /// Asks for a fetch, for an unknown key id or because the keys are old.
-    pub(super) fn ask(&mut self, kid: Option<&str>, now: Instant) -> Passage {
+    pub(super) fn ask(&mut self, kid: Option<&str>, now: Instant) -> FetchTurn {
         if self.under_way.is_some() {
-            return Passage::Wait;
+            return FetchTurn::Wait;
         }
         let is_missing = |kid| self.missing.get(kid).is_some_and(|since| now.duration_since(*since) < MISSING);
         if kid.is_some_and(is_missing) || !self.fetches.take(now) {
-            return Passage::Closed;
+            return FetchTurn::Closed;
         }
         self.under_way = Some(kid.map(str::to_owned));
-        Passage::Start
+        FetchTurn::Start
     }
 
     /// The fetch that was under way has brought keys.
@@ -88,21 +88,21 @@ mod tests {
     #[test]
     fn an_unknown_key_is_fetched_for_once_a_minute() {
         let (mut gate, start) = (Gate::new(), Instant::now());
-        assert_eq!(gate.ask(Some("a"), start), Passage::Start);
-        assert_eq!(gate.ask(Some("a"), start), Passage::Wait);
-        assert_eq!(gate.ask(Some("b"), start), Passage::Wait);
+        assert_eq!(gate.ask(Some("a"), start), FetchTurn::Start);
+        assert_eq!(gate.ask(Some("a"), start), FetchTurn::Wait);
+        assert_eq!(gate.ask(Some("b"), start), FetchTurn::Wait);
         gate.fetched(start);
-        assert_eq!(gate.ask(Some("a"), start + Duration::from_secs(59)), Passage::Closed);
-        assert_eq!(gate.ask(Some("a"), start + Duration::from_secs(60)), Passage::Start);
+        assert_eq!(gate.ask(Some("a"), start + Duration::from_secs(59)), FetchTurn::Closed);
+        assert_eq!(gate.ask(Some("a"), start + Duration::from_secs(60)), FetchTurn::Start);
     }
 
     #[test]
     fn a_failed_fetch_is_tried_again_for_the_same_key() {
         let (mut gate, start) = (Gate::new(), Instant::now());
-        assert_eq!(gate.ask(Some("a"), start), Passage::Start);
+        assert_eq!(gate.ask(Some("a"), start), FetchTurn::Start);
         gate.failed();
         assert!(gate.has_failed());
-        assert_eq!(gate.ask(Some("a"), start), Passage::Start);
+        assert_eq!(gate.ask(Some("a"), start), FetchTurn::Start);
         gate.fetched(start);
         assert!(!gate.has_failed());
     }
@@ -114,7 +114,7 @@ mod tests {
             let mut asked = |number: u32| {
                 let passage = gate.ask(Some(&format!("{now:?} {number}")), now);
                 gate.fetched(now);
-                passage == Passage::Start
+                passage == FetchTurn::Start
             };
             (0..tries).filter(|number| asked(*number)).count()
         };

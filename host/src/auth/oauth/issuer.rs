@@ -7,7 +7,7 @@ use url::Url;
 
 use super::keys::{KeySet, KeySetError};
 use crate::config::OAuthSettings;
-use crate::egress::operators_own::{FetchError, OperatorsOwn};
+use crate::egress::operators_own::{DocumentError, OperatorsOwn};
 
 const METADATA_BYTES_MAX: usize = 64 * 1024;
 const KEY_SET_BYTES_MAX: usize = 256 * 1024;
@@ -18,7 +18,7 @@ const METADATA_AGE_MAX: Duration = Duration::from_secs(3600);
 #[derive(Debug, thiserror::Error)]
 pub(super) enum IssuerError {
     #[error(transparent)]
-    Fetch(#[from] FetchError),
+    Fetch(#[from] DocumentError),
     #[error("the issuer's metadata is no JSON document with `issuer` and `jwks_uri`")]
     Metadata,
     #[error("the metadata is another issuer's")]
@@ -55,7 +55,7 @@ struct Metadata {
 impl Issuer {
     /// # Errors
     /// The system's trusted roots cannot be read.
-    pub(super) fn new(settings: &OAuthSettings) -> Result<Self, FetchError> {
+    pub(super) fn new(settings: &OAuthSettings) -> Result<Self, DocumentError> {
         let own = OperatorsOwn::new("identity-provider", &settings.issuer_url)?;
         let metadata = metadata_places(&settings.issuer_url);
         Ok(Self { name: settings.issuer.clone(), metadata, own, deadline: settings.fetch })

@@ -67,13 +67,13 @@ enum Material {
 }
 
 #[derive(Deserialize)]
-struct Document {
+struct KeySetDocument {
     keys: Vec<Value>,
 }
 
 /// A key as it is published. Members that are not here do not matter.
 #[derive(Deserialize)]
-struct Published {
+struct PublishedKey {
     kty: String,
     kid: String,
     alg: Option<String>,
@@ -89,7 +89,7 @@ struct Published {
 impl KeySet {
     /// Takes the keys that are for our algorithms; an issuer may publish others beside them.
     pub(super) fn parse(bytes: &[u8]) -> Result<Self, KeySetError> {
-        let Document { keys } = serde_json::from_slice(bytes).map_err(|_| KeySetError::Form)?;
+        let KeySetDocument { keys } = serde_json::from_slice(bytes).map_err(|_| KeySetError::Form)?;
         if keys.len() > KEYS_MAX {
             return Err(KeySetError::TooMany(keys.len()));
         }
@@ -136,8 +136,8 @@ impl Key {
 }
 
 /// The key, where it is one of ours.
-fn key(published: Published) -> Option<Key> {
-    let Published { kty, kid, alg, r#use, key_ops, n, e, crv, x, y } = published;
+fn key(published: PublishedKey) -> Option<Key> {
+    let PublishedKey { kty, kid, alg, r#use, key_ops, n, e, crv, x, y } = published;
     let signs = r#use.is_none_or(|purpose| purpose == "sig")
         && key_ops.is_none_or(|operations| operations.iter().any(|operation| operation == "verify"));
     let material = match kty.as_str() {

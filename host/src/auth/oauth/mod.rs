@@ -18,16 +18,16 @@ use arc_swap::ArcSwapOption;
 use sha2::{Digest, Sha256};
 use tokio::sync::{Notify, Semaphore, watch};
 
-use self::gate::{Gate, Passage};
+use self::gate::{FetchTurn, Gate};
 use self::issuer::Issuer;
 use self::keys::KeySet;
 use self::token::Unverified;
 use super::api_key::epoch_seconds;
 use crate::config::OAuthSettings;
-use crate::egress::operators_own::FetchError;
+use crate::egress::operators_own::DocumentError;
 use crate::operation::Face;
 
-pub(crate) use self::token::{Token, TokenError, is_token};
+pub(crate) use self::token::{AccessToken, TokenError, is_token};
 
 /// Keys that are older are used no more, however long the issuer has been down.
 const USABLE_FOR: Duration = Duration::from_secs(24 * 3600);
@@ -60,7 +60,7 @@ pub(crate) struct OAuth {
     renew: Duration,
     /// Absolute, for the challenges of tools.
     metadata_url: String,
-    current: ArcSwapOption<Known>,
+    current: ArcSwapOption<KnownKeys>,
     /// Guards what its own file says; never held over an await.
     gate: Mutex<Gate>,
     wanted: Notify,
@@ -70,19 +70,19 @@ pub(crate) struct OAuth {
 }
 
 /// A key set, and the tokens that it has verified.
-struct Known {
+struct KnownKeys {
     keys: KeySet,
     fetched_at: Instant,
     verified: Verified,
 }
 
 /// Verified tokens by their SHA-256. Shared by equal key sets, and gone with a changed one. Never held over an await.
-type Verified = Arc<RwLock<HashMap<[u8; 32], Arc<Token>>>>;
+type Verified = Arc<RwLock<HashMap<[u8; 32], Arc<AccessToken>>>>;
 
 impl OAuth {
     /// # Errors
     /// The system's trusted roots cannot be read.
-    pub(crate) fn new(settings: &OAuthSettings, base_url: &str) -> Result<Self, FetchError> {
+    pub(crate) fn new(settings: &OAuthSettings, base_url: &str) -> Result<Self, DocumentError> {
         let tool_audiences: Vec<String> =
             std::iter::once(format!("{base_url}/mcp")).chain(settings.audiences.iter().cloned()).collect();
         Ok(Self {
@@ -118,7 +118,7 @@ impl OAuth {
 
     /// Finds what a token proves. Waits for keys where its key is not known, and the gate allows a fetch; the token is judged by
     /// the time at which they are there.
-    pub(crate) async fn identify(&self, text: &str, face: Face) -> Result<Arc<Token>, OAuthError> {
+    pub(crate) async fn identify(&self, text: &str, face: Face) -> Result<Arc<AccessToken>, OAuthError> {
         let audiences = match face {
             Face::Rest => &self.rest_audiences,
             Face::Tool => &self.tool_audiences,
@@ -135,7 +135,7 @@ impl OAuth {
         token
     }
 
-    async fn verified(&self, text: &str) -> Result<Arc<Token>, OAuthError> {
+    async fn verified(&self, text: &str) -> Result<Arc<AccessToken>, OAuthError> {
         let digest: [u8; 32] = Sha256::digest(text.as_bytes()).into();
         if let Some(known) = self.usable() {
             self.renew_if_old(&known);
@@ -156,7 +156,7 @@ impl OAuth {
     }
 
     /// Keys with this id among them, fetched where they must be and may be.
-    async fn known_with(&self, kid: &str) -> Result<Arc<Known>, OAuthError> {
+    async fn known_with(&self, kid: &str) -> Result<Arc<KnownKeys>, OAuthError> {
         let knowing = || self.usable().filter(|known| known.keys.knows(kid));
         // Once for a fetch that began before this was asked, which may miss the key, and once for its own.
         for _ in 0..2 {
@@ -171,12 +171,12 @@ impl OAuth {
                 (gate.ask(Some(kid), Instant::now()), self.ended.subscribe())
             };
             match passage {
-                Passage::Start => self.wanted.notify_one(),
-                Passage::Wait => {}
-                Passage::Closed => break,
+                FetchTurn::Start => self.wanted.notify_one(),
+                FetchTurn::Wait => {}
+                FetchTurn::Closed => break,
             }
             let waited = tokio::time::timeout(self.issuer.deadline() + MARGIN, ended.changed()).await;
-            if passage == Passage::Start || waited.is_err() {
+            if passage == FetchTurn::Start || waited.is_err() {
                 break;
             }
         }
@@ -192,13 +192,13 @@ impl OAuth {
         }
     }
 
-    fn usable(&self) -> Option<Arc<Known>> {
+    fn usable(&self) -> Option<Arc<KnownKeys>> {
         self.current.load_full().filter(|known| known.fetched_at.elapsed() < USABLE_FOR)
     }
 
     /// Asks for a fetch that nobody waits for.
-    fn renew_if_old(&self, known: &Known) {
-        if known.fetched_at.elapsed() >= self.renew && self.gate().ask(None, Instant::now()) == Passage::Start {
+    fn renew_if_old(&self, known: &KnownKeys) {
+        if known.fetched_at.elapsed() >= self.renew && self.gate().ask(None, Instant::now()) == FetchTurn::Start {
             self.wanted.notify_one();
         }
     }
@@ -232,7 +232,7 @@ impl OAuth {
             Some(known) if known.keys == keys => Arc::clone(&known.verified),
             Some(_) | None => Verified::default(),
         };
-        self.current.store(Some(Arc::new(Known { keys, fetched_at, verified })));
+        self.current.store(Some(Arc::new(KnownKeys { keys, fetched_at, verified })));
     }
 
     fn gate(&self) -> MutexGuard<'_, Gate> {

@@ -57,7 +57,7 @@ pub(super) struct Unverified<'t> {
 
 /// What a verified token says. Whether it is for here and now is judged anew at each call.
 #[derive(Debug)]
-pub(crate) struct Token {
+pub(crate) struct AccessToken {
     /// Stands for issuer, client and subject together. No API key's id looks like it.
     pub(crate) owner: String,
     pub(crate) scopes: Vec<String>,
@@ -91,7 +91,7 @@ impl<'t> Unverified<'t> {
     }
 
     /// Takes the claims, if the key made the signature and the issuer is this one.
-    pub(super) fn verify(self, key: &Key, issuer: &str) -> Result<Token, TokenError> {
+    pub(super) fn verify(self, key: &Key, issuer: &str) -> Result<AccessToken, TokenError> {
         if !key.made(&self.signature, self.message.as_bytes()) {
             return Err(TokenError::Signature);
         }
@@ -116,7 +116,7 @@ impl<'t> Unverified<'t> {
             }
             Some(_) => return Err(TokenError::Claim),
         };
-        Ok(Token {
+        Ok(AccessToken {
             owner: owner(issuer, text("client_id")?, text("sub")?),
             scopes,
             audiences: audiences(claims.get("aud"))?,
@@ -127,7 +127,7 @@ impl<'t> Unverified<'t> {
     }
 }
 
-impl Token {
+impl AccessToken {
     /// Whether the token is for one of these audiences, at this second. Expiry comes last, because it alone tells a client
     /// that another token of the same kind will do.
     pub(super) fn judge(&self, audiences: &[String], now_s: u64) -> Result<(), TokenError> {

@@ -19,17 +19,17 @@ use serde_json::{Value, json};
 
 use super::place::Common;
 use super::table::{Table, text};
-use super::{Failure, one_line};
+use super::{CommandFailure, one_line};
 use crate::operator::client::{self, Payload};
 
 pub(super) use show::status;
 
 #[derive(Subcommand)]
-pub(super) enum Command {
+pub(super) enum PluginCommand {
     /// All plugins, and where each stands
     List(Common),
     /// One plugin: its rights, operations and revisions
-    Show(Named),
+    Show(PluginArgument),
     /// Stage a component as a new revision, and wait until it is prepared
     Stage(Stage),
     /// What a revision would be allowed that the active one is not, and what clients would see change
@@ -43,19 +43,19 @@ pub(super) enum Command {
     /// Serve the revision that served before, or an earlier one
     Rollback(Rollback),
     /// Switch a plugin off: its routes answer 503
-    Disable(Act),
+    Disable(ActArguments),
     /// Switch a plugin on again
-    Enable(Act),
+    Enable(ActArguments),
     /// Take an approval back; what runs loses the right at once
     Revoke(Revoke),
     /// Lend a proxy that reaches exactly what the plugin may, to try that with curl
-    Proxy(Proxy),
+    Proxy(ProxyArguments),
     /// Read the plugin manifest again
     Follow(Common),
 }
 
 #[derive(Args)]
-pub(super) struct Named {
+pub(super) struct PluginArgument {
     /// The plugin's name in the manifest
     plugin: String,
     #[command(flatten)]
@@ -74,9 +74,9 @@ struct Reason {
 }
 
 #[derive(Args)]
-pub(super) struct Act {
+pub(super) struct ActArguments {
     #[command(flatten)]
-    named: Named,
+    named: PluginArgument,
     #[command(flatten)]
     reason: Reason,
 }
@@ -136,16 +136,16 @@ pub(super) struct Approve {
 #[derive(Args)]
 pub(super) struct Rollback {
     #[command(flatten)]
-    act: Act,
+    act: ActArguments,
     /// The revision to serve [default: the one before the active one]
     #[arg(long, value_name = "REVISION")]
     to: Option<u64>,
 }
 
 #[derive(Args)]
-pub(super) struct Proxy {
+pub(super) struct ProxyArguments {
     #[command(flatten)]
-    act: Act,
+    act: ActArguments,
     /// For how long, at most 600 [default: 60]
     #[arg(long = "for", value_name = "SECONDS")]
     seconds: Option<u64>,
@@ -163,25 +163,25 @@ pub(super) struct Revoke {
     reason: Reason,
 }
 
-pub(super) async fn run(command: Command) -> Result<(), Failure> {
+pub(super) async fn run(command: PluginCommand) -> Result<(), CommandFailure> {
     match command {
-        Command::List(common) => show::list(&common).await,
-        Command::Show(named) => show::show(&named).await,
-        Command::Stage(arguments) => stage::stage(&arguments).await,
-        Command::Diff(arguments) => stage::diff(&arguments).await,
-        Command::Approve(arguments) => stage::approve(&arguments).await,
-        Command::Reject(one) => on_revision(&one, "reject").await,
-        Command::Activate(one) => on_revision(&one, "activate").await,
-        Command::Rollback(Rollback { act, to }) => on_plugin(&act, "rollback", json!({ "to": to })).await,
-        Command::Disable(act) => on_plugin(&act, "disable", json!({})).await,
-        Command::Enable(act) => on_plugin(&act, "enable", json!({})).await,
-        Command::Revoke(arguments) => revoke(arguments).await,
-        Command::Proxy(arguments) => proxy(&arguments).await,
-        Command::Follow(common) => follow(&common).await,
+        PluginCommand::List(common) => show::list(&common).await,
+        PluginCommand::Show(named) => show::show(&named).await,
+        PluginCommand::Stage(arguments) => stage::stage(&arguments).await,
+        PluginCommand::Diff(arguments) => stage::diff(&arguments).await,
+        PluginCommand::Approve(arguments) => stage::approve(&arguments).await,
+        PluginCommand::Reject(one) => on_revision(&one, "reject").await,
+        PluginCommand::Activate(one) => on_revision(&one, "activate").await,
+        PluginCommand::Rollback(Rollback { act, to }) => on_plugin(&act, "rollback", json!({ "to": to })).await,
+        PluginCommand::Disable(act) => on_plugin(&act, "disable", json!({})).await,
+        PluginCommand::Enable(act) => on_plugin(&act, "enable", json!({})).await,
+        PluginCommand::Revoke(arguments) => revoke(arguments).await,
+        PluginCommand::Proxy(arguments) => proxy(&arguments).await,
+        PluginCommand::Follow(common) => follow(&common).await,
     }
 }
 
-async fn on_revision(one: &One, act: &str) -> Result<(), Failure> {
+async fn on_revision(one: &One, act: &str) -> Result<(), CommandFailure> {
     let One { plugin, revision, common, reason } = one;
     let data = common.folder()?;
     let number = candidate(&data, plugin, *revision).await?;
@@ -193,8 +193,8 @@ async fn on_revision(one: &One, act: &str) -> Result<(), Failure> {
     Ok(())
 }
 
-async fn on_plugin(act: &Act, name: &str, members: Value) -> Result<(), Failure> {
-    let Act { named: Named { plugin, common }, reason } = act;
+async fn on_plugin(act: &ActArguments, name: &str, members: Value) -> Result<(), CommandFailure> {
+    let ActArguments { named: PluginArgument { plugin, common }, reason } = act;
     let done = post(&common.folder()?, &path(plugin, &format!("/{name}")), &reason.with(members)).await?;
     match common.json {
         true => println!("{done:#}"),
@@ -205,13 +205,14 @@ async fn on_plugin(act: &Act, name: &str, members: Value) -> Result<(), Failure>
     Ok(())
 }
 
-async fn revoke(arguments: Revoke) -> Result<(), Failure> {
+async fn revoke(arguments: Revoke) -> Result<(), CommandFailure> {
     let Revoke { plugin, atom, common, reason } = arguments;
-    on_plugin(&Act { named: Named { plugin, common }, reason }, "revoke", json!({ "atom": atom })).await
+    on_plugin(&ActArguments { named: PluginArgument { plugin, common }, reason }, "revoke", json!({ "atom": atom }))
+        .await
 }
 
-async fn proxy(arguments: &Proxy) -> Result<(), Failure> {
-    let Proxy { act: Act { named: Named { plugin, common }, reason }, seconds } = arguments;
+async fn proxy(arguments: &ProxyArguments) -> Result<(), CommandFailure> {
+    let ProxyArguments { act: ActArguments { named: PluginArgument { plugin, common }, reason }, seconds } = arguments;
     let body = reason.with(json!({ "seconds": seconds }));
     let lent = post(&common.folder()?, &path(plugin, "/proxy"), &body).await?;
     if common.json {
@@ -225,7 +226,7 @@ async fn proxy(arguments: &Proxy) -> Result<(), Failure> {
     Ok(())
 }
 
-async fn follow(common: &Common) -> Result<(), Failure> {
+async fn follow(common: &Common) -> Result<(), CommandFailure> {
     let done = post(&common.folder()?, "/admin/v1/manifest/follow", &json!({})).await?;
     if common.json {
         println!("{done:#}");
@@ -239,20 +240,22 @@ async fn follow(common: &Common) -> Result<(), Failure> {
     let is =
         |outcome: &str| done["plugins"].as_array().is_some_and(|all| all.iter().any(|one| one["outcome"] == outcome));
     match (is("failed"), is("awaiting-approval")) {
-        (true, _) => Err(Failure::of("a plugin was not brought in; what ran before serves on")),
-        (false, true) => Err(Failure::waits("a revision waits for you; `switchbay plugin diff PLUGIN` shows it")),
+        (true, _) => Err(CommandFailure::of("a plugin was not brought in; what ran before serves on")),
+        (false, true) => {
+            Err(CommandFailure::waits("a revision waits for you; `switchbay plugin diff PLUGIN` shows it"))
+        }
         (false, false) => Ok(()),
     }
 }
 
 /// The named revision, or the one that waits for the operator.
-async fn candidate(data: &Path, plugin: &str, named: Option<u64>) -> Result<u64, Failure> {
+async fn candidate(data: &Path, plugin: &str, named: Option<u64>) -> Result<u64, CommandFailure> {
     if let Some(number) = named {
         return Ok(number);
     }
     let shown = get(data, &path(plugin, "")).await?;
     shown["candidate"]["revision"].as_u64().ok_or_else(|| {
-        Failure::not_found(format!(
+        CommandFailure::not_found(format!(
             "no revision of {plugin} waits; name one of those that `switchbay plugin show` lists"
         ))
     })
@@ -273,10 +276,10 @@ fn path(plugin: &str, rest: &str) -> String {
     format!("/admin/v1/plugins/{}{rest}", utf8_percent_encode(plugin, NON_ALPHANUMERIC))
 }
 
-async fn get(data: &Path, path: &str) -> Result<Value, Failure> {
+async fn get(data: &Path, path: &str) -> Result<Value, CommandFailure> {
     Ok(client::call(data, Method::GET, path, Payload::Nothing).await?)
 }
 
-async fn post(data: &Path, path: &str, body: &Value) -> Result<Value, Failure> {
+async fn post(data: &Path, path: &str, body: &Value) -> Result<Value, CommandFailure> {
     Ok(client::call(data, Method::POST, path, Payload::Json(body)).await?)
 }

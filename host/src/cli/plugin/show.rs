@@ -3,11 +3,11 @@
 use serde_json::Value;
 
 use super::super::table::{Table, text};
-use super::super::{Failure, one_line};
-use super::{Common, Named, get, path};
+use super::super::{CommandFailure, one_line};
+use super::{Common, PluginArgument, get, path};
 
 /// `switchbay status`.
-pub(in crate::cli) async fn status(common: &Common) -> Result<(), Failure> {
+pub(in crate::cli) async fn status(common: &Common) -> Result<(), CommandFailure> {
     let status = get(&common.folder()?, "/admin/v1/status").await?;
     if common.json {
         println!("{status:#}");
@@ -26,13 +26,15 @@ pub(in crate::cli) async fn status(common: &Common) -> Result<(), Failure> {
         print!("{}", plugins(&status["plugins"]));
     }
     match (status["well"] == true, status["waiting"].as_u64()) {
-        (false, _) => Err(Failure::of("something does not serve; `switchbay plugin list` tells what")),
-        (true, Some(1..)) => Err(Failure::waits("a revision waits for you; `switchbay plugin diff PLUGIN` shows it")),
+        (false, _) => Err(CommandFailure::of("something does not serve; `switchbay plugin list` tells what")),
+        (true, Some(1..)) => {
+            Err(CommandFailure::waits("a revision waits for you; `switchbay plugin diff PLUGIN` shows it"))
+        }
         (true, _) => Ok(()),
     }
 }
 
-pub(super) async fn list(common: &Common) -> Result<(), Failure> {
+pub(super) async fn list(common: &Common) -> Result<(), CommandFailure> {
     let listed = get(&common.folder()?, "/admin/v1/plugins").await?;
     match common.json {
         true => println!("{listed:#}"),
@@ -55,8 +57,8 @@ fn plugins(listed: &Value) -> Table {
     table
 }
 
-pub(super) async fn show(named: &Named) -> Result<(), Failure> {
-    let Named { plugin, common } = named;
+pub(super) async fn show(named: &PluginArgument) -> Result<(), CommandFailure> {
+    let PluginArgument { plugin, common } = named;
     let shown = get(&common.folder()?, &path(plugin, "")).await?;
     if common.json {
         println!("{shown:#}");

@@ -8,7 +8,7 @@ use http::Method;
 use serde_json::{Value, json};
 
 use super::super::table::text;
-use super::super::{Failure, printable};
+use super::super::{CommandFailure, printable};
 use super::{Approve, Diff, One, Stage, candidate, get, path, post};
 use crate::operator::client::{self, Payload};
 
@@ -17,7 +17,7 @@ const LOOK: Duration = Duration::from_millis(150);
 /// For how long; the limits of compiling are shorter.
 const PATIENCE: Duration = Duration::from_secs(3600);
 
-pub(super) async fn stage(arguments: &Stage) -> Result<(), Failure> {
+pub(super) async fn stage(arguments: &Stage) -> Result<(), CommandFailure> {
     let Stage { plugin, file, digest, activate, common, reason } = arguments;
     let data = common.folder()?;
     let staged = match file {
@@ -26,9 +26,9 @@ pub(super) async fn stage(arguments: &Stage) -> Result<(), Failure> {
             post(&data, &path(plugin, "/revisions"), &body).await?
         }
         Some(file) => {
-            let component = tokio::fs::read(file)
-                .await
-                .map_err(|error| Failure::of(format!("cannot read the component {}: {error}", file.display())))?;
+            let component = tokio::fs::read(file).await.map_err(|error| {
+                CommandFailure::of(format!("cannot read the component {}: {error}", file.display()))
+            })?;
             let mut query = form_urlencoded::Serializer::new(String::new());
             query.append_pair("activate", if *activate { "true" } else { "false" });
             for (name, value) in [("digest", digest), ("why", &reason.why), ("by", &reason.by)] {
@@ -49,9 +49,9 @@ pub(super) async fn stage(arguments: &Stage) -> Result<(), Failure> {
     match state.as_str() {
         "rejected" => {
             let why = text(&prepared["changed"]["why"]);
-            Err(Failure::of(format!("revision {number} of {plugin} was rejected: {why}")))
+            Err(CommandFailure::of(format!("revision {number} of {plugin} was rejected: {why}")))
         }
-        "awaiting-approval" => Err(Failure::waits(format!(
+        "awaiting-approval" => Err(CommandFailure::waits(format!(
             "revision {number} of {plugin} wants more than is granted: look at `switchbay plugin diff {plugin} {number}`, \
              then `switchbay plugin approve {plugin} {number}`"
         ))),
@@ -70,13 +70,13 @@ pub(super) async fn stage(arguments: &Stage) -> Result<(), Failure> {
 }
 
 /// Looks at a revision until nothing works on it any more, and tells each step.
-async fn wait(data: &Path, plugin: &str, number: u64, mut seen: Value, quiet: bool) -> Result<Value, Failure> {
+async fn wait(data: &Path, plugin: &str, number: u64, mut seen: Value, quiet: bool) -> Result<Value, CommandFailure> {
     let path = path(plugin, &format!("/revisions/{number}"));
     let mut told = String::new();
     let began = Instant::now();
     while seen["underWay"] == true {
         if began.elapsed() > PATIENCE {
-            return Err(Failure::of(format!(
+            return Err(CommandFailure::of(format!(
                 "revision {number} of {plugin} is still {}; `switchbay plugin show {plugin}` tells when it is ready",
                 text(&seen["state"])
             )));
@@ -92,7 +92,7 @@ async fn wait(data: &Path, plugin: &str, number: u64, mut seen: Value, quiet: bo
     Ok(seen)
 }
 
-pub(super) async fn diff(arguments: &Diff) -> Result<(), Failure> {
+pub(super) async fn diff(arguments: &Diff) -> Result<(), CommandFailure> {
     let Diff { plugin, revision, against, common } = arguments;
     let data = common.folder()?;
     let number = candidate(&data, plugin, *revision).await?;
@@ -110,7 +110,7 @@ pub(super) async fn diff(arguments: &Diff) -> Result<(), Failure> {
 }
 
 /// Approves what the difference shows and nothing else, even if something changes in between.
-pub(super) async fn approve(arguments: &Approve) -> Result<(), Failure> {
+pub(super) async fn approve(arguments: &Approve) -> Result<(), CommandFailure> {
     let Approve { one: One { plugin, revision, common, reason }, activate } = arguments;
     let data = common.folder()?;
     let number = candidate(&data, plugin, *revision).await?;

@@ -50,7 +50,7 @@ impl Flow {
     }
 
     /// Returns once the passage must end whatever goes on in it, and keeps the reason.
-    pub(super) async fn over(&self, end: &End<'_>) {
+    pub(super) async fn over(&self, end: &PassageEnd<'_>) {
         let why = tokio::select! {
             // Credentials end with the process, too.
             biased;
@@ -78,11 +78,11 @@ impl Flow {
 }
 
 /// What ends a passage.
-pub(super) struct End<'e> {
+pub(super) struct PassageEnd<'e> {
     pub(super) grant: &'e Grant,
     /// When its time is over, or its credential's.
     pub(super) late: Instant,
-    pub(super) settings: &'e config::Proxy,
+    pub(super) settings: &'e config::ProxySettings,
     /// Cancelled when the process ends.
     pub(super) over: &'e CancellationToken,
 }

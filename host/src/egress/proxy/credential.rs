@@ -13,14 +13,14 @@ use rand::RngExt as _;
 use sha2::{Digest as _, Sha256};
 use tokio_util::sync::CancellationToken;
 
-use crate::egress::Door;
+use crate::egress::EgressClient;
 
 /// Credentials that live at once.
 const LENT_MAX: usize = 256;
 
 /// What a credential carries.
 pub(super) struct Grant {
-    pub(super) door: Door,
+    pub(super) door: EgressClient,
     /// Whom it was lent to, for the audit.
     pub(super) lent_to: Arc<str>,
     pub(super) until: Instant,
@@ -32,7 +32,7 @@ type Digest = [u8; 32];
 
 /// All credentials that live.
 #[derive(Default)]
-pub(super) struct Lent {
+pub(super) struct ProxyLeases {
     /// By the digest of the user's name, a colon and the password: two that are compared are digests, so that the time it takes tells
     /// nothing. Never held over an await.
     grants: Mutex<HashMap<Digest, Arc<Grant>>>,
@@ -44,23 +44,23 @@ pub(super) struct Lent {
 pub(crate) struct TooManyLent;
 
 /// A credential, for as long as this is held.
-pub(crate) struct Lease {
-    lent: Arc<Lent>,
+pub(crate) struct ProxyLease {
+    lent: Arc<ProxyLeases>,
     digest: Digest,
     ended: CancellationToken,
     pub(crate) user: String,
     pub(crate) password: String,
 }
 
-impl Lent {
+impl ProxyLeases {
     /// Lends the door for a time. It ends with `gone`, too.
     pub(super) fn lend(
         self: &Arc<Self>,
-        door: Door,
+        door: EgressClient,
         lent_to: &str,
         time: Duration,
         gone: &CancellationToken,
-    ) -> Result<Lease, TooManyLent> {
+    ) -> Result<ProxyLease, TooManyLent> {
         let random: [u8; 32] = rand::rng().random();
         let (user, password) = (door.plugin().to_owned(), URL_SAFE_NO_PAD.encode(random));
         let (digest, ended) = (digest(format!("{user}:{password}").as_bytes()), gone.child_token());
@@ -72,7 +72,7 @@ impl Lent {
             return Err(TooManyLent);
         }
         grants.insert(digest, Arc::new(grant));
-        Ok(Lease { lent: Arc::clone(self), digest, ended, user, password })
+        Ok(ProxyLease { lent: Arc::clone(self), digest, ended, user, password })
     }
 
     /// What the value of `Proxy-Authorization` opens.
@@ -96,7 +96,7 @@ impl Grant {
     }
 }
 
-impl Drop for Lease {
+impl Drop for ProxyLease {
     fn drop(&mut self) {
         self.ended.cancel();
         self.lent.grants.lock().unwrap_or_else(PoisonError::into_inner).remove(&self.digest);

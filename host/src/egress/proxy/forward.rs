@@ -17,11 +17,11 @@ use hyper::service::service_fn;
 use hyper_util::rt::TokioIo;
 use tokio::net::TcpStream;
 
-use super::client::{Client, End, Flow};
+use super::client::{Client, Flow, PassageEnd};
 use super::credential::Grant;
-use super::head::{Asked, HEAD_BYTES_MAX};
-use super::refusal::Refusal;
-use crate::egress::audit::{Audit, Proxied};
+use super::head::{HEAD_BYTES_MAX, ProxyRequest};
+use super::refusal::ProxyRefusal;
+use crate::egress::audit::{HopAudit, Proxied};
 use crate::egress::message::{Caps, FetchError, HEADERS_MAX, Outgoing, REQUEST_BYTES_MAX, check_head};
 use crate::egress::traffic::ProxiedPlace;
 
@@ -41,26 +41,27 @@ const OF_CONNECTION: [HeaderName; 6] = [
 const REMADE: [HeaderName; 4] =
     [header::HOST, header::CONTENT_LENGTH, header::EXPECT, HeaderName::from_static("http2-settings")];
 
-type Body = Either<Full<Bytes>, Incoming>;
+type ForwardedBody = Either<Full<Bytes>, Incoming>;
 
 /// What lasts until all of an answer is sent.
-struct Passage<'g> {
+struct PassageGuard<'g> {
     /// Among the plugin's requests, from the verdict on. Free again before the audit tells of the end.
     place: Option<ProxiedPlace<'g>>,
-    audit: Audit<'g>,
+    audit: HopAudit<'g>,
 }
 
 /// Answers one request for a URL and ends the connection. What is `early` begins with a head whose target nobody reads.
-pub(super) async fn serve(stream: TcpStream, early: Bytes, asked: &Asked, end: &End<'_>) {
+pub(super) async fn serve(stream: TcpStream, early: Bytes, asked: &ProxyRequest, end: &PassageEnd<'_>) {
     let (grant, flow) = (end.grant, Arc::new(Flow::default()));
     let proxied = Proxied { way: "request", lent_to: Arc::clone(&grant.lent_to), flow: Arc::clone(&flow) };
     // Taken for as long as the answer is made, and dropped when all of it is sent. Never held over an await.
-    let passage = Mutex::new(Some(Passage { place: None, audit: Audit::proxied(&grant.door, end.late, proxied) }));
+    let passage =
+        Mutex::new(Some(PassageGuard { place: None, audit: HopAudit::proxied(&grant.door, end.late, proxied) }));
     let (client, kept) = (Client::new(stream, early, Arc::clone(&flow), end.settings.bytes_max), &passage);
     let service = service_fn(move |request: http::Request<Incoming>| async move {
         let taken = kept.lock().unwrap_or_else(PoisonError::into_inner).take();
         let Some(mut passage) = taken else {
-            return Ok::<_, Infallible>(Refusal::Second.response().map(Either::Left));
+            return Ok::<_, Infallible>(ProxyRefusal::Second.response().map(Either::Left));
         };
         let answered = answer(request, asked, grant, &mut passage).await;
         let response = answered.unwrap_or_else(|refusal| {
@@ -86,16 +87,16 @@ pub(super) async fn serve(stream: TcpStream, early: Bytes, asked: &Asked, end: &
 
 async fn answer<'g>(
     request: http::Request<Incoming>,
-    asked: &Asked,
+    asked: &ProxyRequest,
     grant: &'g Grant,
-    Passage { place, audit }: &mut Passage<'g>,
-) -> Result<Response<Body>, Refusal> {
+    PassageGuard { place, audit }: &mut PassageGuard<'g>,
+) -> Result<Response<ForwardedBody>, ProxyRefusal> {
     let (door, (parts, body)) = (&grant.door, request.into_parts());
     // The verdict stands before the body is asked for.
     audit.aimed(|| asked.aim());
     let to = door.judge(asked.destination(), asked.way(), audit)?;
     // Nothing waits for a place: it would hold one of the connections, which all plugins share.
-    let large = || Refusal::LargeBody(REQUEST_BYTES_MAX);
+    let large = || ProxyRefusal::LargeBody(REQUEST_BYTES_MAX);
     let stated = |size: u64| usize::try_from(size).ok().filter(|size| *size <= REQUEST_BYTES_MAX).ok_or_else(large);
     stated(body.size_hint().lower())?;
     let bytes_max = body.size_hint().exact().map_or(Ok(REQUEST_BYTES_MAX), stated)?;
@@ -103,7 +104,7 @@ async fn answer<'g>(
     let body = Limited::new(body, REQUEST_BYTES_MAX).collect().await.map_err(|error| {
         match error.downcast_ref::<LengthLimitError>() {
             Some(_) => large(),
-            None => Refusal::BrokenBody,
+            None => ProxyRefusal::BrokenBody,
         }
     })?;
     let mut headers = passed_on(&parts.headers);

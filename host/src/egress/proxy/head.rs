@@ -5,7 +5,7 @@
 
 use http::Version;
 
-use super::refusal::Refusal;
+use super::refusal::ProxyRefusal;
 use crate::egress::message::HEADERS_MAX;
 use crate::egress::policy::{self, Denial, Destination, Way};
 
@@ -14,8 +14,8 @@ pub(super) const HEAD_BYTES_MAX: usize = 32 * 1024;
 
 /// A head of good form.
 #[derive(Debug, PartialEq, Eq)]
-pub(in crate::egress) struct Head {
-    pub(in crate::egress) asked: Asked,
+pub(in crate::egress) struct ProxyHead {
+    pub(in crate::egress) asked: ProxyRequest,
     /// The value of `Proxy-Authorization`.
     pub(super) credential: Option<String>,
     /// Bytes of the request line, with its end.
@@ -27,14 +27,14 @@ pub(in crate::egress) struct Head {
 
 /// What a request asks a proxy for.
 #[derive(Debug, PartialEq, Eq)]
-pub(in crate::egress) enum Asked {
+pub(in crate::egress) enum ProxyRequest {
     /// `CONNECT`, with a host and a port as they were written.
     Tunnel(String),
     /// Any other method, with a URL as it was written.
     Request { method: String, url: String },
 }
 
-impl Asked {
+impl ProxyRequest {
     /// Where to.
     ///
     /// # Errors
@@ -62,24 +62,24 @@ impl Asked {
     }
 }
 
-impl Head {
+impl ProxyHead {
     /// Reads a head once it is whole; `None` asks for more bytes.
-    pub(in crate::egress) fn read(bytes: &[u8]) -> Result<Option<Self>, Refusal> {
+    pub(in crate::egress) fn read(bytes: &[u8]) -> Result<Option<Self>, ProxyRefusal> {
         let mut headers = [httparse::EMPTY_HEADER; HEADERS_MAX];
         let mut request = httparse::Request::new(&mut headers);
         let length = match request.parse(bytes) {
             Ok(httparse::Status::Complete(length)) if length <= HEAD_BYTES_MAX => length,
             Ok(httparse::Status::Partial) if bytes.len() <= HEAD_BYTES_MAX => return Ok(None),
-            Ok(_) | Err(httparse::Error::TooManyHeaders) => return Err(Refusal::LargeHead),
-            Err(httparse::Error::Version) => return Err(Refusal::Version),
-            Err(_) => return Err(Refusal::Malformed("it is no HTTP/1.1 request")),
+            Ok(_) | Err(httparse::Error::TooManyHeaders) => return Err(ProxyRefusal::LargeHead),
+            Err(httparse::Error::Version) => return Err(ProxyRefusal::Version),
+            Err(_) => return Err(ProxyRefusal::Malformed("it is no HTTP/1.1 request")),
         };
         let head = &bytes[..length];
         let is_bare = |(at, _): (usize, &u8)| at == 0 || head[at - 1] != b'\r';
         if head.first().is_some_and(u8::is_ascii_whitespace)
             || head.iter().enumerate().filter(|(_, byte)| **byte == b'\n').any(is_bare)
         {
-            return Err(Refusal::Malformed("a line of it does not end with CR and LF, or is empty"));
+            return Err(ProxyRefusal::Malformed("a line of it does not end with CR and LF, or is empty"));
         }
         let version = match request.version {
             Some(0) => Version::HTTP_10,
@@ -88,7 +88,7 @@ impl Head {
         let (method, target) = (request.method.unwrap_or_default(), request.path.unwrap_or_default());
         let (credential, is_tunnel) = (fields(request.headers, version)?, method == "CONNECT");
         if is_tunnel && request.headers.iter().any(|header| is_framing(header.name)) {
-            return Err(Refusal::Malformed("a request for a tunnel has no body"));
+            return Err(ProxyRefusal::Malformed("a request for a tunnel has no body"));
         }
         let line_bytes = head.iter().position(|byte| *byte == b'\n').map_or(length, |end| end + 1);
         let asked = asked(method, target)?;
@@ -96,20 +96,20 @@ impl Head {
     }
 }
 
-fn asked(method: &str, target: &str) -> Result<Asked, Refusal> {
+fn asked(method: &str, target: &str) -> Result<ProxyRequest, ProxyRefusal> {
     if !target.bytes().all(|byte| byte.is_ascii_graphic()) {
-        return Err(Refusal::Malformed("its target has other than visible ASCII characters"));
+        return Err(ProxyRefusal::Malformed("its target has other than visible ASCII characters"));
     }
     match method {
-        "CONNECT" => Ok(Asked::Tunnel(target.to_owned())),
-        _ if target.starts_with('/') || target == "*" => Err(Refusal::NotAbsolute),
-        _ => Ok(Asked::Request { method: method.to_owned(), url: target.to_owned() }),
+        "CONNECT" => Ok(ProxyRequest::Tunnel(target.to_owned())),
+        _ if target.starts_with('/') || target == "*" => Err(ProxyRefusal::NotAbsolute),
+        _ => Ok(ProxyRequest::Request { method: method.to_owned(), url: target.to_owned() }),
     }
 }
 
 /// Checks the header fields that say where a request ends and whose it is, and gives back its credential.
-fn fields(headers: &[httparse::Header<'_>], version: Version) -> Result<Option<String>, Refusal> {
-    let malformed = |rule| Err(Refusal::Malformed(rule));
+fn fields(headers: &[httparse::Header<'_>], version: Version) -> Result<Option<String>, ProxyRefusal> {
+    let malformed = |rule| Err(ProxyRefusal::Malformed(rule));
     let all = |name: &'static str| headers.iter().filter(move |header| header.name.eq_ignore_ascii_case(name));
     match (all("host").count(), version) {
         (1, _) | (0, Version::HTTP_10) => {}

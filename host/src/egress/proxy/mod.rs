@@ -31,13 +31,13 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 pub(crate) use client::Flow;
-pub(crate) use credential::{Lease, TooManyLent};
+pub(crate) use credential::{ProxyLease, TooManyLent};
 
-use self::client::End;
-use self::credential::Lent;
-use self::head::{Asked, HEAD_BYTES_MAX, Head};
-use self::refusal::Refusal;
-use super::Door;
+use self::client::PassageEnd;
+use self::credential::ProxyLeases;
+use self::head::{HEAD_BYTES_MAX, ProxyHead, ProxyRequest};
+use self::refusal::ProxyRefusal;
+use super::EgressClient;
 use crate::config;
 use crate::metering::LineRate;
 use crate::metrics::Gauge;
@@ -55,11 +55,11 @@ pub(crate) struct ListenError {
 
 /// The proxy of one process.
 pub(crate) struct Proxy {
-    settings: config::Proxy,
+    settings: config::ProxySettings,
     address: SocketAddr,
     /// Until it is served.
     listener: Mutex<Option<TcpListener>>,
-    lent: Arc<Lent>,
+    lent: Arc<ProxyLeases>,
     connections: Arc<Gauge>,
     /// How many lines there may be of what is nobody's.
     lines: LineRate,
@@ -74,7 +74,7 @@ impl Proxy {
     ///
     /// # Errors
     /// The address cannot be had.
-    pub(crate) async fn bind(settings: &config::Proxy) -> Result<Self, ListenError> {
+    pub(crate) async fn bind(settings: &config::ProxySettings) -> Result<Self, ListenError> {
         let failed = |source| ListenError { address: settings.listen, source };
         let listener = TcpListener::bind(settings.listen).await.map_err(failed)?;
         let address = listener.local_addr().map_err(failed)?;
@@ -111,16 +111,16 @@ impl Proxy {
     /// As many credentials live as may.
     pub(crate) fn lend(
         &self,
-        door: Door,
+        door: EgressClient,
         lent_to: &str,
         time: Duration,
         gone: &CancellationToken,
-    ) -> Result<Lease, TooManyLent> {
+    ) -> Result<ProxyLease, TooManyLent> {
         self.lent.lend(door, lent_to, time, gone)
     }
 
     /// Holds a lease until its time is over, for somebody who is not of this process.
-    pub(crate) fn hold(&self, lease: Lease, time: Duration) {
+    pub(crate) fn hold(&self, lease: ProxyLease, time: Duration) {
         let over = self.over.clone();
         self.tasks.spawn(async move {
             let _lease = lease;
@@ -180,20 +180,20 @@ impl Proxy {
         stream.set_nodelay(true).ok();
         let mut received = BytesMut::new();
         let read = tokio::time::timeout(self.settings.head, read_head(&mut stream, &mut received)).await;
-        let head = match read.unwrap_or(Err(Refusal::LateHead)) {
+        let head = match read.unwrap_or(Err(ProxyRefusal::LateHead)) {
             Ok(Some(head)) => head,
             Ok(None) => return,
             Err(refusal) => return self.refuse(stream, &received, &refusal).await,
         };
         let Some(grant) = self.lent.find(head.credential.as_deref()) else {
-            return self.refuse(stream, &received, &Refusal::Credential).await;
+            return self.refuse(stream, &received, &ProxyRefusal::Credential).await;
         };
         let received = received.freeze();
         let late = grant.until.min(Instant::now() + self.settings.total);
-        let end = End { grant: &grant, late, settings: &self.settings, over: &self.over };
+        let end = PassageEnd { grant: &grant, late, settings: &self.settings, over: &self.over };
         match &head.asked {
-            Asked::Tunnel(_) => tunnel::serve(stream, received.slice(head.bytes..), &head.asked, &end).await,
-            Asked::Request { method, .. } => {
+            ProxyRequest::Tunnel(_) => tunnel::serve(stream, received.slice(head.bytes..), &head.asked, &end).await,
+            ProxyRequest::Request { method, .. } => {
                 // The target is judged as it stands here; whoever reads the rest is given none.
                 let line = format!("{method} / {:?}\r\n", head.version);
                 let early = [line.as_bytes(), &received[head.line_bytes..]].concat();
@@ -210,7 +210,7 @@ impl Proxy {
     }
 
     /// Refuses what is nobody's: there is no plugin that the line could name.
-    async fn refuse(&self, stream: TcpStream, received: &[u8], refusal: &Refusal) {
+    async fn refuse(&self, stream: TcpStream, received: &[u8], refusal: &ProxyRefusal) {
         let now = Instant::now();
         if self.lines.admit(1, now) {
             tracing::info!(target: "egress", verdict = refusal.verdict(), cause = %refusal, "proxied");
@@ -223,7 +223,7 @@ impl Proxy {
 }
 
 /// Reads until the head is whole. `None` is a client that went before.
-async fn read_head(stream: &mut TcpStream, received: &mut BytesMut) -> Result<Option<Head>, Refusal> {
+async fn read_head(stream: &mut TcpStream, received: &mut BytesMut) -> Result<Option<ProxyHead>, ProxyRefusal> {
     loop {
         received.reserve(4096);
         let before = received.len();
@@ -232,7 +232,7 @@ async fn read_head(stream: &mut TcpStream, received: &mut BytesMut) -> Result<Op
         }
         // A head ends with a line.
         if (received[before..].contains(&b'\n') || received.len() > HEAD_BYTES_MAX)
-            && let Some(head) = Head::read(received)?
+            && let Some(head) = ProxyHead::read(received)?
         {
             return Ok(Some(head));
         }

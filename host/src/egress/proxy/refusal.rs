@@ -18,7 +18,7 @@ const LINGER: Duration = Duration::from_secs(1);
 
 /// Why a client gets no answer from elsewhere. No message holds a path, a query, a header or a credential.
 #[derive(Debug, thiserror::Error)]
-pub(in crate::egress) enum Refusal {
+pub(in crate::egress) enum ProxyRefusal {
     #[error("the request is malformed: {0}")]
     Malformed(&'static str),
     #[error("the proxy speaks HTTP/1.1")]
@@ -43,19 +43,19 @@ pub(in crate::egress) enum Refusal {
     Gate(FetchError),
 }
 
-impl From<Denial> for Refusal {
+impl From<Denial> for ProxyRefusal {
     fn from(denial: Denial) -> Self {
         Self::Gate(FetchError::Denied(denial))
     }
 }
 
-impl From<FetchError> for Refusal {
+impl From<FetchError> for ProxyRefusal {
     fn from(error: FetchError) -> Self {
         Self::Gate(error)
     }
 }
 
-impl Refusal {
+impl ProxyRefusal {
     /// In one word.
     pub(in crate::egress) fn verdict(&self) -> &'static str {
         match self {
@@ -125,7 +125,7 @@ impl Refusal {
 }
 
 /// Says no to a client, and ends the connection.
-pub(super) async fn send(mut stream: TcpStream, refusal: &Refusal) {
+pub(super) async fn send(mut stream: TcpStream, refusal: &ProxyRefusal) {
     let saying = async {
         stream.write_all(&refusal.bytes()).await?;
         stream.shutdown().await?;

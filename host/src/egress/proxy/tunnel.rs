@@ -6,24 +6,24 @@ use bytes::Bytes;
 use tokio::io::{AsyncWriteExt as _, copy_bidirectional};
 use tokio::net::TcpStream;
 
-use super::client::{Client, End, Flow};
+use super::client::{Client, Flow, PassageEnd};
 use super::credential::Grant;
-use super::head::Asked;
-use super::refusal::{self, Refusal};
-use crate::egress::audit::{Audit, Proxied};
+use super::head::ProxyRequest;
+use super::refusal::{self, ProxyRefusal};
+use crate::egress::audit::{HopAudit, Proxied};
 use crate::egress::message::{FetchError, Late};
 
 /// What a client is told before its bytes go on.
 const ESTABLISHED: &[u8] = b"HTTP/1.1 200 Connection established\r\n\r\n";
 
 /// Opens a tunnel to a host and a port, and holds it until one of its ends, its time or its credential is over.
-pub(super) async fn serve(mut stream: TcpStream, early: Bytes, asked: &Asked, end: &End<'_>) {
+pub(super) async fn serve(mut stream: TcpStream, early: Bytes, asked: &ProxyRequest, end: &PassageEnd<'_>) {
     let (grant, flow) = (end.grant, Arc::new(Flow::default()));
     let proxied = Proxied { way: "tunnel", lent_to: Arc::clone(&grant.lent_to), flow: Arc::clone(&flow) };
-    let mut audit = Audit::proxied(&grant.door, end.late, proxied);
+    let mut audit = HopAudit::proxied(&grant.door, end.late, proxied);
     let Some(_place) = grant.door.traffic.tunnel() else {
-        audit.came_to(Refusal::Tunnels.verdict());
-        return refusal::send(stream, &Refusal::Tunnels).await;
+        audit.came_to(ProxyRefusal::Tunnels.verdict());
+        return refusal::send(stream, &ProxyRefusal::Tunnels).await;
     };
     let opened = tokio::select! {
         opened = open(asked, grant, &mut audit) => opened,
@@ -51,7 +51,7 @@ pub(super) async fn serve(mut stream: TcpStream, early: Bytes, asked: &Asked, en
 }
 
 /// The verdict, and then a connection to the first of the destination's addresses that takes one.
-async fn open(asked: &Asked, grant: &Grant, audit: &mut Audit<'_>) -> Result<TcpStream, FetchError> {
+async fn open(asked: &ProxyRequest, grant: &Grant, audit: &mut HopAudit<'_>) -> Result<TcpStream, FetchError> {
     let door = &grant.door;
     audit.aimed(|| asked.aim());
     let to = door.judge(asked.destination(), asked.way(), audit).map_err(FetchError::Denied)?;

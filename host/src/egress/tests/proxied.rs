@@ -10,16 +10,16 @@ use url::{Host as UrlHost, Url};
 use super::{answers, everything_public, hostile, judge, public, text};
 use crate::address::Public;
 use crate::egress::policy::{Denial, Destination, Host, Private};
-use crate::egress::proxy::head::{Asked, Head};
+use crate::egress::proxy::head::{ProxyHead, ProxyRequest};
 use crate::registry::grants::Grants;
 
-fn asked(method: &str, target: &str) -> Option<Asked> {
+fn asked(method: &str, target: &str) -> Option<ProxyRequest> {
     let head = format!("{method} {target} HTTP/1.1\r\nHost: whatever.test\r\n\r\n");
-    Some(Head::read(head.as_bytes()).ok()??.asked)
+    Some(ProxyHead::read(head.as_bytes()).ok()??.asked)
 }
 
 /// As the proxy comes to it.
-fn verdict(asked: &Asked, answers: &[IpAddr], rights: &Grants) -> Result<Destination, Denial> {
+fn verdict(asked: &ProxyRequest, answers: &[IpAddr], rights: &Grants) -> Result<Destination, Denial> {
     let destination = asked.destination()?;
     destination.permit(asked.way(), rights)?;
     if let Host::Name(_) = destination.host() {

@@ -6,7 +6,7 @@ use http::StatusCode;
 use serde_json::{Map, Value, json};
 
 use crate::error::Code;
-use crate::http::refusals::{self, Refused};
+use crate::http::refusals::{self, DocumentedRefusal};
 use crate::operation::{Operation, RestFace};
 
 /// On every answer.
@@ -37,7 +37,7 @@ pub(super) fn of(operation: &Operation, face: &RestFace) -> Value {
         });
         responses.insert(StatusCode::NOT_MODIFIED.as_str().to_owned(), response);
     }
-    let mut by_status: BTreeMap<String, Vec<Refused<'_>>> = BTreeMap::new();
+    let mut by_status: BTreeMap<String, Vec<DocumentedRefusal<'_>>> = BTreeMap::new();
     for refused in refusals::of(operation) {
         by_status.entry(refused.status.as_str().to_owned()).or_default().push(refused);
     }
@@ -90,7 +90,7 @@ fn successes(operation: &Operation, face: &RestFace) -> BTreeMap<String, Value> 
 }
 
 /// The name of a response that operations have in common: that of a code of the host's which comes alone.
-fn shared_name(operation: &Operation, refused: &[Refused<'_>]) -> Option<String> {
+fn shared_name(operation: &Operation, refused: &[DocumentedRefusal<'_>]) -> Option<String> {
     match refused {
         [only] if only.is_declared || (only.is_metered() && is_first_party(operation)) => None,
         [only] => Some(name_of(only.code)),
@@ -108,12 +108,12 @@ fn name_of(code: &str) -> String {
     code.split('_').filter(|part| !part.is_empty()).map(word).collect()
 }
 
-fn refusal(is_first_party: bool, refused: &[Refused<'_>]) -> Value {
+fn refusal(is_first_party: bool, refused: &[DocumentedRefusal<'_>]) -> Value {
     let mut names = ALWAYS.to_vec();
-    if refused.iter().any(Refused::is_metered) {
+    if refused.iter().any(DocumentedRefusal::is_metered) {
         names.extend(METERS);
     }
-    if refused.iter().any(Refused::may_tell_when) {
+    if refused.iter().any(DocumentedRefusal::may_tell_when) {
         names.push("Retry-After");
     }
     let challenged = [Code::Unauthorized.name(), Code::Forbidden.name()];
@@ -151,7 +151,8 @@ pub(super) fn shared() -> Value {
     let of_routes = [Code::NotFound, Code::MethodNotAllowed].into_iter();
     let codes = of_routes.chain(refusals::COMMON).chain([Code::UpstreamTimeout]);
     let response = |code: Code| {
-        let refused = Refused { status: code.status(), code: code.name(), when: vec![code.when()], is_declared: false };
+        let refused =
+            DocumentedRefusal { status: code.status(), code: code.name(), when: vec![code.when()], is_declared: false };
         let mut response = refusal(false, &[refused]);
         if code == Code::MethodNotAllowed {
             response["headers"]["Allow"] = reference("Allow");

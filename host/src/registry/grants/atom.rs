@@ -9,8 +9,8 @@ use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use super::ATOMS_MAX;
-use super::host::Place;
-use super::http::{Asked, Fetch};
+use super::host::HostPattern;
+use super::http::{HttpRight, RequestForm};
 
 /// The longest atom, in bytes.
 const ATOM_BYTES_MAX: usize = 512;
@@ -21,7 +21,7 @@ const TOLD_CHARACTERS_MAX: usize = 200;
 
 /// What stands behind the colon.
 #[derive(Clone, Copy)]
-enum Kind {
+enum AtomKind {
     /// Nothing: all of the interface or none of it.
     Bare,
     /// The most that is kept: `64MiB`. A larger size covers a smaller.
@@ -37,32 +37,32 @@ enum Kind {
 }
 
 /// Every interface that has grants, and what its atoms look like. A new one is a row here.
-const INTERFACES: [(&str, Kind); 13] = [
-    ("blobs", Kind::Size),
-    ("browser", Kind::Bare),
-    ("cache", Kind::Size),
-    ("config", Kind::Bare),
-    ("dns", Kind::Name),
-    ("features", Kind::Operation),
-    ("http", Kind::Http),
-    ("ip-database", Kind::Name),
-    ("jobs", Kind::Bare),
-    ("line-query", Kind::HostPort),
-    ("logging", Kind::Bare),
-    ("media", Kind::Name),
-    ("state", Kind::Size),
+const INTERFACES: [(&str, AtomKind); 13] = [
+    ("blobs", AtomKind::Size),
+    ("browser", AtomKind::Bare),
+    ("cache", AtomKind::Size),
+    ("config", AtomKind::Bare),
+    ("dns", AtomKind::Name),
+    ("features", AtomKind::Operation),
+    ("http", AtomKind::Http),
+    ("ip-database", AtomKind::Name),
+    ("jobs", AtomKind::Bare),
+    ("line-query", AtomKind::HostPort),
+    ("logging", AtomKind::Bare),
+    ("media", AtomKind::Name),
+    ("state", AtomKind::Size),
 ];
 
-impl Kind {
+impl AtomKind {
     /// The form of a right, for messages.
     fn form(self) -> &'static str {
         match self {
-            Kind::Bare => "nothing behind the name",
-            Kind::Size => "a size, such as `64MiB`",
-            Kind::Http => "methods and a target, such as `GET https://example.com/api/` or `GET public`",
-            Kind::HostPort => "a host and a port, such as `whois.example.net:43` or `*:43`",
-            Kind::Name => "a name of a-z, 0-9, - and _",
-            Kind::Operation => "a plugin and one of its operations, such as `plugin.operation`",
+            AtomKind::Bare => "nothing behind the name",
+            AtomKind::Size => "a size, such as `64MiB`",
+            AtomKind::Http => "methods and a target, such as `GET https://example.com/api/` or `GET public`",
+            AtomKind::HostPort => "a host and a port, such as `whois.example.net:43` or `*:43`",
+            AtomKind::Name => "a name of a-z, 0-9, - and _",
+            AtomKind::Operation => "a plugin and one of its operations, such as `plugin.operation`",
         }
     }
 }
@@ -147,8 +147,8 @@ enum Right {
     Whole,
     /// In bytes, never 0.
     Size(u64),
-    Http(Fetch),
-    HostPort(Place, u16),
+    Http(HttpRight),
+    HostPort(HostPattern, u16),
     /// A name, or the two halves of a pair with their dot.
     Name(String),
 }
@@ -200,7 +200,7 @@ impl Atom {
     }
 
     /// Whether a request is within this atom of `http`.
-    pub(super) fn allows(&self, asked: &Asked<'_>) -> bool {
+    pub(super) fn allows(&self, asked: &RequestForm<'_>) -> bool {
         matches!(&self.right, Right::Http(fetch) if fetch.allows(asked))
     }
 
@@ -218,7 +218,7 @@ impl Atom {
     pub(super) fn allows_line(&self, host: Option<&str>, port: u16) -> bool {
         match &self.right {
             Right::HostPort(place, granted) => {
-                *granted == port && host.map_or(*place == Place::Any, |host| place.has(host))
+                *granted == port && host.map_or(*place == HostPattern::Any, |host| place.has(host))
             }
             Right::Whole | Right::Size(_) | Right::Http(_) | Right::Name(_) => false,
         }
@@ -283,20 +283,28 @@ fn read(text: &str) -> Result<Atom, AtomRule> {
     let (interface, kind) = INTERFACES.into_iter().find(|(name, _)| *name == word).ok_or(AtomRule::Interface)?;
     let form = || AtomRule::Form { interface, form: kind.form() };
     let right = match (kind, rest) {
-        (Kind::Bare, None) => Right::Whole,
-        (Kind::Size, Some(rest)) => Right::Size(size(rest, form)?),
-        (Kind::Http, Some(rest)) => Right::Http(Fetch::read(rest, form)?),
-        (Kind::HostPort, Some(rest)) => {
+        (AtomKind::Bare, None) => Right::Whole,
+        (AtomKind::Size, Some(rest)) => Right::Size(size(rest, form)?),
+        (AtomKind::Http, Some(rest)) => Right::Http(HttpRight::read(rest, form)?),
+        (AtomKind::HostPort, Some(rest)) => {
             let (host, port) = rest.rsplit_once(':').ok_or_else(form)?;
-            Right::HostPort(Place::read_or_any(host)?, super::host::port(port)?)
+            Right::HostPort(HostPattern::read_or_any(host)?, super::host::port(port)?)
         }
-        (Kind::Name, Some(name)) if is_word(name) => Right::Name(name.to_owned()),
-        (Kind::Operation, Some(pair))
+        (AtomKind::Name, Some(name)) if is_word(name) => Right::Name(name.to_owned()),
+        (AtomKind::Operation, Some(pair))
             if pair.split_once('.').is_some_and(|(one, two)| is_word(one) && is_word(two)) =>
         {
             Right::Name(pair.to_owned())
         }
-        (Kind::Bare | Kind::Size | Kind::Http | Kind::HostPort | Kind::Name | Kind::Operation, _) => return Err(form()),
+        (
+            AtomKind::Bare
+            | AtomKind::Size
+            | AtomKind::Http
+            | AtomKind::HostPort
+            | AtomKind::Name
+            | AtomKind::Operation,
+            _,
+        ) => return Err(form()),
     };
     Ok(Atom { interface, right })
 }

@@ -34,7 +34,7 @@ pub(crate) fn is_never_public(name: &str) -> bool {
 
 /// Which hosts.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub(super) enum Place {
+pub(super) enum HostPattern {
     /// `*`: any public host.
     Any,
     /// `*.example.com`: every name below this one, at any depth, and not the name itself.
@@ -43,28 +43,28 @@ pub(super) enum Place {
     Name(String),
 }
 
-impl Place {
+impl HostPattern {
     /// A host name, or `*.` and one.
     pub(super) fn read(text: &str) -> Result<Self, AtomRule> {
         let wildcard = || AtomRule::Wildcard { value: text.to_owned() };
         match text.strip_prefix("*.") {
             Some(above) if above.contains('*') || !above.contains('.') => Err(wildcard()),
-            Some(above) => name(above).map(Place::Below),
+            Some(above) => name(above).map(HostPattern::Below),
             None if text.contains('*') => Err(wildcard()),
-            None => name(text).map(Place::Name),
+            None => name(text).map(HostPattern::Name),
         }
     }
 
-    /// As [`Place::read`], where `*` may stand for any public host.
+    /// As [`HostPattern::read`], where `*` may stand for any public host.
     pub(super) fn read_or_any(text: &str) -> Result<Self, AtomRule> {
         match text {
-            "*" => Ok(Place::Any),
+            "*" => Ok(HostPattern::Any),
             _ => Self::read(text),
         }
     }
 
     /// The hosts that are in both. Two sets of names overlap only where one is within the other.
-    pub(super) fn meet<'p>(&'p self, other: &'p Place) -> Option<&'p Place> {
+    pub(super) fn meet<'p>(&'p self, other: &'p HostPattern) -> Option<&'p HostPattern> {
         if self.contains(other) {
             return Some(other);
         }
@@ -74,27 +74,28 @@ impl Place {
     /// Whether a name is one of these hosts.
     pub(super) fn has(&self, name: &str) -> bool {
         match self {
-            Place::Any => true,
-            Place::Below(above) => is_below(name, above),
-            Place::Name(one) => one == name,
+            HostPattern::Any => true,
+            HostPattern::Below(above) => is_below(name, above),
+            HostPattern::Name(one) => one == name,
         }
     }
 
     /// Whether this is one host and no more.
     pub(super) fn is_one(&self) -> bool {
         match self {
-            Place::Name(_) => true,
-            Place::Any | Place::Below(_) => false,
+            HostPattern::Name(_) => true,
+            HostPattern::Any | HostPattern::Below(_) => false,
         }
     }
 
-    fn contains(&self, other: &Place) -> bool {
+    fn contains(&self, other: &HostPattern) -> bool {
         match (self, other) {
-            (Place::Any, _) => true,
-            (Place::Below(above), Place::Name(name)) => is_below(name, above),
-            (Place::Below(above), Place::Below(name)) => name == above || is_below(name, above),
-            (Place::Name(one), Place::Name(two)) => one == two,
-            (Place::Below(_) | Place::Name(_), Place::Any) | (Place::Name(_), Place::Below(_)) => false,
+            (HostPattern::Any, _) => true,
+            (HostPattern::Below(above), HostPattern::Name(name)) => is_below(name, above),
+            (HostPattern::Below(above), HostPattern::Below(name)) => name == above || is_below(name, above),
+            (HostPattern::Name(one), HostPattern::Name(two)) => one == two,
+            (HostPattern::Below(_) | HostPattern::Name(_), HostPattern::Any)
+            | (HostPattern::Name(_), HostPattern::Below(_)) => false,
         }
     }
 }
@@ -133,12 +134,12 @@ pub(super) fn port(text: &str) -> Result<u16, AtomRule> {
     port.ok_or_else(|| AtomRule::Port { port: text.to_owned() })
 }
 
-impl fmt::Display for Place {
+impl fmt::Display for HostPattern {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Place::Any => f.write_str("*"),
-            Place::Below(above) => write!(f, "*.{above}"),
-            Place::Name(name) => f.write_str(name),
+            HostPattern::Any => f.write_str("*"),
+            HostPattern::Below(above) => write!(f, "*.{above}"),
+            HostPattern::Name(name) => f.write_str(name),
         }
     }
 }

@@ -6,15 +6,15 @@
 use std::fmt;
 
 use super::atom::AtomRule;
-use super::host::{self, Place};
+use super::host::{self, HostPattern};
 
 /// The methods that can be granted, in the order in which an atom names them.
 pub(super) const METHODS: [&str; 7] = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"];
 
 /// `GET,POST https://example.com/api/`.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub(super) struct Fetch {
-    target: Target,
+pub(super) struct HttpRight {
+    target: HttpTarget,
     methods: Methods,
 }
 
@@ -24,16 +24,16 @@ struct Methods(u8);
 
 /// Where to.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub(super) enum Target {
+pub(super) enum HttpTarget {
     /// `public`: any public destination on port 80 or 443.
     Public,
     /// These hosts, by this scheme, on this port, at this path or below it.
-    Origin { secure: bool, hosts: Place, port: u16, path: String },
+    Origin { secure: bool, hosts: HostPattern, port: u16, path: String },
 }
 
 /// A request as it would be sent, in the forms of a parsed URL.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Asked<'a> {
+pub(crate) struct RequestForm<'a> {
     /// In upper case.
     pub(crate) method: &'a str,
     pub(crate) secure: bool,
@@ -44,9 +44,9 @@ pub(crate) struct Asked<'a> {
     pub(crate) path: &'a str,
 }
 
-impl Fetch {
+impl HttpRight {
     /// Whether the request is one of these.
-    pub(super) fn allows(&self, asked: &Asked<'_>) -> bool {
+    pub(super) fn allows(&self, asked: &RequestForm<'_>) -> bool {
         self.methods.bits().any(|(_, method)| method == asked.method) && self.target.reaches(asked)
     }
 
@@ -54,8 +54,8 @@ impl Fetch {
     /// `public`. What is asked for in the clear can be judged one by one, and an atom of http opens none.
     pub(super) fn allows_tunnel(&self, name: Option<&str>, port: u16) -> bool {
         match &self.target {
-            Target::Public => matches!(port, 80 | 443),
-            Target::Origin { secure, hosts, port: granted, path } => {
+            HttpTarget::Public => matches!(port, 80 | 443),
+            HttpTarget::Origin { secure, hosts, port: granted, path } => {
                 *secure && *granted == port && path == "/" && name.is_some_and(|name| hosts.has(name))
             }
         }
@@ -63,12 +63,12 @@ impl Fetch {
 
     /// Whether any request to the host on the port is.
     pub(super) fn names(&self, name: &str, port: u16) -> bool {
-        matches!(&self.target, Target::Origin { hosts, port: granted, .. } if *granted == port && hosts.has(name))
+        matches!(&self.target, HttpTarget::Origin { hosts, port: granted, .. } if *granted == port && hosts.has(name))
     }
 
     /// Whether the target is one host, by its name.
     pub(super) fn names_one_host(&self) -> bool {
-        matches!(&self.target, Target::Origin { hosts, .. } if hosts.is_one())
+        matches!(&self.target, HttpTarget::Origin { hosts, .. } if hosts.is_one())
     }
 
     pub(super) fn read(text: &str, form: impl Fn() -> AtomRule) -> Result<Self, AtomRule> {
@@ -77,25 +77,25 @@ impl Fetch {
             return Err(form());
         }
         let target = match target {
-            "public" => Target::Public,
-            _ => Target::read(target, form)?,
+            "public" => HttpTarget::Public,
+            _ => HttpTarget::read(target, form)?,
         };
         Ok(Self { methods: Methods::read(methods)?, target })
     }
 
-    pub(super) fn target(&self) -> &Target {
+    pub(super) fn target(&self) -> &HttpTarget {
         &self.target
     }
 
-    pub(super) fn meet(&self, other: &Fetch) -> Option<Fetch> {
+    pub(super) fn meet(&self, other: &HttpRight) -> Option<HttpRight> {
         let methods = Methods(self.methods.0 & other.methods.0);
         let target = self.target.meet(&other.target)?;
-        (methods.0 != 0).then_some(Fetch { methods, target })
+        (methods.0 != 0).then_some(HttpRight { methods, target })
     }
 
     /// One for each method.
-    pub(super) fn parts(&self) -> impl Iterator<Item = Fetch> {
-        self.methods.bits().map(|(bit, _)| Fetch { methods: Methods(bit), target: self.target.clone() })
+    pub(super) fn parts(&self) -> impl Iterator<Item = HttpRight> {
+        self.methods.bits().map(|(bit, _)| HttpRight { methods: Methods(bit), target: self.target.clone() })
     }
 }
 
@@ -119,7 +119,7 @@ impl Methods {
     }
 }
 
-impl Target {
+impl HttpTarget {
     fn read(text: &str, form: impl Fn() -> AtomRule) -> Result<Self, AtomRule> {
         let (scheme, rest) = text.split_once("://").ok_or_else(form)?;
         let secure = match scheme {
@@ -143,39 +143,39 @@ impl Target {
         // Without a path, the spelling that is told ends with a slash.
         let path = if path.is_empty() { "/" } else { path };
         match is_path(path) {
-            true => Ok(Target::Origin { secure, hosts: Place::read(host)?, port, path: path.to_owned() }),
+            true => Ok(HttpTarget::Origin { secure, hosts: HostPattern::read(host)?, port, path: path.to_owned() }),
             false => Err(AtomRule::Path { path: path.to_owned() }),
         }
     }
 
     /// The targets that are in both. Of two sets that overlap, each part of one is within the other's.
-    fn meet(&self, other: &Target) -> Option<Target> {
+    fn meet(&self, other: &HttpTarget) -> Option<HttpTarget> {
         match (self, other) {
-            (Target::Public, Target::Public) => Some(Target::Public),
-            (Target::Public, origin @ Target::Origin { port, .. })
-            | (origin @ Target::Origin { port, .. }, Target::Public) => {
+            (HttpTarget::Public, HttpTarget::Public) => Some(HttpTarget::Public),
+            (HttpTarget::Public, origin @ HttpTarget::Origin { port, .. })
+            | (origin @ HttpTarget::Origin { port, .. }, HttpTarget::Public) => {
                 matches!(port, 80 | 443).then(|| origin.clone())
             }
             (
-                Target::Origin { secure, hosts, port, path },
-                Target::Origin { secure: other_secure, hosts: other_hosts, port: other_port, path: other_path },
+                HttpTarget::Origin { secure, hosts, port, path },
+                HttpTarget::Origin { secure: other_secure, hosts: other_hosts, port: other_port, path: other_path },
             ) => {
                 if (secure, port) != (other_secure, other_port) {
                     return None;
                 }
                 let hosts = hosts.meet(other_hosts)?.clone();
                 let path = narrower(path, other_path)?.to_owned();
-                Some(Target::Origin { secure: *secure, hosts, port: *port, path })
+                Some(HttpTarget::Origin { secure: *secure, hosts, port: *port, path })
             }
         }
     }
 }
 
-impl Target {
-    fn reaches(&self, asked: &Asked<'_>) -> bool {
+impl HttpTarget {
+    fn reaches(&self, asked: &RequestForm<'_>) -> bool {
         match self {
-            Target::Public => matches!(asked.port, 80 | 443),
-            Target::Origin { secure, hosts, port, path } => {
+            HttpTarget::Public => matches!(asked.port, 80 | 443),
+            HttpTarget::Origin { secure, hosts, port, path } => {
                 (*secure, *port) == (asked.secure, asked.port)
                     && asked.name.is_some_and(|name| hosts.has(name))
                     && is_within(asked.path, path)
@@ -240,18 +240,18 @@ fn is_path(path: &str) -> bool {
             .all(|segment| !segment.is_empty() && !matches!(segment, "." | "..") && segment.bytes().all(plain))
 }
 
-impl fmt::Display for Fetch {
+impl fmt::Display for HttpRight {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let methods: Vec<&str> = self.methods.bits().map(|(_, method)| method).collect();
         write!(f, "{} {}", methods.join(","), self.target)
     }
 }
 
-impl fmt::Display for Target {
+impl fmt::Display for HttpTarget {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Target::Public => f.write_str("public"),
-            Target::Origin { secure, hosts, port, path } => {
+            HttpTarget::Public => f.write_str("public"),
+            HttpTarget::Origin { secure, hosts, port, path } => {
                 let scheme = if *secure { "https" } else { "http" };
                 match *port == default_port(*secure) {
                     true => write!(f, "{scheme}://{hosts}{path}"),

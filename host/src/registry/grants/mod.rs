@@ -18,7 +18,7 @@ use serde::{Deserialize, Serialize, Serializer};
 pub(crate) use atom::{Atom, AtomError};
 pub(crate) use difference::Difference;
 pub(crate) use host::is_never_public;
-pub(crate) use http::Asked;
+pub(crate) use http::RequestForm;
 pub(crate) use rights::Rights;
 
 use atom::AtomRule;
@@ -66,7 +66,7 @@ impl Grants {
     }
 
     /// Whether a request is within one of the atoms of `http`.
-    pub(crate) fn allow(&self, asked: &Asked<'_>) -> bool {
+    pub(crate) fn allow(&self, asked: &RequestForm<'_>) -> bool {
         self.0.iter().any(|atom| atom.allows(asked))
     }
 

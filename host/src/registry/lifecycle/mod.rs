@@ -5,7 +5,7 @@
 //!     └────────┴──────────┴─────────┴─────────┴──────────┴──→ rejected  ↖ awaiting-approval ↗        ↖──────┘ (roll back)
 //! ```
 //!
-//! A share of calls for a candidate (a canary) will stand between `staged` and `active`. A [`Life`] is one record of the
+//! A share of calls for a candidate (a canary) will stand between `staged` and `active`. A [`PluginRecord`] is one record of the
 //! store: the flip, the approvals that it needs and what it replaces are one write. Every method either changes the record
 //! and notes why, or refuses and leaves it to be thrown away: callers work on a copy. Must not know how a component is
 //! compiled, or what an atom lends.
@@ -18,7 +18,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-pub(crate) use record::{Described, Event, Fetched, LifeError, Mark, Record, Seen, State};
+pub(crate) use record::{Described, Event, Fetched, LifeError, OperatorNote, RevisionRecord, RevisionState, Seen};
 
 use super::grants::{Atom, Grants, Rights};
 
@@ -29,22 +29,22 @@ const REJECTED_MAX: usize = 10;
 
 /// All that is kept of one plugin.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub(crate) struct Life {
+pub(crate) struct PluginRecord {
     plugin: String,
     last_number: u64,
     last_turn: u64,
-    revisions: Vec<Record>,
+    revisions: Vec<RevisionRecord>,
     /// Atoms that an operator approved beyond the manifest, each with who, when and why.
-    approvals: BTreeMap<Atom, Mark>,
+    approvals: BTreeMap<Atom, OperatorNote>,
     /// What the manifest grants, as it was last read.
     manifest_grants: Grants,
     seen: Option<Seen>,
-    disabled: Option<Mark>,
+    disabled: Option<OperatorNote>,
     #[serde(skip)]
     events: Vec<Event>,
 }
 
-impl Life {
+impl PluginRecord {
     pub(crate) fn new(plugin: &str) -> Self {
         Self {
             plugin: plugin.to_owned(),
@@ -64,11 +64,11 @@ impl Life {
     }
 
     /// Oldest first.
-    pub(crate) fn revisions(&self) -> &[Record] {
+    pub(crate) fn revisions(&self) -> &[RevisionRecord] {
         &self.revisions
     }
 
-    pub(crate) fn approvals(&self) -> &BTreeMap<Atom, Mark> {
+    pub(crate) fn approvals(&self) -> &BTreeMap<Atom, OperatorNote> {
         &self.approvals
     }
 
@@ -76,20 +76,20 @@ impl Life {
         self.seen.as_ref()
     }
 
-    pub(crate) fn disabled(&self) -> Option<&Mark> {
+    pub(crate) fn disabled(&self) -> Option<&OperatorNote> {
         self.disabled.as_ref()
     }
 
-    pub(crate) fn active(&self) -> Option<&Record> {
-        self.revisions.iter().find(|record| record.state == State::Active)
+    pub(crate) fn active(&self) -> Option<&RevisionRecord> {
+        self.revisions.iter().find(|record| record.state == RevisionState::Active)
     }
 
     /// The staged or waiting revision; there is at most one.
-    pub(crate) fn candidate(&self) -> Option<&Record> {
+    pub(crate) fn candidate(&self) -> Option<&RevisionRecord> {
         self.revisions.iter().find(|record| record.state.is_candidate())
     }
 
-    pub(crate) fn revision(&self, number: u64) -> Result<&Record, LifeError> {
+    pub(crate) fn revision(&self, number: u64) -> Result<&RevisionRecord, LifeError> {
         let found = self.revisions.iter().find(|record| record.number == number);
         found.ok_or_else(|| LifeError::Unknown { plugin: self.plugin.clone(), number })
     }
@@ -100,23 +100,23 @@ impl Life {
     }
 
     /// What a revision may do: what it wants and is granted.
-    pub(crate) fn rights(&self, record: &Record) -> Rights {
+    pub(crate) fn rights(&self, record: &RevisionRecord) -> Rights {
         Rights::between(&self.granted(), &record.wanted())
     }
 
     /// What a revision wants and is not granted: what an approval grants.
-    pub(crate) fn missing(&self, record: &Record) -> Grants {
+    pub(crate) fn missing(&self, record: &RevisionRecord) -> Grants {
         self.granted().uncovered(&record.wanted())
     }
 
     /// What of that it cannot do without: what it waits for.
-    pub(crate) fn lacking(&self, record: &Record) -> Grants {
+    pub(crate) fn lacking(&self, record: &RevisionRecord) -> Grants {
         self.granted().uncovered(&record.needed())
     }
 
     /// The revision to start from when nothing newer is trusted: the latest to serve that has answered a call well.
-    pub(crate) fn last_known_good(&self) -> Option<&Record> {
-        let served = |record: &&Record| record.state == State::Active || record.state.is_ready();
+    pub(crate) fn last_known_good(&self) -> Option<&RevisionRecord> {
+        let served = |record: &&RevisionRecord| record.state == RevisionState::Active || record.state.is_ready();
         let proven = self.revisions.iter().filter(served).filter(|record| record.proven);
         proven.max_by_key(|record| record.turn).or_else(|| self.active())
     }
@@ -127,7 +127,7 @@ impl Life {
     }
 
     /// Takes in a fetched component as a new revision.
-    pub(crate) fn begin(&mut self, fetched: Fetched, mark: Mark) -> Result<u64, LifeError> {
+    pub(crate) fn begin(&mut self, fetched: Fetched, mark: OperatorNote) -> Result<u64, LifeError> {
         if let Some(record) = self.revisions.iter().find(|record| record.state.is_under_way()) {
             let (number, state) = (record.number, record.state);
             return Err(LifeError::UnderWay { plugin: self.plugin.clone(), number, state });
@@ -135,9 +135,9 @@ impl Life {
         self.last_number += 1;
         let number = self.last_number;
         let Fetched { digest, bytes, source, settings, goes_live } = fetched;
-        self.revisions.push(Record {
+        self.revisions.push(RevisionRecord {
             number,
-            state: State::Fetched,
+            state: RevisionState::Fetched,
             digest,
             bytes,
             source,
@@ -151,7 +151,7 @@ impl Life {
             turn: 0,
             proven: false,
         });
-        self.note(Some(number), State::Fetched.name(), mark);
+        self.note(Some(number), RevisionState::Fetched.name(), mark);
         Ok(number)
     }
 
@@ -161,9 +161,9 @@ impl Life {
     }
 
     /// Takes a revision that is under way one step further, up to `compared`.
-    pub(crate) fn advance(&mut self, number: u64, to: State, mark: Mark) -> Result<(), LifeError> {
+    pub(crate) fn advance(&mut self, number: u64, to: RevisionState, mark: OperatorNote) -> Result<(), LifeError> {
         let state = self.revision(number)?.state;
-        if state.next() != Some(to) || to == State::Staged {
+        if state.next() != Some(to) || to == RevisionState::Staged {
             return Err(self.refused_in(number, state, "that step does not follow"));
         }
         self.set(number, to, mark);
@@ -171,8 +171,8 @@ impl Life {
     }
 
     /// Notes what a component says of itself.
-    pub(crate) fn describe(&mut self, number: u64, described: Described, mark: Mark) -> Result<(), LifeError> {
-        self.advance(number, State::Described, mark)?;
+    pub(crate) fn describe(&mut self, number: u64, described: Described, mark: OperatorNote) -> Result<(), LifeError> {
+        self.advance(number, RevisionState::Described, mark)?;
         let Described { version, summary, wants } = described;
         if let Some(record) = self.record(number) {
             (record.version, record.summary, record.wants) = (version, summary, wants);
@@ -182,16 +182,16 @@ impl Life {
 
     /// Ends a revision's way in: staged where all that it needs is granted, waiting for approval otherwise. An older
     /// candidate is superseded.
-    pub(crate) fn stage(&mut self, number: u64, mark: Mark) -> Result<State, LifeError> {
+    pub(crate) fn stage(&mut self, number: u64, mark: OperatorNote) -> Result<RevisionState, LifeError> {
         let record = self.revision(number)?;
-        if record.state != State::Compared {
+        if record.state != RevisionState::Compared {
             return Err(self.refused_in(number, record.state, "it was not compared"));
         }
-        let to = if self.lacking(record).is_empty() { State::Staged } else { State::AwaitingApproval };
+        let to = if self.lacking(record).is_empty() { RevisionState::Staged } else { RevisionState::AwaitingApproval };
         let older: Vec<u64> = self.revisions.iter().filter(|r| r.state.is_candidate()).map(|r| r.number).collect();
         for superseded in older {
             let why = format!("superseded by revision {number}");
-            self.set(superseded, State::Rejected, Mark { why, ..mark.clone() });
+            self.set(superseded, RevisionState::Rejected, OperatorNote { why, ..mark.clone() });
         }
         self.set(number, to, mark);
         self.trim();
@@ -199,28 +199,33 @@ impl Life {
     }
 
     /// Rejects a revision that does not serve and never did. Rejecting it again changes nothing.
-    pub(crate) fn reject(&mut self, number: u64, mark: Mark) -> Result<(), LifeError> {
+    pub(crate) fn reject(&mut self, number: u64, mark: OperatorNote) -> Result<(), LifeError> {
         let state = self.revision(number)?.state;
-        if state == State::Rejected {
+        if state == RevisionState::Rejected {
             return Ok(());
         }
         if !state.is_under_way() && !state.is_candidate() {
             return Err(self.refused_in(number, state, "only what has never served is rejected; roll back instead"));
         }
-        self.set(number, State::Rejected, mark);
+        self.set(number, RevisionState::Rejected, mark);
         self.trim();
         Ok(())
     }
 
     /// Grants what a waiting or kept revision wants beyond what is granted. Where `looked_at` says what the operator was
     /// shown, nothing else is granted.
-    pub(crate) fn approve(&mut self, number: u64, looked_at: Option<&Grants>, mark: Mark) -> Result<(), LifeError> {
+    pub(crate) fn approve(
+        &mut self,
+        number: u64,
+        looked_at: Option<&Grants>,
+        mark: OperatorNote,
+    ) -> Result<(), LifeError> {
         let record = self.revision(number)?;
         let (state, missing) = (record.state, self.missing(record));
         if state.is_under_way() {
             return Err(LifeError::UnderWay { plugin: self.plugin.clone(), number, state });
         }
-        if state == State::Rejected {
+        if state == RevisionState::Rejected {
             return Err(self.refused_in(number, state, "stage it again"));
         }
         let unseen = looked_at.map(|seen| seen.uncovered(&missing)).unwrap_or_default();
@@ -236,7 +241,7 @@ impl Life {
     }
 
     /// Takes an approval back. What runs loses the right at once; what is staged and needs it waits again.
-    pub(crate) fn revoke(&mut self, atom: &Atom, mark: Mark) -> Result<(), LifeError> {
+    pub(crate) fn revoke(&mut self, atom: &Atom, mark: OperatorNote) -> Result<(), LifeError> {
         if self.approvals.remove(atom).is_none() {
             return Err(LifeError::NotApproved { plugin: self.plugin.clone(), atom: atom.clone() });
         }
@@ -246,7 +251,7 @@ impl Life {
     }
 
     /// Takes over what the manifest grants now. Gives back whether that is something else.
-    pub(crate) fn edit(&mut self, grants: &Grants, mark: Mark) -> bool {
+    pub(crate) fn edit(&mut self, grants: &Grants, mark: OperatorNote) -> bool {
         if self.manifest_grants == *grants {
             return false;
         }
@@ -257,12 +262,12 @@ impl Life {
     }
 
     /// Makes a staged or kept revision the one that serves. What served before drains.
-    pub(crate) fn activate(&mut self, number: u64, mark: Mark) -> Result<(), LifeError> {
+    pub(crate) fn activate(&mut self, number: u64, mark: OperatorNote) -> Result<(), LifeError> {
         let record = self.revision(number)?;
         let (state, missing) = (record.state, self.lacking(record));
         match state {
-            State::Active => return Err(self.refused_in(number, state, "it serves already")),
-            State::Rejected => return Err(self.refused_in(number, state, "stage it again")),
+            RevisionState::Active => return Err(self.refused_in(number, state, "it serves already")),
+            RevisionState::Rejected => return Err(self.refused_in(number, state, "stage it again")),
             state if state.is_under_way() => {
                 return Err(LifeError::UnderWay { plugin: self.plugin.clone(), number, state });
             }
@@ -273,14 +278,14 @@ impl Life {
         }
         if let Some(active) = self.active().map(|active| active.number) {
             let why = format!("revision {number} serves");
-            self.set(active, State::Draining, Mark { why, ..mark.clone() });
+            self.set(active, RevisionState::Draining, OperatorNote { why, ..mark.clone() });
         }
         self.last_turn += 1;
         let turn = self.last_turn;
         if let Some(record) = self.record(number) {
             record.turn = turn;
         }
-        self.set(number, State::Active, mark);
+        self.set(number, RevisionState::Active, mark);
         Ok(())
     }
 
@@ -303,10 +308,10 @@ impl Life {
 
     /// Notes that the last call of a draining revision has ended. One that serves again is left alone. Gives back whether
     /// anything changed.
-    pub(crate) fn drained(&mut self, number: u64, mark: Mark) -> bool {
-        let drains = self.revision(number).is_ok_and(|record| record.state == State::Draining);
+    pub(crate) fn drained(&mut self, number: u64, mark: OperatorNote) -> bool {
+        let drains = self.revision(number).is_ok_and(|record| record.state == RevisionState::Draining);
         if drains {
-            self.set(number, State::Retained, mark);
+            self.set(number, RevisionState::Retained, mark);
             self.trim();
         }
         drains
@@ -317,7 +322,7 @@ impl Life {
         self.record(number).is_some_and(|record| !std::mem::replace(&mut record.proven, true))
     }
 
-    pub(crate) fn disable(&mut self, mark: Mark) -> Result<(), LifeError> {
+    pub(crate) fn disable(&mut self, mark: OperatorNote) -> Result<(), LifeError> {
         if self.disabled.is_some() {
             return Err(LifeError::Already { plugin: self.plugin.clone(), disabled: true });
         }
@@ -326,7 +331,7 @@ impl Life {
         Ok(())
     }
 
-    pub(crate) fn enable(&mut self, mark: Mark) -> Result<(), LifeError> {
+    pub(crate) fn enable(&mut self, mark: OperatorNote) -> Result<(), LifeError> {
         if self.disabled.take().is_none() {
             return Err(LifeError::Already { plugin: self.plugin.clone(), disabled: false });
         }
@@ -335,34 +340,36 @@ impl Life {
     }
 
     /// After a restart: what was half way in is discarded, and nothing drains any more.
-    pub(crate) fn recover(&mut self, mark: &Mark) {
-        let numbers: Vec<(u64, State)> = self.revisions.iter().map(|record| (record.number, record.state)).collect();
+    pub(crate) fn recover(&mut self, mark: &OperatorNote) {
+        let numbers: Vec<(u64, RevisionState)> =
+            self.revisions.iter().map(|record| (record.number, record.state)).collect();
         for (number, state) in numbers {
             if state.is_under_way() {
                 let why = format!("the process ended while the revision was {}", state.name());
-                self.set(number, State::Rejected, Mark { why, ..mark.clone() });
-            } else if state == State::Draining {
-                self.set(number, State::Retained, mark.clone());
+                self.set(number, RevisionState::Rejected, OperatorNote { why, ..mark.clone() });
+            } else if state == RevisionState::Draining {
+                self.set(number, RevisionState::Retained, mark.clone());
             }
         }
         self.trim();
     }
 
     /// A candidate waits exactly as long as something that it needs is not granted.
-    fn settle_candidate(&mut self, mark: &Mark) {
+    fn settle_candidate(&mut self, mark: &OperatorNote) {
         let Some(candidate) = self.candidate() else { return };
         let (number, state) = (candidate.number, candidate.state);
-        let to = if self.lacking(candidate).is_empty() { State::Staged } else { State::AwaitingApproval };
+        let to =
+            if self.lacking(candidate).is_empty() { RevisionState::Staged } else { RevisionState::AwaitingApproval };
         if to != state {
             self.set(number, to, mark.clone());
         }
     }
 
-    fn record(&mut self, number: u64) -> Option<&mut Record> {
+    fn record(&mut self, number: u64) -> Option<&mut RevisionRecord> {
         self.revisions.iter_mut().find(|record| record.number == number)
     }
 
-    fn set(&mut self, number: u64, to: State, mark: Mark) {
+    fn set(&mut self, number: u64, to: RevisionState, mark: OperatorNote) {
         if let Some(record) = self.record(number) {
             record.state = to;
             record.changed = mark.clone();
@@ -370,21 +377,21 @@ impl Life {
         self.note(Some(number), to.name(), mark);
     }
 
-    fn note(&mut self, revision: Option<u64>, event: &'static str, mark: Mark) {
+    fn note(&mut self, revision: Option<u64>, event: &'static str, mark: OperatorNote) {
         self.note_of(revision, event, Grants::default(), mark);
     }
 
-    fn note_of(&mut self, revision: Option<u64>, event: &'static str, atoms: Grants, mark: Mark) {
+    fn note_of(&mut self, revision: Option<u64>, event: &'static str, atoms: Grants, mark: OperatorNote) {
         self.events.push(Event { plugin: self.plugin.clone(), revision, event, atoms, mark });
     }
 
-    fn refused_in(&self, number: u64, state: State, rule: &'static str) -> LifeError {
+    fn refused_in(&self, number: u64, state: RevisionState, rule: &'static str) -> LifeError {
         LifeError::State { plugin: self.plugin.clone(), number, state, rule }
     }
 
     /// Forgets retained revisions beyond the last few that served, and rejected ones beyond the last few.
     fn trim(&mut self) {
-        for (state, most) in [(State::Retained, RETAINED_MAX), (State::Rejected, REJECTED_MAX)] {
+        for (state, most) in [(RevisionState::Retained, RETAINED_MAX), (RevisionState::Rejected, REJECTED_MAX)] {
             let mut rank: Vec<(u64, u64)> =
                 self.revisions.iter().filter(|r| r.state == state).map(|r| (r.turn, r.number)).collect();
             rank.sort_unstable();

@@ -10,7 +10,7 @@ use crate::registry::manifest::Settings;
 
 /// Who did something, when, and why.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Mark {
+pub(crate) struct OperatorNote {
     /// Seconds since 1970.
     pub(crate) at: u64,
     /// `manifest`, `dev`, `host`, or the name that an operator gave.
@@ -21,7 +21,7 @@ pub(crate) struct Mark {
 /// Where a revision stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub(crate) enum State {
+pub(crate) enum RevisionState {
     Fetched,
     Verified,
     Compiled,
@@ -36,25 +36,30 @@ pub(crate) enum State {
     Rejected,
 }
 
-impl State {
+impl RevisionState {
     /// What the host does with a fetched component, of which an operator rarely wants to know.
-    pub(crate) const STEPS: [State; 5] =
-        [State::Verified, State::Compiled, State::Linked, State::Described, State::Compared];
+    pub(crate) const STEPS: [RevisionState; 5] = [
+        RevisionState::Verified,
+        RevisionState::Compiled,
+        RevisionState::Linked,
+        RevisionState::Described,
+        RevisionState::Compared,
+    ];
 
     pub(crate) fn name(self) -> &'static str {
         match self {
-            State::Fetched => "fetched",
-            State::Verified => "verified",
-            State::Compiled => "compiled",
-            State::Linked => "linked",
-            State::Described => "described",
-            State::Compared => "compared",
-            State::Staged => "staged",
-            State::AwaitingApproval => "awaiting-approval",
-            State::Active => "active",
-            State::Draining => "draining",
-            State::Retained => "retained",
-            State::Rejected => "rejected",
+            RevisionState::Fetched => "fetched",
+            RevisionState::Verified => "verified",
+            RevisionState::Compiled => "compiled",
+            RevisionState::Linked => "linked",
+            RevisionState::Described => "described",
+            RevisionState::Compared => "compared",
+            RevisionState::Staged => "staged",
+            RevisionState::AwaitingApproval => "awaiting-approval",
+            RevisionState::Active => "active",
+            RevisionState::Draining => "draining",
+            RevisionState::Retained => "retained",
+            RevisionState::Rejected => "rejected",
         }
     }
 
@@ -65,23 +70,23 @@ impl State {
 
     /// Whether it waits for the operator.
     pub(crate) fn is_candidate(self) -> bool {
-        matches!(self, State::Staged | State::AwaitingApproval)
+        matches!(self, RevisionState::Staged | RevisionState::AwaitingApproval)
     }
 
     /// Whether it served once and may serve again.
     pub(crate) fn is_ready(self) -> bool {
-        matches!(self, State::Draining | State::Retained)
+        matches!(self, RevisionState::Draining | RevisionState::Retained)
     }
 
     /// The step that follows on a revision's way in. What follows `compared` depends on its wants.
-    pub(super) fn next(self) -> Option<State> {
+    pub(super) fn next(self) -> Option<RevisionState> {
         match self {
-            State::Fetched => Some(State::Verified),
-            State::Verified => Some(State::Compiled),
-            State::Compiled => Some(State::Linked),
-            State::Linked => Some(State::Described),
-            State::Described => Some(State::Compared),
-            State::Compared => Some(State::Staged),
+            RevisionState::Fetched => Some(RevisionState::Verified),
+            RevisionState::Verified => Some(RevisionState::Compiled),
+            RevisionState::Compiled => Some(RevisionState::Linked),
+            RevisionState::Linked => Some(RevisionState::Described),
+            RevisionState::Described => Some(RevisionState::Compared),
+            RevisionState::Compared => Some(RevisionState::Staged),
             _ => None,
         }
     }
@@ -93,9 +98,9 @@ pub(crate) enum LifeError {
     #[error("plugin `{plugin}` has no revision {number}")]
     Unknown { plugin: String, number: u64 },
     #[error("plugin `{plugin}`: revision {number} is being prepared ({state}); wait for it, or reject it", state = .state.name())]
-    UnderWay { plugin: String, number: u64, state: State },
+    UnderWay { plugin: String, number: u64, state: RevisionState },
     #[error("plugin `{plugin}`: revision {number} is {state}; {rule}", state = .state.name())]
-    State { plugin: String, number: u64, state: State, rule: &'static str },
+    State { plugin: String, number: u64, state: RevisionState, rule: &'static str },
     #[error(
         "plugin `{plugin}`: revision {number} wants {atoms}, which neither its entry in plugin-manifest.toml nor an \
          approval grants: approve it (`switchbay plugin approve {plugin} {number}`), or add it to the entry's `grants`",
@@ -125,10 +130,10 @@ fn quoted(atoms: &Grants) -> String {
 
 /// One revision.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub(crate) struct Record {
+pub(crate) struct RevisionRecord {
     /// Counts from 1 within the plugin and is never used again.
     pub(crate) number: u64,
-    pub(crate) state: State,
+    pub(crate) state: RevisionState,
     /// SHA-256 of the component, in hexadecimal.
     pub(crate) digest: String,
     pub(crate) bytes: u64,
@@ -142,16 +147,16 @@ pub(crate) struct Record {
     pub(crate) summary: String,
     pub(crate) wants: Vec<Want>,
     /// How it came in.
-    pub(crate) staged: Mark,
+    pub(crate) staged: OperatorNote,
     /// Its last step.
-    pub(crate) changed: Mark,
+    pub(crate) changed: OperatorNote,
     /// Counts activations of the plugin; the higher, the later it served.
     pub(crate) turn: u64,
     /// Whether it has answered a call well: what `--safe-mode` starts from.
     pub(crate) proven: bool,
 }
 
-impl Record {
+impl RevisionRecord {
     pub(crate) fn wanted(&self) -> Grants {
         self.wants.iter().map(|want| want.atom.clone()).collect()
     }
@@ -198,5 +203,5 @@ pub(crate) struct Event {
     #[serde(skip_serializing_if = "Grants::is_empty")]
     pub(crate) atoms: Grants,
     #[serde(flatten)]
-    pub(crate) mark: Mark,
+    pub(crate) mark: OperatorNote,
 }

@@ -8,7 +8,7 @@ use proptest::sample::{Index, subsequence};
 
 use super::*;
 use crate::registry::description::Want;
-use crate::registry::manifest::{InstanceMode, Limits, Settings};
+use crate::registry::manifest::{InstanceMode, PluginLimits, Settings};
 
 /// Atoms that are within one another, overlap, or have nothing to do with each other.
 const ATOMS: [&str; 9] = [
@@ -61,8 +61,8 @@ fn step() -> impl Strategy<Value = Step> {
     ]
 }
 
-fn mark() -> Mark {
-    Mark { at: 1, by: "test".to_owned(), why: String::new() }
+fn mark() -> OperatorNote {
+    OperatorNote { at: 1, by: "test".to_owned(), why: String::new() }
 }
 
 fn grants(atoms: &[&str]) -> Grants {
@@ -70,7 +70,7 @@ fn grants(atoms: &[&str]) -> Grants {
 }
 
 fn settings() -> Settings {
-    let limits = Limits {
+    let limits = PluginLimits {
         memory_bytes: 1 << 20,
         cpu: std::time::Duration::from_secs(1),
         wall: std::time::Duration::from_secs(1),
@@ -82,7 +82,7 @@ fn settings() -> Settings {
     Settings { instances: InstanceMode::Fresh, limits, config: BTreeMap::new(), secrets: Vec::new() }
 }
 
-fn begin(life: &mut Life) -> Result<u64, LifeError> {
+fn begin(life: &mut PluginRecord) -> Result<u64, LifeError> {
     let fetched = Fetched {
         digest: "digest".to_owned(),
         bytes: 1,
@@ -93,8 +93,8 @@ fn begin(life: &mut Life) -> Result<u64, LifeError> {
     life.begin(fetched, mark())
 }
 
-fn describe(life: &mut Life, number: u64, wants: &[&str]) -> Result<(), LifeError> {
-    for state in [State::Verified, State::Compiled, State::Linked] {
+fn describe(life: &mut PluginRecord, number: u64, wants: &[&str]) -> Result<(), LifeError> {
+    for state in [RevisionState::Verified, RevisionState::Compiled, RevisionState::Linked] {
         life.advance(number, state, mark())?;
     }
     let why = "it is needed".to_owned();
@@ -110,7 +110,7 @@ fn is_optional(atom: &Atom) -> bool {
     *atom == Atom::parse(ATOMS[8]).expect("an atom")
 }
 
-fn any_of(life: &Life, index: Index) -> u64 {
+fn any_of(life: &PluginRecord, index: Index) -> u64 {
     match life.revisions() {
         [] => 1,
         revisions => index.get(revisions).number,
@@ -118,14 +118,14 @@ fn any_of(life: &Life, index: Index) -> u64 {
 }
 
 /// Takes a step on a copy, as the registry does: a refused step leaves the record as it was.
-fn take(life: &Life, step: &Step) -> Result<Life, LifeError> {
+fn take(life: &PluginRecord, step: &Step) -> Result<PluginRecord, LifeError> {
     let mut next = life.clone();
     match step {
         Step::Upgrade { wants, goes_live } => {
             let number = begin(&mut next)?;
             describe(&mut next, number, wants)?;
-            next.advance(number, State::Compared, mark())?;
-            if next.stage(number, mark())? == State::Staged && *goes_live {
+            next.advance(number, RevisionState::Compared, mark())?;
+            if next.stage(number, mark())? == RevisionState::Staged && *goes_live {
                 next.activate(number, mark())?;
             }
         }
@@ -164,19 +164,20 @@ fn take(life: &Life, step: &Step) -> Result<Life, LifeError> {
     Ok(next)
 }
 
-fn rights(life: &Life) -> Rights {
+fn rights(life: &PluginRecord) -> Rights {
     life.active().map(|active| life.rights(active)).unwrap_or_default()
 }
 
-fn check_shape(life: &Life) {
-    let count = |states: &[State]| life.revisions().iter().filter(|record| states.contains(&record.state)).count();
-    assert!(count(&[State::Active]) <= 1, "two revisions serve");
-    assert!(count(&[State::Staged, State::AwaitingApproval]) <= 1, "two candidates");
-    assert!(count(&[State::Retained]) <= RETAINED_MAX && count(&[State::Rejected]) <= REJECTED_MAX);
+fn check_shape(life: &PluginRecord) {
+    let count =
+        |states: &[RevisionState]| life.revisions().iter().filter(|record| states.contains(&record.state)).count();
+    assert!(count(&[RevisionState::Active]) <= 1, "two revisions serve");
+    assert!(count(&[RevisionState::Staged, RevisionState::AwaitingApproval]) <= 1, "two candidates");
+    assert!(count(&[RevisionState::Retained]) <= RETAINED_MAX && count(&[RevisionState::Rejected]) <= REJECTED_MAX);
     if let Some(candidate) = life.candidate() {
         assert_eq!(
             life.lacking(candidate).is_empty(),
-            candidate.state == State::Staged,
+            candidate.state == RevisionState::Staged,
             "a candidate waits for nothing"
         );
     }
@@ -191,7 +192,7 @@ proptest! {
 
     #[test]
     fn rights_widen_by_an_approval_or_an_edit_alone(steps in proptest::collection::vec(step(), 1..60)) {
-        let mut life = Life::new("probe");
+        let mut life = PluginRecord::new("probe");
         // Kept apart from the record: what an operator has granted by either way, and not taken back.
         let (mut edited, mut approved) = (Grants::default(), Vec::<Grants>::new());
         for step in steps {
@@ -220,7 +221,7 @@ proptest! {
             let allowed: Grants = edited.iter().chain(approved.iter().flat_map(Grants::iter)).cloned().collect();
             let beyond = allowed.uncovered(&rights(&life));
             prop_assert!(beyond.is_empty(), "{step:?} gave {beyond:?}");
-            let serves = |life: &Life| life.active().map(|active| active.number);
+            let serves = |life: &PluginRecord| life.active().map(|active| active.number);
             if serves(&life) != serves(&before) {
                 let active = life.active().expect("something serves");
                 prop_assert!(life.lacking(active).is_empty(), "{step:?} made serve what is not granted");
@@ -231,7 +232,7 @@ proptest! {
 
 #[test]
 fn a_second_rollback_goes_back_further() {
-    let mut life = Life::new("probe");
+    let mut life = PluginRecord::new("probe");
     for _ in 0..5 {
         life = take(&life, &Step::Upgrade { wants: Vec::new(), goes_live: true }).expect("it goes live");
     }
@@ -250,24 +251,32 @@ fn a_second_rollback_goes_back_further() {
 
 #[test]
 fn three_that_served_last_are_kept() {
-    let mut life = Life::new("probe");
+    let mut life = PluginRecord::new("probe");
     for number in 1..=6 {
         life = take(&life, &Step::Upgrade { wants: Vec::new(), goes_live: true }).expect("it goes live");
         life.drained(number - 1, mark());
     }
-    let kept: Vec<(u64, State)> = life.revisions().iter().map(|record| (record.number, record.state)).collect();
-    assert_eq!(kept, [(3, State::Retained), (4, State::Retained), (5, State::Retained), (6, State::Active)]);
+    let kept: Vec<(u64, RevisionState)> = life.revisions().iter().map(|record| (record.number, record.state)).collect();
+    assert_eq!(
+        kept,
+        [
+            (3, RevisionState::Retained),
+            (4, RevisionState::Retained),
+            (5, RevisionState::Retained),
+            (6, RevisionState::Active)
+        ]
+    );
 }
 
 #[test]
 fn what_was_half_way_is_discarded_by_a_restart() {
-    let mut life = Life::new("probe");
+    let mut life = PluginRecord::new("probe");
     life = take(&life, &Step::Upgrade { wants: Vec::new(), goes_live: true }).expect("it goes live");
     let number = begin(&mut life).expect("it begins");
     assert!(matches!(begin(&mut life.clone()), Err(LifeError::UnderWay { number: 2, .. })));
     life = take(&life, &Step::Restart).expect("it restarts");
     let record = life.revision(number).expect("its record is kept");
-    assert_eq!(record.state, State::Rejected);
+    assert_eq!(record.state, RevisionState::Rejected);
     assert_eq!(record.changed.why, "the process ended while the revision was fetched");
     assert_eq!(life.active().map(|active| active.number), Some(1));
 }

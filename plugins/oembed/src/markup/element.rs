@@ -4,7 +4,7 @@
 
 /// What becomes of an element.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum ElementKind {
     /// It is kept, with what is in it.
     Kept(&'static str),
     /// It is kept and has no content.
@@ -80,17 +80,17 @@ const LEFT_OUT: [&str; 19] = [
     "xmp",
 ];
 
-pub(super) fn kind(name: &[u8]) -> Kind {
+pub(super) fn kind(name: &[u8]) -> ElementKind {
     let in_list = |list: &[&'static str]| list.iter().copied().find(|known| known.as_bytes() == name);
     match name {
-        b"img" => Kind::Picture,
-        b"iframe" => Kind::Frame,
-        b"script" => Kind::Script,
-        _ if in_list(&LEFT_OUT).is_some() => Kind::LeftOut,
+        b"img" => ElementKind::Picture,
+        b"iframe" => ElementKind::Frame,
+        b"script" => ElementKind::Script,
+        _ if in_list(&LEFT_OUT).is_some() => ElementKind::LeftOut,
         _ => match (in_list(&KEPT), in_list(&VOID)) {
-            (Some(kept), _) => Kind::Kept(kept),
-            (None, Some(void)) => Kind::Void(void),
-            (None, None) => Kind::Unwrapped,
+            (Some(kept), _) => ElementKind::Kept(kept),
+            (None, Some(void)) => ElementKind::Void(void),
+            (None, None) => ElementKind::Unwrapped,
         },
     }
 }

@@ -36,9 +36,9 @@ pub(super) struct Frontier {
     #[serde(with = "text")]
     home: Url,
     /// Pages to come, in their order.
-    queue: VecDeque<Page>,
+    queue: VecDeque<PendingPage>,
     /// Every address that was ever among them.
-    known: Vec<Known>,
+    known: Vec<KnownAddress>,
     /// The same, by what is one page.
     #[serde(skip)]
     keys: BTreeSet<Key>,
@@ -53,11 +53,11 @@ pub(super) struct Frontier {
 /// An address that is known.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
-struct Known(#[serde(with = "text")] Url);
+struct KnownAddress(#[serde(with = "text")] Url);
 
 /// A page to come.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Page {
+pub(super) struct PendingPage {
     /// Told apart by this from every other page of the crawl, also from itself elsewhere.
     pub(super) number: u32,
     #[serde(with = "text")]
@@ -72,7 +72,7 @@ pub(super) struct Page {
 
 /// What became of the next page.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Found {
+pub(super) enum NextPage {
     /// A document, which links to these.
     Document(Vec<Url>),
     /// The server says where it is instead.
@@ -85,7 +85,7 @@ pub(super) enum Found {
     Forbidden,
 }
 
-impl Page {
+impl PendingPage {
     /// Whether the caller named it, and no page or server.
     pub(super) fn is_asked_for(&self) -> bool {
         self.depth == 0 && self.moves == 0
@@ -95,8 +95,8 @@ impl Page {
 impl Frontier {
     /// A crawl that begins at a page.
     pub(super) fn new(seed: Url, limit: u32, depth_max: u32) -> Self {
-        let (home, known, keys) = (seed.clone(), vec![Known(seed.clone())], BTreeSet::from([Key::of(&seed)]));
-        let first = Page { number: 0, url: seed, depth: 0, moves: 0, tries: 0 };
+        let (home, known, keys) = (seed.clone(), vec![KnownAddress(seed.clone())], BTreeSet::from([Key::of(&seed)]));
+        let first = PendingPage { number: 0, url: seed, depth: 0, moves: 0, tries: 0 };
         let queue = VecDeque::from([first]);
         Self { limit, depth_max, home, queue, known, keys, numbers: 1, requests: 0, shown: 0 }
     }
@@ -109,13 +109,13 @@ impl Frontier {
     }
 
     /// The pages that may be asked for now: the next one, and those behind it that will be wanted whatever becomes of it.
-    pub(super) fn due(&self) -> impl Iterator<Item = &Page> {
+    pub(super) fn due(&self) -> impl Iterator<Item = &PendingPage> {
         let (wanted, left) = (self.limit.saturating_sub(self.shown), REQUESTS_MAX.saturating_sub(self.requests));
         self.queue.iter().take(usize::try_from(wanted.min(left)).unwrap_or(AT_ONCE).min(AT_ONCE))
     }
 
     /// The page that is settled next. `None` when the crawl is over.
-    pub(super) fn next(&self) -> Option<&Page> {
+    pub(super) fn next(&self) -> Option<&PendingPage> {
         self.queue.front()
     }
 
@@ -126,7 +126,7 @@ impl Frontier {
     }
 
     /// Whether a page is the one that the crawl began with: it is shown whatever becomes of it.
-    pub(super) fn is_first(&self, page: &Page) -> bool {
+    pub(super) fn is_first(&self, page: &PendingPage) -> bool {
         self.shown == 0 && page.depth == 0
     }
 
@@ -136,29 +136,29 @@ impl Frontier {
     }
 
     /// Whether the links of a page are followed.
-    pub(super) fn leads_on(&self, page: &Page) -> bool {
+    pub(super) fn leads_on(&self, page: &PendingPage) -> bool {
         page.depth < self.depth_max
     }
 
     /// Settles the next page by what became of it. Gives back its number among the documents, if it is one of them.
-    pub(super) fn settle(&mut self, found: Found) -> Option<u32> {
+    pub(super) fn settle(&mut self, found: NextPage) -> Option<u32> {
         let page = self.queue.pop_front()?;
-        self.requests += u32::from(found != Found::Forbidden);
+        self.requests += u32::from(found != NextPage::Forbidden);
         let shown = match found {
-            Found::Document(links) => {
+            NextPage::Document(links) => {
                 let number = self.show();
                 self.follow(&page, links);
                 Some(number)
             }
-            Found::Moved(to) => self.moved(page, to),
-            Found::Later if page.tries + 1 < TRIES_MAX => {
+            NextPage::Moved(to) => self.moved(page, to),
+            NextPage::Later if page.tries + 1 < TRIES_MAX => {
                 let number = self.number();
-                self.queue.push_front(Page { number, tries: page.tries + 1, ..page });
+                self.queue.push_front(PendingPage { number, tries: page.tries + 1, ..page });
                 None
             }
-            Found::Later | Found::Failure => Some(self.show()),
-            Found::Forbidden if self.is_first(&page) => Some(self.show()),
-            Found::Forbidden => None,
+            NextPage::Later | NextPage::Failure => Some(self.show()),
+            NextPage::Forbidden if self.is_first(&page) => Some(self.show()),
+            NextPage::Forbidden => None,
         };
         if self.shown >= self.limit || self.requests >= REQUESTS_MAX {
             self.queue.clear();
@@ -167,7 +167,7 @@ impl Frontier {
     }
 
     /// Whether the next page is asked for where its server says that it is.
-    pub(super) fn follows(&self, page: &Page, to: &Url) -> bool {
+    pub(super) fn follows(&self, page: &PendingPage, to: &Url) -> bool {
         // Where the first page leads is what the caller means, be it another site.
         let (may, is_ours) = match self.is_first(page) {
             true => (site::is_askable_as_named(to), true),
@@ -176,7 +176,7 @@ impl Frontier {
         may && page.moves < MOVES_MAX && (is_itself(page, to) || is_ours && self.may_learn(to))
     }
 
-    fn moved(&mut self, page: Page, to: Url) -> Option<u32> {
+    fn moved(&mut self, page: PendingPage, to: Url) -> Option<u32> {
         let (follows, is_first) = (self.follows(&page, &to), self.is_first(&page));
         match (follows, is_first) {
             (true, _) => {
@@ -187,7 +187,7 @@ impl Frontier {
                     self.home = to.clone();
                 }
                 let number = self.number();
-                self.queue.push_front(Page { number, url: to, moves: page.moves + 1, tries: 0, ..page });
+                self.queue.push_front(PendingPage { number, url: to, moves: page.moves + 1, tries: 0, ..page });
                 None
             }
             (false, true) => Some(self.show()),
@@ -195,7 +195,7 @@ impl Frontier {
         }
     }
 
-    fn follow(&mut self, page: &Page, links: Vec<Url>) {
+    fn follow(&mut self, page: &PendingPage, links: Vec<Url>) {
         if !self.leads_on(page) {
             return;
         }
@@ -205,7 +205,7 @@ impl Frontier {
             }
             if site::same_site(&self.home, &url) && site::is_askable(&url) && self.learn(&url) {
                 let number = self.number();
-                self.queue.push_back(Page { number, url, depth: page.depth + 1, moves: 0, tries: 0 });
+                self.queue.push_back(PendingPage { number, url, depth: page.depth + 1, moves: 0, tries: 0 });
             }
         }
     }
@@ -215,7 +215,7 @@ impl Frontier {
         let is_new = self.may_learn(url);
         if is_new {
             self.keys.insert(Key::of(url));
-            self.known.push(Known(url.clone()));
+            self.known.push(KnownAddress(url.clone()));
         }
         is_new
     }
@@ -238,7 +238,7 @@ impl Frontier {
 }
 
 /// Whether an address is the same page's, such as by https instead of http.
-fn is_itself(page: &Page, to: &Url) -> bool {
+fn is_itself(page: &PendingPage, to: &Url) -> bool {
     page.url != *to && Key::of(&page.url) == Key::of(to)
 }
 
@@ -278,39 +278,39 @@ mod tests {
         let mut frontier = Frontier::new(url("/"), 5, 2);
         assert_eq!(due(&frontier), ["/"]);
         let links = ["/a", "/b/", "/a#x", "/", "//other.test/", "//www.lab.test/b?utm_source=x"];
-        assert_eq!(frontier.settle(Found::Document(urls(&links))), Some(0));
+        assert_eq!(frontier.settle(NextPage::Document(urls(&links))), Some(0));
         assert_eq!((due(&frontier), frontier.progress()), (vec!["/a", "/b/"], (1, 3)));
-        assert_eq!(frontier.settle(Found::Document(urls(&["/b", "/c", "/d", "/e"]))), Some(1));
-        assert_eq!(frontier.settle(Found::Forbidden), None);
-        assert_eq!(frontier.settle(Found::Document(urls(&["/too-deep"]))), Some(2));
+        assert_eq!(frontier.settle(NextPage::Document(urls(&["/b", "/c", "/d", "/e"]))), Some(1));
+        assert_eq!(frontier.settle(NextPage::Forbidden), None);
+        assert_eq!(frontier.settle(NextPage::Document(urls(&["/too-deep"]))), Some(2));
         assert_eq!(due(&frontier), ["/d", "/e"]);
-        assert_eq!(frontier.settle(Found::Failure), Some(3));
+        assert_eq!(frontier.settle(NextPage::Failure), Some(3));
         assert_eq!((due(&frontier), frontier.progress()), (vec!["/e"], (4, 5)));
-        assert_eq!(frontier.settle(Found::Document(Vec::new())), Some(4));
+        assert_eq!(frontier.settle(NextPage::Document(Vec::new())), Some(4));
         assert_eq!(due(&frontier), [""; 0]);
-        assert_eq!(frontier.settle(Found::Failure), None);
+        assert_eq!(frontier.settle(NextPage::Failure), None);
     }
 
     #[test]
     fn no_more_is_asked_for_than_is_wanted() {
         let mut frontier = Frontier::new(url("/"), 2, 1);
-        frontier.settle(Found::Document(urls(&["/a", "/b", "/c"])));
+        frontier.settle(NextPage::Document(urls(&["/a", "/b", "/c"])));
         assert_eq!(due(&frontier), ["/a"]);
-        assert_eq!(frontier.settle(Found::Moved(url("/b"))), None);
+        assert_eq!(frontier.settle(NextPage::Moved(url("/b"))), None);
         assert_eq!(due(&frontier), ["/b"]);
     }
 
     #[test]
     fn what_is_elsewhere_keeps_its_place() {
         let mut frontier = Frontier::new(url("/"), 9, 1);
-        frontier.settle(Found::Document(urls(&["/a", "/b", "/c"])));
+        frontier.settle(NextPage::Document(urls(&["/a", "/b", "/c"])));
         for (to, next) in
             [("/new", "/new"), ("https://www.lab.test/new/", "/new/"), ("/c", "/b"), ("//other.test/", "/c")]
         {
-            assert_eq!(frontier.settle(Found::Moved(url(to))), None);
+            assert_eq!(frontier.settle(NextPage::Moved(url(to))), None);
             assert_eq!(due(&frontier)[0], next, "{to}");
         }
-        assert_eq!(frontier.settle(Found::Moved(url("/c"))), None);
+        assert_eq!(frontier.settle(NextPage::Moved(url("/c"))), None);
         assert_eq!(due(&frontier), [""; 0]);
     }
 
@@ -318,10 +318,10 @@ mod tests {
     fn a_server_is_asked_for_a_page_again_once() {
         let mut frontier = Frontier::new(url("/"), 9, 1);
         let first = frontier.next().expect("the first page").number;
-        assert_eq!(frontier.settle(Found::Later), None);
+        assert_eq!(frontier.settle(NextPage::Later), None);
         let again = frontier.next().expect("the first page").clone();
         assert!(again.number != first && again.is_asked_for());
-        assert_eq!((frontier.settle(Found::Later), frontier.due().count()), (Some(0), 0));
+        assert_eq!((frontier.settle(NextPage::Later), frontier.due().count()), (Some(0), 0));
     }
 
     /// Whatever a site does, a crawl ends, within its limits, with its first page, and goes on from its checkpoints alike.
@@ -337,13 +337,13 @@ mod tests {
                     Ok(url(&format!("{host}/{}{}", u.int_in_range(0..=400)?, u.choose(&["", "/", "#x"])?)))
                 };
                 let found = match u.int_in_range(0..=6)? {
-                    0 => Found::Moved(link(u)?),
-                    1 => Found::Later,
-                    2 => Found::Failure,
-                    3 => Found::Forbidden,
-                    _ => Found::Document((0..u.int_in_range(0..=60)?).map(|_| link(u)).collect::<Result<_, _>>()?),
+                    0 => NextPage::Moved(link(u)?),
+                    1 => NextPage::Later,
+                    2 => NextPage::Failure,
+                    3 => NextPage::Forbidden,
+                    _ => NextPage::Document((0..u.int_in_range(0..=60)?).map(|_| link(u)).collect::<Result<_, _>>()?),
                 };
-                requests += u32::from(found != Found::Forbidden);
+                requests += u32::from(found != NextPage::Forbidden);
                 let number = frontier.settle(found);
                 assert!(number.is_none_or(|number| usize::try_from(number).is_ok_and(|number| number == shown.len())));
                 shown.extend(number.map(|_| Key::of(&page.url)));
@@ -366,11 +366,11 @@ mod tests {
         let mut frontier = Frontier::new(longest(0), 20, 1);
         for number in 1..MOVES_MAX {
             assert!(frontier.next().is_some_and(|page| frontier.follows(page, &longest(number))), "{number}");
-            frontier.settle(Found::Moved(longest(number)));
+            frontier.settle(NextPage::Moved(longest(number)));
         }
-        frontier.settle(Found::Document((0..1000).map(long).collect()));
+        frontier.settle(NextPage::Document((0..1000).map(long).collect()));
         for _ in MOVES_MAX + 1..REQUESTS_MAX - 1 {
-            frontier.settle(Found::Moved(long(frontier.numbers + 2000)));
+            frontier.settle(NextPage::Moved(long(frontier.numbers + 2000)));
         }
         assert!(frontier.next().is_some());
         let bytes = serde_json::to_string(&frontier).expect("a JSON form").len();

@@ -20,10 +20,10 @@ const PAUSE: Duration = Duration::from_millis(500);
 
 /// What is known of each origin.
 #[derive(Debug, Default)]
-pub(super) struct Rules(Vec<(String, Known)>);
+pub(super) struct Rules(Vec<(String, RobotsOutcome)>);
 
 /// What is known of one.
-type Known = Result<Robots, Unreachable>;
+type RobotsOutcome = Result<Robots, Unreachable>;
 
 /// Whether a page may be asked for.
 #[derive(Clone, Debug)]
@@ -53,13 +53,13 @@ impl Rules {
         Ok(verdict)
     }
 
-    fn of(&self, page: &Url) -> Option<&Known> {
+    fn of(&self, page: &Url) -> Option<&RobotsOutcome> {
         let origin = page.origin().ascii_serialization();
         self.0.iter().find(|(known, _)| *known == origin).map(|(_, known)| known)
     }
 }
 
-fn verdict(known: &Known, page: &Url) -> Verdict {
+fn verdict(known: &RobotsOutcome, page: &Url) -> Verdict {
     match known {
         Ok(robots) if robots.allows(page) => Verdict::Allowed,
         Ok(_) => Verdict::Forbidden,
@@ -67,7 +67,7 @@ fn verdict(known: &Known, page: &Url) -> Verdict {
     }
 }
 
-async fn fetch(page: &Url, pace: &mut Pace, job: &str) -> Result<Known, Failure> {
+async fn fetch(page: &Url, pace: &mut Pace, job: &str) -> Result<RobotsOutcome, Failure> {
     let mut tries = 0;
     loop {
         pace.wait(job).await?;

@@ -8,15 +8,15 @@ use switchbay_sdk::http::{Denial, Error};
 use switchbay_sdk::{Failure, log};
 use url::Url;
 
-use super::frontier::Page;
-use super::visit::{Answer, PAGE_BYTES_MAX};
-use super::walk::Asked;
+use super::frontier::PendingPage;
+use super::visit::{PAGE_BYTES_MAX, VisitAnswer};
+use super::walk::PageOutcome;
 use crate::robots::Unreachable;
 use crate::{BAD_RESPONSE, scrape, site};
 
 /// Why the first page of a crawl has no answer. Its address was judged before the crawl was submitted, so whatever is wrong with
 /// it now is no fault of the submission.
-pub(super) fn unreached(page: &Page, error: Error) -> Failure {
+pub(super) fn unreached(page: &PendingPage, error: Error) -> Failure {
     match error {
         Error::Denied(Denial::NotPublic(_) | Denial::NotAcceptable(_)) | Error::InvalidRequest(_)
             if page.is_asked_for() =>
@@ -29,7 +29,7 @@ pub(super) fn unreached(page: &Page, error: Error) -> Failure {
 }
 
 /// The same where its site did not say what it asks of robots: mostly because there is nobody.
-pub(super) fn unruled(page: &Page, error: Error) -> Failure {
+pub(super) fn unruled(page: &PendingPage, error: Error) -> Failure {
     match error {
         Error::RedirectDenied(_)
         | Error::TooManyRedirects
@@ -52,15 +52,17 @@ pub(super) fn moved(to: &Url) -> Failure {
 }
 
 /// Tells the operator why a page has no document, or one without content.
-pub(super) fn tell(asked: &Asked) {
+pub(super) fn tell(asked: &PageOutcome) {
     let why = match asked {
-        Asked::Answered(Answer::Page(_) | Answer::Moved { .. }) => return,
-        Asked::Answered(Answer::Failed { status, .. }) => format!("its server failed with status {status}"),
-        Asked::Answered(Answer::Astray { .. }) => "it redirects to where no page can be".to_owned(),
-        Asked::Forbidden => "robots.txt forbids it".to_owned(),
-        Asked::Unruled(Unreachable::Status(status)) => format!("robots.txt could not be had: status {status}"),
-        Asked::Unruled(Unreachable::NoAnswer(error)) => format!("robots.txt could not be had: {}", in_words(error)),
-        Asked::Unanswered(error) => in_words(error).to_owned(),
+        PageOutcome::Answered(VisitAnswer::Page(_) | VisitAnswer::Moved { .. }) => return,
+        PageOutcome::Answered(VisitAnswer::Failed { status, .. }) => format!("its server failed with status {status}"),
+        PageOutcome::Answered(VisitAnswer::Astray { .. }) => "it redirects to where no page can be".to_owned(),
+        PageOutcome::Forbidden => "robots.txt forbids it".to_owned(),
+        PageOutcome::Unruled(Unreachable::Status(status)) => format!("robots.txt could not be had: status {status}"),
+        PageOutcome::Unruled(Unreachable::NoAnswer(error)) => {
+            format!("robots.txt could not be had: {}", in_words(error))
+        }
+        PageOutcome::Unanswered(error) => in_words(error).to_owned(),
     };
     log::info(&format!("a page of the crawl was not read: {why}"));
 }

@@ -22,7 +22,7 @@ const FIRST_BYTE_MS: u32 = 10_000;
 
 /// What a page's server answered.
 #[derive(Debug)]
-pub(super) enum Answer {
+pub(super) enum VisitAnswer {
     /// What can be read, whatever its status.
     Page(Response),
     /// It is elsewhere.
@@ -34,7 +34,7 @@ pub(super) enum Answer {
 }
 
 /// Asks for a page.
-pub(super) async fn visit(url: Url) -> Result<Answer, Error> {
+pub(super) async fn visit(url: Url) -> Result<VisitAnswer, Error> {
     let response = outside::get(url.as_str(), |request| {
         let request = request.header("accept", ACCEPT).response_bytes(PAGE_BYTES_MAX);
         request.total_ms(PAGE_MS).first_byte_ms(FIRST_BYTE_MS)
@@ -42,20 +42,20 @@ pub(super) async fn visit(url: Url) -> Result<Answer, Error> {
     Ok(answer(&url, response.await?))
 }
 
-fn answer(url: &Url, response: Response) -> Answer {
+fn answer(url: &Url, response: Response) -> VisitAnswer {
     let status = response.status();
     let location = response.header("location");
     match (status, location) {
         (301 | 302 | 303 | 307 | 308, Some(location)) => match moved(url, location) {
-            Some(to) => Answer::Moved { status, to },
-            None => Answer::Astray { status },
+            Some(to) => VisitAnswer::Moved { status, to },
+            None => VisitAnswer::Astray { status },
         },
         (429 | 500.., _) => {
             let written = response.header("retry-after").filter(|_| matches!(status, 429 | 503));
             let pause = written.and_then(|written| retry_after(written, OffsetDateTime::now_utc()));
-            Answer::Failed { status, pause }
+            VisitAnswer::Failed { status, pause }
         }
-        _ => Answer::Page(response),
+        _ => VisitAnswer::Page(response),
     }
 }
 

@@ -15,11 +15,11 @@ use switchbay_sdk::{Call, Failure, Reply};
 use url::Url;
 
 use super::Start;
-use super::frontier::{Found, Frontier, Page};
+use super::frontier::{Frontier, NextPage, PendingPage};
 use super::pace::{Pace, RETRY_AFTER_MAX};
 use super::rules::{Rules, Verdict};
 use super::unreached::{self, unreached};
-use super::visit::{Answer, PAGE_BYTES_MAX, visit};
+use super::visit::{PAGE_BYTES_MAX, VisitAnswer, visit};
 use crate::page::{self, cut};
 use crate::robots::Unreachable;
 use crate::{Document, Format, UNAVAILABLE, outline, scrape, site};
@@ -29,8 +29,8 @@ const DOCUMENT_BYTES_MAX: usize = 1 << 20;
 
 /// What came of asking for a page, or why nobody asked.
 #[derive(Debug)]
-pub(super) enum Asked {
-    Answered(Answer),
+pub(super) enum PageOutcome {
+    Answered(VisitAnswer),
     Unanswered(Error),
     /// robots.txt forbids it.
     Forbidden,
@@ -39,14 +39,14 @@ pub(super) enum Asked {
 }
 
 /// A crawl under way.
-struct Walk {
+struct CrawlWalk {
     job: String,
     format: Format,
     frontier: Frontier,
     rules: Rules,
     pace: Pace,
     /// Requests by the numbers of their pages: at most two.
-    asking: Vec<(u32, MaybeDone<LocalBoxFuture<'static, Asked>>)>,
+    asking: Vec<(u32, MaybeDone<LocalBoxFuture<'static, PageOutcome>>)>,
 }
 
 /// Crawls from where the job has come to.
@@ -60,7 +60,7 @@ pub(super) async fn run(call: Call, start: Start) -> Result<Reply<()>, Failure> 
         }
     };
     let (rules, pace, asking) = (Rules::default(), Pace::default(), Vec::new());
-    let mut walk = Walk { job: job.id, format: start.format, frontier, rules, pace, asking };
+    let mut walk = CrawlWalk { job: job.id, format: start.format, frontier, rules, pace, asking };
     while let Some(page) = walk.next().await? {
         let asked = walk.answer(page.number).await;
         let (found, document) = walk.read(&page, asked)?;
@@ -69,11 +69,11 @@ pub(super) async fn run(call: Call, start: Start) -> Result<Reply<()>, Failure> 
     Ok(Reply::ok(()))
 }
 
-impl Walk {
+impl CrawlWalk {
     /// The next page, asked for with what is due behind it. `None` when the crawl is over.
-    async fn next(&mut self) -> Result<Option<Page>, Failure> {
+    async fn next(&mut self) -> Result<Option<PendingPage>, Failure> {
         let Some(next) = self.frontier.next().cloned() else { return Ok(None) };
-        let due: Vec<Page> = self.frontier.due().cloned().collect();
+        let due: Vec<PendingPage> = self.frontier.due().cloned().collect();
         for page in &due {
             let is_ahead = page.number != next.number;
             if self.is_asked(page.number) || (is_ahead && !self.may_ask_ahead(&page.url)) {
@@ -83,11 +83,11 @@ impl Walk {
                 Verdict::Allowed => {
                     self.pace.wait(&self.job).await?;
                     let url = page.url.clone();
-                    let asked = async { visit(url).await.map_or_else(Asked::Unanswered, Asked::Answered) };
-                    maybe_done(Box::pin(asked) as LocalBoxFuture<'static, Asked>)
+                    let asked = async { visit(url).await.map_or_else(PageOutcome::Unanswered, PageOutcome::Answered) };
+                    maybe_done(Box::pin(asked) as LocalBoxFuture<'static, PageOutcome>)
                 }
-                Verdict::Forbidden => MaybeDone::Done(Asked::Forbidden),
-                Verdict::Unknown(unreachable) => MaybeDone::Done(Asked::Unruled(unreachable)),
+                Verdict::Forbidden => MaybeDone::Done(PageOutcome::Forbidden),
+                Verdict::Unknown(unreachable) => MaybeDone::Done(PageOutcome::Unruled(unreachable)),
             };
             self.asking.push((page.number, asked));
         }
@@ -104,7 +104,7 @@ impl Walk {
     }
 
     /// What came of asking for a page; whatever else was asked for goes on meanwhile.
-    async fn answer(&mut self, number: u32) -> Asked {
+    async fn answer(&mut self, number: u32) -> PageOutcome {
         let asked = poll_fn(|context| {
             let mut found = Poll::Pending;
             for (known, asking) in &mut self.asking {
@@ -124,41 +124,45 @@ impl Walk {
     ///
     /// # Errors
     /// It is the first page, and no server of the public network has an answer for it.
-    fn read(&mut self, page: &Page, asked: Asked) -> Result<(Found, Document), Failure> {
+    fn read(&mut self, page: &PendingPage, asked: PageOutcome) -> Result<(NextPage, Document), Failure> {
         unreached::tell(&asked);
         let failed = |status| Document::failed(page.url.as_str(), status);
         let is_first = self.frontier.is_first(page);
         let answer = match asked {
-            Asked::Answered(answer) => answer,
-            Asked::Unanswered(Error::Denied(denial @ Denial::NotGranted(_))) => {
+            PageOutcome::Answered(answer) => answer,
+            PageOutcome::Unanswered(Error::Denied(denial @ Denial::NotGranted(_))) => {
                 return Err(scrape::failure(Error::Denied(denial), PAGE_BYTES_MAX));
             }
-            Asked::Unanswered(error) if is_first => return Err(unreached(page, error)),
-            Asked::Unruled(Unreachable::NoAnswer(error)) if is_first => return Err(unreached::unruled(page, error)),
-            Asked::Unanswered(Error::Denied(_) | Error::InvalidRequest(_)) | Asked::Forbidden | Asked::Unruled(_) => {
-                return Ok((Found::Forbidden, failed(None)));
+            PageOutcome::Unanswered(error) if is_first => return Err(unreached(page, error)),
+            PageOutcome::Unruled(Unreachable::NoAnswer(error)) if is_first => {
+                return Err(unreached::unruled(page, error));
             }
-            Asked::Unanswered(_) => return Ok((Found::Failure, failed(None))),
+            PageOutcome::Unanswered(Error::Denied(_) | Error::InvalidRequest(_))
+            | PageOutcome::Forbidden
+            | PageOutcome::Unruled(_) => {
+                return Ok((NextPage::Forbidden, failed(None)));
+            }
+            PageOutcome::Unanswered(_) => return Ok((NextPage::Failure, failed(None))),
         };
         Ok(match answer {
-            Answer::Moved { to, .. } if is_first && !self.frontier.follows(page, &to) => {
+            VisitAnswer::Moved { to, .. } if is_first && !self.frontier.follows(page, &to) => {
                 return Err(unreached::moved(&to));
             }
-            Answer::Astray { .. } if is_first => return Err(scrape::astray()),
-            Answer::Moved { status, to } => (Found::Moved(to), failed(Some(status))),
-            Answer::Astray { status } => (Found::Failure, failed(Some(status))),
-            Answer::Failed { status, pause } => {
+            VisitAnswer::Astray { .. } if is_first => return Err(scrape::astray()),
+            VisitAnswer::Moved { status, to } => (NextPage::Moved(to), failed(Some(status))),
+            VisitAnswer::Astray { status } => (NextPage::Failure, failed(Some(status))),
+            VisitAnswer::Failed { status, pause } => {
                 if let Some(pause) = pause {
                     self.pace.pause(pause, Instant::now());
                 }
                 let comes_again = pause.is_some_and(|pause| pause <= RETRY_AFTER_MAX);
-                (if comes_again { Found::Later } else { Found::Failure }, failed(Some(status)))
+                (if comes_again { NextPage::Later } else { NextPage::Failure }, failed(Some(status)))
             }
-            Answer::Page(response) => {
+            VisitAnswer::Page(response) => {
                 let read = scrape::read(&response, self.format);
                 let found = match self.sent_on(&read) {
-                    Some(to) => Found::Moved(to),
-                    None => Found::Document(self.links(page, &response)),
+                    Some(to) => NextPage::Moved(to),
+                    None => NextPage::Document(self.links(page, &response)),
                 };
                 (found, scrape::document(&response, read))
             }
@@ -166,14 +170,14 @@ impl Walk {
     }
 
     /// Where a page sends its reader at once, if that is a page of the site which is not known. Otherwise it is to be read itself.
-    fn sent_on(&self, read: &page::Document) -> Option<Url> {
+    fn sent_on(&self, read: &page::PageContent) -> Option<Url> {
         let (seconds, to) = read.refresh.as_ref()?;
         let to = Url::parse(to).ok().map(site::plain).filter(site::is_askable)?;
         (*seconds <= scrape::REFRESH_SECONDS_MAX && self.frontier.is_news(&to)).then_some(to)
     }
 
     /// The links of a page that are followed. A page of failure is no page of the site to go on from.
-    fn links(&self, page: &Page, response: &Response) -> Vec<Url> {
+    fn links(&self, page: &PendingPage, response: &Response) -> Vec<Url> {
         match response.is_success() && self.frontier.leads_on(page) {
             true => {
                 let links = outline::links(&scrape::answer(response), &page.url).links;
@@ -184,7 +188,7 @@ impl Walk {
     }
 
     /// Settles a page, and keeps what it came to.
-    async fn settle(&mut self, found: Found, document: Document) -> Result<(), Failure> {
+    async fn settle(&mut self, found: NextPage, document: Document) -> Result<(), Failure> {
         let shown = self.frontier.settle(found);
         let (completed, total) = self.frontier.progress();
         jobs::progress(Some(total), completed).map_err(unkept)?;

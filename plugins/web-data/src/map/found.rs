@@ -11,14 +11,14 @@ use crate::site::{self, Key};
 
 /// Pages in the order in which they were found, up to a limit.
 #[derive(Debug)]
-pub(super) struct Found {
+pub(super) struct FoundPages {
     limit: usize,
     /// Keys of all that were ever found; one that was taken out is not found again.
     known: HashSet<Key>,
     links: Vec<(Key, Link)>,
 }
 
-impl Found {
+impl FoundPages {
     pub(super) fn new(limit: usize) -> Self {
         Self { limit, known: HashSet::new(), links: Vec::new() }
     }
@@ -97,7 +97,7 @@ mod tests {
     }
 
     #[track_caller]
-    fn check(found: &Found, expected: &[&str]) {
+    fn check(found: &FoundPages, expected: &[&str]) {
         let shown: Vec<&str> =
             found.links.iter().map(|(_, link)| link.url.trim_start_matches("https://a.example")).collect();
         assert_eq!(shown, expected);
@@ -105,7 +105,7 @@ mod tests {
 
     #[test]
     fn each_page_is_found_once_and_never_more_than_the_limit() {
-        let mut found = Found::new(3);
+        let mut found = FoundPages::new(3);
         assert!(found.add(&url("/a?utm_source=x#y")) && !found.add(&url("/a/")) && found.add(&url("/b")));
         assert!(!found.is_full() && found.add(&url("/c")) && found.is_full() && !found.add(&url("/d")));
         check(&found, &["/a", "/b", "/c"]);
@@ -113,7 +113,7 @@ mod tests {
 
     #[test]
     fn a_page_that_is_taken_out_is_not_found_again() {
-        let mut found = Found::new(3);
+        let mut found = FoundPages::new(3);
         found.add(&url("/a"));
         found.remove(&url("/a/"));
         assert!(!found.add(&url("/a")));
@@ -124,7 +124,7 @@ mod tests {
 
     #[test]
     fn a_page_with_another_address_stands_there_once_whatever_the_order() {
-        let mut found = Found::new(5);
+        let mut found = FoundPages::new(5);
         ["/a", "/b", "/c"].iter().for_each(|path| assert!(found.add(&url(path))));
         assert!(!found.replace(&url("/a"), &url("/a/index.html")) && found.replace(&url("/a"), &url("/x")));
         assert!(!found.replace(&url("/b"), &url("/x")));
@@ -135,7 +135,7 @@ mod tests {
 
     #[test]
     fn what_is_known_of_a_page_stays() {
-        let mut found = Found::new(5);
+        let mut found = FoundPages::new(5);
         found.add(&url("/a"));
         found.describe(&url("/a"), Some("A".to_owned()), None);
         found.describe(&url("/a/"), None, Some("d".to_owned()));

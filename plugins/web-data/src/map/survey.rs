@@ -11,10 +11,10 @@ use url::Url;
 
 use super::Link;
 use super::arrival::{self, Arrival};
-use super::found::Found;
+use super::found::FoundPages;
 use super::visitor::{Request, Visitor};
 use crate::outline::{self, Outline};
-use crate::page::{self, Answer};
+use crate::page::{self, FetchedPage};
 use crate::robots::Robots;
 use crate::site::{self, Key};
 use crate::sitemap;
@@ -58,7 +58,7 @@ pub(super) async fn survey(start: Url, limit: usize) -> Result<Vec<Link>, Failur
 struct Survey {
     start: Url,
     robots: Robots,
-    found: Found,
+    found: FoundPages,
     /// Sitemaps to be asked for, and below how many indexes they stand.
     sitemaps: VecDeque<(Url, u32)>,
     /// Where others may be, while none has listed a page.
@@ -67,7 +67,7 @@ struct Survey {
     sitemaps_asked: usize,
     sitemap_bytes: usize,
     /// Addresses that pages linked to, in the order of the pages, to be listed when the sitemaps are read.
-    linked: VecDeque<crate::links::Link>,
+    linked: VecDeque<crate::links::PageLink>,
     /// Listed pages to be read for their links.
     pages: VecDeque<Url>,
     /// Pages that may still be read: a site where each page leads to one more is followed as far as its map may be long.
@@ -86,7 +86,7 @@ impl Survey {
     fn new(start: Url, robots: Robots, limit: usize) -> Self {
         let mut survey = Self {
             guesses: WELL_KNOWN.iter().filter_map(|path| start.join(path).ok()).collect(),
-            found: Found::new(limit),
+            found: FoundPages::new(limit),
             sitemaps: VecDeque::new(),
             sitemaps_known: HashSet::new(),
             sitemaps_asked: 0,
@@ -254,7 +254,7 @@ impl Survey {
 
     fn outline(&mut self, url: &Url, answer: &Response) -> Option<Outline> {
         self.page_bytes += answer.bytes().len();
-        let answer = Answer {
+        let answer = FetchedPage {
             url: url.as_str(),
             status: answer.status(),
             content_type: answer.header("content-type"),

@@ -15,7 +15,7 @@ const HITS_MAX: usize = 100;
 
 /// What a provider answered.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(super) struct Answer {
+pub(super) struct SearchAnswer {
     pub(super) hits: Vec<Hit>,
     /// Something that the provider asks did not answer: without a hit, this is no empty result.
     pub(super) is_outage: bool,

@@ -8,7 +8,7 @@ use std::time::Instant;
 use switchbay_sdk::http::{Denial, Error, Request, Response};
 use switchbay_sdk::log;
 
-use super::answer::Answer;
+use super::answer::SearchAnswer;
 use super::brave;
 use super::settings::Provider;
 use super::trouble::Trouble;
@@ -20,7 +20,7 @@ const ANSWER_BYTES_MAX: u32 = 4 << 20;
 ///
 /// # Errors
 /// There is no answer that can be used.
-pub(super) async fn ask(provider: &Provider, request: Request, ends: Instant) -> Result<Answer, Trouble> {
+pub(super) async fn ask(provider: &Provider, request: Request, ends: Instant) -> Result<SearchAnswer, Trouble> {
     let left = ends.saturating_duration_since(Instant::now()).as_millis();
     let ms = u32::try_from(left).ok().filter(|ms| *ms > 0).ok_or(Trouble::Late)?;
     let request = request.response_bytes(ANSWER_BYTES_MAX).total_ms(ms).first_byte_ms(ms).idle_ms(ms);

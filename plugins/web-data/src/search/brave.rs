@@ -7,7 +7,7 @@ use serde::de::Error as _;
 use switchbay_sdk::http::{self, Request, Response};
 use url::Url;
 
-use super::answer::{Answer, First, Hit, Text};
+use super::answer::{First, Hit, SearchAnswer, Text};
 use super::query;
 
 /// Where it answers.
@@ -30,7 +30,7 @@ pub(super) fn request(asked: &str, count: u32) -> Request {
 }
 
 #[derive(Deserialize)]
-struct Said {
+struct BraveAnswer {
     #[serde(default, rename = "type")]
     kind: Text,
     #[serde(default)]
@@ -39,11 +39,11 @@ struct Said {
 
 #[derive(Deserialize)]
 struct Web {
-    results: First<Found>,
+    results: First<BraveResult>,
 }
 
 #[derive(Deserialize)]
-struct Found {
+struct BraveResult {
     #[serde(default)]
     url: Text,
     #[serde(default)]
@@ -53,15 +53,19 @@ struct Found {
 }
 
 /// What a success says. Nothing was found where there is no `web`.
-pub(super) fn read(body: &[u8]) -> Result<Answer, serde_json::Error> {
-    let said: Said = serde_json::from_slice(body)?;
+pub(super) fn read(body: &[u8]) -> Result<SearchAnswer, serde_json::Error> {
+    let said: BraveAnswer = serde_json::from_slice(body)?;
     if said.kind.0 != "search" {
         return Err(serde_json::Error::custom("it is no answer to a search"));
     }
-    let hit =
-        |found: Found| Hit { url: found.url.0, title: found.title.0, snippet: found.description.0, content: None };
+    let hit = |found: BraveResult| Hit {
+        url: found.url.0,
+        title: found.title.0,
+        snippet: found.description.0,
+        content: None,
+    };
     let hits = said.web.map(|web| web.results.0).unwrap_or_default();
-    Ok(Answer { hits: hits.into_iter().map(hit).collect(), is_outage: false })
+    Ok(SearchAnswer { hits: hits.into_iter().map(hit).collect(), is_outage: false })
 }
 
 #[derive(Deserialize)]

@@ -8,7 +8,7 @@ use serde::de::IgnoredAny;
 use switchbay_sdk::http::Request;
 use url::{Url, form_urlencoded};
 
-use super::answer::{Answer, First, Hit, Text};
+use super::answer::{First, Hit, SearchAnswer, Text};
 
 /// The request for a page of results, from 1 on.
 pub(super) fn request(base: &Url, query: &str, page: u32) -> Request {
@@ -23,14 +23,14 @@ pub(super) fn request(base: &Url, query: &str, page: u32) -> Request {
 }
 
 #[derive(Deserialize)]
-struct Said {
-    results: First<Found>,
+struct SearxngAnswer {
+    results: First<SearxngResult>,
     #[serde(default)]
     unresponsive_engines: Option<First<IgnoredAny>>,
 }
 
 #[derive(Deserialize)]
-struct Found {
+struct SearxngResult {
     #[serde(default)]
     url: Text,
     #[serde(default)]
@@ -40,10 +40,11 @@ struct Found {
 }
 
 /// What a success says.
-pub(super) fn read(body: &[u8]) -> Result<Answer, serde_json::Error> {
-    let said: Said = serde_json::from_slice(body)?;
-    let hit = |found: Found| Hit { url: found.url.0, title: found.title.0, snippet: found.content.0, content: None };
-    Ok(Answer {
+pub(super) fn read(body: &[u8]) -> Result<SearchAnswer, serde_json::Error> {
+    let said: SearxngAnswer = serde_json::from_slice(body)?;
+    let hit =
+        |found: SearxngResult| Hit { url: found.url.0, title: found.title.0, snippet: found.content.0, content: None };
+    Ok(SearchAnswer {
         hits: said.results.0.into_iter().map(hit).collect(),
         is_outage: said.unresponsive_engines.is_some_and(|engines| !engines.0.is_empty()),
     })

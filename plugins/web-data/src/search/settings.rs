@@ -30,21 +30,21 @@ pub(super) enum Provider {
     },
     Brave,
     Tavily {
-        content: Content,
+        content: ContentSetting,
     },
 }
 
 /// Whether a provider is asked for the content of what it found, and how that is written.
 #[derive(Clone, Copy, Debug, Default, Deserialize, PartialEq, Eq)]
 #[serde(rename_all = "lowercase")]
-pub(super) enum Content {
+pub(super) enum ContentSetting {
     #[default]
     None,
     Markdown,
     Text,
 }
 
-impl Content {
+impl ContentSetting {
     pub(super) fn format(self) -> Option<Format> {
         match self {
             Self::None => None,
@@ -57,10 +57,10 @@ impl Content {
 /// What was written.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Written {
+struct WrittenSettings {
     provider: Option<Name>,
     base_url: Option<String>,
-    content: Option<Content>,
+    content: Option<ContentSetting>,
     timeout_ms: Option<u32>,
 }
 
@@ -88,8 +88,9 @@ impl Settings {
     /// Reads the table as JSON text, as a plugin gets it.
     fn parse(text: &str) -> Result<Self, (Trouble, String)> {
         let wrong = |setting: &'static str, why: &str| (Trouble::Setting(setting), format!("`{setting}` {why}"));
-        let written: Written = serde_json::from_str(text).map_err(|error| wrong("search", &error.to_string()))?;
-        let Written { provider, base_url, content, timeout_ms } = written;
+        let written: WrittenSettings =
+            serde_json::from_str(text).map_err(|error| wrong("search", &error.to_string()))?;
+        let WrittenSettings { provider, base_url, content, timeout_ms } = written;
         let Some(name) = provider else { return Err((Trouble::Unset, "`search.provider` is not there".to_owned())) };
         let provider = match (name, &base_url, content) {
             (Name::Searxng, Some(base), None) => Provider::Searxng {
@@ -162,9 +163,9 @@ mod tests {
         assert_eq!(at("http://a.example"), searxng("http://a.example/"));
         assert_eq!(at("https://a.example/searx"), searxng("https://a.example/searx/"));
         assert_eq!(provider(r#"{"provider": "brave"}"#), Provider::Brave);
-        assert_eq!(provider(r#"{"provider": "tavily"}"#), Provider::Tavily { content: Content::None });
+        assert_eq!(provider(r#"{"provider": "tavily"}"#), Provider::Tavily { content: ContentSetting::None });
         let text = r#"{"provider": "tavily", "content": "text", "timeout_ms": 9}"#;
-        let expected = Settings { provider: Provider::Tavily { content: Content::Text }, timeout_ms: 9 };
+        let expected = Settings { provider: Provider::Tavily { content: ContentSetting::Text }, timeout_ms: 9 };
         assert_eq!(Settings::parse(text).expect("settings"), expected);
     }
 

@@ -5,9 +5,9 @@
 use serde::{Deserialize, Serialize};
 use switchbay_sdk::http::{self, Request};
 
-use super::answer::{Answer, First, Hit, Text};
+use super::answer::{First, Hit, SearchAnswer, Text};
 use super::query;
-use super::settings::Content;
+use super::settings::ContentSetting;
 use crate::Format;
 
 /// Where it answers.
@@ -17,7 +17,7 @@ const ENDPOINT: &str = "https://api.tavily.com/search";
 const QUERY_CHARACTERS_MAX: usize = 400;
 
 #[derive(Serialize)]
-struct Asked {
+struct TavilyQuery {
     query: String,
     max_results: u32,
     search_depth: &'static str,
@@ -35,8 +35,8 @@ enum RawContent {
 }
 
 /// The request for so many results, at most 20.
-pub(super) fn request(asked: &str, count: u32, content: Content) -> Request {
-    let asked = Asked {
+pub(super) fn request(asked: &str, count: u32, content: ContentSetting) -> Request {
+    let asked = TavilyQuery {
         query: query::cut(asked, QUERY_CHARACTERS_MAX, usize::MAX),
         max_results: count,
         search_depth: "basic",
@@ -50,12 +50,12 @@ pub(super) fn request(asked: &str, count: u32, content: Content) -> Request {
 }
 
 #[derive(Deserialize)]
-struct Said {
-    results: First<Found>,
+struct TavilyAnswer {
+    results: First<TavilyResult>,
 }
 
 #[derive(Deserialize)]
-struct Found {
+struct TavilyResult {
     #[serde(default)]
     url: Text,
     #[serde(default)]
@@ -67,14 +67,14 @@ struct Found {
 }
 
 /// What a success says. Content that was not asked for is text of no known form.
-pub(super) fn read(body: &[u8], content: Content) -> Result<Answer, serde_json::Error> {
-    let said: Said = serde_json::from_slice(body)?;
+pub(super) fn read(body: &[u8], content: ContentSetting) -> Result<SearchAnswer, serde_json::Error> {
+    let said: TavilyAnswer = serde_json::from_slice(body)?;
     let format = content.format().unwrap_or(Format::Text);
-    let hit = |found: Found| Hit {
+    let hit = |found: TavilyResult| Hit {
         url: found.url.0,
         title: found.title.0,
         snippet: found.content.0,
         content: Some((found.raw_content.0, format)).filter(|(text, _)| !text.is_empty()),
     };
-    Ok(Answer { hits: said.results.0.into_iter().map(hit).collect(), is_outage: false })
+    Ok(SearchAnswer { hits: said.results.0.into_iter().map(hit).collect(), is_outage: false })
 }
