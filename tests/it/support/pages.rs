@@ -129,7 +129,8 @@ fn answer(
     stream.set_read_timeout(Some(PATIENCE))?;
     let mut head = String::new();
     while reader.read_line(&mut head)? > 2 {}
-    let path = head.split(' ').nth(1).unwrap_or("/").to_owned();
+    // A client that goes away before it has asked asks for nothing.
+    let Some(path) = head.split(' ').nth(1).map(str::to_owned) else { return Ok(()) };
     let header = |name: &str| {
         head.lines().filter_map(|line| line.split_once(": ")).find(|(known, _)| known.eq_ignore_ascii_case(name))
     };
