@@ -76,7 +76,8 @@ const SHARED_NAMES: [(&str, &str); 1] = [
 /// The name that a line defines a type by, outside of all blocks.
 fn defined_type(line: &str) -> Option<&str> {
     let line = match line.strip_prefix("pub") {
-        Some(rest) => rest.split_once(' ')?.1,
+        Some(rest) if rest.starts_with('(') => rest.split_once(") ")?.1,
+        Some(rest) => rest.trim_start(),
         None => line,
     };
     let (kind, rest) = line.split_once(' ')?;

@@ -100,6 +100,18 @@ fn white_space_between_elements_is_written() {
     check("<table><tr><td>a<br>b<td>&lt;br&gt;c</table>", "| a<br>b | \\<br>c |\n| - | - |", "a b | <br>c");
 }
 
+/// Each is written again with the next, so they are united up to a bound.
+#[test]
+fn pieces_of_code_that_touch_are_united_within_a_bound() {
+    let united = format!("`{}`a", "a".repeat(256));
+    let page = format!("<main><p>{}", "<code>a</code>".repeat(3 * 257));
+    assert_eq!(content(&page, PageFormat::Markdown), united.repeat(3));
+    let fenced = format!("<main><p><code>{}</code><code>&lt;br&gt;`*</code>", "a".repeat(256));
+    assert_eq!(content(&fenced, PageFormat::Markdown), format!("`{}`\\<br>\\`\\*", "a".repeat(256)));
+    check_dead(&page);
+    check_dead(&fenced);
+}
+
 #[test]
 fn what_stands_between_two_texts_parts_them_though_it_is_left_out() {
     let page = "<main>first<nav><a href=/1>Home</a></nav>second<form></form>third";

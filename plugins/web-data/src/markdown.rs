@@ -16,6 +16,9 @@ use crate::table::{self, Grid};
 use crate::tag::Tag;
 use crate::tree::{Id, ROOT, Step, Tree, collapse_into};
 
+/// Bytes of several pieces of code that are written as one.
+const UNITED_BYTES_MAX: usize = 256;
+
 /// How content is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Style {
@@ -283,12 +286,15 @@ impl MarkdownWriter<'_> {
     }
 
     fn open_link(&mut self, id: Id) {
+        if self.style == Style::Text || self.is_code() {
+            return;
+        }
         let Some(address) = self.tree.attribute(id, "href").and_then(|href| self.addresses.link(href)) else { return };
         // Behind an exclamation mark a link would be a picture.
-        if self.style == Style::Markdown && self.inline.ends_with('!') && !self.is_code() {
+        if self.inline.ends_with('!') {
             self.escape_at(self.inline.len() - 1);
         }
-        self.open(id, MarkKind::Link(Some(address)));
+        self.marks.push(Mark { id, start: self.inline.len(), kind: MarkKind::Link(Some(address)) });
     }
 
     fn close(&mut self) {
@@ -311,10 +317,7 @@ impl MarkdownWriter<'_> {
         let written = match &mark.kind {
             MarkKind::Around(around) => format!("{around}{held}{around}"),
             // What parts a table's cells by all readings of it is no code.
-            MarkKind::Code if !self.tables.is_empty() && held.contains("\\\\|") => {
-                let text = held.replace("\\|", "|");
-                escape::inline(&text, true).unwrap_or(text)
-            }
+            MarkKind::Code if !self.tables.is_empty() && held.contains("\\\\|") => self.uncoded(held),
             MarkKind::Code => return self.write_code(open, at, end),
             MarkKind::Link(None) => return,
             MarkKind::Link(Some(address)) => {
@@ -328,12 +331,24 @@ impl MarkdownWriter<'_> {
         self.inline.replace_range(at..end, &written);
     }
 
-    /// Puts fences around code. Where other code ends right before it they are one, because the two fences would be.
+    /// What was read as code, as any other text.
+    fn uncoded(&self, held: &str) -> String {
+        let in_cell = !self.tables.is_empty();
+        let text = if in_cell { held.replace("\\|", "|") } else { held.to_owned() };
+        escape::inline(&text, in_cell).unwrap_or(text)
+    }
+
+    /// Puts fences around code. Where other code ends right before it they are one, because the two fences would be; what is too
+    /// long for that is no code, as each piece is written again with the next.
     fn write_code(&mut self, open: usize, at: usize, end: usize) {
         let (mut text, mut start) = (self.inline[at..end].to_owned(), at);
         let parts = |mark: &Mark| mark.start >= at && !matches!(mark.kind, MarkKind::Link(None));
         let touches = |code: &Code| code.end == at && !self.marks[..open].iter().any(parts);
         if let Some(before) = self.code.take().filter(touches) {
+            if before.text.len() + text.len() > UNITED_BYTES_MAX {
+                let written = self.uncoded(&text);
+                return self.inline.replace_range(at..end, &written);
+            }
             (text, start) = (before.text + &text, before.start);
             for mark in self.marks[..open].iter_mut().filter(|mark| mark.start >= at) {
                 mark.start = start;

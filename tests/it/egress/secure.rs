@@ -72,8 +72,8 @@ impl AsyncWrite for Dying {
 }
 
 /// A site that says which version of HTTP it was asked in, and its certificate as PEM. Below `/headers/` it has so many of them,
-/// below `/header/` one of so many bytes, below
-/// `/streamed/` and `/begins/` a body of so many, whole or without its end; at `/dies` its connection dies, and at `/half` its body stops.
+/// below `/header/` one of so many bytes, below `/streamed/` and `/begins/` a body of so many, whole or without its end; at
+/// `/dies` its connection dies, and at `/half` its body stops.
 pub(super) async fn serve() -> (SocketAddr, String) {
     serve_telling(Arc::default()).await
 }
