@@ -222,7 +222,9 @@ impl App {
             while !served.is_cancelled() {
                 match self.forget_months().await {
                     Ok(0) => break,
-                    Ok(rows) => tracing::debug!(rows, "rows of months that are over were forgotten"),
+                    Ok(rows) => {
+                        tracing::debug!(rows, "rows of months that are over were forgotten");
+                    }
                     Err(error) => {
                         tracing::error!(%error, "months that are over cannot be forgotten; they are tried again");
                         break;

@@ -5,7 +5,10 @@
 
 mod databases;
 mod egress;
+mod flags;
 mod jobs;
+mod limits;
+mod oauth;
 mod peers;
 mod proxy;
 mod resolvers;
@@ -14,20 +17,22 @@ mod written;
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use clap::{Args, ValueEnum};
 use ipnet::IpNet;
 
 pub(crate) use self::egress::{ConnectTo, EgressSettings};
+pub use self::flags::{Flags, LogFormat};
 pub(crate) use self::jobs::JobLimits;
+pub use self::limits::{Compile, Transport};
+pub use self::oauth::OAuthSettings;
 pub(crate) use self::proxy::ProxySettings;
 pub(crate) use self::resolvers::{ClientSubnet, ResolverSettings};
 pub(crate) use self::shares::Shares;
 
 use self::databases::databases;
-use self::written::{WrittenConfig, WrittenOAuth};
+use self::written::WrittenConfig;
 use crate::ip_databases::DatabaseSource;
 use crate::places::PlaceLimits;
 
@@ -92,47 +97,6 @@ impl MalformedToml {
         let column = before.rsplit('\n').next().map_or(0, |line| line.chars().count());
         Self { line: before.matches('\n').count() + 1, column: column + 1, message: error.message().to_owned() }
     }
-}
-
-/// The flags that `dev` and `serve` share.
-#[derive(Args, Clone, Debug)]
-pub struct Flags {
-    /// Address of the public listener
-    #[arg(long, env = "SWITCHBAY_LISTEN", value_name = "ADDRESS", default_value = "127.0.0.1:7070")]
-    pub listen: SocketAddr,
-    /// Address of the operator's listener; keep it private
-    #[arg(long, env = "SWITCHBAY_OPERATOR_LISTEN", value_name = "ADDRESS", default_value = "127.0.0.1:7071")]
-    pub operator_listen: SocketAddr,
-    /// The URL that clients reach the public listener by [default: http://<listen address>]
-    #[arg(long, env = "SWITCHBAY_BASE_URL", value_name = "URL")]
-    pub base_url: Option<String>,
-    /// Folder of the store, the compiled code and the operator's token [default: .switchbay beside the manifest]
-    #[arg(long, env = "SWITCHBAY_DATA", value_name = "DIR")]
-    pub data: Option<PathBuf>,
-    /// The plugin manifest [default: plugin-manifest.toml in this folder or one above]
-    #[arg(long, env = "SWITCHBAY_MANIFEST", value_name = "FILE")]
-    pub manifest: Option<PathBuf>,
-    /// The configuration file with limits [default: none, every limit has a default]
-    #[arg(long, env = "SWITCHBAY_CONFIG", value_name = "FILE")]
-    pub config: Option<PathBuf>,
-    /// Serve the last revisions that are known to be good, and take nothing new from the manifest
-    #[arg(long, env = "SWITCHBAY_SAFE_MODE")]
-    pub safe_mode: bool,
-    /// Form of the log on standard error
-    #[arg(long, env = "SWITCHBAY_LOG_FORMAT", value_name = "FORMAT", value_enum, default_value = "text")]
-    pub log_format: LogFormat,
-    /// Which lines are logged, such as `info` or `switchbay=debug`
-    #[arg(long, env = "SWITCHBAY_LOG", value_name = "FILTER", default_value = "info")]
-    pub log: String,
-}
-
-/// The form of the log.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum LogFormat {
-    /// Lines for people.
-    Text,
-    /// One JSON object a line.
-    Json,
 }
 
 /// What is meant.
@@ -203,54 +167,6 @@ impl Credits {
     }
 }
 
-/// The identity provider, and what its tokens may do here.
-#[derive(Clone, Debug)]
-pub struct OAuthSettings {
-    /// As it was written: it must equal the `iss` of every token, to the byte.
-    pub issuer: String,
-    /// The same as a URL.
-    pub issuer_url: url::Url,
-    /// Audiences of tokens beside our own.
-    pub audiences: Vec<String>,
-    /// Calls a minute of each client and subject.
-    pub per_minute: u32,
-    /// Calls in a calendar month of each client and subject; `None` is no limit.
-    pub per_month: Option<u64>,
-    /// For fetching the issuer's keys.
-    pub fetch: Duration,
-    /// After which keys are fetched again, when a token comes.
-    pub renew: Duration,
-}
-
-/// Limits of the process that compiles one component.
-#[derive(Clone, Copy, Debug)]
-pub struct Compile {
-    /// Memory that it may have for its own data.
-    pub memory_bytes: u64,
-    /// Processor time; the kernel counts whole seconds.
-    pub cpu_seconds: u64,
-    /// From its start to its end. It gives way to whatever serves, so this is more than its processor time.
-    pub wall: Duration,
-}
-
-/// Limits of connections and requests.
-#[derive(Clone, Copy, Debug)]
-pub struct Transport {
-    /// For the head of a request, from its first byte (of the first one from the connection's start), and for a peer to
-    /// close a connection that we ended.
-    pub header: Duration,
-    /// For a request's body.
-    pub body: Duration,
-    /// For a whole request, from its head to its answer, and as long again for the peer to take that.
-    pub request: Duration,
-    /// For a peer that takes nothing of an answer.
-    pub write: Duration,
-    /// After which a connection without requests is closed.
-    pub idle: Duration,
-    /// For running requests to end when the process stops.
-    pub drain: Duration,
-}
-
 impl Config {
     /// Reads the file that the flags name, and checks everything.
     ///
@@ -259,14 +175,7 @@ impl Config {
     pub fn read(flags: &Flags) -> Result<Self, ConfigError> {
         let written = match &flags.config {
             None => WrittenConfig::default(),
-            Some(path) => {
-                let text =
-                    std::fs::read_to_string(path).map_err(|source| ConfigError::Read { path: path.clone(), source })?;
-                toml::from_str(&text).map_err(|error| ConfigError::Parse {
-                    path: path.clone(),
-                    source: MalformedToml::new(&text, &error),
-                })?
-            }
+            Some(path) => read_file(path)?,
         };
         let manifest = match &flags.manifest {
             Some(path) => path.clone(),
@@ -294,20 +203,9 @@ impl Config {
                 .iter()
                 .map(|text| origin("mcp.origins", text))
                 .collect::<Result<_, _>>()?,
-            oauth: written.oauth.map(oauth).transpose()?,
-            transport: Transport {
-                header: time("limits.header_ms", limits.header_ms)?,
-                body: time("limits.body_ms", limits.body_ms)?,
-                request: time("limits.request_ms", limits.request_ms)?,
-                write: time("limits.write_ms", limits.write_ms)?,
-                idle: time("limits.idle_ms", limits.idle_ms)?,
-                drain: time("limits.drain_ms", limits.drain_ms)?,
-            },
-            compile: Compile {
-                memory_bytes: within("limits.compile_memory", limits.compile_memory, 16 << 20, 1 << 40)?,
-                cpu_seconds: within("limits.compile_cpu_seconds", limits.compile_cpu_seconds, 1, 3600)?,
-                wall: time("limits.compile_wall_ms", limits.compile_wall_ms)?,
-            },
+            oauth: written.oauth.map(OAuthSettings::read).transpose()?,
+            transport: Transport::read(limits)?,
+            compile: Compile::read(limits)?,
             credits: Credits {
                 concurrency: within("credits.concurrency", written.credits.concurrency, 1, 100_000)?,
                 costs: costs(written.credits.costs)?,
@@ -324,6 +222,12 @@ impl Config {
             ip_databases: databases(written.ip_databases)?,
         })
     }
+}
+
+fn read_file(path: &Path) -> Result<WrittenConfig, ConfigError> {
+    let text = std::fs::read_to_string(path).map_err(|source| ConfigError::Read { path: path.to_owned(), source })?;
+    toml::from_str(&text)
+        .map_err(|error| ConfigError::Parse { path: path.to_owned(), source: MalformedToml::new(&text, &error) })
 }
 
 /// What the environment says of a secret that the manifest binds.
@@ -381,38 +285,6 @@ fn base_url(text: &str) -> Result<String, ConfigError> {
         return Err(refused());
     }
     Ok(url.as_str().trim_end_matches('/').to_owned())
-}
-
-fn oauth(written: WrittenOAuth) -> Result<OAuthSettings, ConfigError> {
-    let WrittenOAuth { issuer, audiences, per_minute, per_month, fetch_ms, renew_ms } = written;
-    Ok(OAuthSettings {
-        issuer_url: issuer_url(&issuer)?,
-        issuer,
-        audiences,
-        per_minute: within("oauth.per_minute", per_minute, 1, 1_000_000)?,
-        per_month: per_month.map(|calls| within("oauth.per_month", calls, 1, u64::from(u32::MAX))).transpose()?,
-        fetch: time("oauth.fetch_ms", fetch_ms)?,
-        renew: time("oauth.renew_ms", renew_ms)?,
-    })
-}
-
-/// What may be an issuer (RFC 8414, 2); without TLS only where nobody else can answer.
-fn issuer_url(text: &str) -> Result<url::Url, ConfigError> {
-    let is_loopback = |url: &url::Url| match url.host() {
-        Some(url::Host::Ipv4(address)) => address.is_loopback(),
-        Some(url::Host::Ipv6(address)) => address.is_loopback(),
-        Some(url::Host::Domain(name)) => name == "localhost",
-        None => false,
-    };
-    let is_safe = |url: &url::Url| url.scheme() == "https" || (url.scheme() == "http" && is_loopback(url));
-    let is_plain = |url: &url::Url| {
-        url.username().is_empty() && url.password().is_none() && url.query().is_none() && url.fragment().is_none()
-    };
-    url::Url::parse(text).ok().filter(|url| is_safe(url) && is_plain(url)).ok_or_else(|| ConfigError::Value {
-        name: "oauth.issuer",
-        value: text.to_owned(),
-        rule: "an https URL without credentials, query and fragment, or the like in http on loopback".to_owned(),
-    })
 }
 
 fn origin(name: &'static str, text: &str) -> Result<String, ConfigError> {

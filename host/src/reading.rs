@@ -211,7 +211,9 @@ fn checked(mut input: Map<String, Value>, schema: &FaceSchema) -> Result<Map<Str
     schema.drop_nulls(&mut input);
     let input = Value::Object(input);
     schema.check(&input).map_err(|offence| offended(&offence))?;
-    let Value::Object(input) = input else { return Err(Refusal::internal("an object stayed no object")) };
+    let Value::Object(input) = input else {
+        return Err(Refusal::internal("an object stayed no object"));
+    };
     Ok(input)
 }
 

@@ -77,7 +77,9 @@ pub async fn list(prefix: &str, after: Option<&str>, limit: u32) -> Result<Vec<L
 /// As for [`get`], and where it is none of this type ([`Error::NotAcceptable`]): nothing may take it for absent and write
 /// over it.
 pub async fn get_json<T: DeserializeOwned>(key: &str) -> Result<Option<Entry<T>>, Error> {
-    let Some(Entry { value, version }) = get(key).await? else { return Ok(None) };
+    let Some(Entry { value, version }) = get(key).await? else {
+        return Ok(None);
+    };
     let value = serde_json::from_slice(&value).map_err(|error| not_json(&error))?;
     Ok(Some(Entry { value, version }))
 }

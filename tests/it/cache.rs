@@ -112,8 +112,15 @@ async fn what_is_refused_says_its_rule_and_changes_nothing() {
     assert_eq!(metrics.value("switchbay_plugin_denials_total", &series), 0.0, "none of this was for want of a grant");
 }
 
+/// What each of the keys is found as.
+async fn check_each(service: &Service, expected: &[(&str, &str)]) {
+    for (key, expected) in expected {
+        assert_eq!(outcome(service, json!({ "act": "get", "key": key })).await, *expected, "{key}");
+    }
+}
+
 #[tokio::test]
-async fn a_grant_that_is_taken_away_or_made_smaller_counts_for_a_full_cache() {
+async fn a_grant_that_is_made_smaller_counts_for_a_full_cache() {
     let (house, service) = Keeps::serve(&[("keeps", ALL)]).await;
     // With a key of four bytes; ten of each hundred have one of three.
     let (value, short) = (64 * 1024, 10);
@@ -124,23 +131,27 @@ async fn a_grant_that_is_taken_away_or_made_smaller_counts_for_a_full_cache() {
     // There is room for 127, and what was asked for longest ago goes.
     assert_eq!(outcome(&service, json!({ "act": "put", "key": "l-", "bytes": value, "times": 40 })).await, "done");
     assert_eq!(bytes(&service, "keeps").await, 127 * entry - short);
-    let expected = [("k-9", "none"), ("k-10", "fresh"), ("k-11", "none"), ("k-13", "none"), ("k-14", "fresh")];
-    for (key, expected) in expected {
-        assert_eq!(outcome(&service, json!({ "act": "get", "key": key })).await, expected, "{key}");
-    }
+    let left = [("k-9", "none"), ("k-10", "fresh"), ("k-11", "none"), ("k-13", "none"), ("k-14", "fresh")];
+    check_each(&service, &left).await;
 
     house.follow(&service, &[("keeps", LESS)]).await;
     assert_eq!(service.told("/admin/v1/plugins/keeps").await["rights"], json!(["cache:1MiB", "state:64KiB"]));
     // Until the revision that had more has ended, with its last call.
     while bytes(&service, "keeps").await > 1 << 20 {}
     assert_eq!(bytes(&service, "keeps").await, 15 * entry);
-    for (key, expected) in [("k-10", "fresh"), ("k-14", "fresh"), ("l-27", "fresh"), ("l-26", "none"), ("k-99", "none")]
-    {
-        assert_eq!(outcome(&service, json!({ "act": "get", "key": key })).await, expected, "{key}");
-    }
+    let left = [("k-10", "fresh"), ("k-14", "fresh"), ("l-27", "fresh"), ("l-26", "none"), ("k-99", "none")];
+    check_each(&service, &left).await;
     let large = cache(&service, json!({ "act": "put", "key": "k", "bytes": 1 << 20 })).await;
     let rule = "the entry counts 1048833 bytes; 1048576 are granted";
     assert_eq!((&large["outcome"], &large["told"]), (&json!("not_acceptable"), &json!(rule)));
+}
+
+#[tokio::test]
+async fn a_grant_that_is_taken_away_is_missing_at_the_next_call() {
+    let (house, service) = Keeps::serve(&[("keeps", ALL)]).await;
+    let put = json!({ "act": "put", "key": "k-", "bytes": 64 * 1024, "times": 100 });
+    assert_eq!(outcome(&service, put).await, "done");
+    check_each(&service, &[("k-10", "fresh")]).await;
 
     house.follow(&service, &[("keeps", "\"state:64KiB\"")]).await;
     let number = revision(service.data.path(), "keeps").await;

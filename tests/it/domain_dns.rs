@@ -4,12 +4,14 @@
 
 mod differential;
 mod message;
+mod names;
 mod resolver;
+mod statuses;
 
 use serde_json::{Value, json};
 use tokio::sync::OnceCell;
 
-use crate::support::{Answer, Options, Post, Service, failure, in_one_minute, members, outcome};
+use crate::support::{Answer, Options, Service, in_one_minute, members};
 pub(crate) use resolver::Resolver;
 
 const LOOKUP: &str = "/api/v1/domain/dns";
@@ -32,6 +34,8 @@ const TYPES: [(&str, u16); 16] = [
     ("HTTPS", 65),
     ("SVCB", 64),
 ];
+
+const MEMBERS: [&str; 7] = ["domain", "provider", "records", "sections", "queries", "statusSummary", "queried_at"];
 
 /// The service before the scripted resolver.
 async fn service() -> &'static Service {
@@ -70,8 +74,7 @@ fn query<'v>(data: &'v Value, name: &str) -> &'v Value {
 #[tokio::test]
 async fn a_lookup_publishes_the_fields_of_the_contract() {
     let data = lookup("plain.fields.test").await;
-    let expected = ["domain", "provider", "records", "sections", "queries", "statusSummary", "queried_at"];
-    assert_eq!(members(&data), expected);
+    assert_eq!(members(&data), MEMBERS);
     assert_eq!((&data["domain"], &data["provider"]), (&json!("plain.fields.test"), &json!("cloudflare")));
     let asked: Vec<(Value, Value)> = items(&data["queries"])
         .iter()
@@ -123,87 +126,6 @@ async fn a_lookup_publishes_the_fields_of_the_contract() {
     assert!(queried_at.len() > 19 && queried_at.ends_with('Z'), "{queried_at}");
 }
 
-/// What a name's lookup comes to: the summary, and the status of the query for A.
-async fn check(domain: &str, summary: (&str, &str, bool), first: (u16, &str, &str)) {
-    let data = lookup(domain).await;
-    let (status, message, exists) = summary;
-    let message = format!("dns.summary.{message}");
-    let expected = json!({ "status": status, "message": message, "domainExists": exists });
-    assert_eq!(data["statusSummary"], expected, "{domain}");
-    let (code, name, key) = first;
-    let expected = json!({ "code": code, "name": name, "message": format!("dns.status.{key}") });
-    assert_eq!(query(&data, "A")["status"], expected, "{domain}");
-}
-
-#[tokio::test]
-async fn each_status_of_a_name_is_a_success_that_tells_it() {
-    check("plain.status.test", ("NOERROR", "ok", true), (0, "NOERROR", "noerror")).await;
-    check("empty.status.test", ("NOERROR", "no_records", true), (0, "NOERROR", "noerror")).await;
-    check("nxdomain.status.test", ("NXDOMAIN", "nxdomain", false), (3, "NXDOMAIN", "nxdomain")).await;
-    check("dangling.status.test", ("NOERROR", "ok", true), (3, "NXDOMAIN", "nxdomain")).await;
-    check("gone.status.test", ("NXDOMAIN", "nxdomain", true), (3, "NXDOMAIN", "nxdomain")).await;
-    check("loop.status.test", ("NOERROR", "ok", true), (0, "NOERROR", "noerror")).await;
-    check("refused.status.test", ("REFUSED", "refused", true), (5, "REFUSED", "refused")).await;
-    check("servfail.status.test", ("SERVFAIL", "servfail", true), (2, "SERVFAIL", "servfail")).await;
-    check("strange.status.test", ("RCODE11", "servfail", true), (11, "RCODE11", "rcode11")).await;
-    check("partly.status.test", ("NOERROR", "partial", true), (0, "NOERROR", "noerror")).await;
-}
-
-/// A lookup with one query that failed in transport.
-async fn check_one_failed(domain: &str) {
-    let data = lookup(domain).await;
-    let summary = json!({ "status": "NOERROR", "message": "dns.summary.partial", "domainExists": true });
-    assert_eq!(data["statusSummary"], summary, "{domain}");
-    let failed = json!({
-        "query": { "name": domain, "normalizedName": domain, "typeName": "TXT", "typeCode": 16 },
-        "status": { "code": 2, "name": "SERVFAIL", "message": "dns.status.unreachable" },
-        "flags": { "tc": false, "rd": false, "ra": false, "ad": false, "cd": false },
-        "records": [],
-        "counts": { "answer": 0, "authority": 0, "additional": 0 },
-    });
-    assert_eq!(query(&data, "TXT"), &failed);
-    assert_eq!(query(&data, "A")["status"]["code"], 0);
-    lookup(domain).await;
-    assert_eq!(Resolver::shared().asked(domain), 32, "{domain} is kept, and should be asked for again");
-}
-
-#[tokio::test]
-async fn a_query_that_failed_is_told_and_such_a_lookup_is_not_kept() {
-    check_one_failed("torn.failed.test").await;
-    check_one_failed("huge.failed.test").await;
-    check_one_failed("quiet.failed.test").await;
-}
-
-async fn check_failure(domain: &str, status: u16, code: &str) {
-    let input = json!({ "domain": domain });
-    let answer = ask(&input).await;
-    assert_eq!(answer.refusal(), (status, code.to_owned()), "{domain}");
-    assert_eq!(members(&answer.json()["data"]), ["requestId"], "{domain}");
-    let service = service().await;
-    let called = Post::call("lookup_domain_dns", &input).bearer(service.key()).send(service).await;
-    assert_eq!(outcome(&called), format!("200 isError {code} #7"), "{domain}");
-}
-
-#[tokio::test]
-async fn a_lookup_fails_where_every_query_did() {
-    check_failure("garbage.none.test", 502, "UPSTREAM_BAD_RESPONSE").await;
-    check_failure("status.none.test", 502, "UPSTREAM_BAD_RESPONSE").await;
-    check_failure("late.none.test", 504, "UPSTREAM_TIMEOUT").await;
-    check_failure("silent.none.test", 504, "UPSTREAM_TIMEOUT").await;
-    assert_eq!(Resolver::shared().asked("garbage.none.test"), 32, "a failure is not kept");
-}
-
-#[tokio::test]
-async fn a_resolver_that_is_not_reached_is_an_unavailable_service() {
-    let closed = ["cloudflare-dns.com", "dns.google"].map(|host| format!("\"{host}:443\" = \"127.0.0.1:1\""));
-    let service = start(&format!("[egress]\nconnect_to = {{ {} }}\n", closed.join(", "))).await;
-    for provider in ["cloudflare", "google"] {
-        let answer = service.post(LOOKUP, &json!({ "domain": "example.com", "provider": provider })).await;
-        assert_eq!(answer.refusal(), (503, "SERVICE_UNAVAILABLE".to_owned()));
-        assert!(answer.json()["error"]["message"].as_str().is_some_and(|message| message.contains(provider)));
-    }
-}
-
 #[tokio::test]
 async fn a_lookup_is_kept_for_its_name_and_resolver() {
     let first = lookup("plain.kept.test").await;
@@ -247,25 +169,16 @@ async fn the_queries_of_a_lookup_are_asked_at_once() {
 #[tokio::test]
 async fn a_record_of_several_answers_is_one_with_the_shortest_time_to_live() {
     let data = lookup("same.test").await;
-    let records: Vec<[&Value; 6]> = items(&data["records"])
-        .iter()
-        .map(|record| {
-            ["section", "name", "canonicalName", "typeName", "ttl", "normalizedData"].map(|name| &record[name])
-        })
-        .collect();
+    let told = ["section", "name", "canonicalName", "typeName", "ttl", "normalizedData"];
+    let records: Vec<Value> =
+        items(&data["records"]).iter().map(|record| json!(told.map(|name| &record[name]))).collect();
+    let soa = "ns.test host.test 1 2 3 4 5";
     let expected = [
-        [json!("answer"), json!("target.test"), json!("target.test."), json!("A"), json!(43), json!("192.0.2.7")],
-        [json!("answer"), json!("SAME.TEST"), json!("same.test."), json!("CNAME"), json!(11), json!("target.test")],
-        [
-            json!("authority"),
-            json!("test"),
-            json!("test."),
-            json!("SOA"),
-            json!(1001),
-            json!("ns.test host.test 1 2 3 4 5"),
-        ],
+        json!(["answer", "target.test", "target.test.", "A", 43, "192.0.2.7"]),
+        json!(["answer", "SAME.TEST", "same.test.", "CNAME", 11, "target.test"]),
+        json!(["authority", "test", "test.", "SOA", 1001, soa]),
     ];
-    assert_eq!(records, expected.each_ref().map(|record| record.each_ref()));
+    assert_eq!(records, expected);
     assert!(items(&data["records"]).iter().all(|record| record["ttl"] == record["TTL"]));
     for (name, code) in TYPES {
         let query = query(&data, name);
@@ -275,76 +188,6 @@ async fn a_record_of_several_answers_is_one_with_the_shortest_time_to_live() {
         assert_eq!(query["counts"], json!({ "answer": 2, "authority": 1, "additional": 0 }), "{name}");
         assert_eq!(query["flags"], json!({ "tc": false, "rd": true, "ra": true, "ad": true, "cd": false }), "{name}");
     }
-}
-
-#[tokio::test]
-async fn a_name_of_other_letters_is_asked_for_in_ascii() {
-    let data = lookup("Bücher.letters.test").await;
-    let ascii = "xn--bcher-kva.letters.test";
-    assert_eq!(data["domain"], ascii);
-    assert_eq!(query(&data, "A")["query"]["normalizedName"], ascii);
-    assert_eq!(query(&data, "A")["records"][0]["normalizedName"], ascii);
-    assert_eq!(Resolver::shared().asked(ascii), 16);
-}
-
-/// Both faces refuse an input in the same words, with these members of `data`.
-async fn refused(input: Value, details: Value) {
-    let answer = ask(&input).await;
-    assert_eq!(answer.refusal(), (400, "VALIDATION_ERROR".to_owned()), "{input}");
-    let service = service().await;
-    let called = Post::call("lookup_domain_dns", &input).bearer(service.key()).send(service).await;
-    assert_eq!(outcome(&called), "200 isError VALIDATION_ERROR #7", "{input}");
-    let mut bodies = [answer.json(), failure(&called.json()["result"]).1];
-    for body in &mut bodies {
-        body["data"].as_object_mut().and_then(|data| data.remove("requestId")).expect("an id");
-        assert_eq!(body["data"], details, "{input}");
-    }
-    assert_eq!(bodies[0], bodies[1], "{input}");
-}
-
-#[tokio::test]
-async fn what_is_no_hostname_is_refused_by_its_field() {
-    let names = [
-        "192.0.2.1",
-        "2001:db8::1",
-        "https://example.com",
-        "example.com/",
-        "example.com:53",
-        "exa mple.com",
-        " example.com",
-        "a..b",
-        ".",
-        ".a",
-        "a..",
-        "-a.test",
-        "a-.test",
-        "*.example.com",
-        "me@example.com",
-        "example.com\n",
-        "0x7f.1",
-        "℀.test",
-    ];
-    for name in names {
-        refused(json!({ "domain": name }), json!({ "field": "domain" })).await;
-    }
-    refused(json!({ "domain": "a".repeat(64) + ".test" }), json!({ "field": "domain" })).await;
-    refused(json!({ "domain": "a.".repeat(127) + "a" }), json!({ "field": "domain", "max": 253 })).await;
-    refused(json!({ "domain": "bücher.".repeat(30) }), json!({ "field": "domain", "max": 253 })).await;
-    refused(json!({ "domain": "" }), json!({ "field": "domain", "min": 1 })).await;
-    refused(json!({}), json!({ "field": "domain" })).await;
-    refused(json!({ "domain": null }), json!({ "field": "domain" })).await;
-    refused(json!({ "domain": 7 }), json!({ "field": "domain" })).await;
-    refused(json!({ "domain": "a.test", "provider": "quad9" }), json!({ "field": "provider" })).await;
-    refused(json!({ "domain": "a.test", "provider": "Google" }), json!({ "field": "provider" })).await;
-    refused(json!({ "domain": "a.test", "type": "A" }), json!({ "field": "type" })).await;
-    refused(json!({ "provider": "bing", "domain": "a b" }), json!({ "field": "provider" })).await;
-}
-
-#[tokio::test]
-async fn the_longest_name_is_asked_for_with_its_dot() {
-    let longest = format!("plain.{}{}", format!("{}.", "a".repeat(61)).repeat(3), "b".repeat(61));
-    assert_eq!(longest.len(), 253);
-    assert_eq!(lookup(&format!("{longest}.")).await["domain"], longest.as_str());
 }
 
 #[tokio::test]

@@ -2,14 +2,16 @@
 
 mod corpus;
 mod failures;
+mod kept;
 mod lab;
 mod persons;
+mod registrars;
 
 use std::collections::BTreeSet;
 
 use serde_json::{Value, json};
 
-use crate::support::{Answer, Options, Post, Service, build, built, failure, outcome, workspace};
+use crate::support::{Answer, Options, Post, Service, failure, outcome, workspace};
 use corpus::cases;
 use lab::{Does, Lab};
 
@@ -235,117 +237,4 @@ async fn what_is_no_domain_is_told_as_the_field_domain() {
     let word = json!({ "domain": "example.lab", "forceRefresh": "yes" });
     refused(&service, word, (400, "VALIDATION_ERROR", json!({ "field": "forceRefresh" }))).await;
     assert_eq!(lab.asked(IANA, LIST), 0, "nobody is asked for what is no domain");
-}
-
-#[tokio::test]
-async fn an_answer_is_kept_for_the_whole_domain_and_asked_anew_on_demand() {
-    let lab = laboratory(&[], &[], &[]);
-    let service = start(&lab).await;
-    lab.when(RDAP, "/domain/kept.lab", registered("kept.lab"));
-    lab.when(RDAP, "/domain/nobodys.lab", Does::rdap(404, "{}"));
-    for domain in ["kept.lab", "nobodys.lab"] {
-        let question = format!("/domain/{domain}");
-        assert_eq!(source(&service, json!({ "domain": domain })).await, (false, false), "{domain}");
-        assert_eq!(source(&service, json!({ "domain": domain })).await, (true, false), "{domain}");
-        let below = told(&service, json!({ "domain": format!("https://a.b.{domain}/"), "forceRefresh": false })).await;
-        assert_eq!((&below["meta"]["cached"], &below["domain"]), (&json!(true), &json!(domain)));
-        assert_eq!(below["query_domain"], format!("a.b.{domain}"));
-        assert_eq!(lab.asked(RDAP, &question), 1, "{domain}");
-        assert_eq!(
-            source(&service, json!({ "domain": domain, "forceRefresh": true })).await,
-            (false, false),
-            "{domain}"
-        );
-        assert_eq!(lab.asked(RDAP, &question), 2, "{domain}");
-    }
-    // What is asked anew is what is kept from then on.
-    lab.when(RDAP, "/domain/nobodys.lab", registered("nobodys.lab"));
-    assert_eq!(told(&service, json!({ "domain": "nobodys.lab" })).await["registered"], false);
-    assert_eq!(told(&service, json!({ "domain": "nobodys.lab", "forceRefresh": true })).await["registered"], true);
-    assert_eq!(told(&service, json!({ "domain": "nobodys.lab" })).await["registered"], true);
-    assert_eq!(lab.asked(IANA, LIST), 1, "the list of services is kept too");
-}
-
-#[tokio::test]
-async fn the_list_of_services_is_fetched_or_else_the_one_that_was_built_in() {
-    for list in [
-        Does::Stalls,
-        Does::rdap(500, ""),
-        Does::rdap(200, "{\"services\":[[7]]}"),
-        Does::rdap(200, "<html>"),
-        Does::Floods,
-        Does::Breaks,
-    ] {
-        let lab = Lab::start(&[IANA, "rdap.publicinterestregistry.org"], &[], &[]);
-        let service = start(&lab).await;
-        lab.when(IANA, LIST, list.clone());
-        lab.when("rdap.publicinterestregistry.org", "/rdap/domain/example.org", registered("example.org"));
-        assert_eq!(told(&service, json!({ "domain": "example.org" })).await["registered"], true, "{list:?}");
-        assert_eq!(told(&service, json!({ "domain": "example.org", "forceRefresh": true })).await["registered"], true);
-        assert_eq!(lab.asked(IANA, LIST), 1, "what failed is not tried at once again: {list:?}");
-    }
-}
-
-#[tokio::test]
-async fn the_list_of_services_is_not_fetched_where_it_cannot_be_kept() {
-    for cache in ["", ", \"cache:16KiB\""] {
-        let lab = Lab::start(&[IANA, "rdap.publicinterestregistry.org"], &[], &[]);
-        lab.when("rdap.publicinterestregistry.org", "/rdap/domain/example.org", registered("example.org"));
-        build();
-        std::fs::write(lab.folder().join("whois.wasm"), built("domain_whois")).expect("it is written");
-        let manifest = lab.folder().join("plugin-manifest.toml");
-        let grants = format!("grants = [\"config\", \"http:GET public\", \"line-query:*:43\"{cache}]");
-        let entry = format!("[[plugin]]\nname = \"domain-whois\"\nsource = \"whois.wasm\"\n{grants}\n");
-        std::fs::write(&manifest, entry).expect("it is written");
-        let options = Options { config: lab.configuration(), manifest: Some(manifest), ..Options::default() };
-        let service = Service::start(options).await;
-        for _ in 0..2 {
-            let input = json!({ "domain": "example.org", "forceRefresh": true });
-            assert_eq!(told(&service, input).await["registered"], true, "{cache}");
-        }
-        assert_eq!(lab.asked(IANA, LIST), 0, "the one that the plugin was built with has to do: {cache}");
-        assert_eq!(lab.asked("rdap.publicinterestregistry.org", "/rdap/domain/example.org"), 2, "{cache}");
-    }
-}
-
-#[tokio::test]
-async fn a_registrar_completes_what_the_registry_tells() {
-    let lab = laboratory(&["rdap.registrar.test"], &["whois.verisign-grs.com", "whois.registrar.test"], &[]);
-    let service = start(&lab).await;
-    let thin = "   Domain Name: THIN.COM\n   Registrar WHOIS Server: whois.registrar.test\n\
-                \x20  Registrar: Registrar Inc.\n   Creation Date: 2001-02-03T04:05:06Z\n";
-    lab.when("whois.verisign-grs.com", "domain thin.com", Does::says(thin));
-    let thick = "Domain Name: thin.com\nRegistrant Organization: Example Holdings Ltd\n\
-                 Creation Date: 1999-01-01T00:00:00Z\nRegistrar: Another Name\n\
-                 Registrant Name: Jane Roe\nRegistrant Email: jane@example.com\n";
-    lab.when("whois.registrar.test", "thin.com", Does::says(thick));
-    let data = told(&service, json!({ "domain": "thin.com" })).await;
-    assert_eq!((&data["organization"], &data["registrar"]), (&json!("Example Holdings Ltd"), &json!("Registrar Inc.")));
-    assert_eq!(data["creation_date"], "2001-02-03T04:05:06Z", "the registry's word stands");
-    assert!(!data.to_string().to_lowercase().contains("jane"), "{data}");
-
-    let href = "https://rdap.registrar.test/domain/THIN.LAB";
-    let related = json!({ "rel": "related", "type": "application/rdap+json", "href": href });
-    let body = json!({ "objectClassName": "domain", "ldhName": "thin.lab", "status": ["active"], "links": [related] });
-    lab.when(RDAP, "/domain/thin.lab", Does::rdap(200, &body.to_string()));
-    let thick = |organization: &str| {
-        let card = json!([["fn", {}, "text", "Jane Roe"], ["org", {}, "text", organization]]);
-        let holder = json!({ "roles": ["registrant"], "vcardArray": ["vcard", card] });
-        let body = json!({ "objectClassName": "domain", "ldhName": "thin.lab", "entities": [holder] });
-        lab.when("rdap.registrar.test", "/domain/THIN.LAB", Does::rdap(200, &body.to_string()));
-    };
-    thick("Example Holdings Ltd");
-    let data = told(&service, json!({ "domain": "thin.lab" })).await;
-    assert_eq!((&data["organization"], &data["status"]), (&json!("Example Holdings Ltd"), &json!(["ok"])));
-    assert!(!data.to_string().to_lowercase().contains("jane"), "{data}");
-
-    // A registrar that puts a person where the organisation stands.
-    thick("Roe");
-    let said = "Domain Name: thin.com\nRegistrant Organization: Jane Roe\nRegistrant Name: Jane Roe\n";
-    lab.when("whois.registrar.test", "thin.com", Does::says(said));
-    for domain in ["thin.com", "thin.lab"] {
-        let data = told(&service, json!({ "domain": domain, "forceRefresh": true })).await;
-        assert_eq!((&data["organization"], &data["meta"]["stale"]), (&Value::Null, &json!(false)), "{domain}");
-        assert!(!data.to_string().to_lowercase().contains("roe"), "{data}");
-    }
 }

@@ -5,6 +5,7 @@
 mod audited;
 mod bound;
 mod caps;
+mod denied;
 mod echoed;
 mod laborious;
 mod line;
@@ -15,6 +16,7 @@ mod own;
 mod proxied;
 mod proxied_caps;
 mod proxied_raw;
+mod redirects;
 mod secure;
 mod site;
 mod traffic;
@@ -25,7 +27,7 @@ use std::sync::OnceLock;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-use crate::metrics::{revision, scrape};
+use crate::metrics::scrape;
 use crate::startup::failure_in;
 use crate::support::{Options, Service, public_row, workspace};
 
@@ -132,112 +134,9 @@ async fn a_granted_request_comes_back_whole() {
     }
 }
 
-#[tokio::test]
-async fn a_denial_says_which_of_three_it_is_and_nothing_is_dialled() {
-    let service = start().await;
-    let mut denials = 0;
-    let denied = [
-        ("not_granted", json!({ "url": "http://site.test/", "method": "DELETE" })),
-        ("not_granted", json!({ "url": "http://api.fetches.test:8080/other/" })),
-        ("not_granted", json!({ "url": "http://api.fetches.test:8080/granted/..%2fother/" })),
-        ("not_public", json!({ "url": format!("http://{}/", sites().ip()) })),
-        ("not_public", json!({ "url": "http://2130706433/" })),
-        ("not_public", json!({ "url": "http://[::ffff:127.0.0.1]/" })),
-        ("not_public", json!({ "url": "http://localhost/" })),
-        ("not_public", json!({ "url": "http://169.254.169.254/latest/meta-data/" })),
-        ("not_acceptable", json!({ "url": "file:///etc/passwd" })),
-        ("not_acceptable", json!({ "url": "http://me:word@site.test/" })),
-        ("not_acceptable", json!({ "url": "http://ungranted.test:8081/" })),
-        ("not_acceptable", json!({ "url": "http://site.test:8080/" })),
-        ("not_public", json!({ "url": "http://loopback.rebound.test/" })),
-        ("not_public", json!({ "url": "http://private.rebound.test/" })),
-        ("not_public", json!({ "url": "http://mixed.rebound.test/" })),
-        ("not_public", json!({ "url": "http://six.rebound.test/" })),
-        ("not_public", json!({ "url": "http://mapped.rebound.test/" })),
-        ("not_public", json!({ "url": "http://both.rebound.test/" })),
-    ];
-    for (expected, input) in denied {
-        denials += 1;
-        let told = fetch(&service, input.clone()).await;
-        assert_eq!(told["outcome"], expected, "{input}: {told}");
-        let text = told["told"].as_str().expect("text");
-        assert!(!text.is_empty() && !text.contains("word"), "{told}");
-        // What a name leads to is nobody's to find out.
-        assert!(!input["url"].as_str().is_some_and(|url| url.contains("rebound")) || !text.contains("1"), "{told}");
-    }
-    for (expected, name) in [("unresolved", "nothing.rebound.test"), ("unresolved", "no.such.name.test")] {
-        assert_eq!(outcome(&service, json!({ "url": format!("https://{name}/") })).await, expected, "{name}");
-    }
-    for headers in ["Host: other.test", "Content-Length: 5", "Connection: close", "Accept-Encoding: br", "no name: x"] {
-        let refused = outcome(&service, json!({ "url": "http://site.test/", "headers": headers })).await;
-        assert_eq!(refused, "invalid_request", "{headers}");
-    }
-    assert_eq!(dials(&service).await, 0.0);
-    let metrics = scrape(service.data.path()).await;
-    let revision = revision(service.data.path(), "fetches").await;
-    let series = [("plugin", "fetches"), ("revision", revision.as_str())];
-    assert_eq!(metrics.value("switchbay_plugin_denials_total", &series), f64::from(denials));
-
-    assert_eq!(outcome(&service, json!({ "url": "http://closed.test/" })).await, "unreachable");
-    assert_eq!(dials(&service).await, 1.0);
-}
-
-#[tokio::test]
-async fn each_hop_of_a_redirect_is_judged_as_if_it_had_been_asked_for() {
-    let service = start().await;
-    let follow = async |url: &str| fetch(&service, json!({ "url": url, "redirects": 5 })).await;
-    let unfollowed = fetch(&service, json!({ "url": "http://site.test/redirect?/x" })).await;
-    assert_eq!((&unfollowed["status"], &unfollowed["headers"]), (&json!(302), &json!("location: /x")));
-
-    let arrived = follow("http://site.test/redirect?http://other.test/redirect%3F/final").await;
-    assert_eq!((&arrived["outcome"], &arrived["text"]), (&json!("ok"), &json!("hello")));
-    assert_eq!(arrived["url"], "http://other.test/final");
-    assert_eq!(follow("http://site.test/created?/x").await["status"], 201);
-
-    let refused = [
-        ("http://127.0.0.1/", "not_public"),
-        ("//[::1]/", "not_public"),
-        ("http://2130706433/", "not_public"),
-        ("http://localhost:80/", "not_public"),
-        ("http://loopback.rebound.test/", "not_public"),
-        ("http://site.test:8080/", "not_acceptable"),
-        ("http://me:word@other.test/", "not_acceptable"),
-        ("file:///etc/passwd", "not_acceptable"),
-        ("http://api.fetches.test:8080/other/", "not_granted"),
-    ];
-    for (location, expected) in refused {
-        let before = dials(&service).await;
-        for url in [
-            format!("http://site.test/redirect?{location}"),
-            format!("http://site.test/redirect?/redirect%3F{location}"),
-        ] {
-            let told = follow(&url).await;
-            assert_eq!(told["outcome"], "redirect_denied", "{url}: {told}");
-            assert!(told["told"].as_str().is_some_and(|told| told.starts_with(expected)), "{url}: {told}");
-        }
-        assert_eq!(dials(&service).await, before + 3.0, "{location}: the hops before it, and not itself");
-    }
-}
-
-#[tokio::test]
-async fn what_goes_along_with_a_redirect_depends_on_where_it_leads() {
-    let service = start().await;
-    let post = async |path: &str| {
-        let headers = "Authorization: Bearer word\nCookie: a=b\nX-Own: yes\nContent-Type: text/plain";
-        let url = format!("http://site.test{path}");
-        let input = json!({ "url": url, "method": "POST", "headers": headers, "body": "some text", "redirects": 2 });
-        fetch(&service, input).await["text"].as_str().expect("text").to_owned()
-    };
-    let same = post("/temporary?/echo").await;
-    assert!(same.starts_with("POST /echo ") && same.contains("Bearer word") && same.ends_with("some text"), "{same}");
-    let other = post("/temporary?http://other.test/echo").await;
-    assert!(other.starts_with("POST /echo ") && other.contains("x-own: yes"), "{other}");
-    assert!(!other.contains("Bearer") && !other.contains("cookie"), "{other}");
-    for path in ["/see-other?/echo", "/redirect?/echo"] {
-        let seen = post(path).await;
-        assert!(seen.starts_with("GET /echo ") && !seen.contains("some text"), "{seen}");
-        assert!(seen.contains("x-own: yes") && !seen.contains("content-type"), "{seen}");
-    }
+/// The lines of the audit that tell of requests.
+fn requests(lines: &[Value]) -> Vec<Value> {
+    lines.iter().filter(|line| line["target"] == "egress" && line["message"] == "request").cloned().collect()
 }
 
 #[tokio::test]
@@ -252,10 +151,6 @@ async fn each_request_is_one_line_of_the_audit_and_tells_no_secret() {
     assert_eq!(outcome(&service, json!({ "url": "http://u:hunter2secret@127.0.0.1/" })).await, "not_acceptable");
     assert_eq!(outcome(&service, json!({ "url": "http://127.0.0.1/hunter2secret" })).await, "not_public");
     assert_eq!(outcome(&service, json!({ "url": "http://site.test/silent", "total_ms": 50 })).await, "total_late");
-    let requests = |lines: &[Value]| -> Vec<Value> {
-        let audit = lines.iter().filter(|line| line["target"] == "egress" && line["message"] == "request");
-        audit.cloned().collect()
-    };
     let lines = service.log_until(|lines| requests(lines).len() >= 5);
     let told: Vec<(Value, Value)> =
         requests(&lines).iter().map(|line| (line["verdict"].clone(), line["status"].clone())).collect();

@@ -1,6 +1,8 @@
 //! Jobs, seen through a guest that fetches pages in them: whose they are, what is kept of them, and what becomes of them when
 //! they are cancelled, killed with their process, or outlive their revision.
 
+mod bounds;
+mod durable;
 mod keys;
 mod shares;
 
@@ -57,7 +59,7 @@ impl House {
     async fn begin(&self, start: Value) -> String {
         let answer = self.submit(start).await;
         assert_eq!(answer.status, 202, "{answer:?}");
-        answer.json()["data"]["job"].as_str().expect("an id").to_owned()
+        job_of(&answer)
     }
 
     /// Submits a job and waits for its end; gives back what is shown of it then.
@@ -102,6 +104,10 @@ impl House {
         let of = |state| metrics.value("switchbay_jobs", &[("plugin", "works"), ("state", state)]);
         (of("waiting"), of("running"))
     }
+}
+
+fn job_of(answer: &Answer) -> String {
+    answer.json()["data"]["job"].as_str().expect("an id").to_owned()
 }
 
 fn keys(range: std::ops::Range<u32>) -> Value {
@@ -228,110 +234,6 @@ async fn a_cancelled_job_ends_with_what_it_had_under_way() {
 }
 
 #[tokio::test]
-async fn a_job_outlives_its_process_and_fetches_nothing_again() {
-    let mut house = House::start().await;
-    for (request, kills) in [("killed", true), ("stopped", false)] {
-        let held = format!("/{request}/3");
-        house.pages.hold(&held);
-        let job = house.begin(json!({ "request": request, "pages": 6 })).await;
-        house.pages.until_asked(&held).await;
-        match kills {
-            true => house.service.kill(),
-            false => drop(house.service.stop()),
-        }
-        house.pages.release(&held);
-        let (pages, data, key) = (house.pages.clone(), Arc::clone(&house.service.data), house.key.clone());
-        drop(house);
-        house = House { key, ..House::start_with("", pages, Some(data)).await };
-        let shown = house.end_of(&job).await;
-        assert_eq!((&shown["state"], &shown["keys"]), (&json!("completed"), &keys(0..6)), "{shown}");
-        let mut asked = house.pages.asked(&format!("/{request}/"));
-        asked.sort_unstable();
-        let expected = ["0", "1", "2", "3", "3", "4", "5"].map(|page| format!("/{request}/{page}"));
-        assert_eq!(asked, expected, "the one page that was under way is fetched again, and no other");
-        // A run that the process ended in good order is none that the job died of.
-        let attempt = if kills { 2 } else { 1 };
-        assert_eq!(shown["output"], format!(r#"{{"attempt":{attempt},"keys":6}}"#));
-    }
-}
-
-#[tokio::test]
-async fn a_job_outlives_its_revision() {
-    let house = House::start().await;
-    house.pages.hold("/old/1");
-    let old = house.begin(json!({ "request": "old", "pages": 3 })).await;
-    house.pages.until_asked("/old/1").await;
-    let act = async |act: &str, body: Value| {
-        let answer = house.service.admin(Method::POST, &format!("/admin/v1/plugins/works/{act}"), Some(&body)).await;
-        assert_eq!(answer.status, 200, "{answer:?}");
-    };
-    // What is switched off runs no job; what was begun ends on its revision.
-    act("disable", json!({ "why": "a test" })).await;
-    house.pages.release("/old/1");
-    house.pages.until_asked("/old/2").await;
-    act("enable", json!({ "why": "a test" })).await;
-    let shown = house.end_of(&old).await;
-    assert_eq!((&shown["state"], &shown["keys"]), (&json!("completed"), &keys(0..3)));
-    assert_eq!(house.pages.asked("/old/").len(), 3);
-}
-
-#[tokio::test]
-async fn a_job_that_outlives_the_longest_call_of_a_replaced_revision_is_cut_off_and_taken_up_again() {
-    let folder = TempDir::new().expect("a folder");
-    build();
-    let wasm = workspace().join("target/components/wasm32-wasip2/plugin/works.wasm");
-    let entry = format!(
-        "[[plugin]]\nname = \"works\"\nsource = {wasm:?}\ngrants = [\"http:GET http://pages.test/\", \"jobs\"]\n\
-         limits = {{ wall_ms = 1000 }}\n"
-    );
-    let manifest = folder.path().join("plugin-manifest.toml");
-    std::fs::write(&manifest, entry).expect("the manifest is written");
-    let house = House::start_on(manifest, "[limits]\nbody_ms = 500\n", pages(), None).await;
-    house.pages.hold("/long/1");
-    let job = house.begin(json!({ "request": "long", "pages": 3 })).await;
-    house.pages.until_asked("/long/1").await;
-    let act = async |act: &str| {
-        let path = format!("/admin/v1/plugins/works/{act}");
-        let answer = house.service.admin(Method::POST, &path, Some(&json!({ "why": "a test" }))).await;
-        assert_eq!(answer.status, 200, "{answer:?}");
-    };
-    act("disable").await;
-    house.pages.until_gone("/long/1").await;
-    house.service.log_until(|lines| lines.iter().any(|line| line["message"] == "a draining revision is stopped"));
-    house.pages.release("/long/1");
-    act("enable").await;
-    let shown = house.end_of(&job).await;
-    assert_eq!((&shown["state"], &shown["keys"]), (&json!("completed"), &keys(0..3)));
-    let asked = ["0", "1", "1", "2"].map(|page| format!("/long/{page}"));
-    assert_eq!(house.pages.asked("/long/"), asked, "it goes on where it was");
-}
-
-#[tokio::test]
-async fn a_store_that_cannot_be_written_refuses_jobs_and_loses_none() {
-    let house = House::start().await;
-    house.pages.hold("/kept/1");
-    let job = house.begin(json!({ "request": "kept", "pages": 3 })).await;
-    house.pages.until_asked("/kept/1").await;
-    house.service.fill_disk();
-    let refused = house.submit(json!({ "request": "refused", "pages": 1 })).await;
-    assert_eq!(refused.refusal(), (503, "SERVICE_UNAVAILABLE".to_owned()));
-    assert_eq!(refused.json()["error"]["message"], "Unavailable");
-    // What runs cannot keep what it found, nor its end.
-    house.pages.release("/kept/1");
-    let failed = |line: &Value| line["message"] == "a job cannot be read or written" && line["job"] == *job;
-    house.service.log_until(|lines| lines.iter().any(failed));
-    house.service.kill();
-    let (pages, data, key) = (house.pages.clone(), Arc::clone(&house.service.data), house.key.clone());
-    drop(house);
-    let house = House { key, ..House::start_with("", pages, Some(data)).await };
-    let shown = house.end_of(&job).await;
-    assert_eq!((&shown["state"], &shown["keys"]), (&json!("completed"), &keys(0..3)));
-    assert_eq!(house.pages.asked("/kept/0").len(), 1, "what was kept is not fetched again");
-    // Nobody was told that it was submitted, and it was not.
-    assert_eq!(house.submit(json!({ "request": "refused", "pages": 0 })).await.status, 202);
-}
-
-#[tokio::test]
 async fn without_the_right_nothing_of_a_job_can_be_had() {
     let folder = TempDir::new().expect("a folder");
     build();
@@ -347,7 +249,7 @@ async fn without_the_right_nothing_of_a_job_can_be_had() {
     };
     act("revisions/1/approve", json!({ "activate": true })).await;
     let started = service.post(JOBS, &json!({ "request": "one" })).await;
-    let job = started.json()["data"]["job"].as_str().expect("an id").to_owned();
+    let job = job_of(&started);
     act("revoke", json!({ "atom": "jobs" })).await;
     let path = format!("{JOBS}/{job}");
     let cancelled = Service::send(service.request(Method::DELETE, &path)).await;
@@ -356,99 +258,4 @@ async fn without_the_right_nothing_of_a_job_can_be_had() {
     }
     let outside = service.post("/api/v1/test/outside", &json!({})).await;
     assert_eq!(outside.json()["data"]["state"], "not-granted not-granted not-granted not-granted");
-}
-
-#[tokio::test]
-async fn nobody_has_more_than_a_share_of_the_runs_and_the_queue() {
-    let limits = "[jobs]\nrunning = 3\nopen = 8\nowner_running = 2\nowner_open = 5\n";
-    let house = House::start_with(limits, pages(), None).await;
-    house.pages.hold("/");
-    let submit = |number: usize| house.submit(json!({ "request": format!("mine-{number}"), "pages": 1 }));
-    let mine = join_all((0..50).map(submit)).await;
-    let taken: Vec<&Answer> = mine.iter().filter(|answer| answer.status == 202).collect();
-    assert_eq!(taken.len(), 5);
-    assert!(
-        mine.iter().all(|answer| answer.status == 202 || answer.refusal() == (503, "SERVICE_UNAVAILABLE".to_owned()))
-    );
-    // Those who come later are not behind the five.
-    let strangers: Vec<String> = (0..4).map(|_| house.service.issue(&["--all-scopes"])).collect();
-    let submit = |key: &String| {
-        let start = json!({ "request": "theirs", "pages": 1 });
-        Service::send(house.service.bare(Method::POST, JOBS).bearer_auth(key).json(&start))
-    };
-    let theirs: Vec<u16> = join_all(strangers.iter().map(submit)).await.iter().map(|answer| answer.status).collect();
-    assert_eq!(theirs.iter().filter(|status| **status == 202).count(), 3, "eight are open altogether: {theirs:?}");
-    let asked = || (house.pages.asked("/mine").len(), house.pages.asked("/theirs").len());
-    let until = async |counts: (f64, f64), pages: (usize, usize)| {
-        in_time("they are as they should", async { while house.counts().await != counts || asked() != pages {} }).await;
-    };
-    until((5.0, 3.0), (2, 1)).await;
-    // A place that is free goes to the next in turn, and a job that waits is cancelled without having run.
-    let ids: Vec<String> =
-        taken.iter().map(|answer| answer.json()["data"]["job"].as_str().expect("an id").to_owned()).collect();
-    let mut running = Vec::new();
-    for id in &ids {
-        match house.read(id, "").await["state"] == "running" {
-            true => running.push(id),
-            false => assert_eq!(house.cancel(id).await, "cancelled"),
-        }
-    }
-    assert_eq!((running.len(), house.counts().await), (2, (2.0, 3.0)));
-    for id in running {
-        assert_eq!(house.cancel(id).await, "cancelled");
-    }
-    until((0.0, 3.0), (2, 3)).await;
-    house.pages.release("/");
-    in_time("they end", async { while house.counts().await != (0.0, 0.0) {} }).await;
-}
-
-#[tokio::test]
-async fn a_call_asks_for_so_many_things_of_jobs_at_once_and_the_next_is_refused() {
-    let house = House::start().await;
-    house.pages.hold("/held/");
-    let job = house.begin(json!({ "request": "held", "pages": 1 })).await;
-    house.pages.until_asked("/held/0").await;
-    let crowd = async || {
-        let asked = house.request(Method::POST, &format!("/{job}/crowd")).json(&json!({}));
-        Service::send(asked).await.json()["data"]["state"].clone()
-    };
-    assert_eq!(crowd().await, "busy 68, running 32");
-    // The places are free again.
-    assert_eq!(crowd().await, "busy 68, running 32");
-    house.pages.release("/held/");
-    assert_eq!(house.end_of(&job).await["state"], "completed");
-}
-
-#[tokio::test]
-async fn a_job_that_goes_wrong_fails_and_says_how() {
-    let house = House::start().await;
-    for (then, told) in [
-        ("fail", "REFUSED: The pages are no good"),
-        ("surprise", "INTERNAL_ERROR: The service failed to answer this call"),
-        ("trap", "INTERNAL_ERROR: The service failed to answer this call"),
-        ("spin", "UPSTREAM_TIMEOUT: The operation used up its processor time before it finished"),
-    ] {
-        let shown = house.run(json!({ "request": then, "pages": 2, "then": then })).await;
-        assert_eq!((&shown["state"], &shown["failure"]), (&json!("failed"), &json!(told)));
-        assert_eq!((&shown["keys"], &shown["output"]), (&keys(0..2), &Value::Null));
-    }
-    house.pages.hold("/late/1");
-    let late = house.run(json!({ "request": "late", "pages": 2, "budget_ms": 1000 })).await;
-    let told = json!("UPSTREAM_TIMEOUT: The operation did not finish by its deadline");
-    assert_eq!((&late["failure"], &late["keys"]), (&told, &keys(0..1)));
-    house.pages.until_gone("/late/1").await;
-}
-
-#[tokio::test]
-async fn a_run_has_its_limits_and_a_budget_for_each_item() {
-    let house = House::start().await;
-    let output = async |then: &str| house.run(json!({ "request": then, "then": then })).await["output"].clone();
-    assert_eq!(output("flood").await, r#"{"items":1000,"then":"full"}"#);
-    assert_eq!(output("crowd").await, r#"{"busy":true,"kept":true,"all":100}"#);
-    let refused = r#"["not-acceptable","not-acceptable","not-acceptable","not-acceptable","true","false"]"#;
-    assert_eq!(output("refused").await, refused);
-    // Twice the budget of one slice, in four.
-    assert_eq!(output("toil").await, r#"{"attempt":1,"keys":4}"#);
-    let outside = house.service.post("/api/v1/test/outside", &json!({})).await;
-    assert_eq!(outside.json()["data"]["state"], "ended ended ended ended");
 }

@@ -120,46 +120,49 @@ async fn an_unknown_version_is_told_which_are_known() {
         .await;
 }
 
+/// Method, parameters and what comes of them.
+const METHODS: [(&str, &str, &str); 33] = [
+    ("ping", "{}", "200 result #7"),
+    ("tools/list", "{}", "200 result #7"),
+    ("tools/list", r#"{"cursor":null}"#, "200 result #7"),
+    ("resources/list", "{}", "200 result #7"),
+    ("resources/templates/list", "{}", "200 result #7"),
+    ("resources/read", r#"{"uri":"service://openapi"}"#, "200 result #7"),
+    ("tools/list", r#"{"cursor":"next"}"#, "200 -32602 #7"),
+    ("tools/list", r#"{"cursor":1}"#, "200 -32602 #7"),
+    ("resources/list", r#"{"cursor":""}"#, "200 -32602 #7"),
+    ("resources/templates/list", r#"{"cursor":"x"}"#, "200 -32602 #7"),
+    ("tools/list", "[]", "200 -32602 #7"),
+    ("tools/list", r#""x""#, "200 -32602 #7"),
+    ("ping", "[]", "200 -32602 #7"),
+    ("resources/read", "{}", "200 -32602 #7"),
+    ("resources/read", r#"{"uri":1}"#, "200 -32602 #7"),
+    ("resources/read", r#"{"uri":"service://nothing"}"#, "200 -32002 #7"),
+    ("tools/call", "{}", "200 -32602 #7"),
+    ("tools/call", r#"{"name":1}"#, "200 -32602 #7"),
+    ("tools/call", r#"{"name":"nothing"}"#, "200 -32602 #7"),
+    ("tools/call", r#"{"name":"LIST_BANK_QR_BANKS"}"#, "200 -32602 #7"),
+    ("tools/call", r#"{"name":"list_bank_qr_banks","arguments":[]}"#, "200 -32602 #7"),
+    ("tools/call", r#"{"name":"list_bank_qr_banks","arguments":"{}"}"#, "200 -32602 #7"),
+    ("foo/bar", "{}", "200 -32601 #7"),
+    ("foo/bar", "[]", "200 -32601 #7"),
+    ("", "{}", "200 -32601 #7"),
+    ("Ping", "{}", "200 -32601 #7"),
+    ("prompts/list", "{}", "200 -32601 #7"),
+    ("prompts/get", r#"{"name":"x"}"#, "200 -32601 #7"),
+    ("completion/complete", "{}", "200 -32601 #7"),
+    ("logging/setLevel", r#"{"level":"info"}"#, "200 -32601 #7"),
+    ("resources/subscribe", r#"{"uri":"service://openapi"}"#, "200 -32601 #7"),
+    ("tasks/list", "{}", "200 -32601 #7"),
+    ("subscriptions/listen", "{}", "200 -32601 #7"),
+];
+
 #[tokio::test]
 async fn every_method_is_served_without_a_session() {
-    let cases = [
-        ("ping", json!({}), "200 result #7"),
-        ("tools/list", json!({}), "200 result #7"),
-        ("tools/list", json!({ "cursor": null }), "200 result #7"),
-        ("resources/list", json!({}), "200 result #7"),
-        ("resources/templates/list", json!({}), "200 result #7"),
-        ("resources/read", json!({ "uri": "service://openapi" }), "200 result #7"),
-        ("tools/list", json!({ "cursor": "next" }), "200 -32602 #7"),
-        ("tools/list", json!({ "cursor": 1 }), "200 -32602 #7"),
-        ("resources/list", json!({ "cursor": "" }), "200 -32602 #7"),
-        ("resources/templates/list", json!({ "cursor": "x" }), "200 -32602 #7"),
-        ("tools/list", json!([]), "200 -32602 #7"),
-        ("tools/list", json!("x"), "200 -32602 #7"),
-        ("ping", json!([]), "200 -32602 #7"),
-        ("resources/read", json!({}), "200 -32602 #7"),
-        ("resources/read", json!({ "uri": 1 }), "200 -32602 #7"),
-        ("resources/read", json!({ "uri": "service://nothing" }), "200 -32002 #7"),
-        ("tools/call", json!({}), "200 -32602 #7"),
-        ("tools/call", json!({ "name": 1 }), "200 -32602 #7"),
-        ("tools/call", json!({ "name": "nothing" }), "200 -32602 #7"),
-        ("tools/call", json!({ "name": "LIST_BANK_QR_BANKS" }), "200 -32602 #7"),
-        ("tools/call", json!({ "name": BANKS, "arguments": [] }), "200 -32602 #7"),
-        ("tools/call", json!({ "name": BANKS, "arguments": "{}" }), "200 -32602 #7"),
-        ("foo/bar", json!({}), "200 -32601 #7"),
-        ("foo/bar", json!([]), "200 -32601 #7"),
-        ("", json!({}), "200 -32601 #7"),
-        ("Ping", json!({}), "200 -32601 #7"),
-        ("prompts/list", json!({}), "200 -32601 #7"),
-        ("prompts/get", json!({ "name": "x" }), "200 -32601 #7"),
-        ("completion/complete", json!({}), "200 -32601 #7"),
-        ("logging/setLevel", json!({ "level": "info" }), "200 -32601 #7"),
-        ("resources/subscribe", json!({ "uri": "service://openapi" }), "200 -32601 #7"),
-        ("tasks/list", json!({}), "200 -32601 #7"),
-        ("subscriptions/listen", json!({}), "200 -32601 #7"),
-    ];
     for version in LEGACY {
-        for (method, params, expected) in &cases {
-            Post::legacy(version, method, params.clone()).check(expected).await;
+        for (method, params, expected) in METHODS {
+            let params = serde_json::from_str(params).expect("JSON");
+            Post::legacy(version, method, params).check(expected).await;
         }
     }
     let without_params = r#"{"jsonrpc":"2.0","id":7,"method":"tools/list"}"#;

@@ -102,9 +102,8 @@ async fn a_call_that_outlives_its_request_is_abandoned() {
     assert_eq!(ended, counts([("abandoned", 1)]));
 }
 
-#[tokio::test]
-async fn requests_are_counted_by_operation_face_and_code() {
-    let service = Service::start(Options::default()).await;
+/// Requests of every outcome, of both faces, with and without a credential.
+async fn ask_in_every_way(service: &Service) {
     assert_eq!(service.get(BANKS).await.status, 200);
     assert_eq!(service.get(BANKS).await.status, 200);
     assert_eq!(Service::send(service.bare(Method::GET, BANKS)).await.status, 401);
@@ -112,7 +111,7 @@ async fn requests_are_counted_by_operation_face_and_code() {
     assert_eq!(Service::send(service.bare(Method::GET, BANKS).bearer_auth(narrow)).await.status, 403);
     service.tool("list_bank_qr_banks", &json!({})).await;
     for how in ["behave", "fail_as_declared", "wait", "trap", "undeclared_outcome", "no such way"] {
-        misbehave(&service, how).await;
+        misbehave(service, how).await;
     }
     let wrong_type = service.request(Method::POST, MISBEHAVE).header("content-type", "text/plain").body("{}");
     assert_eq!(Service::send(wrong_type).await.status, 415);
@@ -125,7 +124,12 @@ async fn requests_are_counted_by_operation_face_and_code() {
         .header("mcp-protocol-version", "2025-03-26")
         .json(&json!([{ "jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params }]));
     assert_eq!(Service::send(batch).await.status, 401);
+}
 
+#[tokio::test]
+async fn requests_are_counted_by_operation_face_and_code() {
+    let service = Service::start(Options::default()).await;
+    ask_in_every_way(&service).await;
     let metrics = scrape(service.data.path()).await;
     let answered = |plugin, operation, face| {
         metrics.counts(REQUESTS, &[("plugin", plugin), ("operation", operation), ("face", face)], "code")

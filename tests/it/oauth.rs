@@ -163,9 +163,14 @@ async fn a_plugin_learns_the_kind_of_its_caller_and_one_owner_for_client_and_sub
     assert_ne!(owner(&id, &id).await, of_key);
 }
 
+/// A text that stands nowhere else.
+fn word() -> String {
+    let id = uuid::Uuid::now_v7().simple().to_string();
+    id.chars().rev().collect()
+}
+
 #[tokio::test]
 async fn no_log_holds_a_token_or_a_claim() {
-    let word = || uuid::Uuid::now_v7().simple().to_string().chars().rev().collect::<String>();
     let [rsa, p256] = Signer::shared();
     let issuer = Issuer::start(&[rsa, p256]).await;
     let arguments = vec!["--log".to_owned(), "trace".to_owned()];

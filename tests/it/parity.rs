@@ -72,14 +72,19 @@ async fn null_for_an_optional_field_is_as_if_it_were_left_out() {
     check(unknown, invalid(json!({ "field": "surprise" }))).await;
 }
 
+/// A good input with one field that is another.
+fn with(name: &str, value: Value) -> Value {
+    let mut input = json!({ "bank": "VCB", "accountNumber": ACCOUNT });
+    input[name] = value;
+    input
+}
+
+fn field(name: &str) -> (u16, &'static str, Value) {
+    invalid(json!({ "field": name }))
+}
+
 #[tokio::test]
-async fn what_does_not_fit_is_refused_in_the_same_words() {
-    let with = |name: &str, value: Value| {
-        let mut input = json!({ "bank": "VCB", "accountNumber": ACCOUNT });
-        input[name] = value;
-        input
-    };
-    let field = |name: &str| invalid(json!({ "field": name }));
+async fn a_bank_or_an_account_that_does_not_fit_is_refused_in_the_same_words() {
     check(json!({}), field("bank")).await;
     check(json!({ "bank": "VCB" }), field("accountNumber")).await;
     check(json!({ "accountNumber": ACCOUNT }), field("bank")).await;
@@ -93,6 +98,10 @@ async fn what_does_not_fit_is_refused_in_the_same_words() {
     check(with("accountNumber", json!("0011 0012 34")), field("accountNumber")).await;
     check(with("accountNumber", json!("001100123456\n")), field("accountNumber")).await;
     check(with("accountNumber", json!("٠٠١١٠٠١٢٣")), field("accountNumber")).await;
+}
+
+#[tokio::test]
+async fn an_amount_that_does_not_fit_is_refused_in_the_same_words() {
     check(with("amount", json!(0)), invalid(json!({ "field": "amount", "min": 1 }))).await;
     check(with("amount", json!(-1)), invalid(json!({ "field": "amount", "min": 1 }))).await;
     let most = 9_999_999_999_999_u64;
@@ -102,6 +111,10 @@ async fn what_does_not_fit_is_refused_in_the_same_words() {
     check(with("amount", json!(1.0)), field("amount")).await;
     check(with("amount", json!("150000")), field("amount")).await;
     check(with("amount", json!(true)), field("amount")).await;
+}
+
+#[tokio::test]
+async fn whatever_else_does_not_fit_is_refused_in_the_same_words() {
     check(with("memo", json!("x".repeat(201))), invalid(json!({ "field": "memo", "max": 200 }))).await;
     check(with("memo", json!(["x"])), field("memo")).await;
     check(with("imageSize", json!(159)), invalid(json!({ "field": "imageSize", "min": 160 }))).await;

@@ -119,6 +119,52 @@ async fn a_component_that_is_missing_or_none_is_told_by_plugin() {
     assert!(line.starts_with("plugin `bank-qr`: it is not a WebAssembly component: "), "{line}");
 }
 
+/// A configuration, and the line that it is refused with.
+const SETTINGS: [(&str, &str); 15] = [
+    (
+        "[limit]\n",
+        "the configuration file [folder]/config.toml is malformed: line 1, column 2: unknown field `limit`, expected one of `limits`, `peers`, `mcp`, `oauth`, `credits`, `first_party`, `egress`, `dns`, `proxy`, `jobs`, `shares`, `ip_databases`",
+    ),
+    ("[limits]\nin_flight = 0\n", "`limits.in_flight` is 0; it must be from 1 to 1000000"),
+    ("[limits]\nidle_ms = 9\n", "`limits.idle_ms` is 9; it must be from 10 to 3600000"),
+    ("[limits]\nunsent_bytes = 1\n", "`limits.unsent_bytes` is 1; it must be from 65536 to 1099511627776"),
+    ("[peers]\nconnections = 0\n", "`peers.connections` is 0; it must be from 1 to 1000000"),
+    (
+        "[first_party]\ntrusted_proxies = [\"10.0.0.0/8\"]\n",
+        "`first_party.trusted_proxies` is `peers.trusted_proxies` now: write it there",
+    ),
+    (
+        "[mcp]\norigins = [\"https://a.example/\"]\n",
+        "`mcp.origins` is https://a.example/; it must be scheme, host and port alone, such as https://app.example.com",
+    ),
+    (
+        "[oauth]\naudiences = []\n",
+        "the configuration file [folder]/config.toml is malformed: line 1, column 1: missing field `issuer`",
+    ),
+    (
+        "[oauth]\nissuer = \"https://id.example\"\nper_minute = 0\n",
+        "`oauth.per_minute` is 0; it must be from 1 to 1000000",
+    ),
+    (
+        "[dns.resolvers]\nNear = \"https://dns.example.net/dns-query\"\n",
+        "`dns.resolvers` is a table with `Near`; it must be a name of a-z, 0-9, - and _, a letter first, as in `dns:NAME`",
+    ),
+    (
+        "[dns.resolvers]\nnear = { url = \"https://dns.example.net/dns-query\", client_subnet = \"sent\" }\n",
+        "the configuration file [folder]/config.toml is malformed: line 2, column 8: expected a URL, or a table with `url` and perhaps `client_subnet`, which is \"unsaid\" or \"withheld\"",
+    ),
+    ("[credits]\nconcurrency = 0\n", "`credits.concurrency` is 0; it must be from 1 to 100000"),
+    ("[credits.costs.p]\no = 1000001\n", "`credits.costs` is 1000001; it must be from 0 to 1000000"),
+    (
+        "[first_party]\norigins = [\"*\"]\n",
+        "`first_party.origins` is *; it must be scheme, host and port alone, such as https://app.example.com",
+    ),
+    (
+        "[peers]\ntrusted_proxies = [\"10.0.0.0/33\"]\n",
+        "`peers.trusted_proxies` is 10.0.0.0/33; it must be an address or a network such as 10.0.0.0/8",
+    ),
+];
+
 #[tokio::test]
 async fn a_setting_that_cannot_be_used_is_told_by_rule_and_value() {
     let manifest = manifest();
@@ -131,50 +177,7 @@ async fn a_setting_that_cannot_be_used_is_told_by_rule_and_value() {
     let path = file.to_string_lossy();
     let missing = "cannot read the configuration file [folder]/config.toml: No such file or directory (os error 2)";
     assert_eq!(serve(&["--config", &path]).await, missing);
-    for (text, expected) in [
-        (
-            "[limit]\n",
-            "the configuration file [folder]/config.toml is malformed: line 1, column 2: unknown field `limit`, expected one of `limits`, `peers`, `mcp`, `oauth`, `credits`, `first_party`, `egress`, `dns`, `proxy`, `jobs`, `shares`, `ip_databases`",
-        ),
-        ("[limits]\nin_flight = 0\n", "`limits.in_flight` is 0; it must be from 1 to 1000000"),
-        ("[limits]\nidle_ms = 9\n", "`limits.idle_ms` is 9; it must be from 10 to 3600000"),
-        ("[limits]\nunsent_bytes = 1\n", "`limits.unsent_bytes` is 1; it must be from 65536 to 1099511627776"),
-        ("[peers]\nconnections = 0\n", "`peers.connections` is 0; it must be from 1 to 1000000"),
-        (
-            "[first_party]\ntrusted_proxies = [\"10.0.0.0/8\"]\n",
-            "`first_party.trusted_proxies` is `peers.trusted_proxies` now: write it there",
-        ),
-        (
-            "[mcp]\norigins = [\"https://a.example/\"]\n",
-            "`mcp.origins` is https://a.example/; it must be scheme, host and port alone, such as https://app.example.com",
-        ),
-        (
-            "[oauth]\naudiences = []\n",
-            "the configuration file [folder]/config.toml is malformed: line 1, column 1: missing field `issuer`",
-        ),
-        (
-            "[oauth]\nissuer = \"https://id.example\"\nper_minute = 0\n",
-            "`oauth.per_minute` is 0; it must be from 1 to 1000000",
-        ),
-        (
-            "[dns.resolvers]\nNear = \"https://dns.example.net/dns-query\"\n",
-            "`dns.resolvers` is a table with `Near`; it must be a name of a-z, 0-9, - and _, a letter first, as in `dns:NAME`",
-        ),
-        (
-            "[dns.resolvers]\nnear = { url = \"https://dns.example.net/dns-query\", client_subnet = \"sent\" }\n",
-            "the configuration file [folder]/config.toml is malformed: line 2, column 8: expected a URL, or a table with `url` and perhaps `client_subnet`, which is \"unsaid\" or \"withheld\"",
-        ),
-        ("[credits]\nconcurrency = 0\n", "`credits.concurrency` is 0; it must be from 1 to 100000"),
-        ("[credits.costs.p]\no = 1000001\n", "`credits.costs` is 1000001; it must be from 0 to 1000000"),
-        (
-            "[first_party]\norigins = [\"*\"]\n",
-            "`first_party.origins` is *; it must be scheme, host and port alone, such as https://app.example.com",
-        ),
-        (
-            "[peers]\ntrusted_proxies = [\"10.0.0.0/33\"]\n",
-            "`peers.trusted_proxies` is 10.0.0.0/33; it must be an address or a network such as 10.0.0.0/8",
-        ),
-    ] {
+    for (text, expected) in SETTINGS {
         std::fs::write(&file, text).expect("the configuration is written");
         assert_eq!(serve(&["--config", &path]).await, expected);
     }

@@ -243,6 +243,18 @@ async fn records_outlive_a_swap_a_restart_and_the_plugins_entry_and_nobody_logs_
     assert_eq!(records(&service, put).await["outcome"], "done");
 }
 
+/// A caller's own key holds what it was told last, or what it asked for after that.
+async fn check_kept(service: &Service, written: HashMap<String, String>) {
+    let order = |value: &str| {
+        let (round, number) = value.split_once('-').expect("two numbers");
+        (round.parse::<usize>().expect("a number"), number.parse::<usize>().expect("a number"))
+    };
+    for (key, value) in written {
+        let (found, _) = get(service, &key).await.unwrap_or_else(|| panic!("{key} is lost"));
+        assert!(order(&found) >= order(&value), "{key}: {value} was told, {found} is there");
+    }
+}
+
 /// How often the process is killed.
 const ROUNDS: usize = 5;
 
@@ -265,8 +277,12 @@ async fn no_acknowledged_write_is_lost_when_the_process_is_killed() {
                 };
                 tries += usize::from(counts);
                 let request = service.request(Method::POST, "/api/v1/test/keeps/records").json(&input).send();
-                let Ok(response) = request.await else { return tries };
-                let Ok(body) = response.json::<Value>().await else { return tries };
+                let Ok(response) = request.await else {
+                    return tries;
+                };
+                let Ok(body) = response.json::<Value>().await else {
+                    return tries;
+                };
                 assert_eq!(body["data"]["outcome"], "done", "{body}");
                 match counts {
                     true => drop(counted.fetch_add(1, Ordering::Relaxed)),
@@ -285,15 +301,7 @@ async fn no_acknowledged_write_is_lost_when_the_process_is_killed() {
         let count: usize = get(&service, "count").await.map_or(0, |(count, _)| count.parse().expect("a number"));
         let told = counted.load(Ordering::Relaxed);
         assert!((told..=asked).contains(&count), "{told} were told, {asked} were asked for, {count} are there");
-        // A caller's own key holds what it was told last, or what it asked for after that.
         let written = written.lock().expect("no caller panicked").clone();
-        for (key, value) in written {
-            let (found, _) = get(&service, &key).await.unwrap_or_else(|| panic!("{key} is lost"));
-            let order = |value: &str| {
-                let (round, number) = value.split_once('-').expect("two numbers");
-                (round.parse::<usize>().expect("a number"), number.parse::<usize>().expect("a number"))
-            };
-            assert!(order(&found) >= order(&value), "{key}: {value} was told, {found} is there");
-        }
+        check_kept(&service, written).await;
     }
 }

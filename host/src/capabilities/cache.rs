@@ -175,7 +175,9 @@ impl CachedItem {
     fn shrink(&mut self) {
         let bytes_max = self.leases.iter().copied().max().unwrap_or(0);
         while self.bytes > bytes_max || self.entries.len() > ENTRIES_MAX {
-            let Some((key, entry)) = self.entries.pop_lru() else { return };
+            let Some((key, entry)) = self.entries.pop_lru() else {
+                return;
+            };
             self.bytes -= counted(&key, &entry.value);
         }
     }

@@ -75,7 +75,9 @@ impl LogScope {
     }
 
     fn line(&mut self, level: Level, context: &str, message: &str) {
-        let Some(call) = self.call.as_ref().filter(|_| is_enabled(level)) else { return };
+        let Some(call) = self.call.as_ref().filter(|_| is_enabled(level)) else {
+            return;
+        };
         self.bytes = self.bytes.saturating_add(context.len() + message.len());
         if self.bytes > BYTES_PER_CALL_MAX {
             self.lines = self.lines.max(LINES_PER_CALL_MAX);
@@ -92,7 +94,9 @@ impl LogScope {
             Level::Debug => about_call!(debug, "plugin", about, context, "{message}"),
             Level::Info => about_call!(info, "plugin", about, context, "{message}"),
             Level::Warn => about_call!(warn, "plugin", about, context, "{message}"),
-            Level::Error | Level::Critical => about_call!(error, "plugin", about, context, "{message}"),
+            Level::Error | Level::Critical => {
+                about_call!(error, "plugin", about, context, "{message}");
+            }
         }
     }
 }
@@ -120,7 +124,9 @@ pub(crate) fn tell_of_dropped(plugin: &str, rate: &LineRate, now: Instant) {
 impl Drop for LogScope {
     fn drop(&mut self) {
         let dropped = self.lines.saturating_sub(LINES_PER_CALL_MAX);
-        let Some(call) = self.call.as_ref().filter(|_| dropped > 0) else { return };
+        let Some(call) = self.call.as_ref().filter(|_| dropped > 0) else {
+            return;
+        };
         // The report counts as a line of the plugin's: a flood of reports would be one too.
         if call.rate.admit(u64::from(dropped), Instant::now()) {
             let about = call.about();
@@ -145,7 +151,9 @@ fn is_enabled(level: Level) -> bool {
         Level::Debug => tracing::enabled!(target: "plugin", tracing::Level::DEBUG),
         Level::Info => tracing::enabled!(target: "plugin", tracing::Level::INFO),
         Level::Warn => tracing::enabled!(target: "plugin", tracing::Level::WARN),
-        Level::Error | Level::Critical => tracing::enabled!(target: "plugin", tracing::Level::ERROR),
+        Level::Error | Level::Critical => {
+            tracing::enabled!(target: "plugin", tracing::Level::ERROR)
+        }
     }
 }
 

@@ -67,7 +67,9 @@ fn tell(set: &Set, step: &FetchStep<'_>, told: &mut u64) {
             }
         }
         FetchStep::Checked { integrity } => println!("  checksum  sha512-{integrity} agrees"),
-        FetchStep::Kept { files, bytes } => println!("  kept      {files} files, {}", megabytes(*bytes)),
+        FetchStep::Kept { files, bytes } => {
+            println!("  kept      {files} files, {}", megabytes(*bytes));
+        }
     }
 }
 

@@ -17,7 +17,9 @@ impl Table {
     }
 
     pub(super) fn row(&mut self, cells: impl IntoIterator<Item = String>) {
-        let shown = |cell: String| if cell.is_empty() { "-".to_owned() } else { printable(&cell) };
+        let shown = |cell: String| {
+            if cell.is_empty() { "-".to_owned() } else { printable(&cell) }
+        };
         self.rows.push(cells.into_iter().map(shown).collect());
     }
 }

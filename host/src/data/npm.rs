@@ -136,7 +136,9 @@ impl NpmRegistry {
         };
         let tarball = match Url::parse(&dist.tarball).ok().filter(|url| self.own.allows(url)) {
             Some(tarball) => tarball,
-            None => return Err(NpmError::Tarball { package: named(), version, url: dist.tarball }),
+            None => {
+                return Err(NpmError::Tarball { package: named(), version, url: dist.tarball });
+            }
         };
         let license = license.as_str().unwrap_or("none").to_owned();
         Ok(Release { version, license, tarball, integrity })
@@ -157,7 +159,9 @@ fn read(path: &Path) -> Result<String, NpmError> {
     match std::fs::metadata(path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(String::new()),
         Err(error) => return Err(failed(error)),
-        Ok(found) if found.len() > SETTINGS_BYTES_MAX => return Err(failed(io::ErrorKind::FileTooLarge.into())),
+        Ok(found) if found.len() > SETTINGS_BYTES_MAX => {
+            return Err(failed(io::ErrorKind::FileTooLarge.into()));
+        }
         Ok(_) => {}
     }
     std::fs::read_to_string(path).map_err(failed)

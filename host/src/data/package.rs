@@ -102,7 +102,9 @@ fn each(
         let path = entry.header().path_bytes().into_owned();
         let is_file = entry.header().entry_type().is_file();
         let wanted = |name: &&str| is_file && path == format!("package/{name}").as_bytes();
-        let Some(place) = names.iter().position(wanted) else { continue };
+        let Some(place) = names.iter().position(wanted) else {
+            continue;
+        };
         let name = names[place];
         let bytes = entry.header().entry_size().map_err(PackageError::Archive)?;
         if bytes > FILE_BYTES_MAX {

@@ -328,7 +328,9 @@ async fn collect(
             Ok(Some(frame)) => frame.map_err(|error| broken(&error))?,
         };
         // Trailers are nobody's.
-        let Ok(data) = frame.into_data() else { continue };
+        let Ok(data) = frame.into_data() else {
+            continue;
+        };
         if data.len() > bytes_max - collected.len() {
             return Err(FetchError::TooLarge(Excess::Body));
         }

@@ -152,7 +152,9 @@ impl OperatorsOwn {
         let mut bytes = 0;
         loop {
             let arrived = tokio::time::timeout(IDLE, response.chunk()).await.map_err(|_| DocumentError::Idle(IDLE))?;
-            let Some(chunk) = arrived.map_err(failed)? else { return Ok(bytes) };
+            let Some(chunk) = arrived.map_err(failed)? else {
+                return Ok(bytes);
+            };
             bytes += u64::try_from(chunk.len()).unwrap_or(u64::MAX);
             if bytes > bytes_max {
                 return Err(too_large);

@@ -72,7 +72,9 @@ fn holds(text: &[u8], part: &[u8]) -> bool {
 }
 
 fn without(text: Vec<u8>, find: impl Fn(&[u8], usize) -> Option<Range<usize>>) -> Vec<u8> {
-    let Some(mut found) = find(&text, 0) else { return text };
+    let Some(mut found) = find(&text, 0) else {
+        return text;
+    };
     let (mut kept, mut from) = (Vec::with_capacity(text.len()), 0);
     loop {
         kept.extend_from_slice(&text[from..found.start]);

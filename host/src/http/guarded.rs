@@ -134,7 +134,9 @@ impl AsyncRead for Guarded {
         }
         match polled {
             Poll::Ready(_) => this.saw(&buf.filled()[before..]),
-            Poll::Pending if this.is_late(cx) => return Poll::Ready(Err(io::ErrorKind::TimedOut.into())),
+            Poll::Pending if this.is_late(cx) => {
+                return Poll::Ready(Err(io::ErrorKind::TimedOut.into()));
+            }
             Poll::Pending => {}
         }
         polled

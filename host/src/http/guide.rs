@@ -89,12 +89,7 @@ fn write_terms(text: &mut String, bound: &Bound, site: &Site) -> fmt::Result {
     if !counted.is_empty() {
         writeln!(text, "- counts toward {}", counted.join(" and "))?;
     }
-    let cost = site.credits.cost(&bound.revision.plugin, &operation.id).unwrap_or(terms.cost);
-    match (terms.consumes(Consumed::Credits), cost) {
-        (false, _) | (true, 0) => writeln!(text, "- costs no credits")?,
-        (true, 1) => writeln!(text, "- costs 1 credit of a self-service key's account, where it succeeds")?,
-        (true, cost) => writeln!(text, "- costs {cost} credits of a self-service key's account, where it succeeds")?,
-    }
+    write_price(text, bound, site)?;
     match terms.idempotency {
         Idempotency::Key => writeln!(text, "- takes `Idempotency-Key` from self-service keys")?,
         Idempotency::RequestId => {
@@ -112,6 +107,16 @@ fn write_terms(text: &mut String, bound: &Bound, site: &Site) -> fmt::Result {
         write_keeping(text, face)?;
     }
     writeln!(text)
+}
+
+fn write_price(text: &mut String, bound: &Bound, site: &Site) -> fmt::Result {
+    let (operation, terms) = (&bound.operation, &bound.operation.terms);
+    let cost = site.credits.cost(&bound.revision.plugin, &operation.id).unwrap_or(terms.cost);
+    match (terms.consumes(Consumed::Credits), cost) {
+        (false, _) | (true, 0) => writeln!(text, "- costs no credits"),
+        (true, 1) => writeln!(text, "- costs 1 credit of a self-service key's account, where it succeeds"),
+        (true, cost) => writeln!(text, "- costs {cost} credits of a self-service key's account, where it succeeds"),
+    }
 }
 
 fn write_keeping(text: &mut String, face: &RestFace) -> fmt::Result {

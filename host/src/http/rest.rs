@@ -45,7 +45,9 @@ pub(crate) async fn answer(
         {
             return RestAnswer { response, plugin: None };
         }
-        RouteMatch::OtherMethods(allow) => return refused(&method_not_allowed(), request_id).allow(&allow),
+        RouteMatch::OtherMethods(allow) => {
+            return refused(&method_not_allowed(), request_id).allow(&allow);
+        }
         RouteMatch::Nothing => {
             let refusal = Refusal::new(Code::NotFound, "There is no such route; see /openapi.json");
             return refused(&refusal, request_id);
@@ -201,7 +203,9 @@ pub(crate) fn entity_tag(digest: &[u8; 32]) -> HeaderValue {
 /// Whether `If-None-Match` names the tag, by weak comparison (RFC 9110, 13.1.2).
 pub(crate) fn if_none_match(headers: &HeaderMap, etag: &HeaderValue) -> bool {
     let opaque = |tag: &str| tag.trim().trim_start_matches("W/").to_owned();
-    let Ok(etag) = etag.to_str().map(opaque) else { return false };
+    let Ok(etag) = etag.to_str().map(opaque) else {
+        return false;
+    };
     headers
         .get_all(IF_NONE_MATCH)
         .iter()

@@ -39,7 +39,9 @@ impl RouteTable {
 
     /// Finds what serves a request. HEAD is served wherever GET is.
     pub(crate) fn find(&self, method: &Method, path: &str) -> RouteMatch<'_> {
-        let Ok(matched) = self.paths.at(path) else { return RouteMatch::Nothing };
+        let Ok(matched) = self.paths.at(path) else {
+            return RouteMatch::Nothing;
+        };
         let wanted = if *method == Method::HEAD { &Method::GET } else { method };
         match matched.value.iter().find(|(served, _)| served == wanted) {
             Some((_, bound)) => {

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use tokio_util::sync::CancellationToken;
 
-use super::record::JobName;
+use super::record::{Job, JobName};
 use crate::auth::tenant::Tenant;
 use crate::config::JobLimits;
 
@@ -36,6 +36,12 @@ pub(super) struct QueuedJob {
     pub(super) due_ms: u64,
     pub(super) expires_ms: u64,
     pub(super) bytes: u64,
+}
+
+impl QueuedJob {
+    pub(super) fn of(job: &Job, name: JobName, tenant: Tenant, key: Option<Arc<str>>) -> Self {
+        Self { name, tenant, key, due_ms: job.due_ms, expires_ms: job.expires_ms, bytes: job.bytes }
+    }
 }
 
 /// The jobs of one plugin.
@@ -176,8 +182,12 @@ impl Board {
 
     /// A run is over; the job too, or it waits again.
     pub(super) fn ran(&mut self, name: &JobName, after: After, now: Instant) {
-        let Some(lane) = self.lanes.get_mut(&name.plugin) else { return };
-        let Some(run) = lane.running.remove(name) else { return };
+        let Some(lane) = self.lanes.get_mut(&name.plugin) else {
+            return;
+        };
+        let Some(run) = lane.running.remove(name) else {
+            return;
+        };
         if let Some(has) = lane.tenants.get_mut(&run.tenant) {
             has.running -= 1;
         }
@@ -194,7 +204,9 @@ impl Board {
 
     /// A job ended without a run's doing: whoever runs it stops, and it does not wait any more.
     pub(super) fn end(&mut self, name: &JobName) {
-        let Some(lane) = self.lanes.get_mut(&name.plugin) else { return };
+        let Some(lane) = self.lanes.get_mut(&name.plugin) else {
+            return;
+        };
         match lane.running.get(name) {
             // Its place is free when the run has stopped.
             Some(run) => run.cancelled.cancel(),
@@ -207,8 +219,12 @@ impl Board {
 
     /// A job has more to its name, or less.
     pub(super) fn grew(&mut self, name: &JobName, bytes: i64) {
-        let Some(lane) = self.lanes.get_mut(&name.plugin) else { return };
-        let Some(known) = lane.known.get_mut(name) else { return };
+        let Some(lane) = self.lanes.get_mut(&name.plugin) else {
+            return;
+        };
+        let Some(known) = lane.known.get_mut(name) else {
+            return;
+        };
         known.bytes = known.bytes.saturating_add_signed(bytes);
         if let Some(has) = lane.tenants.get_mut(&known.tenant) {
             has.bytes = has.bytes.saturating_add_signed(bytes);
@@ -224,9 +240,13 @@ impl Board {
     /// A job is gone, or was never kept.
     pub(super) fn forget(&mut self, name: &JobName) {
         self.end(name);
-        let Some(lane) = self.lanes.get_mut(&name.plugin) else { return };
+        let Some(lane) = self.lanes.get_mut(&name.plugin) else {
+            return;
+        };
         lane.close(name, &mut self.keyed);
-        let Some(known) = lane.known.remove(name) else { return };
+        let Some(known) = lane.known.remove(name) else {
+            return;
+        };
         self.expiries.remove(&(known.expires_ms, name.clone()));
         if let Some(has) = lane.tenants.get_mut(&known.tenant) {
             (has.jobs, has.bytes) = (has.jobs - 1, has.bytes.saturating_sub(known.bytes));
@@ -243,7 +263,9 @@ impl Board {
 impl Lane {
     /// Lets a job wait, unless it was forgotten meanwhile.
     fn queue(&mut self, name: JobName, not_before: Instant, tries: u32, after: After) {
-        let Some(known) = self.known.get(&name) else { return };
+        let Some(known) = self.known.get(&name) else {
+            return;
+        };
         let due_ms = known.due_ms;
         self.waiting.push_back(WaitingJob { name, due_ms, not_before, tries, after });
     }
@@ -305,136 +327,4 @@ fn left_for(all: usize, has: usize) -> usize {
 }
 
 #[cfg(test)]
-mod tests {
-    use uuid::Uuid;
-
-    use super::*;
-    use crate::operation::Owner;
-
-    const LIMITS: JobLimits = JobLimits {
-        running: 3,
-        open: 6,
-        owner_running: 2,
-        owner_open: 4,
-        owner_kept: 5,
-        owner_bytes: 100,
-        cpu: Duration::from_secs(60),
-    };
-
-    fn name(owner: u8, id: u128) -> JobName {
-        JobName { owner: Owner::of(&[owner; 32]), plugin: "p".into(), id: Uuid::from_u128(id) }
-    }
-
-    fn submit(board: &mut Board, name: &JobName, now: Instant) -> bool {
-        let (tenant, key) = (Tenant::owner(&name.owner), Some("k".into()));
-        let entry = QueuedJob { name: name.clone(), tenant, key, due_ms: 1000, expires_ms: 2000, bytes: 0 };
-        let is_admitted = board.admit(entry);
-        if is_admitted {
-            board.wait(name.clone(), now);
-        }
-        is_admitted
-    }
-
-    fn turns(board: &mut Board, now: Instant, now_ms: u64) -> Vec<u128> {
-        std::iter::from_fn(|| board.next(now, now_ms)).map(|turn| turn.name.id.as_u128()).collect()
-    }
-
-    #[test]
-    fn nobody_has_more_than_a_share() {
-        let (mut board, now) = (Board::new(LIMITS), Instant::now());
-        let admitted: Vec<u128> = (0..8).filter(|id| submit(&mut board, &name(1, *id), now)).collect();
-        assert_eq!(admitted, [0, 1, 2, 3], "an owner has four open jobs");
-        let admitted: Vec<u128> = (10..18).filter(|id| submit(&mut board, &name(2, *id), now)).collect();
-        assert_eq!(admitted, [10], "the last of the six is for one who has none");
-        assert!(submit(&mut board, &name(4, 11), now));
-        assert!(!submit(&mut board, &name(5, 12), now), "the plugin has six open jobs");
-        // Whoever runs fewest is next, and of several the one who came first.
-        assert_eq!(turns(&mut board, now, 0), [0, 10, 11]);
-        board.ran(&name(4, 11), After::Over, now);
-        assert_eq!(turns(&mut board, now, 0), [1]);
-        for id in [0, 2, 3] {
-            board.end(&name(1, id));
-        }
-        board.ran(&name(1, 0), After::Over, now);
-        board.ran(&name(1, 1), After::Over, now);
-        assert_eq!(turns(&mut board, now, 0), [0; 0], "what was cancelled while it waited has no turn");
-        assert!(submit(&mut board, &name(1, 5), now));
-        assert!(!submit(&mut board, &name(1, 6), now), "five jobs are kept for an owner");
-        board.forget(&name(1, 0));
-        board.grew(&name(1, 5), 99);
-        assert!(submit(&mut board, &name(1, 7), now));
-        board.forget(&name(1, 1));
-        board.grew(&name(1, 5), 1);
-        assert!(!submit(&mut board, &name(1, 8), now), "and a hundred bytes");
-        board.grew(&name(1, 5), -1);
-        board.forget(&name(1, 2));
-        assert!(submit(&mut board, &name(1, 8), now));
-    }
-
-    /// Two who have many jobs, and one who comes last with one: it is next, and nobody is left behind for ever.
-    #[test]
-    fn whoever_runs_fewest_is_next() {
-        let limits = JobLimits { running: 4, open: 100, owner_running: 4, owner_open: 50, owner_kept: 50, ..LIMITS };
-        let (mut board, now) = (Board::new(limits), Instant::now());
-        for id in 0..10 {
-            assert!(submit(&mut board, &name(1, id), now) && submit(&mut board, &name(2, 100 + id), now));
-        }
-        assert_eq!(turns(&mut board, now, 0), [0, 100, 1], "the last quarter is for one who runs none");
-        assert!(submit(&mut board, &name(3, 200), now));
-        assert_eq!(turns(&mut board, now, 0), [200]);
-        board.ran(&name(1, 0), After::Over, now);
-        board.ran(&name(1, 1), After::Over, now);
-        assert_eq!(turns(&mut board, now, 0), [2]);
-    }
-
-    #[test]
-    fn a_key_is_known_by_the_jobs_that_it_has_open() {
-        let (mut board, now) = (Board::new(LIMITS), Instant::now());
-        assert!(submit(&mut board, &name(1, 1), now) && submit(&mut board, &name(1, 2), now));
-        assert_eq!((board.keys(), board.of_key("k").len()), (vec!["k".into()], 2));
-        assert_eq!(board.next(now, 0).and_then(|turn| turn.key).as_deref(), Some("k"));
-        board.ran(&name(1, 1), After::Over, now);
-        assert_eq!(board.of_key("k"), [name(1, 2)]);
-        board.end(&name(1, 2));
-        assert_eq!((board.keys(), board.of_key("k").len()), (Vec::new(), 0));
-    }
-
-    #[test]
-    fn what_is_cut_off_is_tried_again_later_and_later_and_what_is_late_at_once() {
-        let (mut board, mut now) = (Board::new(LIMITS), Instant::now());
-        assert!(submit(&mut board, &name(1, 1), now));
-        for pause_s in [0, 1, 2, 4, 8, 16, 30, 30] {
-            assert_eq!(turns(&mut board, now, 0), [1]);
-            board.ran(&name(1, 1), After::CutOff, now);
-            let pause = Duration::from_secs(pause_s);
-            assert_eq!(board.pause(now), Some(pause).filter(|pause| !pause.is_zero()));
-            if pause_s > 0 {
-                assert_eq!(turns(&mut board, now + pause - Duration::from_millis(1), 999), [0_u128; 0]);
-            }
-            now += pause;
-        }
-        assert_eq!(turns(&mut board, now - PAUSE_MAX, 1000), [1], "its time is over");
-        // Where the store fails, being late does not help.
-        board.ran(&name(1, 1), After::Failed, now);
-        assert_eq!(turns(&mut board, now + PAUSE_MAX - Duration::from_millis(1), 1000), [0_u128; 0]);
-        assert_eq!(turns(&mut board, now + PAUSE_MAX, 1000), [1]);
-    }
-
-    #[test]
-    fn a_run_is_told_of_its_end_and_an_expired_job_leaves_nothing() {
-        let (mut board, now) = (Board::new(LIMITS), Instant::now());
-        assert!(submit(&mut board, &name(1, 1), now) && submit(&mut board, &name(1, 2), now));
-        let turn = board.next(now, 0).expect("its turn");
-        assert_eq!(board.expired(1999, 9), []);
-        assert_eq!(board.expired(2000, 9), [name(1, 1), name(1, 2)]);
-        for id in [1, 2] {
-            board.forget(&name(1, id));
-        }
-        assert!(turn.cancelled.is_cancelled());
-        board.ran(&name(1, 1), After::Over, now);
-        let lane = &board.lanes["p"];
-        assert_eq!((lane.waiting.len(), lane.running.len(), lane.known.len()), (0, 0, 0));
-        assert!(lane.tenants.is_empty() && board.keyed.is_empty());
-        assert!(board.expired(u64::MAX, 9).is_empty());
-    }
-}
+mod tests;

@@ -22,7 +22,9 @@ impl Jobs {
             match self.is_good(Some(Arc::clone(&key))).await {
                 Ok(true) => continue,
                 Ok(false) => {}
-                Err(error) => return tracing::error!(%error, "keys of jobs cannot be read; they are tried again"),
+                Err(error) => {
+                    return tracing::error!(%error, "keys of jobs cannot be read; they are tried again");
+                }
             }
             let jobs = self.board().of_key(&key);
             tracing::info!(key = &*key, jobs = jobs.len(), "jobs of a key that is not good any more are cancelled");
@@ -42,8 +44,12 @@ impl Jobs {
         blocking(move || {
             let now = SystemTime::now();
             let holds = |record: &KeyRecord| record.revoked_at.is_none() && !record.has_expired(now);
-            let Some(record) = store.key_of_id(&key)?.filter(holds) else { return Ok(false) };
-            let Some(account) = record.account else { return Ok(true) };
+            let Some(record) = store.key_of_id(&key)?.filter(holds) else {
+                return Ok(false);
+            };
+            let Some(account) = record.account else {
+                return Ok(true);
+            };
             Ok(store.account(&account)?.is_some_and(|account| account.entitlement.is_some()))
         })
         .await

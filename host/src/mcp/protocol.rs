@@ -167,12 +167,16 @@ pub(crate) fn negotiate(headers: &HeaderMap, method: &str, params: &Value) -> Re
         return Err(RpcError::bad_metadata(format!("`params._meta` must name `{META_VERSION}` as a string")));
     };
     match header {
-        None => return Err(RpcError::header_mismatch("the header MCP-Protocol-Version is missing")),
+        None => {
+            return Err(RpcError::header_mismatch("the header MCP-Protocol-Version is missing"));
+        }
         Some(header) if header != version => {
             let message = format!("the header MCP-Protocol-Version is {header}, and params._meta says {version}");
             return Err(RpcError::header_mismatch(message));
         }
-        Some(header) if !VERSIONS.contains(&header) => return Err(RpcError::unsupported_version(header)),
+        Some(header) if !VERSIONS.contains(&header) => {
+            return Err(RpcError::unsupported_version(header));
+        }
         // A client may retry with a version from the list that discovery gave it.
         Some(header) if header != MODERN => return Ok(Era::Legacy),
         Some(_) => {}
@@ -202,7 +206,9 @@ fn match_name(headers: &HeaderMap, method: &str, params: &Value) -> Result<(), R
         "resources/read" => "uri",
         _ => return Ok(()),
     };
-    let Some(expected) = params.get(parameter).and_then(Value::as_str) else { return Ok(()) };
+    let Some(expected) = params.get(parameter).and_then(Value::as_str) else {
+        return Ok(());
+    };
     let Some(header) = single(headers, "mcp-name")? else {
         return Err(RpcError::header_mismatch("the header Mcp-Name is missing"));
     };
@@ -226,7 +232,9 @@ fn decode_base64(text: &str) -> Option<String> {
 
 fn single<'h>(headers: &'h HeaderMap, name: &str) -> Result<Option<&'h str>, RpcError> {
     let mut values = headers.get_all(name).iter();
-    let Some(first) = values.next() else { return Ok(None) };
+    let Some(first) = values.next() else {
+        return Ok(None);
+    };
     if values.next().is_some() {
         return Err(RpcError::header_mismatch(format!("the header {name} is sent twice")));
     }

@@ -73,7 +73,9 @@ pub(crate) async fn call(post: &Post<'_>, params: Value, gathered: &mut Gathered
 /// Judges the credential of a call without making it. A call that is malformed is left to [`call`].
 pub(crate) async fn judge(post: &Post<'_>, params: &Value) -> Result<(), Refusal> {
     let name = params.get("name").and_then(Value::as_str);
-    let Some(bound) = name.and_then(|name| post.catalogue.tool(name)) else { return Ok(()) };
+    let Some(bound) = name.and_then(|name| post.catalogue.tool(name)) else {
+        return Ok(());
+    };
     match pipeline::judge(post.app, bound, Face::Tool, &post.credential()).await {
         Err(refusal) if is_challenge(&refusal) => {
             pipeline::refused_before(bound, Face::Tool, &refusal);

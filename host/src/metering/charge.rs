@@ -47,8 +47,10 @@ pub(crate) async fn reserve(
     call: Charged<'_>,
     meters: &mut Meters,
 ) -> Result<Option<Charge>, Refusal> {
-    let Charged { caller, plugin, operation, identifier, request_id, now } = call;
-    let Some(account) = caller.account() else { return Ok(None) };
+    let Charged { caller, plugin, operation, identifier, now, .. } = call;
+    let Some(account) = caller.account() else {
+        return Ok(None);
+    };
     let identifier = identifier.given();
     let amount = match operation.terms.consumes(Consumed::Credits) {
         true => prices.cost(plugin, &operation.id).unwrap_or(operation.terms.cost),
@@ -70,17 +72,7 @@ pub(crate) async fn reserve(
     }
     let month = Month::of(now_s);
     let limit = caller.credits_per_month(now);
-    let reservation = Reservation {
-        id: Uuid::now_v7().as_u128(),
-        account: account.id.clone(),
-        month,
-        amount: u64::from(amount),
-        key: caller.owner().to_owned(),
-        operation: operation.counted_as.clone(),
-        request_id: request_id.to_owned(),
-        identifier: identifier.map(str::to_owned),
-        made_at: now_s,
-    };
+    let reservation = reservation(&call, &account.id, amount);
     let reserved = reservations.reserve(reservation, limit, operation.deadline + GRACE).await;
     match reserved.map_err(|error| unavailable(&error))? {
         Ok(hold) => {
@@ -88,6 +80,21 @@ pub(crate) async fn reserve(
             Ok(Some(Charge { hold: Some(hold), _place: place }))
         }
         Err(refused) => Err(refusal(&refused, month, now_s)),
+    }
+}
+
+fn reservation(call: &Charged<'_>, account: &str, amount: u32) -> Reservation {
+    let now_s = epoch_seconds(call.now);
+    Reservation {
+        id: Uuid::now_v7().as_u128(),
+        account: account.to_owned(),
+        month: Month::of(now_s),
+        amount: u64::from(amount),
+        key: call.caller.owner().to_owned(),
+        operation: call.operation.counted_as.clone(),
+        request_id: call.request_id.to_owned(),
+        identifier: call.identifier.given().map(str::to_owned),
+        made_at: now_s,
     }
 }
 

@@ -214,7 +214,9 @@ mod tests {
                 now_s += u.choose(&[0, 0, 0, 0, 1, 2, 30, 3600])?;
                 let chosen: u8 = u.int_in_range(0..=15)?;
                 let subjects: Vec<usize> = (0..4).filter(|subject| chosen & (1 << subject) != 0).collect();
-                let length = |subject: usize| if subject < 2 { Length::Second } else { Length::Minute };
+                let length = |subject: usize| {
+                    if subject < 2 { Length::Second } else { Length::Minute }
+                };
                 let window = |subject: usize, at: u64| at / u64::from(length(subject).seconds());
                 let used = |subject: usize| {
                     let same =

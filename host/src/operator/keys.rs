@@ -77,7 +77,9 @@ pub(crate) fn list(store: &Store) -> Result<Value, RequestError> {
 /// Makes a key with the settings of another, and revokes that one. The new key is a new owner: the limits that the old one
 /// used up and the jobs that it started stay with it.
 pub(crate) async fn rotate(store: &Store, id: &str, now: SystemTime) -> Result<Value, RequestError> {
-    let Some(old) = store.key_of_id(id)? else { return Err(unknown(id)) };
+    let Some(old) = store.key_of_id(id)? else {
+        return Err(unknown(id));
+    };
     if old.revoked_at.is_some() {
         return Err(RequestError::Revoked(id.to_owned()));
     }
@@ -131,7 +133,9 @@ fn check(store: &Store, request: &KeyRequest, now: SystemTime) -> Result<Option<
 
 /// Operations of any plugin may be named, also of one that is to come.
 fn windows(windows: Option<&BTreeMap<String, u32>>) -> Result<(), RequestError> {
-    let Some(windows) = windows else { return Ok(()) };
+    let Some(windows) = windows else {
+        return Ok(());
+    };
     if windows.len() > WINDOWS_MAX {
         return invalid("windows", format!("has {} operations; at most {WINDOWS_MAX} may have one", windows.len()));
     }

@@ -215,7 +215,9 @@ fn caches(to: &mut Exposition, catalogue: &Catalogue, revisions: &[NumberedRevis
         "Reads of a plugin's cache by its revision, by what they found.",
     );
     for revision in revisions.iter().filter(|revision| revision.revision.cached_bytes().is_some()) {
-        let Some(vitals) = revision.revision.vitals() else { continue };
+        let Some(vitals) = revision.revision.vitals() else {
+            continue;
+        };
         let [plugin, number] = revision.names();
         let cache = &vitals.cache;
         for (found, count) in [("hit", &cache.hits), ("stale", &cache.stale), ("miss", &cache.misses)] {

@@ -95,7 +95,9 @@ async fn route(app: &Arc<App>, request: Request<Incoming>, visit: &RequestPlace)
     visit.identified().map_err(PlacesFull::refusal)?;
     let (route, parameters) = match routes::find(&parts.method, parts.uri.path()) {
         EndpointMatch::Route(route, parameters) => (route, parameters),
-        EndpointMatch::OtherMethods(allow) => return Err(rest::method_not_allowed().with("allow", allow)),
+        EndpointMatch::OtherMethods(allow) => {
+            return Err(rest::method_not_allowed().with("allow", allow));
+        }
         EndpointMatch::Nothing => {
             let message = "There is no such route; /admin/v1/openapi.json lists those of the operator's API";
             return Err(Refusal::new(Code::NotFound, message));
@@ -141,8 +143,12 @@ async fn answer(
         async |body| rest::read_body(&asking.parts.headers, body, BODY_BYTES_MAX, app.config.transport.body).await;
     let data = match route.endpoint {
         Endpoint::Metrics => return Ok(metrics(app)),
-        Endpoint::OpenApi => return Ok(envelope::json(StatusCode::OK, openapi::document().to_string())),
-        Endpoint::Events => return events::stream(app, &asking.parts.headers, asking.query()).await,
+        Endpoint::OpenApi => {
+            return Ok(envelope::json(StatusCode::OK, openapi::document().to_string()));
+        }
+        Endpoint::Events => {
+            return events::stream(app, &asking.parts.headers, asking.query()).await;
+        }
         Endpoint::Usage => return used(app, asking.query().unwrap_or_default()).await,
         Endpoint::Keys
         | Endpoint::IssueKey

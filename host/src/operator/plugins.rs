@@ -1,6 +1,8 @@
 //! Plugins as the operator handles them: listed, staged, compared, approved, activated, rolled back, switched off and on.
 //!
-//! Reads what is asked, asks the registry, and prints what came of it. Decides nothing.
+//! Reads what is asked, asks the registry, and has `told` print what came of it. Decides nothing.
+
+mod told;
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -9,15 +11,12 @@ use bytes::Bytes;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::request::timestamp;
+use self::told::{plugin, revision, revisions};
 use super::routes::BodyForm;
 use crate::app::App;
 use crate::error::{Code, Refusal};
-use crate::operation::Operation;
 use crate::registry::grants::{Atom, AtomError, Grants};
-use crate::registry::lifecycle::{LifeError, OperatorNote, PluginRecord, RevisionRecord, RevisionState};
-use crate::registry::manifest::{ManifestEntry, Settings};
-use crate::registry::revision::{Off, Revision, Runner};
+use crate::registry::lifecycle::{LifeError, OperatorNote, PluginRecord};
 use crate::registry::{
     BroughtIn, ComponentSource, Followed, Order, PluginAction, RegistryError, mark, spawn_uncancellable,
 };
@@ -78,7 +77,9 @@ impl ActRequest {
                 "digest" => asked.digest = Some(value.into_owned()),
                 "activate" if value == "true" => asked.activate = true,
                 "activate" if value == "false" => asked.activate = false,
-                _ => return Err(invalid(&name, "is no parameter of this route, or has no value that it may have")),
+                _ => {
+                    return Err(invalid(&name, "is no parameter of this route, or has no value that it may have"));
+                }
             }
         }
         Ok(asked)
@@ -143,7 +144,9 @@ pub(super) async fn compare(app: &App, name: &str, number: u64, query: Option<&s
     for (name, value) in form_urlencoded::parse(query.unwrap_or_default().as_bytes()) {
         against = match (&*name, value.parse()) {
             ("against", Ok(number)) => Some(number),
-            _ => return Err(invalid(&name, "must be `against` with the number of a revision")),
+            _ => {
+                return Err(invalid(&name, "must be `against` with the number of a revision"));
+            }
         };
     }
     let compared = app.registry.compare(name, number, against).await.map_err(|error| refusal(&error))?;
@@ -163,7 +166,9 @@ pub(super) async fn stage(
     let from = match (upload, asked.path) {
         (Some(bytes), _) => ComponentSource::Upload(bytes),
         (None, Some(path)) if path.is_absolute() => ComponentSource::File(path),
-        (None, Some(_)) => return Err(invalid("path", "must be absolute: the server has a current folder of its own")),
+        (None, Some(_)) => {
+            return Err(invalid("path", "must be absolute: the server has a current folder of its own"));
+        }
         (None, None) => ComponentSource::Manifest,
     };
     let order = Order { from, digest: asked.digest, goes_live: asked.activate, mark };
@@ -236,125 +241,6 @@ async fn done(app: &App, name: &str, done: PluginAction, asked: &ActRequest, num
 async fn act(app: &App, name: &str, act: PluginAction, asked: &ActRequest) -> Result<Value, Refusal> {
     app.registry.act(name, act, asked.mark()?).await.map_err(|error| refusal(&error))?;
     show(app, name).await
-}
-
-async fn plugin(app: &App, entry: &ManifestEntry) -> Result<Value, Refusal> {
-    let life = app.registry.life(&entry.name).await.map_err(|error| refusal(&error))?;
-    let catalogue = app.registry.current();
-    let serving = catalogue.revisions().iter().find(|revision| *revision.plugin == entry.name);
-    let candidate = life.as_ref().and_then(PluginRecord::candidate);
-    let approvals = life.iter().flat_map(PluginRecord::approvals);
-    let mut told = json!({
-        "name": entry.name,
-        "state": state(life.as_ref(), serving.map(|revision| &**revision)),
-        "message": serving.and_then(|revision| match &revision.runner {
-            Runner::Off(Off::Unloadable(why)) => Some(why.as_str()),
-            _ => None,
-        }),
-        "version": serving.map(|revision| &revision.version),
-        "summary": serving.map(|revision| &revision.summary),
-        "revision": serving.map(|revision| revision.number),
-        "active": life.as_ref().and_then(PluginRecord::active).map(|record| record.number),
-        "candidate": candidate.map(|record| json!({ "revision": record.number, "state": record.state })),
-        "digest": serving.map(|revision| &*revision.digest),
-        "grants": entry.grants,
-        "approvals": approvals.map(|(atom, mark)| approval(atom, mark)).collect::<Vec<Value>>(),
-        "rights": serving.map(|revision| &revision.rights),
-        "disabled": life.as_ref().and_then(PluginRecord::disabled).map(marked),
-    });
-    let operations = serving.map(|revision| revision.operations.iter().map(|one| operation(one)).collect::<Vec<_>>());
-    told["operations"] = json!(operations.unwrap_or_default());
-    merge(&mut told, &settings(&entry.settings));
-    Ok(told)
-}
-
-/// One word for where a plugin stands.
-fn state(life: Option<&PluginRecord>, serving: Option<&Revision>) -> &'static str {
-    match serving.map(|revision| &revision.runner) {
-        Some(Runner::Off(Off::Disabled)) => "disabled",
-        Some(Runner::Off(Off::Unloadable(_))) => "unloadable",
-        Some(_) => "active",
-        None if life.is_some_and(|life| life.disabled().is_some()) => "disabled",
-        None => life.and_then(PluginRecord::candidate).map_or("not-served", |candidate| candidate.state.name()),
-    }
-}
-
-fn revisions(life: Option<&PluginRecord>) -> Vec<Value> {
-    let Some(life) = life else { return Vec::new() };
-    life.revisions().iter().rev().map(|record| revision(life, record)).collect()
-}
-
-fn revision(life: &PluginRecord, record: &RevisionRecord) -> Value {
-    let (granted, staged) = (life.granted(), marked(&record.staged));
-    let wants = record
-        .wants
-        .iter()
-        .map(|want| json!({ "atom": want.atom, "why": want.why, "optional": want.optional, "granted": granted.covers(&want.atom) }));
-    let mut told = json!({
-        "plugin": life.plugin(),
-        "revision": record.number,
-        "state": record.state,
-        "underWay": record.state.is_under_way(),
-        "version": record.version,
-        "summary": record.summary,
-        "digest": record.digest,
-        "bytes": record.bytes,
-        "source": record.source,
-        "activate": record.goes_live,
-        "proven": record.proven,
-        "wants": wants.collect::<Vec<Value>>(),
-        "missing": life.missing(record),
-        "staged": staged,
-        "changed": marked(&record.changed),
-    });
-    if record.state == RevisionState::Active {
-        told["rights"] = json!(life.rights(record));
-    }
-    merge(&mut told, &settings(&record.settings));
-    told
-}
-
-/// The settings that are no secret: of what a plugin is told, the names alone.
-fn settings(settings: &Settings) -> Value {
-    let limits = &settings.limits;
-    json!({
-        "instances": settings.instances,
-        "limits": {
-            "memoryBytes": limits.memory_bytes,
-            "cpuMs": milliseconds(limits.cpu),
-            "wallMs": milliseconds(limits.wall),
-            "concurrency": limits.concurrency,
-            "ownerConcurrency": limits.owner_concurrency(),
-            "warmGrowthBytes": limits.warm_growth(),
-            "responseBytes": limits.response_bytes,
-        },
-        "config": settings.config.keys().collect::<Vec<_>>(),
-    })
-}
-
-fn merge(into: &mut Value, more: &Value) {
-    if let (Some(into), Some(more)) = (into.as_object_mut(), more.as_object()) {
-        into.extend(more.clone());
-    }
-}
-
-fn approval(atom: &Atom, mark: &OperatorNote) -> Value {
-    let mut told = marked(mark);
-    told["atom"] = json!(atom);
-    told
-}
-
-fn marked(mark: &OperatorNote) -> Value {
-    json!({ "at": timestamp(mark.at), "by": mark.by, "why": mark.why })
-}
-
-fn operation(operation: &Operation) -> Value {
-    let rest = operation
-        .rest
-        .as_ref()
-        .map(|face| json!({ "method": face.method.as_str(), "path": face.path, "scope": face.scope.as_str() }));
-    let tool = operation.tool.as_ref().map(|face| json!({ "name": face.name, "scope": face.scope.as_str() }));
-    json!({ "id": operation.id, "deadlineMs": milliseconds(operation.deadline), "rest": rest, "tool": tool })
 }
 
 /// What an operator is told of a change that was not made.

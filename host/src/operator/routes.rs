@@ -278,7 +278,9 @@ pub(super) fn find(method: &Method, path: &str) -> EndpointMatch {
         }
         paths
     });
-    let Ok(matched) = PATHS.at(path) else { return EndpointMatch::Nothing };
+    let Ok(matched) = PATHS.at(path) else {
+        return EndpointMatch::Nothing;
+    };
     let of_path = || ROUTES.iter().filter(|route| route.path == *matched.value);
     let Some(route) = of_path().find(|route| route.method == method.as_str()) else {
         let mut methods: Vec<&str> = of_path().map(|route| route.method).collect();

@@ -62,7 +62,9 @@ impl UsageRequest {
                 ("account", account) => request.account = Some(account.to_owned()),
                 ("format", "json") => format = ExportFormat::Json,
                 ("format", "csv") => format = ExportFormat::Csv,
-                ("format", other) => return invalid("format", format!("is {other}; it must be json or csv")),
+                ("format", other) => {
+                    return invalid("format", format!("is {other}; it must be json or csv"));
+                }
                 _ => return invalid("query", "may have month, account and format alone"),
             }
         }

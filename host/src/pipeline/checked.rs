@@ -103,49 +103,32 @@ pub(super) fn checked_failure(operation: &Operation, failure: PluginFailure) -> 
 /// A call that ended without an answer of the plugin's, in the operation's own words where it declared some.
 pub(super) fn failed(operation: &Operation, error: &CallError) -> Refusal {
     let cause = error.to_string();
+    let unavailable = |message, retry_after_s| declared(&operation.on_unavailable, message, Some(retry_after_s));
+    let unavailable_for = |message, seconds| after(declared(&operation.on_unavailable, message, None), seconds);
+    let late = |message| declared(&operation.on_deadline, message, None);
     let mut refusal = match error {
-        CallError::Busy { .. } => {
-            declared(&operation.on_unavailable, "All of the operation's places are taken; try again shortly", Some(1))
-        }
-        CallError::OwnShare { .. } => {
-            let message = "As many of your calls run as may at once; try again shortly";
-            after(declared(&operation.on_unavailable, message, None), 1)
-        }
+        CallError::Busy { .. } => unavailable("All of the operation's places are taken; try again shortly", 1),
+        CallError::OwnShare { .. } => unavailable_for("As many of your calls run as may at once; try again shortly", 1),
         CallError::Crowded { .. } => {
-            let message = "As many of your calls wait for a place as may; try again shortly";
-            after(declared(&operation.on_unavailable, message, None), 1)
+            unavailable_for("As many of your calls wait for a place as may; try again shortly", 1)
         }
-        CallError::NoRoom(_) => {
-            declared(&operation.on_unavailable, "The service is at its capacity; try again shortly", Some(1))
-        }
+        CallError::NoRoom(_) => unavailable("The service is at its capacity; try again shortly", 1),
         CallError::PluginPaused { seconds } => {
-            let message = "The operation is paused: calls of several callers used up their processor time";
-            after(declared(&operation.on_unavailable, message, None), *seconds)
+            unavailable_for("The operation is paused: calls of several callers used up their processor time", *seconds)
         }
         CallError::Paused { seconds } => {
-            let message = "The operation is paused for you: your last calls used up their processor time";
-            after(declared(&operation.on_unavailable, message, None), *seconds)
+            unavailable_for("The operation is paused for you: your last calls used up their processor time", *seconds)
         }
         CallError::OverBudget { seconds } => {
             let message = "The processor time that you have in a minute for this operation and those that share its tag is used up";
             after(Refusal::new(Code::RateLimited, message), *seconds)
         }
         CallError::JobSpent(_) => Refusal::new(Code::RateLimited, "The job used up its processor time"),
-        CallError::Deadline(_) => {
-            declared(&operation.on_deadline, "The operation did not finish by its deadline", None)
-        }
-        CallError::CpuSpent(_) => {
-            declared(&operation.on_deadline, "The operation used up its processor time before it finished", None)
-        }
-        CallError::Stopped => {
-            declared(&operation.on_unavailable, "The operation was replaced while this call ran; try again", Some(1))
-        }
-        CallError::Off(Off::Disabled) => {
-            declared(&operation.on_unavailable, "The operation is switched off by the operator", Some(60))
-        }
-        CallError::Off(Off::Unloadable(_)) => {
-            declared(&operation.on_unavailable, "The operation cannot be served at the moment", Some(30))
-        }
+        CallError::Deadline(_) => late("The operation did not finish by its deadline"),
+        CallError::CpuSpent(_) => late("The operation used up its processor time before it finished"),
+        CallError::Stopped => unavailable("The operation was replaced while this call ran; try again", 1),
+        CallError::Off(Off::Disabled) => unavailable("The operation is switched off by the operator", 60),
+        CallError::Off(Off::Unloadable(_)) => unavailable("The operation cannot be served at the moment", 30),
         CallError::MemorySpent { .. } => {
             let mut refusal = Refusal::internal("");
             refusal.message = "The operation ran out of memory on this input".into();

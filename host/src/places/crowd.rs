@@ -238,7 +238,9 @@ impl OpenConnections {
 
     /// Takes a connection off the books; one that was cut is off already.
     fn remove(&mut self, guest: &PeerConnection) {
-        let Some(of_peer) = self.peers.get_mut(&guest.peer) else { return };
+        let Some(of_peer) = self.peers.get_mut(&guest.peer) else {
+            return;
+        };
         if of_peer.remove(&guest.id).is_some() {
             self.count -= 1;
         }

@@ -59,7 +59,9 @@ impl Proxies {
             if !self.trusts(client) {
                 break;
             }
-            let Some(address) = std::str::from_utf8(name).ok().and_then(|name| address(name.trim())) else { break };
+            let Some(address) = std::str::from_utf8(name).ok().and_then(|name| address(name.trim())) else {
+                break;
+            };
             client = address;
         }
         Address::of(client)

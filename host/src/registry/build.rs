@@ -36,7 +36,9 @@ pub(crate) enum BuildError {
 pub(crate) async fn build(entries: &[ManifestEntry]) -> Result<(), BuildError> {
     let mut workspaces: BTreeMap<PathBuf, Vec<String>> = BTreeMap::new();
     for entry in entries {
-        let ManifestSource::Crate(folder) = &entry.source else { continue };
+        let ManifestSource::Crate(folder) = &entry.source else {
+            continue;
+        };
         let package =
             package(folder).ok_or_else(|| BuildError::NoCrate { plugin: entry.name.clone(), path: folder.clone() })?;
         workspaces.entry(workspace(folder)).or_default().push(package.name);
@@ -96,7 +98,9 @@ pub(crate) fn artifact(folder: &Path) -> Option<PathBuf> {
 /// The folders whose change makes a plugin's component another one: its crate, and the path dependencies that it shares.
 pub(crate) fn watched(entry: &ManifestEntry) -> Vec<PathBuf> {
     let ManifestSource::Crate(folder) = &entry.source else {
-        let ManifestSource::File(file) = &entry.source else { return Vec::new() };
+        let ManifestSource::File(file) = &entry.source else {
+            return Vec::new();
+        };
         return file.parent().map(Path::to_owned).into_iter().collect();
     };
     let workspace = workspace(folder);

@@ -94,7 +94,9 @@ impl CallPlaces {
 
     /// Takes a place, waiting for it at most so long.
     pub(crate) async fn take(self: &Arc<Self>, tenant: &Tenant, at_most: Duration) -> Result<CallTab, NoPlace> {
-        let Some((number, rung)) = self.enter(tenant)? else { return Ok(self.tab(tenant, true)) };
+        let Some((number, rung)) = self.enter(tenant)? else {
+            return Ok(self.tab(tenant, true));
+        };
         let mut waiting = WaitingCall { places: self, tenant, number, has_place: false };
         // Where the bell is gone without a ring, nobody holds the places any more.
         let given = tokio::time::timeout(at_most, rung).await;
@@ -250,7 +252,9 @@ impl CallTab {
     }
 
     fn unpaid(&self) -> Duration {
-        let Some(meter) = self.metered().clone() else { return Duration::ZERO };
+        let Some(meter) = self.metered().clone() else {
+            return Duration::ZERO;
+        };
         let total_ns = u64::try_from(meter.total().as_nanos()).unwrap_or(u64::MAX);
         Duration::from_nanos(total_ns.saturating_sub(self.charged_ns.fetch_max(total_ns, Ordering::Relaxed)))
     }

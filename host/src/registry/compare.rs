@@ -67,7 +67,9 @@ impl Registry {
 
     /// What clients see of a revision's operations, by id. One that was never described has none.
     async fn faces(&self, record: Option<&RevisionRecord>) -> Result<BTreeMap<String, ClientView>, RegistryError> {
-        let Some(record) = record else { return Ok(BTreeMap::new()) };
+        let Some(record) = record else {
+            return Ok(BTreeMap::new());
+        };
         let (store, digest) = (Arc::clone(&self.store), record.digest.clone());
         let text = super::blocking(move || store.description(&digest)).await?.unwrap_or_default();
         // What is in the store was checked when it was staged.

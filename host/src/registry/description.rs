@@ -3,6 +3,8 @@
 //! Everything that could be wrong with an operation is found here, at load, so that the road and the transports may trust
 //! each row. Unknown keys are errors. Must not know which plugin it reads.
 
+mod written;
+
 use std::sync::Mutex;
 use std::time::Duration;
 
@@ -11,14 +13,15 @@ use lru::LruCache;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use super::faces::{WrittenRest, WrittenTool, is_identifier, rest_face, schema_error, tool_face, tool_input, twice};
+use self::written::{WrittenDescription, WrittenError, WrittenExample, WrittenFailure, WrittenOperation, WrittenWant};
+use super::faces::{is_identifier, rest_face, schema_error, tool_face, tool_input, twice};
 use super::grants::{Atom, AtomError, Grants};
 use super::profile::{self, ProfileError};
 use super::schema::{FaceSchema, OutputSchema, SchemaError};
-use super::terms::{self, Settle};
+use super::terms;
 use crate::error::Code;
 use crate::metrics::Requests;
-use crate::operation::{CHECKED_MAX, Consumed, DeclaredError, DeclaredFailure, Example, Idempotency, Operation};
+use crate::operation::{CHECKED_MAX, DeclaredError, DeclaredFailure, Example, Operation};
 
 const BODY_BYTES_DEFAULT: usize = 16 * 1024;
 const BODY_BYTES_MAX: usize = 1 << 20;
@@ -48,6 +51,20 @@ pub(crate) enum DescriptionError {
     Compile { operation: String, part: &'static str, source: SchemaError },
 }
 
+impl DescriptionError {
+    /// A part of an operation is outside of the profile.
+    fn outside(operation: &str, part: &'static str) -> impl FnOnce(ProfileError) -> Self {
+        let operation = operation.to_owned();
+        move |source| Self::Profile { operation, part, source }
+    }
+
+    /// A schema of an operation cannot be compiled.
+    fn uncompiled(operation: &str, part: &'static str) -> impl FnOnce(SchemaError) -> Self {
+        let operation = operation.to_owned();
+        move |source| Self::Compile { operation, part, source }
+    }
+}
+
 /// A checked description.
 pub(crate) struct Description {
     pub(crate) version: String,
@@ -65,76 +82,6 @@ pub(crate) struct Want {
     /// Whether the plugin works without it, and so does not wait for it.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub(crate) optional: bool,
-}
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct WrittenWant {
-    atom: String,
-    why: String,
-    #[serde(default)]
-    optional: bool,
-}
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct WrittenDescription {
-    schema: u32,
-    name: String,
-    version: String,
-    summary: String,
-    #[serde(default)]
-    wants: Vec<WrittenWant>,
-    operations: Vec<WrittenOperation>,
-}
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct WrittenOperation {
-    id: String,
-    title: String,
-    description: String,
-    input: Value,
-    output: Value,
-    rest: Option<WrittenRest>,
-    tool: Option<WrittenTool>,
-    #[serde(default)]
-    errors: Vec<WrittenError>,
-    #[serde(default)]
-    examples: Vec<WrittenExample>,
-    deadline_ms: Option<u32>,
-    on_deadline: Option<WrittenFailure>,
-    on_unavailable: Option<WrittenFailure>,
-    window_per_minute: Option<u32>,
-    first_party_per_minute: Option<u32>,
-    consumes: Option<Vec<Consumed>>,
-    cost: Option<u32>,
-    settle: Option<Settle>,
-    idempotency: Option<Idempotency>,
-    #[serde(default)]
-    judges: Vec<String>,
-}
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct WrittenError {
-    code: String,
-    status: u16,
-    when: String,
-}
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct WrittenExample {
-    title: String,
-    input: Map<String, Value>,
-}
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct WrittenFailure {
-    code: String,
-    retry_after_s: Option<u64>,
 }
 
 impl Description {
@@ -196,34 +143,23 @@ fn wants(written: Vec<WrittenWant>) -> Result<Vec<Want>, DescriptionError> {
 fn operation(plugin: &str, row: WrittenOperation) -> Result<Operation, DescriptionError> {
     let id = row.id.clone();
     let broken = |rule: String| DescriptionError::Operation { operation: id.clone(), rule };
-    let outside = |part| {
-        let operation = id.clone();
-        move |source| DescriptionError::Profile { operation, part, source }
-    };
-    let uncompiled = |part| {
-        let operation = id.clone();
-        move |source| DescriptionError::Compile { operation, part, source }
-    };
+    let outside = |part| DescriptionError::outside(&id, part);
+    let uncompiled = |part| DescriptionError::uncompiled(&id, part);
     words(&row).map_err(&broken)?;
     let terms = terms::terms(written_terms(&row)).map_err(&broken)?;
     let errors = row.errors.into_iter().map(declared_error).collect::<Result<Vec<_>, _>>().map_err(&broken)?;
     if let Some(code) = twice(errors.iter().map(|error| &error.code)) {
         return Err(broken(format!("declares `{code}` twice")));
     }
-    let deadline_ms = row.deadline_ms.unwrap_or(DEADLINE_MS_DEFAULT);
-    if !(1..=DEADLINE_MS_MAX).contains(&deadline_ms) {
-        return Err(broken(format!("has a deadline of {deadline_ms} ms; it must be from 1 to {DEADLINE_MS_MAX}")));
-    }
+    let deadline = deadline(row.deadline_ms).map_err(&broken)?;
     if row.rest.is_none() && row.tool.is_none() {
         return Err(broken("has neither a REST face nor a tool face".to_owned()));
     }
     profile::check_input(&row.input).map_err(outside("input"))?;
     profile::check_output(&row.output).map_err(outside("output"))?;
     said_of_input(&row.input, &row.judges).map_err(&broken)?;
-    let bytes_max = row.rest.as_ref().and_then(|rest| rest.body_bytes_max).unwrap_or(BODY_BYTES_DEFAULT);
-    if !(1..=BODY_BYTES_MAX).contains(&bytes_max) {
-        return Err(broken(format!("has `body_bytes_max` {bytes_max}; it must be from 1 to {BODY_BYTES_MAX}")));
-    }
+    let bytes_max = row.rest.as_ref().and_then(|rest| rest.body_bytes_max);
+    let bytes_max = body_bytes_max(bytes_max).map_err(&broken)?;
     let tool = match row.tool {
         None => None,
         Some(tool) => {
@@ -245,7 +181,7 @@ fn operation(plugin: &str, row: WrittenOperation) -> Result<Operation, Descripti
     Ok(Operation {
         terms,
         output: OutputSchema::compile(row.output).map_err(uncompiled("output"))?,
-        deadline: Duration::from_millis(u64::from(deadline_ms)),
+        deadline,
         on_deadline: own_failure(row.on_deadline, Code::UpstreamTimeout, &errors).map_err(&broken)?,
         on_unavailable: own_failure(row.on_unavailable, Code::ServiceUnavailable, &errors).map_err(&broken)?,
         counted_as: format!("{plugin}/{}", row.id),
@@ -259,6 +195,22 @@ fn operation(plugin: &str, row: WrittenOperation) -> Result<Operation, Descripti
         examples,
         checked: Mutex::new(LruCache::new(CHECKED_MAX)),
     })
+}
+
+fn deadline(written_ms: Option<u32>) -> Result<Duration, String> {
+    let milliseconds = written_ms.unwrap_or(DEADLINE_MS_DEFAULT);
+    if !(1..=DEADLINE_MS_MAX).contains(&milliseconds) {
+        return Err(format!("has a deadline of {milliseconds} ms; it must be from 1 to {DEADLINE_MS_MAX}"));
+    }
+    Ok(Duration::from_millis(u64::from(milliseconds)))
+}
+
+fn body_bytes_max(written: Option<usize>) -> Result<usize, String> {
+    let bytes_max = written.unwrap_or(BODY_BYTES_DEFAULT);
+    if !(1..=BODY_BYTES_MAX).contains(&bytes_max) {
+        return Err(format!("has `body_bytes_max` {bytes_max}; it must be from 1 to {BODY_BYTES_MAX}"));
+    }
+    Ok(bytes_max)
 }
 
 fn written_terms(row: &WrittenOperation) -> terms::WrittenTerms {

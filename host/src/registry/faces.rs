@@ -94,7 +94,9 @@ pub(super) fn rest_face(
         "GET" => Method::GET,
         "POST" => Method::POST,
         "DELETE" => Method::DELETE,
-        other => return Err(format!("has the method `{other}`; it must be GET, POST or DELETE")),
+        other => {
+            return Err(format!("has the method `{other}`; it must be GET, POST or DELETE"));
+        }
     };
     if !is_path(&row.path) {
         return Err(format!("has the path `{}`; write /api/v1/ and segments of a-z, 0-9, - or {{name}}", row.path));
@@ -191,7 +193,9 @@ fn narrowed(
 }
 
 fn is_path(path: &str) -> bool {
-    let Some(rest) = path.strip_prefix("/api/v1/") else { return false };
+    let Some(rest) = path.strip_prefix("/api/v1/") else {
+        return false;
+    };
     path.len() <= 200
         && rest.split('/').all(|segment| {
             let name = segment.strip_prefix('{').and_then(|rest| rest.strip_suffix('}'));

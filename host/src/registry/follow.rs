@@ -7,10 +7,10 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use super::components::{digest_of, fetch};
-use super::lifecycle::{RevisionState, Seen};
+use super::lifecycle::{LifeError, RevisionState, Seen};
 use super::manifest::{Manifest, ManifestEntry};
 use super::stage::component_path;
-use super::{ComponentSource, LifeError, Order, Registry, RegistryError, blocking, manifest_mark, mark, pool};
+use super::{ComponentSource, Order, Registry, RegistryError, blocking, manifest_mark, mark, pool};
 
 /// What became of one entry.
 pub(crate) struct Followed {
@@ -140,7 +140,9 @@ impl Registry {
         let digest = blocking(move || fetch(&path).map(|bytes| digest_of(&bytes))).await.map_err(failed)?;
         let now = Seen { digest, settings: entry.settings.clone() };
         let turn = self.lives.lock().await;
-        let Some(life) = turn.get(&entry.name) else { return Ok(true) };
+        let Some(life) = turn.get(&entry.name) else {
+            return Ok(true);
+        };
         let stands = life.active().is_some() || life.candidate().is_some();
         Ok(!stands || life.seen() != Some(&now))
     }

@@ -5,27 +5,31 @@
 //! awaits the host), and calls at once (the plugin's places, before the pool). Whatever goes wrong ends with the store dropped,
 //! so nothing of a failed call is left for the next.
 
+mod end;
+mod wire;
+
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use wasmtime::{Engine, Store, Trap};
-use wasmtime_wasi::I32Exit;
+use wasmtime::{Engine, Store};
 
+pub(crate) use self::end::CallError;
+use self::end::{ended, named, unmade};
+use self::wire::{from_wire, size, to_wire};
 use super::background::Background;
-use super::call_places::{Barred, CallPlaces, CallTab, Ended, NoPlace};
-use super::guest_store::{Budgets, CpuBudgetSpent, JobBudgetSpent, prepare};
+use super::call_places::{CallPlaces, CallTab};
+use super::guest_store::{Budgets, prepare};
 use super::manifest::{InstanceMode, PluginLimits};
 use super::processor::{CpuMeter, metered};
-use super::revision::Off;
 use super::run_queue::RunQueue;
 use crate::auth::tenant::Tenant;
-use crate::capabilities::bindings::switchbay::plugin::types as wire;
+use crate::capabilities::bindings::switchbay::plugin::types;
 use crate::capabilities::bindings::{FeaturePlugin, FeaturePluginPre};
 use crate::capabilities::{self, GrantedCapabilities, GuestState, LogScope, OnBehalf, PluginCache, Worker, worker};
 use crate::jobs::JobRun;
 use crate::metering::LineRate;
 use crate::metrics::Vitals;
-use crate::operation::{Answer, Call, CallerKind, PluginFailure, Success};
+use crate::operation::{Answer, Call};
 
 /// Calls after which a warm instance is replaced.
 const WARM_CALLS_MAX: u32 = 10_000;
@@ -34,47 +38,6 @@ pub(crate) const WARM_AGE_MAX: Duration = Duration::from_secs(300);
 /// After so long without a call a warm instance goes, but for the one that was used last: what a burst needed is not held for
 /// the next.
 const WARM_IDLE_MAX: Duration = Duration::from_secs(10);
-
-/// How a call ended without an answer of the plugin's.
-#[derive(Debug, thiserror::Error)]
-pub(crate) enum CallError {
-    #[error("all {limit} places of the plugin stayed taken until the deadline")]
-    Busy { limit: usize },
-    #[error(
-        "the caller had calls running, at most {limit}, and no place was free for one more of it until the deadline"
-    )]
-    OwnShare { limit: usize },
-    #[error("{limit} calls of the caller wait for a place already")]
-    Crowded { limit: usize },
-    #[error("calls of several callers used up their processor budget, and the plugin is paused for {seconds} s")]
-    PluginPaused { seconds: u64 },
-    #[error("the caller's calls used up their processor budget several times, and it is paused for {seconds} s")]
-    Paused { seconds: u64 },
-    #[error("the caller used up its processor time of a minute; there is some again in {seconds} s")]
-    OverBudget { seconds: u64 },
-    #[error("the job used up its processor time of {0:?}")]
-    JobSpent(Duration),
-    #[error("the host has no room for another instance: {0}")]
-    NoRoom(String),
-    #[error("the call did not finish within its {0:?}")]
-    Deadline(Duration),
-    #[error("the call used up its processor budget of {0:?}")]
-    CpuSpent(Duration),
-    #[error("the plugin ran out of its memory of {bytes_max} bytes: {last_words}")]
-    MemorySpent { bytes_max: usize, last_words: String },
-    #[error("the plugin trapped: {cause}: {last_words}")]
-    Trapped { cause: String, last_words: String },
-    #[error("the plugin exited with code {0} instead of answering")]
-    Exited(i32),
-    #[error("the plugin answered {bytes} bytes where {bytes_max} are allowed")]
-    TooLarge { bytes: usize, bytes_max: usize },
-    #[error("the call was ended with its revision, which another one has replaced")]
-    Stopped,
-    #[error("the plugin has no worker that could run a job")]
-    NoWorker,
-    #[error("the plugin is off: {}", match .0 { Off::Disabled => "the operator disabled it", Off::Unloadable(why) => why })]
-    Off(Off),
-}
 
 /// The instances of one revision.
 pub(crate) struct Instances {
@@ -316,7 +279,7 @@ impl Instances {
         let instance = instance.map_err(|error| unmade(&error, &mut store, &self.limits, &cpu))?;
         let guest = worker.load(&mut store, &instance);
         let guest = guest.map_err(|error| named(&error, &mut store, &self.limits, &cpu))?;
-        let job = wire::Job { id: run.name.id.to_string(), attempt: run.attempt, checkpoint };
+        let job = types::Job { id: run.name.id.to_string(), attempt: run.attempt, checkpoint };
         store.data_mut().works(Worker { run, tab });
         cpu.begin();
         let (call, input) = to_wire(call, Some(job));
@@ -341,7 +304,7 @@ impl Instances {
         prepare(&self.engine, Some(&self.run_queue), state, &self.limits, cpu, budgets)
     }
 
-    fn sized(&self, answer: Result<wire::Reply, wire::Failure>) -> Result<Answer, CallError> {
+    fn sized(&self, answer: Result<types::Reply, types::Failure>) -> Result<Answer, CallError> {
         let answer = from_wire(answer);
         let (bytes, bytes_max) = (size(&answer), self.limits.response_bytes);
         match bytes > bytes_max {
@@ -377,120 +340,5 @@ async fn instantiate(
             Ok(WarmInstance { store, guest, cpu, made, used: made, calls: 0, bytes_made })
         }
         Err(error) => Err(unmade(&error, &mut store, limits, &cpu)),
-    }
-}
-
-/// Why there is no instance.
-fn unmade(error: &wasmtime::Error, store: &mut Store<GuestState>, limits: &PluginLimits, cpu: &CpuMeter) -> CallError {
-    match error.is::<wasmtime::PoolConcurrencyLimitError>() {
-        true => CallError::NoRoom(error.to_string()),
-        false => named(error, store, limits, cpu),
-    }
-}
-
-/// Gives what ended a call its name.
-fn named(error: &wasmtime::Error, store: &mut Store<GuestState>, limits: &PluginLimits, cpu: &CpuMeter) -> CallError {
-    let state = store.data_mut();
-    if let Some(JobBudgetSpent(whole)) = error.downcast_ref() {
-        return CallError::JobSpent(*whole);
-    }
-    if error.is::<CpuBudgetSpent>() || cpu.used() >= limits.cpu {
-        return CallError::CpuSpent(limits.cpu);
-    }
-    if let Some(exit) = error.downcast_ref::<I32Exit>() {
-        return CallError::Exited(exit.0);
-    }
-    if state.memory_was_denied() {
-        return CallError::MemorySpent { bytes_max: limits.memory_bytes, last_words: state.last_words() };
-    }
-    let cause = match error.downcast_ref::<Trap>() {
-        Some(trap) => trap.to_string(),
-        None => format!("{error:#}"),
-    };
-    CallError::Trapped { cause, last_words: state.last_words() }
-}
-
-fn to_wire(call: Call, job: Option<wire::Job>) -> (wire::Call, String) {
-    let deadline_ms = u32::try_from(call.deadline.as_millis()).unwrap_or(u32::MAX);
-    let kind = match call.caller {
-        CallerKind::ApiKey => wire::CallerKind::ApiKey,
-        CallerKind::OAuth => wire::CallerKind::Oauth,
-        CallerKind::FirstParty => wire::CallerKind::FirstParty,
-    };
-    let caller = wire::Caller { owner: call.owner.as_str().to_owned(), kind, subject: None };
-    let wired = wire::Call { request_id: call.request_id, operation: call.operation, caller, deadline_ms, job };
-    (wired, call.input)
-}
-
-fn from_wire(answer: Result<wire::Reply, wire::Failure>) -> Answer {
-    match answer {
-        Ok(wire::Reply { outcome, data, headers, attachments }) => {
-            Answer::Success(Success { outcome, data, headers, attachments: attachments.len() })
-        }
-        Err(wire::Failure { code, message, retry_after_ms, details }) => {
-            Answer::Failure(PluginFailure { code, message, retry_after_ms, details })
-        }
-    }
-}
-
-fn size(answer: &Answer) -> usize {
-    match answer {
-        Answer::Success(success) => {
-            let headers: usize = success.headers.iter().map(|(name, value)| name.len() + value.len()).sum();
-            success.data.len() + success.outcome.len() + headers
-        }
-        Answer::Failure(failure) => {
-            failure.code.len() + failure.message.len() + failure.details.as_ref().map_or(0, String::len)
-        }
-    }
-}
-
-/// What the end of a call says of its processor time.
-fn ended(outcome: &Result<Answer, CallError>) -> Ended {
-    match outcome {
-        Err(CallError::CpuSpent(_)) => Ended::Killed,
-        Ok(_)
-        | Err(
-            CallError::MemorySpent { .. }
-            | CallError::Trapped { .. }
-            | CallError::Exited(_)
-            | CallError::TooLarge { .. },
-        ) => Ended::Within,
-        Err(
-            CallError::Busy { .. }
-            | CallError::OwnShare { .. }
-            | CallError::Crowded { .. }
-            | CallError::PluginPaused { .. }
-            | CallError::Paused { .. }
-            | CallError::OverBudget { .. }
-            | CallError::JobSpent(_)
-            | CallError::NoRoom(_)
-            | CallError::Deadline(_)
-            | CallError::Stopped
-            | CallError::NoWorker
-            | CallError::Off(_),
-        ) => Ended::Dropped,
-    }
-}
-
-impl From<NoPlace> for CallError {
-    fn from(reason: NoPlace) -> Self {
-        match reason {
-            NoPlace::Barred(barred) => barred.into(),
-            NoPlace::Crowded { most } => Self::Crowded { limit: most },
-            NoPlace::OwnShare { most } => Self::OwnShare { limit: most },
-            NoPlace::Taken { places } => Self::Busy { limit: places },
-        }
-    }
-}
-
-impl From<Barred> for CallError {
-    fn from(barred: Barred) -> Self {
-        let seconds = |left: Duration| u64::try_from(left.as_millis().div_ceil(1000)).unwrap_or(u64::MAX).max(1);
-        match barred {
-            Barred::Tenant(left) => Self::Paused { seconds: seconds(left) },
-            Barred::Plugin(left) => Self::PluginPaused { seconds: seconds(left) },
-            Barred::OverBudget(left) => Self::OverBudget { seconds: seconds(left) },
-        }
     }
 }

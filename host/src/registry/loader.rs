@@ -114,7 +114,9 @@ pub(crate) fn link(runtime: &Runtime, component: &Component) -> Result<Linked, L
                 capability.link(&mut linker).map_err(world)?;
                 lent.push((import.to_owned(), capability.atom));
             }
-            Standing::Unknown => return Err(LoadError::UnknownImport { import: import.to_owned() }),
+            Standing::Unknown => {
+                return Err(LoadError::UnknownImport { import: import.to_owned() });
+            }
         }
     }
     let pre = linker.instantiate_pre(component).and_then(FeaturePluginPre::new).map_err(world)?;

@@ -4,16 +4,19 @@
 //! store before it is served, so that a process which is killed at any moment comes back with the last one that was
 //! written. Must not know what a transport is.
 
+mod assembly;
 pub(crate) mod background;
 pub(crate) mod build;
 pub(crate) mod call_places;
 mod changes;
+mod commit;
 mod compare;
 pub(crate) mod compiler;
 pub(crate) mod components;
 pub(crate) mod description;
 mod drain;
 pub(crate) mod engine;
+mod error;
 pub(crate) mod faces;
 mod follow;
 pub(crate) mod grants;
@@ -48,53 +51,21 @@ pub(crate) use self::changes::PluginAction;
 use self::components::Components;
 use self::drain::Drains;
 use self::engine::Runtime;
+pub(crate) use self::error::RegistryError;
 pub(crate) use self::follow::{BroughtIn, Followed};
-use self::lifecycle::{LifeError, OperatorNote, PluginRecord, RevisionRecord, RevisionState};
-use self::loader::{LoadError, Slots, Whole};
-use self::manifest::{Manifest, ManifestError};
-use self::revision::{Off, Revision};
+use self::lifecycle::{OperatorNote, PluginRecord, RevisionRecord, RevisionState};
+use self::loader::Slots;
+use self::manifest::Manifest;
+use self::revision::Revision;
 pub(crate) use self::stage::{ComponentSource, Order, component_path};
 use crate::auth::api_key::epoch_seconds;
-use crate::catalogue::{Catalogue, CollisionError};
+use crate::catalogue::Catalogue;
 use crate::config::Shares;
 use crate::published::Site;
-use crate::stores::{KeptEvent, Store, StoreError};
+use crate::stores::{KeptEvent, Store};
 
 /// Events that a slow listener may lag behind before it must read the history.
 const EVENTS_WAITING_MAX: usize = 256;
-
-/// A change that was not made. What runs serves on.
-#[derive(Debug, thiserror::Error)]
-pub(crate) enum RegistryError {
-    #[error("there is no plugin `{name}` in plugin-manifest.toml")]
-    NoPlugin { name: String },
-    #[error("plugin `{plugin}`: {source}")]
-    Load { plugin: String, source: Box<LoadError> },
-    #[error(transparent)]
-    Collision(#[from] CollisionError),
-    #[error(transparent)]
-    Life(#[from] LifeError),
-    #[error(transparent)]
-    Store(#[from] StoreError),
-    #[error(transparent)]
-    Manifest(#[from] ManifestError),
-    #[error("plugin `{plugin}`: revision {number} was rejected while it was prepared")]
-    Rejected { plugin: String, number: u64 },
-    #[error("plugin `{plugin}`: what the component {digest} says of itself is not in the store")]
-    NoDescription { plugin: String, digest: String },
-    #[error(
-        "the plugins may run {wanted} calls at once by their manifest entries; the instance pool has {room}, half of \
-             which is kept for revisions that are draining: raise `limits.instances` or lower `limits.concurrency`"
-    )]
-    Pool { wanted: usize, room: u32 },
-}
-
-impl RegistryError {
-    /// What keeps a component of the plugin's from becoming a revision.
-    fn load(plugin: &str, source: impl Into<LoadError>) -> Self {
-        Self::Load { plugin: plugin.to_owned(), source: Box::new(source.into()) }
-    }
-}
 
 /// Runs work that blocks on a thread that may.
 pub(crate) async fn blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> T {
@@ -264,7 +235,9 @@ impl Registry {
         }
         let mut turn = self.lives.lock().await;
         for revision in proven {
-            let Some(life) = turn.get(&*revision.plugin) else { continue };
+            let Some(life) = turn.get(&*revision.plugin) else {
+                continue;
+            };
             let mut next = life.clone();
             if next.prove(revision.number)
                 && let Err(error) = self.commit(&mut turn, next).await
@@ -279,7 +252,9 @@ impl Registry {
         let mut turn = self.lives.lock().await;
         let mark = mark("host", "the process started");
         for entry in &self.manifest().entries {
-            let Some(life) = turn.get(&entry.name) else { continue };
+            let Some(life) = turn.get(&entry.name) else {
+                continue;
+            };
             let mut next = life.clone();
             next.recover(&mark);
             next.edit(&entry.grants, manifest_mark("the manifest grants something else"));
@@ -287,139 +262,12 @@ impl Registry {
             if let Some(record) = served {
                 match self.build_or_off(&next, record).await {
                     Ok(revision) => self.put(revision).await,
-                    Err(error) => tracing::error!(plugin = entry.name, %error, "a plugin cannot be served"),
+                    Err(error) => {
+                        tracing::error!(plugin = entry.name, %error, "a plugin cannot be served");
+                    }
                 }
             }
             self.commit(&mut turn, next).await?;
-        }
-        Ok(())
-    }
-
-    /// Adds a revision to what is served, or leaves it out where it collides with what is there already.
-    async fn put(&self, revision: Revision) {
-        let plugin = Arc::clone(&revision.plugin);
-        match self.with(Arc::new(revision)).await {
-            Ok(catalogue) => self.current.store(Arc::new(catalogue)),
-            Err(error) => tracing::error!(plugin = &*plugin, %error, "a plugin cannot be served"),
-        }
-    }
-
-    /// What would be served with this revision in the place of its plugin's other one. Printing the documents takes a while,
-    /// so it is done on a thread that may.
-    async fn with(&self, revision: Arc<Revision>) -> Result<Catalogue, CollisionError> {
-        let current = self.current();
-        blocking(move || {
-            let mut revisions = current.revisions().to_vec();
-            match revisions.iter_mut().find(|r| r.plugin == revision.plugin) {
-                Some(place) => *place = revision,
-                None => revisions.push(revision),
-            }
-            Catalogue::new(revisions, current.site())
-        })
-        .await
-    }
-
-    /// Serves a revision that no store knows.
-    pub(crate) async fn insert(&self, revision: Revision) -> Result<(), RegistryError> {
-        self.current.store(Arc::new(self.with(Arc::new(revision)).await?));
-        Ok(())
-    }
-
-    /// Puts a recorded revision together as its plugin stands: with its rights, or off where the operator says so.
-    async fn build(&self, life: &PluginRecord, record: &RevisionRecord) -> Result<Revision, RegistryError> {
-        self.put_together(life, self.whole(life, record).await?).await
-    }
-
-    /// The same of what was read already.
-    async fn put_together(&self, life: &PluginRecord, whole: Whole) -> Result<Revision, RegistryError> {
-        let plugin = life.plugin();
-        if life.disabled().is_some() {
-            return Ok(loader::off(whole, Off::Disabled));
-        }
-        let slots = self.slots(plugin, &whole.record.settings.limits);
-        let loaded = loader::load(&self.runtime, &self.components, whole, slots, &self.store).await;
-        loaded.map_err(|error| RegistryError::load(plugin, error))
-    }
-
-    /// As [`Registry::build`]; what cannot be loaded is off, with the reason.
-    async fn build_or_off(&self, life: &PluginRecord, record: &RevisionRecord) -> Result<Revision, RegistryError> {
-        let error = match self.build(life, record).await {
-            Ok(revision) => return Ok(revision),
-            Err(error) => error,
-        };
-        let (plugin, revision) = (life.plugin(), record.number);
-        tracing::error!(plugin, revision, %error, "a revision cannot be loaded; its routes answer that it is off");
-        Ok(loader::off(self.whole(life, record).await?, Off::Unloadable(error.to_string())))
-    }
-
-    async fn whole(&self, life: &PluginRecord, record: &RevisionRecord) -> Result<Whole, RegistryError> {
-        let plugin = life.plugin().to_owned();
-        let text = self.description(&plugin, &record.digest).await?;
-        let description = loader::read(text, &plugin).await.map_err(|error| RegistryError::load(&plugin, error))?;
-        Ok(Whole { plugin, record: record.clone(), description, rights: life.rights(record) })
-    }
-
-    /// What a component said of itself when it was staged.
-    async fn description(&self, plugin: &str, digest: &str) -> Result<String, RegistryError> {
-        let (store, named) = (Arc::clone(&self.store), digest.to_owned());
-        let found = blocking(move || store.description(&named)).await?;
-        found.ok_or_else(|| RegistryError::NoDescription { plugin: plugin.to_owned(), digest: digest.to_owned() })
-    }
-
-    /// Writes a changed record with what happened to it, and tells whoever listens.
-    async fn commit(&self, turn: &mut RecordsGuard<'_>, next: PluginRecord) -> Result<(), RegistryError> {
-        let events = self.write(turn, next).await?;
-        self.tell(events);
-        Ok(())
-    }
-
-    async fn write(
-        &self,
-        turn: &mut RecordsGuard<'_>,
-        mut next: PluginRecord,
-    ) -> Result<Vec<KeptEvent>, RegistryError> {
-        let events = next.take_events();
-        let kept = self.store.put_plugin(next.plugin(), &next, &events).await?;
-        turn.insert(next.plugin().to_owned(), next);
-        Ok(kept)
-    }
-
-    /// Tells of what is so by now.
-    fn tell(&self, events: Vec<KeptEvent>) {
-        for event in events {
-            let told = |name: &str| event.event[name].as_str().unwrap_or_default().to_owned();
-            let (plugin, happened, by, why) = (told("plugin"), told("event"), told("by"), told("why"));
-            let revision = event.event["revision"].as_u64();
-            match RevisionState::STEPS.iter().any(|step| step.name() == happened) {
-                true => tracing::debug!(plugin, revision, event = happened, "a revision is being prepared"),
-                false => tracing::info!(plugin, revision, event = happened, by, why, "a plugin changed"),
-            }
-            // Nobody may be listening.
-            self.events.send(Arc::new(event)).ok();
-        }
-    }
-
-    /// Writes a changed record and serves its revision. The one that it replaces drains.
-    async fn flip(
-        self: &Arc<Self>,
-        turn: &mut RecordsGuard<'_>,
-        mut next: PluginRecord,
-        revision: Revision,
-    ) -> Result<(), RegistryError> {
-        let plugin = Arc::clone(&revision.plugin);
-        let catalogue = self.with(Arc::new(revision)).await?;
-        let current = self.current();
-        let replaced = current.revisions().iter().find(|revision| revision.plugin == plugin).cloned();
-        if let Some(replaced) = replaced.as_ref().filter(|replaced| replaced.has_answered()) {
-            next.prove(replaced.number);
-        }
-        let events = self.write(turn, next).await?;
-        self.current.store(Arc::new(catalogue));
-        self.tell(events);
-        // The copy that was looked at would keep the replaced revision alive.
-        drop(current);
-        if let Some(replaced) = replaced {
-            self.drain(replaced);
         }
         Ok(())
     }

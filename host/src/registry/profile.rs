@@ -158,7 +158,9 @@ fn check_string(schema: &Map<String, Value>, at: &str) -> Result<(), ProfileErro
 }
 
 fn check_pattern(schema: &Map<String, Value>, at: &str, anchored: bool) -> Result<(), ProfileError> {
-    let Some(pattern) = schema.get("pattern") else { return Ok(()) };
+    let Some(pattern) = schema.get("pattern") else {
+        return Ok(());
+    };
     let pattern = pattern.as_str().ok_or_else(|| offence(at, "has a `pattern` that is no string"))?;
     pattern::check(pattern, anchored).map_err(|error| offence(at, &format!("has the pattern `{pattern}`: {error}")))
 }
@@ -166,7 +168,9 @@ fn check_pattern(schema: &Map<String, Value>, at: &str, anchored: bool) -> Resul
 /// Lengths and counts are whole numbers, the others any; the lower bound is not above the upper.
 fn check_bounds(schema: &Map<String, Value>, at: &str, low: &str, high: &str) -> Result<(), ProfileError> {
     let bound = |keyword: &str| {
-        let Some(value) = schema.get(keyword) else { return Ok(None) };
+        let Some(value) = schema.get(keyword) else {
+            return Ok(None);
+        };
         let whole = keyword == "minimum" || keyword == "maximum" || value.is_u64();
         let number = value.as_f64().filter(|_| whole);
         number.map(Some).ok_or_else(|| offence(at, &format!("has the `{keyword}` {value}, which is no such number")))
@@ -254,7 +258,9 @@ pub(crate) fn tool_output(data: &Value) -> Value {
 }
 
 fn with_anyof_nulls(mut schema: Value) -> Value {
-    let Value::Object(members) = &mut schema else { return schema };
+    let Value::Object(members) = &mut schema else {
+        return schema;
+    };
     for keyword in ["properties"] {
         if let Some(Value::Object(properties)) = members.get_mut(keyword) {
             for (_, property) in properties.iter_mut() {
@@ -274,7 +280,9 @@ fn with_anyof_nulls(mut schema: Value) -> Value {
             *branch = with_anyof_nulls(branch.take());
         }
     }
-    let Some(Value::Array(types)) = members.get("type") else { return schema };
+    let Some(Value::Array(types)) = members.get("type") else {
+        return schema;
+    };
     let kinds: Vec<Value> = types.clone();
     let description = members.remove("description");
     members.remove("type");

@@ -85,7 +85,9 @@ impl Revision {
 
     /// Whether a tenant's call may begin, its place aside. One that may not counts as a call that ended so.
     pub(crate) fn judge(&self, tenant: &Tenant) -> Result<(), CallError> {
-        let Runner::Component(instances) = &self.runner else { return Ok(()) };
+        let Runner::Component(instances) = &self.runner else {
+            return Ok(());
+        };
         instances.judge(tenant).inspect_err(|error| self.calls.begin(Instant::now()).end(outcome_of(error)))
     }
 

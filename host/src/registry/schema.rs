@@ -125,7 +125,9 @@ fn options(draft: Draft) -> ValidationOptions<'static> {
 }
 
 fn drop_nulls(input: &mut Map<String, Value>, schema: &Value) {
-    let Some(properties) = schema.get("properties").and_then(Value::as_object) else { return };
+    let Some(properties) = schema.get("properties").and_then(Value::as_object) else {
+        return;
+    };
     let required = schema.get("required").and_then(Value::as_array);
     let is_required = |name: &str| required.is_some_and(|names| names.iter().any(|required| required == name));
     input.retain(|name, value| !(value.is_null() && properties.contains_key(name) && !is_required(name)));
@@ -173,7 +175,9 @@ fn place_of(path: &[String], input: &Value) -> Vec<usize> {
     let mut value = input;
     let mut place = Vec::with_capacity(path.len() + 2);
     for segment in path {
-        let Some((position, next)) = step(value, segment) else { break };
+        let Some((position, next)) = step(value, segment) else {
+            break;
+        };
         place.push(position);
         value = next;
     }
@@ -235,7 +239,9 @@ fn rule(error: &ValidationError<'_>, schema: &Value) -> String {
         ValidationErrorKind::MinLength { limit } => {
             format!("must have at least {limit} characters, not {characters}")
         }
-        ValidationErrorKind::MaxLength { limit } => format!("must have at most {limit} characters, not {characters}"),
+        ValidationErrorKind::MaxLength { limit } => {
+            format!("must have at most {limit} characters, not {characters}")
+        }
         ValidationErrorKind::MinItems { limit } => format!("must have at least {limit} items"),
         ValidationErrorKind::MaxItems { limit } => format!("must have at most {limit} items"),
         ValidationErrorKind::Pattern { pattern } => match title_beside(schema, error) {

@@ -94,7 +94,9 @@ impl<W> PlaceShares<W> {
         if !self.tenants.contains_key(tenant) {
             self.tenants.insert(tenant.clone(), Holds { running: 0, waiting: VecDeque::new() });
         }
-        let Some(holds) = self.tenants.get_mut(tenant) else { return Entered::Full };
+        let Some(holds) = self.tenants.get_mut(tenant) else {
+            return Entered::Full;
+        };
         if begins {
             (holds.running, self.running) = (running + 1, self.running + 1);
             return Entered::Begun;
@@ -167,7 +169,9 @@ impl<W> PlaceShares<W> {
         tenant: &Tenant,
         change: impl FnOnce(&mut Holds<W>),
     ) {
-        let Some(holds) = tenants.get_mut(tenant) else { return };
+        let Some(holds) = tenants.get_mut(tenant) else {
+            return;
+        };
         let before = holds.turn();
         change(holds);
         let after = holds.turn();
@@ -226,16 +230,28 @@ mod tests {
         }
     }
 
+    fn limits(u: &mut Unstructured<'_>) -> Result<ShareLimits> {
+        let places = u.int_in_range(1..=12)?;
+        let (each, waiting_each) = (u.int_in_range(1..=places)?, u.int_in_range(0..=3)?);
+        Ok(ShareLimits { places, each, waiting_each })
+    }
+
+    /// Lets everybody begin who may, each when it is its turn.
+    fn begin_all(shares: &mut PlaceShares<(usize, u64)>, model: &mut SharesModel, now: ShareLimits) {
+        while let Some(begun) = shares.next() {
+            assert_eq!(Some(begun), model.next(now), "it is another's turn");
+            model.begin(begun);
+            assert!(model.running.len() <= now.places && model.of(begun.0) <= now.each);
+            let others_kept = now.places - model.running.len() >= now.places / 4;
+            assert!(others_kept || model.of(begun.0) == 1, "the quarter is for those who hold none");
+        }
+    }
+
     /// Whatever comes, ends, gives up and is resized: nobody is over the places or its share, the quarter is kept, exactly the
     /// call begins whose turn it is, nobody waits who may begin, and what has gone leaves nothing.
     #[test]
     fn places_are_shared_whatever_comes_and_goes() {
         arbtest(|u: &mut Unstructured<'_>| -> Result<()> {
-            let limits = |u: &mut Unstructured<'_>| -> Result<ShareLimits> {
-                let places = u.int_in_range(1..=12)?;
-                let (each, waiting_each) = (u.int_in_range(1..=places)?, u.int_in_range(0..=3)?);
-                Ok(ShareLimits { places, each, waiting_each })
-            };
             let mut now = limits(u)?;
             let (mut shares, mut model) = (PlaceShares::new(now), SharesModel::default());
             while !u.is_empty() {
@@ -271,13 +287,7 @@ mod tests {
                     }
                     _ => {}
                 }
-                while let Some(begun) = shares.next() {
-                    assert_eq!(Some(begun), model.next(now), "it is another's turn");
-                    model.begin(begun);
-                    assert!(model.running.len() <= now.places && model.of(begun.0) <= now.each);
-                    let others_kept = now.places - model.running.len() >= now.places / 4;
-                    assert!(others_kept || model.of(begun.0) == 1, "the quarter is for those who hold none");
-                }
+                begin_all(&mut shares, &mut model, now);
                 assert_eq!(model.next(now), None, "nobody waits who may begin");
                 assert_eq!(shares.counts(), (model.running.len(), model.waiting.len()));
                 let known =

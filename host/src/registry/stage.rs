@@ -10,7 +10,7 @@ use bytes::Bytes;
 use tokio_util::sync::CancellationToken;
 
 use super::components::{ComponentError, digest_of, fetch};
-use super::lifecycle::{Described, Fetched, OperatorNote, PluginRecord, RevisionState, Seen};
+use super::lifecycle::{Described, Fetched, LifeError, OperatorNote, PluginRecord, RevisionState, Seen};
 use super::loader::{self, LoadError, Whole};
 use super::manifest::ManifestSource;
 use super::revision::{Off, Revision, Runner};
@@ -182,7 +182,7 @@ impl Registry {
     pub(super) async fn change(
         &self,
         plugin: &str,
-        change: impl FnOnce(&mut PluginRecord) -> Result<(), super::LifeError>,
+        change: impl FnOnce(&mut PluginRecord) -> Result<(), LifeError>,
     ) -> Result<(), RegistryError> {
         let mut turn = self.lives.lock().await;
         let mut next = self.life_in(&turn, plugin)?;

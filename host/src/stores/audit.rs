@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use redb::{ReadableTable as _, ReadableTableMetadata as _};
+use redb::{ReadTransaction, ReadableTable as _, ReadableTableMetadata as _};
 
 use super::embedded::{Store, StoreError};
 use super::ledger::{BALANCES, PENDING, RESERVATIONS, RESOLUTIONS, SPENT};
@@ -52,17 +52,24 @@ impl LedgerAudit {
     }
 }
 
-impl Store {
-    /// Recomputes every balance. Reads the whole ledger: away from the threads that serve.
-    pub(crate) fn audit(&self) -> Result<LedgerAudit, StoreError> {
-        let snapshot = self.snapshot()?;
+/// What the reservations add up to.
+#[derive(Default)]
+struct LedgerSums {
+    /// Account, month → posted, pending.
+    balances: BTreeMap<(String, u32), (u64, u64)>,
+    /// Account, month, key, operation → credits settled.
+    spent: BTreeMap<(String, u32, String, String), u64>,
+    /// Reservations with a resolution.
+    resolved: u64,
+}
+
+impl LedgerSums {
+    /// Reads all reservations, and tells of those that are no sound records by themselves.
+    fn read(snapshot: &ReadTransaction, audit: &mut LedgerAudit) -> Result<Self, StoreError> {
         let reservations = snapshot.open_table(RESERVATIONS).map_err(StoreError::engine)?;
         let resolutions = snapshot.open_table(RESOLUTIONS).map_err(StoreError::engine)?;
         let pending = snapshot.open_table(PENDING).map_err(StoreError::engine)?;
-        let mut audit = LedgerAudit::default();
-        let mut balances: BTreeMap<(String, u32), (u64, u64)> = BTreeMap::new();
-        let mut spent: BTreeMap<(String, u32, String, String), u64> = BTreeMap::new();
-        let mut resolved = 0;
+        let mut sums = Self::default();
         for entry in reservations.iter().map_err(StoreError::engine)? {
             let (name, record) = entry.map_err(StoreError::engine)?;
             let ((account, id), (month, amount, _, key, operation, _)) = (name.value(), record.value());
@@ -72,7 +79,7 @@ impl Store {
             if is_pending == resolution.is_some() {
                 audit.tell(|| format!("the reservation {id:032x} of {account} is both open and resolved, or neither"));
             }
-            let sum = balances.entry((account.to_owned(), month)).or_default();
+            let sum = sums.balances.entry((account.to_owned(), month)).or_default();
             let balance = Balance { posted: sum.0, pending: sum.1 + amount };
             let balance = match resolution.map(Resolution::from_number) {
                 None => balance,
@@ -84,15 +91,28 @@ impl Store {
             };
             *sum = (balance.posted, balance.pending);
             audit.pending += u64::from(resolution.is_none());
-            resolved += u64::from(resolution.is_some());
+            sums.resolved += u64::from(resolution.is_some());
             if resolution == Some(Resolution::Settled.number()) {
-                *spent.entry((account.to_owned(), month, key.to_owned(), operation.to_owned())).or_default() += amount;
+                let (account, key, operation) = (account.to_owned(), key.to_owned(), operation.to_owned());
+                *sums.spent.entry((account, month, key, operation)).or_default() += amount;
             }
         }
+        Ok(sums)
+    }
+}
+
+impl Store {
+    /// Recomputes every balance. Reads the whole ledger: away from the threads that serve.
+    pub(crate) fn audit(&self) -> Result<LedgerAudit, StoreError> {
+        let snapshot = self.snapshot()?;
+        let mut audit = LedgerAudit::default();
+        let LedgerSums { balances, spent, resolved } = LedgerSums::read(&snapshot, &mut audit)?;
+        let resolutions = snapshot.open_table(RESOLUTIONS).map_err(StoreError::engine)?;
         let stray = resolutions.len().map_err(StoreError::engine)? - resolved;
         if stray > 0 {
             audit.tell(|| format!("{stray} resolutions have no reservation"));
         }
+        let pending = snapshot.open_table(PENDING).map_err(StoreError::engine)?;
         let stray = pending.len().map_err(StoreError::engine)?.abs_diff(audit.pending);
         if stray > 0 {
             audit.tell(|| format!("the list of open reservations is wrong by {stray}"));

@@ -49,7 +49,9 @@ impl<K: Eq + Hash, V> RecordCache<K, V> {
             }
             kept.writes
         };
-        let Some(record) = read()?.map(Arc::new) else { return Ok(None) };
+        let Some(record) = read()?.map(Arc::new) else {
+            return Ok(None);
+        };
         let mut kept = self.kept.write().unwrap_or_else(PoisonError::into_inner);
         if kept.writes == writes {
             if kept.records.len() >= RECORDS_MAX {

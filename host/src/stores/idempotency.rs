@@ -52,7 +52,9 @@ pub(super) fn was_burnt(
     let burnt = transaction.open_table(BURNT).map_err(StoreError::engine)?;
     let earlier = burnt.get((account.as_str(), key.as_str(), identifier)).map_err(StoreError::engine)?;
     let earlier = earlier.map(|value| value.value()).filter(|(_, at)| is_burnt(*at, *made_at));
-    let Some((earlier, _)) = earlier else { return Ok(None) };
+    let Some((earlier, _)) = earlier else {
+        return Ok(None);
+    };
     let resolutions = transaction.open_table(ledger::RESOLUTIONS).map_err(StoreError::engine)?;
     let resolution = resolutions.get((account.as_str(), earlier)).map_err(StoreError::engine)?;
     Ok(Some(refused(resolution.map(|value| value.value().0))))
@@ -82,7 +84,9 @@ impl Store {
             let found = table.get((account, key, identifier)).map_err(StoreError::engine)?;
             Ok(found.map(|value| value.value()).filter(|(_, at)| is_burnt(*at, now_s)))
         })?;
-        let Some((id, _)) = burnt else { return Ok(None) };
+        let Some((id, _)) = burnt else {
+            return Ok(None);
+        };
         self.read(ledger::RESOLUTIONS, |table| {
             let resolution = table.get((account, id)).map_err(StoreError::engine)?;
             Ok(Some(refused(resolution.map(|value| value.value().0))))

@@ -122,7 +122,9 @@ impl Store {
             for entry in table.iter().map_err(StoreError::engine)? {
                 let (key, value) = entry.map_err(StoreError::engine)?;
                 let (owner, plugin, id) = key.value();
-                let Some(owner) = Owner::read(owner) else { continue };
+                let Some(owner) = Owner::read(owner) else {
+                    continue;
+                };
                 let name = JobName { owner, plugin: Arc::from(plugin), id: Uuid::from_u128(id) };
                 jobs.push((name, decode(value.value())?));
             }
@@ -138,7 +140,9 @@ impl Store {
     ) -> Result<Option<T>, StoreError> {
         self.write(move |transaction| {
             let mut jobs = transaction.open_table(JOBS).map_err(StoreError::engine)?;
-            let Some(mut job) = record(&jobs, &name)? else { return Ok(None) };
+            let Some(mut job) = record(&jobs, &name)? else {
+                return Ok(None);
+            };
             let changed = change(&mut job);
             put(&mut jobs, &name, &job)?;
             Ok(Some(changed))

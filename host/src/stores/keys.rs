@@ -36,7 +36,9 @@ impl Store {
     pub(crate) fn key_of_id(&self, id: &str) -> Result<Option<KeyRecord>, StoreError> {
         let digest =
             self.read(KEY_IDS, |table| Ok(table.get(id).map_err(StoreError::engine)?.map(|value| *value.value())))?;
-        let Some(digest) = digest else { return Ok(None) };
+        let Some(digest) = digest else {
+            return Ok(None);
+        };
         self.read(KEYS, |table| {
             let stored = table.get(&digest).map_err(StoreError::engine)?;
             stored.map(|value| embedded::decode(value.value())).transpose()

@@ -3,7 +3,7 @@
 //! An entry goes with what it added to its balance and its sum, so that these are at every moment what the kept entries add
 //! up to. An entry that is still open stays. Must not know how long anything is kept.
 
-use redb::{ReadOnlyTable, ReadableTable as _, WriteTransaction};
+use redb::{ReadOnlyTable, ReadableTable as _, Table, WriteTransaction};
 
 use super::embedded::{Store, StoreError};
 use super::ledger::{BALANCES, RESERVATIONS, RESOLUTIONS, SPENT};
@@ -113,17 +113,12 @@ fn forget_entries(transaction: &WriteTransaction, account: &str, before: Month) 
             gone.push(Gone { id, month, amount, key, operation, is_settled });
         }
     }
-    for Gone { id, month, amount, key, operation, is_settled } in &gone {
-        reservations.remove((account, *id)).map_err(StoreError::engine)?;
-        resolutions.remove((account, *id)).map_err(StoreError::engine)?;
-        if *is_settled {
-            let balance = balances.get((account, *month)).map_err(StoreError::engine)?.map(|sums| sums.value());
-            let (posted, pending) = balance.unwrap_or_default();
-            let left = (posted.saturating_sub(*amount), pending);
-            balances.insert((account, *month), left).map_err(StoreError::engine)?;
-            let name = (account, *month, key.as_str(), operation.as_str());
-            let sum = spent.get(name).map_err(StoreError::engine)?.map_or(0, |credits| credits.value());
-            spent.insert(name, sum.saturating_sub(*amount)).map_err(StoreError::engine)?;
+    for entry in &gone {
+        let name = (account, entry.id);
+        reservations.remove(name).map_err(StoreError::engine)?;
+        resolutions.remove(name).map_err(StoreError::engine)?;
+        if entry.is_settled {
+            take_back(&mut balances, &mut spent, account, entry)?;
         }
     }
     // Not before: an account is found by its balances.
@@ -134,6 +129,25 @@ fn forget_entries(transaction: &WriteTransaction, account: &str, before: Month) 
         spent.retain_in(over, |_, credits| credits > 0).map_err(StoreError::engine)?;
     }
     Ok(gone.len())
+}
+
+/// Takes what a settled entry added out of its balance and its sum.
+fn take_back(
+    balances: &mut Table<'_, (&'static str, u32), (u64, u64)>,
+    spent: &mut Table<'_, (&'static str, u32, &'static str, &'static str), u64>,
+    account: &str,
+    entry: &Gone,
+) -> Result<(), StoreError> {
+    let name = (account, entry.month);
+    let balance = balances.get(name).map_err(StoreError::engine)?.map(|sums| sums.value());
+    let (posted, pending) = balance.unwrap_or_default();
+    let left = (posted.saturating_sub(entry.amount), pending);
+    balances.insert(name, left).map_err(StoreError::engine)?;
+    let (key, operation) = (entry.key.as_str(), entry.operation.as_str());
+    let name = (account, entry.month, key, operation);
+    let sum = spent.get(name).map_err(StoreError::engine)?.map_or(0, |credits| credits.value());
+    spent.insert(name, sum.saturating_sub(entry.amount)).map_err(StoreError::engine)?;
+    Ok(())
 }
 
 fn forget_counts(transaction: &WriteTransaction, owner: &str, before: Month) -> Result<usize, StoreError> {
@@ -179,15 +193,12 @@ mod tests {
         }
     }
 
-    #[tokio::test]
-    async fn months_that_are_over_are_forgotten_with_their_sums_and_the_others_stay() {
-        let folder = TempDir::new().expect("a temporary folder");
-        let store = Store::open(folder.path()).expect("a store");
-        let months = MONTHS_S.map(Month::of);
+    /// In each month an entry of the account `a` that ended in each way and an open one, and counts of two owners.
+    async fn fill(store: &Store, months: &[Month]) {
         let ends = [Some(Resolution::Settled), Some(Resolution::Released), Some(Resolution::Expired), None];
         for (month, at) in months.iter().zip(0_u128..) {
             for (end, number) in ends.iter().zip(0_u128..) {
-                reserve(&store, "a", 10 * at + number, *month, *end).await;
+                reserve(store, "a", 10 * at + number, *month, *end).await;
             }
             let row = |owner: &str, operation: &str| {
                 let count = Count { calls: 3, limited: 1 };
@@ -195,6 +206,14 @@ mod tests {
             };
             store.put_usage(vec![row("k", "p/o"), row("k", "p/q"), row("l", "p/o")]).await.expect("written");
         }
+    }
+
+    #[tokio::test]
+    async fn months_that_are_over_are_forgotten_with_their_sums_and_the_others_stay() {
+        let folder = TempDir::new().expect("a temporary folder");
+        let store = Store::open(folder.path()).expect("a store");
+        let months = MONTHS_S.map(Month::of);
+        fill(&store, &months).await;
         // An account of which nothing is left, whose last entry was given back.
         reserve(&store, "b", 100, months[0], Some(Resolution::Released)).await;
         let counts =

@@ -126,7 +126,9 @@ fn commit_group(database: &Database, mut group: Vec<Box<dyn Change>>, fails: &At
         match committed {
             Ok(()) => return group.into_iter().for_each(|change| change.tell(Ok(()))),
             Err(Failed::One(index, error)) => group.remove(index).tell(Err(error)),
-            Err(Failed::All(error)) => return group.into_iter().for_each(|change| change.tell(Err(error.clone()))),
+            Err(Failed::All(error)) => {
+                return group.into_iter().for_each(|change| change.tell(Err(error.clone())));
+            }
         }
     }
 }

@@ -63,7 +63,9 @@ pub(crate) async fn current() -> &'static BankList {
     }
     let interval_s = setting("refresh_s").unwrap_or(INTERVAL_S);
     HELD.set((held, Some(now + Duration::from_secs(LOOK_S.min(interval_s)))));
-    let Some(content) = look(interval_s).await else { return directory };
+    let Some(content) = look(interval_s).await else {
+        return directory;
+    };
     if content.updated_at == directory.updated_at {
         return directory;
     }
@@ -88,7 +90,9 @@ async fn look(interval_s: u64) -> Option<Content> {
     }
     // Whoever else finds it due now finds this instead.
     let paused = Record { due_s: now_s + setting("pause_s").unwrap_or(PAUSE_S), ..record.clone() };
-    let Ok(version) = state::put_json(KEY, &paused, expected).await else { return record.content };
+    let Ok(version) = state::put_json(KEY, &paused, expected).await else {
+        return record.content;
+    };
     let banks = match fetch().await {
         Ok(banks) => banks,
         Err(why) => {

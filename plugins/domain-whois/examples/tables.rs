@@ -52,7 +52,9 @@ fn rdap(list: &Value) -> String {
     let mut rows = Rows::new();
     for service in list["services"].as_array().into_iter().flatten() {
         let urls: Vec<&str> = strings(&service[1]);
-        let Some(url) = urls.iter().find(|url| url.starts_with("https://")).or(urls.first()) else { continue };
+        let Some(url) = urls.iter().find(|url| url.starts_with("https://")).or(urls.first()) else {
+            continue;
+        };
         rows.entry((*url).to_owned()).or_default().extend(strings(&service[0]).into_iter().map(str::to_owned));
     }
     let head = format!(

@@ -118,7 +118,9 @@ fn written_date(day: &[Piece<'_>], after: &[Piece<'_>]) -> Option<Date> {
     if parts.len() == 2 {
         parts.extend(after.iter().find(|piece| matches!(piece, Piece::Number(digits) if digits.len() == 4)));
     }
-    let [first, second, third] = parts.get(..3)? else { return None };
+    let [first, second, third] = parts.get(..3)? else {
+        return None;
+    };
     let number = |piece: &Piece<'_>| match piece {
         Piece::Number(digits) if digits.len() <= 4 => digits.parse::<i32>().ok(),
         _ => None,
@@ -202,7 +204,9 @@ fn zone(pieces: &[Piece<'_>]) -> Option<i32> {
 
 /// `+2`, `+02`, `+0200` or `+02:00` at the beginning.
 fn offset(pieces: &[Piece<'_>]) -> Option<i32> {
-    let [Piece::Mark(sign @ ('+' | '-')), Piece::Number(digits), rest @ ..] = pieces else { return None };
+    let [Piece::Mark(sign @ ('+' | '-')), Piece::Number(digits), rest @ ..] = pieces else {
+        return None;
+    };
     let (hours, minutes) = match digits.len() {
         4 => (digits[..2].parse::<i32>().ok()?, digits[2..].parse::<i32>().ok()?),
         1 | 2 => match rest {

@@ -61,7 +61,9 @@ impl Name {
 
 /// The host of a URL as it is written there, and without its port; or the text itself, which may have none.
 fn host(text: &str) -> Result<(&str, &str), Refused> {
-    let Some((scheme, rest)) = text.split_once("://") else { return Ok((text, text)) };
+    let Some((scheme, rest)) = text.split_once("://") else {
+        return Ok((text, text));
+    };
     if !scheme.eq_ignore_ascii_case("http") && !scheme.eq_ignore_ascii_case("https") {
         return Err(Refused("`domain` may be a URL of the schemes http and https alone".to_owned()));
     }

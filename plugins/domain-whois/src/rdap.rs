@@ -39,7 +39,9 @@ fn absent(media_type: &str, body: &[u8]) -> Answer {
 }
 
 fn object(body: &[u8], domain: &str) -> Answer {
-    let Ok(object) = serde_json::from_slice::<Value>(body) else { return Answer::Unusable("its answer is no JSON") };
+    let Ok(object) = serde_json::from_slice::<Value>(body) else {
+        return Answer::Unusable("its answer is no JSON");
+    };
     match object["errorCode"].as_u64() {
         Some(404) => return Answer::Free,
         Some(429) => return Answer::Throttled,
@@ -50,7 +52,9 @@ fn object(body: &[u8], domain: &str) -> Answer {
         ["ldhName", "unicodeName"].iter().filter_map(|member| name::host_name(object[*member].as_str()?)).collect();
     let class = object["objectClassName"].as_str();
     match names.is_empty() {
-        _ if class.is_some_and(|class| class != "domain") => return Answer::Unusable("its answer is of no domain"),
+        _ if class.is_some_and(|class| class != "domain") => {
+            return Answer::Unusable("its answer is of no domain");
+        }
         true if class.is_none() => return Answer::Unusable("its answer is of no domain"),
         false if !names.iter().any(|named| named == domain) => {
             return Answer::Unusable("its answer is of another domain");

@@ -53,7 +53,9 @@ impl Registration {
 
     /// Adds a name server; addresses and what is no host name are left out.
     pub(crate) fn add_name_server(&mut self, text: &str) {
-        let Some(name) = host_name(text.trim()) else { return };
+        let Some(name) = host_name(text.trim()) else {
+            return;
+        };
         let a_name = name.contains('.') && !ends_in_number(&name);
         if a_name && self.name_servers.len() < LIST_MAX && !self.name_servers.contains(&name) {
             self.name_servers.push(name);

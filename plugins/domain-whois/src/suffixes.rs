@@ -9,7 +9,9 @@ const TABLE: &str = include_str!("../tables/suffixes.txt");
 /// its end. By the list's default rule it is one where the table says nothing, so unlisted top-level domains have one
 /// too.
 pub(crate) fn labels(domain: &str) -> usize {
-    let Some((below, top)) = domain.rsplit_once('.') else { return 1 };
+    let Some((below, top)) = domain.rsplit_once('.') else {
+        return 1;
+    };
     let mut longest = 1;
     for rule in rules(top) {
         let (exception, rule) = rule.strip_prefix('!').map_or((false, rule), |rest| (true, rest));

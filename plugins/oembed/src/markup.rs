@@ -85,7 +85,9 @@ pub(crate) fn first_paragraph(html: &str) -> Option<String> {
 pub(crate) fn named(html: &str, by: &[Naming]) -> Vec<(Naming, String)> {
     let mut found: Vec<Option<String>> = vec![None; by.len()];
     for token in tokens(html) {
-        let Token::StartTag(tag) = token else { continue };
+        let Token::StartTag(tag) = token else {
+            continue;
+        };
         for (naming, found) in by.iter().zip(&mut found) {
             let (Naming::Url(attribute) | Naming::Id(attribute)) = naming;
             if let (None, Some(value)) = (&found, tag.attributes.get(attribute.as_bytes())) {
@@ -170,7 +172,9 @@ impl Writer<'_> {
             }
             return;
         }
-        let Some(at) = self.open.iter().rposition(|open| open.as_bytes() == name) else { return };
+        let Some(at) = self.open.iter().rposition(|open| open.as_bytes() == name) else {
+            return;
+        };
         while self.open.len() > at {
             if let Some(name) = self.open.pop() {
                 self.close(name);

@@ -15,7 +15,9 @@ pub(crate) fn remove(url: &mut Url, own: &[&str]) {
 }
 
 fn is_known(pair: &str, own: &[&str]) -> bool {
-    let Some((name, _)) = form_urlencoded::parse(pair.as_bytes()).next() else { return false };
+    let Some((name, _)) = form_urlencoded::parse(pair.as_bytes()).next() else {
+        return false;
+    };
     tracking::is_tracking(&name) || tracking::matches_any(&name, own)
 }
 

@@ -24,7 +24,9 @@ pub(crate) async fn follow(mut at: Address, settings: &Settings, budget: Budget)
     at.url.set_query(None);
     let mut seen = vec![at.url.clone()];
     for _ in 0..HOPS_MAX {
-        let Some(location) = next(&at, settings, budget).await? else { return Err(Trouble::Unresolved) };
+        let Some(location) = next(&at, settings, budget).await? else {
+            return Err(Trouble::Unresolved);
+        };
         let to = at.redirected(&location).map_err(landed)?;
         if !std::ptr::eq(to.network, at.network) || seen.contains(&to.url) {
             return Err(Trouble::Unresolved);

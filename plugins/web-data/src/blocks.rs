@@ -153,7 +153,9 @@ impl BlockReader<'_> {
             }
             return false;
         }
-        let Some(element) = self.tree.element(id) else { return false };
+        let Some(element) = self.tree.element(id) else {
+            return false;
+        };
         let own = Hints::of(element);
         let above = self.hints();
         self.page.places[id as usize].hints = own;
@@ -176,7 +178,9 @@ impl BlockReader<'_> {
     }
 
     fn leave(&mut self, id: Id) {
-        let Some(element) = self.tree.element(id) else { return };
+        let Some(element) = self.tree.element(id) else {
+            return;
+        };
         if element.tag.is_unread() {
             return;
         }

@@ -33,6 +33,19 @@ fn page(begin: &str, piece: &str, bytes: usize) -> String {
     format!("{begin}{}", repeated.collect::<String>())
 }
 
+/// Pieces that stand for a kind of token or of nesting each, with `~` for a space.
+const PIECES: &str = "</b> </span> </br> </p> </template> <img> <img~src=x> <img~src=NUMBER~alt='a~b'> <br> <hr> <input> <p> <div> <b> <i>a</b> \
+    <b></p> <a><div> </a></div> <p>a<b~id=NUMBER> <nobr> <font> <h1> <h1><a> <li> <dd><dt> <ul><li>a <form> <button> <select> \
+    <select><option>a <option>a</option> <optgroup> <textarea> <template> <template><p>a</template> <template><td> <noscript> \
+    <object> <applet></b> <marquee> <svg> <svg><p></svg> <math> <math><mi>a <math><annotation-xml><svg> <table> <table>a \
+    <table><tr><td>a <td>a <tr> <col> <caption> <colgroup> <tbody> <table><b> <table><select> <table><form> <frameset> <frame> \
+    <iframe> <noembed> <xmp>a</xmp> <listing> <plaintext> <pre>a</pre> <pre><code>`</code></pre> <title> <style> <script> \
+    <script~type=application/ld+json></script> <script~type=application/ld+json>{}</script> <base~href=/NUMBER> \
+    <meta~name=description~content=NUMBER> <link~rel=canonical~href=NUMBER> <html~lNUMBER=a> <body~class=a> <!doctype~html> \
+    <!--~a~--> <!-- <? <!a> &amp; &#x41; &NUMBER &CounterClockwise; &# a|b*c_d`e[f] ` *a_ a~ \0 <ruby><rt>a <a~href=NUMBER>x</a> \
+    <a~href=/NUMBER>x</a> <area~href=NUMBER> <iframe~src=NUMBER> <code>a</code> <code>`</code> <blockquote>a \
+    <span~class='a~b~NUMBER'>a</span> <p~style='display:none'>a <div~id=root> <br><br>a <details><summary>a <dialog> <q>a</q>";
+
 fn shapes() -> Vec<(String, String)> {
     let repeated = |piece: &str, times: usize| piece.repeat(times);
     let attributes: String = (0..30).map(|at| format!(" {}=NUMBER", source::READ[at])).collect();
@@ -60,18 +73,7 @@ fn shapes() -> Vec<(String, String)> {
         ("<p>".to_owned(), format!("<app-root>{}</app-root>", "<i></i>".repeat(40))),
         ("<noscript>".repeat(100), "<noscript><i></i></noscript>".to_owned()),
     ];
-    let pieces = "</b> </span> </br> </p> </template> <img> <img~src=x> <img~src=NUMBER~alt='a~b'> <br> <hr> <input> <p> <div> <b> <i>a</b> \
-        <b></p> <a><div> </a></div> <p>a<b~id=NUMBER> <nobr> <font> <h1> <h1><a> <li> <dd><dt> <ul><li>a <form> <button> <select> \
-        <select><option>a <option>a</option> <optgroup> <textarea> <template> <template><p>a</template> <template><td> <noscript> \
-        <object> <applet></b> <marquee> <svg> <svg><p></svg> <math> <math><mi>a <math><annotation-xml><svg> <table> <table>a \
-        <table><tr><td>a <td>a <tr> <col> <caption> <colgroup> <tbody> <table><b> <table><select> <table><form> <frameset> <frame> \
-        <iframe> <noembed> <xmp>a</xmp> <listing> <plaintext> <pre>a</pre> <pre><code>`</code></pre> <title> <style> <script> \
-        <script~type=application/ld+json></script> <script~type=application/ld+json>{}</script> <base~href=/NUMBER> \
-        <meta~name=description~content=NUMBER> <link~rel=canonical~href=NUMBER> <html~lNUMBER=a> <body~class=a> <!doctype~html> \
-        <!--~a~--> <!-- <? <!a> &amp; &#x41; &NUMBER &CounterClockwise; &# a|b*c_d`e[f] ` *a_ a~ \0 <ruby><rt>a <a~href=NUMBER>x</a> \
-        <a~href=/NUMBER>x</a> <area~href=NUMBER> <iframe~src=NUMBER> <code>a</code> <code>`</code> <blockquote>a \
-        <span~class='a~b~NUMBER'>a</span> <p~style='display:none'>a <div~id=root> <br><br>a <details><summary>a <dialog> <q>a</q>";
-    shapes.extend(pieces.split_whitespace().map(|piece| (String::new(), piece.replace('~', " "))));
+    shapes.extend(PIECES.split_whitespace().map(|piece| (String::new(), piece.replace('~', " "))));
     shapes
 }
 

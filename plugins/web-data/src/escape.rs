@@ -74,7 +74,9 @@ fn line_start(line: &str) -> String {
         }
         Some(b'>') => format!("\\{line}"),
         Some(b'-' | b'+') if follows(1) => format!("\\{line}"),
-        Some(b'-' | b'=') if line.bytes().all(|byte| matches!(byte, b'-' | b'=' | b' ')) => format!("\\{line}"),
+        Some(b'-' | b'=') if line.bytes().all(|byte| matches!(byte, b'-' | b'=' | b' ')) => {
+            format!("\\{line}")
+        }
         Some(b'0'..=b'9') if digits <= 9 && matches!(marker, b'.' | b')') && follows(digits + 1) => {
             format!("{}\\{}", &line[..digits], &line[digits..])
         }
@@ -85,7 +87,9 @@ fn line_start(line: &str) -> String {
 /// Ends the code in running text that cut Markdown leaves open, without making it longer: what follows would be read as
 /// code, and the code as markup.
 pub(crate) fn end_code(text: &mut String) {
-    let Some((at, run)) = open_code(text) else { return };
+    let Some((at, run)) = open_code(text) else {
+        return;
+    };
     let begin = at + run;
     for _ in 0..=run {
         if text.len() > begin {

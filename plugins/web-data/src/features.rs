@@ -93,14 +93,8 @@ pub(crate) fn whole(tree: &Tree, page: &BlockList, facts: &Facts) -> Whole {
         log(alike),
         log(u32::try_from(page.blocks.len()).unwrap_or(u32::MAX)),
     ];
-    let mut above_heading = HashSet::new();
-    if heading_at.is_some() {
-        let mut id = page.blocks[heading_block].container;
-        while id != NONE {
-            above_heading.insert(id);
-            id = tree.parent(id);
-        }
-    }
+    let above_heading =
+        if heading_at.is_some() { at_and_above(tree, page.blocks[heading_block].container) } else { HashSet::new() };
     let kinds = facts.kinds;
     Whole {
         words,
@@ -115,6 +109,15 @@ pub(crate) fn whole(tree: &Tree, page: &BlockList, facts: &Facts) -> Whole {
         kinds,
         surroundings: surroundings::read(tree, page),
     }
+}
+
+fn at_and_above(tree: &Tree, mut id: Id) -> HashSet<Id> {
+    let mut found = HashSet::new();
+    while id != NONE {
+        found.insert(id);
+        id = tree.parent(id);
+    }
+    found
 }
 
 fn is_paragraph(block: &Block) -> bool {

@@ -61,7 +61,9 @@ fn check_dead(page: &str) {
     let content = content(page, PageFormat::Markdown);
     for event in parser(&content) {
         match event {
-            Event::Html(live) | Event::InlineHtml(live) => assert_eq!(&*live, "<br>", "of {page}\nis {content}"),
+            Event::Html(live) | Event::InlineHtml(live) => {
+                assert_eq!(&*live, "<br>", "of {page}\nis {content}");
+            }
             Event::Start(Tag::Link { dest_url: to, .. } | Tag::Image { dest_url: to, .. }) => {
                 assert!(["http:", "https:", "mailto:"].iter().any(|scheme| to.starts_with(scheme)), "{to} of {page}");
             }

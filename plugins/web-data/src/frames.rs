@@ -79,7 +79,9 @@ impl Frames {
             Frame::Item { marker, .. } => Some((at, marker.as_deref()?)),
             Frame::List { .. } | Frame::Quote { .. } => None,
         });
-        let Some((at, marker)) = new else { return false };
+        let Some((at, marker)) = new else {
+            return false;
+        };
         let around = &self.open[..at];
         let is_nested = around.iter().any(|frame| matches!(frame, Frame::Item { .. }));
         let ends_paragraph = self.style == Style::Text || ["- ", "1. "].contains(&marker);

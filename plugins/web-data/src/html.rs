@@ -150,7 +150,9 @@ impl HtmlWriter<'_> {
 
     fn picture(&mut self, id: Id) {
         let tree = self.tree;
-        let Some(address) = self.addresses.picture(|name| tree.attribute(id, name)) else { return };
+        let Some(address) = self.addresses.picture(|name| tree.attribute(id, name)) else {
+            return;
+        };
         self.part();
         let mut piece = "<img".to_owned();
         attribute(&mut piece, "src", &address);

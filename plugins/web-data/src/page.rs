@@ -276,7 +276,9 @@ pub(crate) fn refresh(written: &str, base: Option<&url::Url>) -> Option<(u32, St
 
 /// At most so many characters, ended at a line where one is near, and whether any are missing.
 pub(crate) fn cut(text: &str, characters_max: usize) -> (String, bool) {
-    let Some((end, _)) = text.char_indices().nth(characters_max) else { return (text.to_owned(), false) };
+    let Some((end, _)) = text.char_indices().nth(characters_max) else {
+        return (text.to_owned(), false);
+    };
     let text = &text[..end];
     let line = text.rfind('\n').filter(|at| *at > end - end / 50);
     (text[..line.unwrap_or(end)].trim_end().to_owned(), true)

@@ -285,7 +285,9 @@ impl TreeSink for Sink {
         self.step(1);
         Ref::map(self.nodes.borrow(), |nodes| match &nodes[*target as usize].content {
             NodeContent::Element(element) => &element.name,
-            NodeContent::Hidden | NodeContent::Text(_) => unreachable!("the parser asks elements for their names"),
+            NodeContent::Hidden | NodeContent::Text(_) => {
+                unreachable!("the parser asks elements for their names")
+            }
         })
     }
 
@@ -328,7 +330,9 @@ impl TreeSink for Sink {
     fn get_template_contents(&self, target: &Id) -> Id {
         match &self.nodes.borrow()[*target as usize].content {
             NodeContent::Element(element) => element.template,
-            NodeContent::Hidden | NodeContent::Text(_) => unreachable!("the parser asks templates for their contents"),
+            NodeContent::Hidden | NodeContent::Text(_) => {
+                unreachable!("the parser asks templates for their contents")
+            }
         }
     }
 

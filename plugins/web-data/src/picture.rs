@@ -56,7 +56,9 @@ impl Pictures {
             }
             card = Some(around);
         }
-        let Some(card) = card.and_then(|card| self.card(tree, card)) else { return false };
+        let Some(card) = card.and_then(|card| self.card(tree, card)) else {
+            return false;
+        };
         let found = said.iter().filter(|word| card.contains(*word)).count();
         found * 3 >= said.len() * 2
     }

@@ -158,7 +158,9 @@ struct RobotsReader {
 impl RobotsReader {
     fn line(&mut self, line: &[u8]) {
         let line = memchr::memchr(b'#', line).map_or(line, |comment| &line[..comment]).trim_ascii();
-        let Some((name, value)) = name_and_value(line) else { return };
+        let Some((name, value)) = name_and_value(line) else {
+            return;
+        };
         // `user-agent`, `user agent` and `useragent` are one name, and so are the others' forms.
         let name: Vec<u8> = name.iter().filter(|octet| !b"- _".contains(octet)).map(u8::to_ascii_lowercase).collect();
         match &*name {
@@ -202,14 +204,18 @@ impl RobotsReader {
 
     fn delay(&mut self, value: &[u8]) {
         let seconds = std::str::from_utf8(value).ok().and_then(|value| value.parse::<f64>().ok());
-        let Some(seconds) = seconds.filter(|seconds| seconds.is_finite() && *seconds >= 0.0) else { return };
+        let Some(seconds) = seconds.filter(|seconds| seconds.is_finite() && *seconds >= 0.0) else {
+            return;
+        };
         for group in self.groups() {
             group.delay.get_or_insert(Duration::from_secs_f64(seconds.min(DELAY_SECONDS_MAX)));
         }
     }
 
     fn sitemap(&mut self, value: &[u8]) {
-        let Ok(value) = std::str::from_utf8(value) else { return };
+        let Ok(value) = std::str::from_utf8(value) else {
+            return;
+        };
         let is_new = !self.sitemaps.iter().any(|known| known == value);
         if is_new && !value.is_empty() && value.len() <= SITEMAP_BYTES_MAX && self.sitemaps.len() < SITEMAPS_MAX {
             self.sitemaps.push(value.to_owned());

@@ -132,7 +132,9 @@ impl Entries {
             self.open = Some((is_sitemap, Listed::default()));
             return;
         }
-        let Some(part) = self.open.as_ref().and_then(|_| part(name)) else { return };
+        let Some(part) = self.open.as_ref().and_then(|_| part(name)) else {
+            return;
+        };
         match (part, reference(tag)) {
             // Atom has the address in an attribute, among others that lead elsewhere.
             (Part::Address, Some(address)) => self.keep(Part::Address, &address),
@@ -159,7 +161,9 @@ impl Entries {
 
     fn keep(&mut self, part: Part, text: &str) {
         let text = text.trim();
-        let Some((_, listed)) = self.open.as_mut().filter(|_| !text.is_empty()) else { return };
+        let Some((_, listed)) = self.open.as_mut().filter(|_| !text.is_empty()) else {
+            return;
+        };
         match part {
             Part::Address if listed.url.is_empty() => text.clone_into(&mut listed.url),
             Part::Title => listed.title = Some(text.to_owned()),

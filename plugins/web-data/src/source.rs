@@ -110,7 +110,7 @@ impl<'a> SourceReader<'a> {
         self.at = match is_end {
             true => self.attributes(name_end, &mut |_, _| false),
             false => self.attributes(name_end, &mut |attribute, value| {
-                if attribute.eq_ignore_ascii_case("type") && value.to_ascii_lowercase().contains("ld+json") {
+                if says_structured(attribute, value) {
                     kind = ScriptKind::Structured;
                 }
                 is_read(attribute)
@@ -314,6 +314,11 @@ fn is_dropped(name: &str) -> bool {
 /// Elements of old that are written as `<pre>`: what is in them is text, and only browsers know which of them end where.
 fn is_preformatted(name: &str) -> bool {
     ["xmp", "listing", "plaintext"].iter().any(|known| known.eq_ignore_ascii_case(name))
+}
+
+/// Whether an attribute of a script says that it holds data about the page.
+fn says_structured(attribute: &str, value: &str) -> bool {
+    attribute.eq_ignore_ascii_case("type") && value.to_ascii_lowercase().contains("ld+json")
 }
 
 fn is_read(name: &str) -> bool {

@@ -233,7 +233,9 @@ fn look(tree: &Tree, container: Id, levels: usize) -> u64 {
     let mut hash = DefaultHasher::new();
     let mut id = container;
     for _ in 0..levels {
-        let Some(element) = tree.element(id) else { break };
+        let Some(element) = tree.element(id) else {
+            break;
+        };
         let class = element.attribute("class").unwrap_or_default();
         (element.tag, class.split_whitespace().next()).hash(&mut hash);
         id = tree.parent(id);

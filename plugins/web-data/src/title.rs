@@ -55,7 +55,9 @@ fn floor(text: &str, at: usize) -> usize {
 
 /// A title without the name of its site at its end or begin.
 fn without_site(title: &str, facts: &Facts) -> String {
-    let Some(site) = &facts.site_name else { return title.to_owned() };
+    let Some(site) = &facts.site_name else {
+        return title.to_owned();
+    };
     for separator in SEPARATORS {
         let end =
             title.rsplit_once(separator).filter(|(_, last)| last.eq_ignore_ascii_case(site)).map(|(rest, _)| rest);

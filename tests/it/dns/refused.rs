@@ -24,20 +24,23 @@ async fn configuration(answering: &Endpoint) -> String {
         + "near = \"https://private.rebound.test/dns-query\"\n"
 }
 
+const LENDS: &str = "the resolver is not granted: `dns:` and its name lend it";
+
+/// The name of a resolver, which of the three it is, and what is told of that.
+const DENIED: [(&str, &str, &str); 6] = [
+    ("ungranted", "not_granted", LENDS),
+    ("nowhere", "not_granted", LENDS),
+    ("", "not_granted", LENDS),
+    ("Cloudflare", "not_granted", LENDS),
+    ("unknown", "not_acceptable", "the resolver is none of those that the operator's configuration names"),
+    ("near", "not_public", "the host `private.rebound.test` leads to an address that is not public"),
+];
+
 #[tokio::test]
 async fn a_denial_says_which_of_three_it_is_and_nothing_is_dialled() {
     let resolver = Scripted::start(async |asked| Reply::Message(asked.answer(0, &[]))).await;
     let service = start_with(configuration(&resolver.endpoint).await).await;
-    let lends = "the resolver is not granted: `dns:` and its name lend it";
-    let denied = [
-        ("ungranted", "not_granted", lends),
-        ("nowhere", "not_granted", lends),
-        ("", "not_granted", lends),
-        ("Cloudflare", "not_granted", lends),
-        ("unknown", "not_acceptable", "the resolver is none of those that the operator's configuration names"),
-        ("near", "not_public", "the host `private.rebound.test` leads to an address that is not public"),
-    ];
-    for (name, outcome, because) in denied {
+    for (name, outcome, because) in DENIED {
         let expected = (outcome.to_owned(), because.to_owned());
         assert_eq!(ask(&service, name, "secret.example.test", 1).await, expected, "{name}");
     }

@@ -32,27 +32,28 @@ fn rdap_failures() -> Vec<(Does, (u16, &'static str), Value)> {
     let throttled = Does::Answers("429 Slow Down\r\nretry-after: 77".to_owned(), Vec::new());
     let html = Does::Answers("200 OK\r\ncontent-type: text/html".to_owned(), b"<html>registered</html>".to_vec());
     let absent = |head: &str, body: &str| Does::Answers(format!("404 Not Found{head}"), body.into());
+    let bad = |does: Does| (does, BAD, json!({}));
     vec![
-        (Does::Breaks, BAD, json!({})),
-        (Does::Floods, BAD, json!({})),
-        (absent("\r\ncontent-type: text/html", "<html>no such page</html>"), BAD, json!({})),
-        (absent("\r\ncontent-type: application/json", r#"{"error":"no such route"}"#), BAD, json!({})),
-        (absent("\r\ncontent-type: application/rdap+json", "<html>no such page</html>"), BAD, json!({})),
-        (absent("", ""), BAD, json!({})),
-        (Does::rdap(200, ""), BAD, json!({})),
-        (html, BAD, json!({})),
-        (Does::rdap(200, "[]"), BAD, json!({})),
-        (Does::rdap(200, r#"{"objectClassName":"entity"}"#), BAD, json!({})),
-        (Does::rdap(200, r#"{"objectClassName":"domain","ldhName":"another.lab"}"#), BAD, json!({})),
-        (Does::rdap(400, "{}"), BAD, json!({})),
-        (Does::rdap(403, "{}"), BAD, json!({})),
-        (Does::rdap(500, "{}"), BAD, json!({})),
+        bad(Does::Breaks),
+        bad(Does::Floods),
+        bad(absent("\r\ncontent-type: text/html", "<html>no such page</html>")),
+        bad(absent("\r\ncontent-type: application/json", r#"{"error":"no such route"}"#)),
+        bad(absent("\r\ncontent-type: application/rdap+json", "<html>no such page</html>")),
+        bad(absent("", "")),
+        bad(Does::rdap(200, "")),
+        bad(html),
+        bad(Does::rdap(200, "[]")),
+        bad(Does::rdap(200, r#"{"objectClassName":"entity"}"#)),
+        bad(Does::rdap(200, r#"{"objectClassName":"domain","ldhName":"another.lab"}"#)),
+        bad(Does::rdap(400, "{}")),
+        bad(Does::rdap(403, "{}")),
+        bad(Does::rdap(500, "{}")),
         (throttled, BAD, json!({ "retryAfter": 77 })),
         (Does::rdap(429, "{}"), BAD, json!({ "retryAfter": 30 })),
-        (Does::redirects("https://rdap.lab.test/around"), BAD, json!({})),
-        (Does::redirects("https://127.0.0.1/domain/x"), BAD, json!({})),
-        (Does::redirects("https://localhost/domain/x"), BAD, json!({})),
-        (Does::redirects("https://169.254.169.254/latest/meta-data/"), BAD, json!({})),
+        bad(Does::redirects("https://rdap.lab.test/around")),
+        bad(Does::redirects("https://127.0.0.1/domain/x")),
+        bad(Does::redirects("https://localhost/domain/x")),
+        bad(Does::redirects("https://169.254.169.254/latest/meta-data/")),
     ]
 }
 

@@ -141,35 +141,37 @@ async fn a_line_is_sent_with_its_end_and_the_answer_comes_back_byte_for_byte() {
     assert!(heard.parse::<u32>().is_ok_and(|count| count >= 1), "{heard}");
 }
 
+/// Which of its kinds a refusal of a host and port is.
+const DENIED: [(&str, &str, u16); 23] = [
+    ("not_granted", "whois.test", 4343),
+    ("not_granted", "whois.test", 80),
+    ("not_granted", "whois.test", 0),
+    ("not_granted", "named.test", 44),
+    ("not_granted", "93.184.215.14", 4343),
+    ("not_public", "127.0.0.1", 43),
+    ("not_public", "2130706433", 43),
+    ("not_public", "[::ffff:127.0.0.1]", 43),
+    ("not_public", "169.254.169.254", 43),
+    ("not_public", "localhost", 43),
+    ("not_public", "whois", 43),
+    ("not_public", "loopback.rebound.test", 43),
+    ("not_public", "private.rebound.test", 43),
+    ("not_public", "mixed.rebound.test", 43),
+    ("not_public", "six.rebound.test", 43),
+    ("not_public", "mapped.rebound.test", 43),
+    ("not_public", "both.rebound.test", 43),
+    ("not_acceptable", "", 43),
+    ("not_acceptable", "whois.test:43", 43),
+    ("not_acceptable", "me@whois.test", 43),
+    ("not_acceptable", "whois.test\r\nx", 43),
+    ("not_acceptable", "whois.test.", 43),
+    ("not_acceptable", "::1", 43),
+];
+
 #[tokio::test]
 async fn a_refusal_says_which_of_its_kinds_it_is_and_nothing_is_dialled() {
     let service = start("info").await;
-    let denied = [
-        ("not_granted", "whois.test", 4343),
-        ("not_granted", "whois.test", 80),
-        ("not_granted", "whois.test", 0),
-        ("not_granted", "named.test", 44),
-        ("not_granted", "93.184.215.14", 4343),
-        ("not_public", "127.0.0.1", 43),
-        ("not_public", "2130706433", 43),
-        ("not_public", "[::ffff:127.0.0.1]", 43),
-        ("not_public", "169.254.169.254", 43),
-        ("not_public", "localhost", 43),
-        ("not_public", "whois", 43),
-        ("not_public", "loopback.rebound.test", 43),
-        ("not_public", "private.rebound.test", 43),
-        ("not_public", "mixed.rebound.test", 43),
-        ("not_public", "six.rebound.test", 43),
-        ("not_public", "mapped.rebound.test", 43),
-        ("not_public", "both.rebound.test", 43),
-        ("not_acceptable", "", 43),
-        ("not_acceptable", "whois.test:43", 43),
-        ("not_acceptable", "me@whois.test", 43),
-        ("not_acceptable", "whois.test\r\nx", 43),
-        ("not_acceptable", "whois.test.", 43),
-        ("not_acceptable", "::1", 43),
-    ];
-    for (expected, host, port) in denied {
+    for (expected, host, port) in DENIED {
         let told = ask(&service, json!({ "host": host, "port": port, "line": "example.com" })).await;
         assert_eq!(told["outcome"], expected, "{host} {port}: {told}");
         let text = told["told"].as_str().expect("text");
@@ -182,7 +184,7 @@ async fn a_refusal_says_which_of_its_kinds_it_is_and_nothing_is_dialled() {
     let number = revision(service.data.path(), "asks").await;
     let series = [("plugin", "asks"), ("revision", number.as_str())];
     let denials = scrape(service.data.path()).await.value("switchbay_plugin_denials_total", &series);
-    assert_eq!(denials, f64::from(u32::try_from(denied.len()).expect("a few") + 1));
+    assert_eq!(denials, f64::from(u32::try_from(DENIED.len()).expect("a few") + 1));
 
     for line in ["a\r\nb", "a\n", "\ra", "a\0b", "a\tb", "a\u{7f}", "a\u{85}b"] {
         let told = ask_line(&service, line, json!({})).await;

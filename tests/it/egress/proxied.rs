@@ -1,13 +1,15 @@
 //! The forward proxy, as `curl` and the operator see it.
 
+mod ends;
+
 use std::process::Command;
 
 use reqwest::Method;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-use super::{dials, fetch, secure, sites, start, start_with};
-use crate::support::{LAB_TOKEN, Service, Wire, command, ensure};
+use super::{dials, fetch, secure, sites, start};
+use crate::support::{LAB_TOKEN, Service, command, ensure};
 
 /// A way out that was lent.
 pub(super) struct Lent {
@@ -54,8 +56,8 @@ pub(super) fn lines(all: &[Value]) -> Vec<Value> {
 #[tokio::test]
 async fn curl_reaches_through_the_proxy_what_the_plugin_may_reach() {
     let service = start().await;
-    let told = command(service.data.path(), &["plugin", "proxy", "fetches", "--for", "120", "--by", "grace"]);
-    let told = told.expect("it is lent");
+    let words = ["plugin", "proxy", "fetches", "--for", "120", "--by", "grace"];
+    let told = command(service.data.path(), &words).expect("it is lent");
     let granted = json!(["http:GET,POST public", "http:GET http://api.fetches.test:8080/granted/"]);
     assert_eq!((&told["seconds"], &told["plugin"], &told["rights"]), (&json!(120), &json!("fetches"), &granted));
     let lent = read(&told);
@@ -75,8 +77,13 @@ async fn curl_reaches_through_the_proxy_what_the_plugin_may_reach() {
     assert_eq!(through(&["--compressed", "http://site.test/coded?gzip"]).await, (true, "as it was".repeat(50)));
     let (_, status) = through(&["-o", "/dev/null", "-w", "%{http_code}", "http://site.test/not-found"]).await;
     assert_eq!(status, "404");
+}
 
-    // Each redirect is a request that is judged anew.
+#[tokio::test]
+async fn each_redirect_through_the_proxy_is_judged_anew_and_each_denial_says_which_it_is() {
+    let service = start().await;
+    let lent = lend(&service, 120).await;
+    let through = async |words: &[&str]| curl(&[&["--proxy", &lent.url], words].concat()).await;
     let moved = through(&["-L", "http://site.test/redirect?http://other.test/"]).await;
     assert_eq!(moved, (true, "hello".to_owned()));
     let (_, denied) = through(&["-L", "http://site.test/redirect?http://127.0.0.1/"]).await;
@@ -133,15 +140,20 @@ async fn the_gate_speaks_tls_itself_where_a_program_asks_for_an_absolute_https_u
     assert_eq!(curl(&words).await, (true, "HTTP/2.0 secure.test /a".to_owned()));
 }
 
-#[tokio::test]
-async fn each_request_through_the_proxy_is_one_line_that_tells_whom_it_was_lent_to() {
-    let service = start().await;
-    let lent = lend(&service, 60).await;
+/// Four requests, of which each has a secret in another part, and one alone is sent.
+async fn ask_with_secrets(lent: &Lent) {
     curl(&["--proxy", &lent.url, "http://site.test/echo?token=hunter2secret", "-H", "Authorization: hunter2secret"])
         .await;
     curl(&["--proxy", &lent.url, "http://u:hunter2secret@127.0.0.1/"]).await;
     curl(&["--proxy", &lent.url, "--proxytunnel", "http://localhost/hunter2secret"]).await;
     curl(&["--proxy", &lent.proxy, "-U", "fetches:hunter2secret", "http://site.test/"]).await;
+}
+
+#[tokio::test]
+async fn each_request_through_the_proxy_is_one_line_that_tells_whom_it_was_lent_to() {
+    let service = start().await;
+    let lent = lend(&service, 60).await;
+    ask_with_secrets(&lent).await;
     let all = service.log_until(|all| lines(all).len() >= 4);
     let told = |name: &str| lines(&all).iter().map(|line| line[name].clone()).collect::<Vec<_>>();
     assert_eq!(told("verdict"), ["sent", "not_public", "not_public", "no_credential"].map(Value::from));
@@ -171,83 +183,7 @@ async fn no_secret_of_the_operators_is_added_for_a_program() {
     assert!(own["text"].as_str().is_some_and(|text| text.contains("nekot_ssecca")), "{own}");
 }
 
-#[tokio::test]
-async fn a_way_out_is_lent_for_a_bounded_time_and_of_what_runs() {
-    let service = start().await;
-    let ask = async |plugin: &str, body: Value| {
-        let path = format!("/admin/v1/plugins/{plugin}/proxy");
-        service.admin(Method::POST, &path, Some(&body)).await.status
-    };
-    assert_eq!(ask("fetches", json!({ "seconds": 600 })).await, 201);
-    assert_eq!(ask("fetches", json!({})).await, 201);
-    for seconds in [json!(0), json!(601), json!(-1), json!("60")] {
-        assert_eq!(ask("fetches", json!({ "seconds": seconds })).await, 400, "{seconds}");
-    }
-    assert_eq!(ask("nothing", json!({})).await, 404);
-    let failed = command(service.data.path(), &["plugin", "proxy", "fetches", "--for", "601"]).expect_err("too long");
-    assert!(failed.contains("`seconds` must be from 1 to 600"), "{failed}");
-    // So many live at once, and no more.
-    for _ in 2..256 {
-        assert_eq!(ask("fetches", json!({})).await, 201);
-    }
-    assert_eq!(ask("fetches", json!({})).await, 503);
-    assert_eq!(service.admin(Method::POST, "/admin/v1/plugins/fetches/disable", Some(&json!({}))).await.status, 200);
-    assert_eq!(ask("fetches", json!({})).await, 409);
-}
-
-#[tokio::test]
-async fn a_credential_and_its_tunnels_end_with_its_time() {
-    let service = start().await;
-    let lent = lend(&service, 5).await;
-    let mut tunnel = Wire::connect(&lent.proxy).await;
-    tunnel.send(request("CONNECT site.test:80 HTTP/1.1", &lent)).await;
-    assert!(tunnel.until("\r\n\r\n").await.starts_with("HTTP/1.1 200 "));
-    assert_eq!(tunnel.ended().await, "");
-    assert_eq!(status(&lent, "CONNECT site.test:80 HTTP/1.1").await, 407);
-    assert_eq!(status(&lent, "GET http://site.test/ HTTP/1.1").await, 407);
-    // A tunnel's line may come after those of what was refused meanwhile.
-    let late = |all: &[Value]| lines(all).iter().filter(|line| line["verdict"] == "late").count();
-    let all = service.log_until(|all| late(all) > 0);
-    assert_eq!(late(&all), 1);
-}
-
-#[tokio::test]
-async fn a_credential_and_its_tunnels_end_with_the_revision_whose_rights_it_carries() {
-    let service = start().await;
-    let lent = lend(&service, 600).await;
-    let mut tunnel = Wire::connect(&lent.proxy).await;
-    tunnel.send(request("CONNECT site.test:80 HTTP/1.1", &lent)).await;
-    assert!(tunnel.until("\r\n\r\n").await.starts_with("HTTP/1.1 200 "));
-    let disabled = service.admin(Method::POST, "/admin/v1/plugins/fetches/disable", Some(&json!({}))).await;
-    assert_eq!(disabled.status, 200);
-    assert_eq!(tunnel.ended().await, "");
-    assert_eq!(status(&lent, "GET http://site.test/ HTTP/1.1").await, 407);
-    let all = service.log_until(|all| lines(all).len() >= 2);
-    assert_eq!(lines(&all).iter().filter(|line| line["verdict"] == "revoked").count(), 1);
-}
-
-#[tokio::test]
-async fn a_process_that_stops_ends_its_tunnels() {
-    let service = start_with("[proxy]\nidle_ms = 3600000").await;
-    let lent = lend(&service, 600).await;
-    let mut tunnel = Wire::connect(&lent.proxy).await;
-    tunnel.send(request("CONNECT site.test:80 HTTP/1.1", &lent)).await;
-    assert!(tunnel.until("\r\n\r\n").await.starts_with("HTTP/1.1 200 "));
-    let mut begun = Wire::connect(&lent.proxy).await;
-    begun.send("GET http://site").await;
-    let written = service.stop();
-    assert_eq!((tunnel.ended().await, begun.ended().await), (String::new(), String::new()));
-    assert!(written.iter().any(|line| line.contains("\"verdict\":\"stopped\"")), "{written:?}");
-}
-
 /// A head with the credential.
 pub(super) fn request(line: &str, lent: &Lent) -> String {
     format!("{line}\r\nHost: whatever.test\r\nProxy-Authorization: {}\r\n\r\n", lent.authorization)
-}
-
-/// The status that a request gets.
-async fn status(lent: &Lent, line: &str) -> u16 {
-    let mut wire = Wire::connect(&lent.proxy).await;
-    wire.send(request(line, lent)).await;
-    wire.answer().await.status
 }

@@ -92,7 +92,9 @@ async fn serve_telling(half: Arc<Notify>) -> (SocketAddr, String) {
             let stream = Dying { stream, dead: Arc::clone(&dead) };
             tokio::spawn(async move {
                 // Whoever does not trust the site goes away.
-                let Ok(stream) = acceptor.accept(stream).await else { return };
+                let Ok(stream) = acceptor.accept(stream).await else {
+                    return;
+                };
                 let told = service_fn(|request: Request<_>| {
                     match request.uri().path() {
                         "/dies" => dead.store(true, Ordering::Relaxed),

@@ -51,40 +51,63 @@ fn answer(mut stream: TcpStream) -> std::io::Result<()> {
             let said = encoded(&head, &query);
             whole(&mut stream, "200 OK", "", said.as_bytes())
         }
-        "/leaks" => whole(&mut stream, "302 Found", &format!("location: http://other.test/?{target}\r\n"), b""),
-        "/echo" => whole(&mut stream, "200 OK", "set-cookie: a=b\r\n", &[head.as_bytes(), &body].concat()),
-        "/not-found" => whole(&mut stream, "404 Not Found", "", b"there is no such thing"),
-        "/redirect" => whole(&mut stream, "302 Found", &format!("location: {query}\r\n"), b""),
-        "/see-other" => whole(&mut stream, "303 See Other", &format!("location: {query}\r\n"), b""),
-        "/temporary" => whole(&mut stream, "307 Temporary Redirect", &format!("location: {query}\r\n"), b""),
-        "/created" => whole(&mut stream, "201 Created", &format!("location: {query}\r\n"), b"made"),
-        "/around" => whole(&mut stream, "302 Found", "location: /around\r\n", b""),
-        "/sized" => whole(&mut stream, "200 OK", "", &vec![b'x'; query.parse().unwrap_or(0)]),
+        "/leaks" => {
+            let elsewhere = format!("location: http://other.test/?{target}\r\n");
+            whole(&mut stream, "302 Found", &elsewhere, b"")
+        }
+        "/echo" => {
+            let said = [head.as_bytes(), &body].concat();
+            whole(&mut stream, "200 OK", "set-cookie: a=b\r\n", &said)
+        }
+        _ => as_asked(&mut stream, path, &query),
+    }
+}
+
+/// Statuses, redirects and bodies that are whole.
+fn as_asked(stream: &mut TcpStream, path: &str, query: &str) -> std::io::Result<()> {
+    let location = format!("location: {query}\r\n");
+    let coding = format!("content-encoding: {query}\r\n");
+    match path {
+        "/not-found" => whole(stream, "404 Not Found", "", b"there is no such thing"),
+        "/redirect" => whole(stream, "302 Found", &location, b""),
+        "/see-other" => whole(stream, "303 See Other", &location, b""),
+        "/temporary" => whole(stream, "307 Temporary Redirect", &location, b""),
+        "/created" => whole(stream, "201 Created", &location, b"made"),
+        "/around" => whole(stream, "302 Found", "location: /around\r\n", b""),
+        "/sized" => {
+            let body = vec![b'x'; query.parse().unwrap_or(0)];
+            whole(stream, "200 OK", "", &body)
+        }
         "/coded" => {
-            let header = format!("content-encoding: {query}\r\n");
-            whole(&mut stream, "200 OK", &header, &coded(&query, "as it was".repeat(50).as_bytes()))
+            let body = coded(query, "as it was".repeat(50).as_bytes());
+            whole(stream, "200 OK", &coding, &body)
         }
-        "/laborious" => {
-            let header = format!("content-encoding: {query}\r\n");
-            whole(&mut stream, "200 OK", &header, &super::laborious::body(&query))
-        }
+        "/laborious" => whole(stream, "200 OK", &coding, &super::laborious::body(query)),
         "/bomb" => {
-            let header = format!("content-encoding: {query}\r\n");
-            whole(&mut stream, "200 OK", &header, &coded(&query, &vec![0; BOMB_BYTES]))
+            let body = coded(query, &vec![0; BOMB_BYTES]);
+            whole(stream, "200 OK", &coding, &body)
         }
+        "/proxy-status" => whole(stream, "407 Proxy Authentication Required", "proxy-authenticate: Basic\r\n", b""),
+        _ => in_pieces(stream, path, query),
+    }
+}
+
+/// What is too much, or comes too late, or breaks off, or is no answer.
+fn in_pieces(stream: &mut TcpStream, path: &str, query: &str) -> std::io::Result<()> {
+    match path {
         "/headers" => {
             stream.write_all(b"HTTP/1.1 200 OK\r\n")?;
             let count: usize = query.parse().unwrap_or(0);
             (0..count).try_for_each(|number| stream.write_all(format!("x-{number}: 1\r\n").as_bytes()))?;
             stream.write_all(b"content-length: 0\r\n\r\n")
         }
-        "/silent" => until_it_goes(&mut stream),
+        "/silent" => until_it_goes(stream),
         "/stalls" => {
             stream.write_all(b"HTTP/1.1 200 OK\r\ncontent-length: 100\r\n\r\nhalf")?;
-            until_it_goes(&mut stream)
+            until_it_goes(stream)
         }
         "/breaks-off" => stream.write_all(b"HTTP/1.1 200 OK\r\ncontent-length: 100\r\n\r\nhalf"),
-        "/drips" => drip(&mut stream),
+        "/drips" => drip(stream),
         "/endless" => {
             stream.write_all(b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n")?;
             let chunk = [b"10000\r\n".as_slice(), &[b'x'; 0x10000], b"\r\n"].concat();
@@ -92,11 +115,8 @@ fn answer(mut stream: TcpStream) -> std::io::Result<()> {
                 stream.write_all(&chunk)?;
             }
         }
-        "/proxy-status" => {
-            whole(&mut stream, "407 Proxy Authentication Required", "proxy-authenticate: Basic\r\n", b"")
-        }
         "/no-http" => stream.write_all(b"SSH-2.0-OpenSSH_9.9\r\n"),
-        _ => beside(&mut stream, path, &query),
+        _ => beside(stream, path, query),
     }
 }
 

@@ -74,6 +74,35 @@ async fn check(service: &Service) -> u32 {
     serves
 }
 
+/// A change to the plugin, and the power of two of the microseconds that it may take; none where it cannot be made.
+async fn choose(random: &mut StdRng, service: &Service, version: u32) -> Option<(Change, u32)> {
+    let wants = &ATOMS[random.random_range(0..ATOMS.len())..];
+    // From at once to long after it is done, the early moments as likely as the late ones.
+    Some(match random.random_range(0..4) {
+        0 => {
+            let wants = if random.random() { wants } else { &[] };
+            (Change::Stage(probe(version, wants)), 22)
+        }
+        1 => {
+            let staged = super::stage(service, probe(version, wants), "").await;
+            let number = staged["revision"].as_u64().expect("a number");
+            let is_waiting = staged["state"] == "awaiting-approval";
+            if is_waiting { (Change::Approve(number), 16) } else { (Change::Activate(number), 16) }
+        }
+        2 => {
+            let number = *numbers(service, "retained").await.last()?;
+            (Change::Activate(number), 16)
+        }
+        _ => {
+            let oldest = numbers(service, "retained").await.first().copied();
+            match oldest < numbers(service, "active").await.first().copied() {
+                true => (Change::Rollback, 16),
+                false => return None,
+            }
+        }
+    })
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn a_kill_at_any_moment_leaves_the_last_committed_revision() {
     let seed = seed();
@@ -90,24 +119,8 @@ async fn a_kill_at_any_moment_leaves_the_last_committed_revision() {
     let (mut acknowledged, mut cut, mut committed) = (0, 0, 0);
     for round in 0..rounds() {
         version += 1;
-        let wants = &ATOMS[random.random_range(0..ATOMS.len())..];
-        // From at once to long after it is done, the early moments as likely as the late ones.
-        let (change, latest) = match random.random_range(0..4) {
-            0 => (Change::Stage(probe(version, if random.random() { wants } else { &[] })), 22),
-            1 => match super::stage(&service, probe(version, wants), "").await {
-                staged if staged["state"] == "awaiting-approval" => {
-                    (Change::Approve(staged["revision"].as_u64().expect("a number")), 16)
-                }
-                staged => (Change::Activate(staged["revision"].as_u64().expect("a number")), 16),
-            },
-            2 => match numbers(&service, "retained").await.last() {
-                Some(&number) => (Change::Activate(number), 16),
-                None => continue,
-            },
-            _ => match numbers(&service, "retained").await.first() < numbers(&service, "active").await.first() {
-                true => (Change::Rollback, 16),
-                false => continue,
-            },
+        let Some((change, latest)) = choose(&mut random, &service, version).await else {
+            continue;
         };
         let moment = Duration::from_micros(1 << random.random_range(8..latest));
         let outcome = tokio::time::timeout(moment, make(&service, change)).await;

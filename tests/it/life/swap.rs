@@ -56,35 +56,39 @@ fn p99(mut took: Vec<Duration>) -> Duration {
     took[took.len() * 99 / 100]
 }
 
+const VERSIONED: &str = "/admin/v1/plugins/versioned";
+
+/// Puts the other revision in the place of the one that serves, and looks at the documents.
+async fn swap(service: &Service, round: usize) {
+    let next = 1 + round % 2;
+    let answer = service.admin(Method::POST, &format!("{VERSIONED}/revisions/{next}/activate"), Some(&json!({}))).await;
+    assert_eq!(answer.status, 200, "{answer:?}");
+    let letter = if next == 1 { "a" } else { "b" };
+    let sentence = format!("this is revision {letter} of");
+    let tools = service.mcp(&json!({ "jsonrpc": "2.0", "id": 1, "method": "tools/list" })).await;
+    assert!(String::from_utf8_lossy(&tools.bytes).contains(&sentence), "round {round}: the tools are stale");
+    let document = Service::send(service.bare(Method::GET, "/openapi.json")).await;
+    assert!(String::from_utf8_lossy(&document.bytes).contains(&sentence), "round {round}: the document is stale");
+}
+
+/// The same requests without the swap: what the swapping itself costs is what is left.
+async fn look(service: &Service) {
+    let plugin = service.told(VERSIONED).await;
+    assert_eq!(plugin["state"], "active");
+    service.mcp(&json!({ "jsonrpc": "2.0", "id": 1, "method": "tools/list" })).await;
+    Service::send(service.bare(Method::GET, "/openapi.json")).await;
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn hundreds_of_swaps_under_load_fail_no_call_and_mix_no_answer() {
     let house = House::new("");
     house.write("versioned.wasm", &built("versioned_a"));
     house.manifest("[[plugin]]\nname = \"versioned\"\nsource = \"versioned.wasm\"\ninstances = \"warm\"\n");
     let service = Arc::new(house.serve().await);
-    let url = "/admin/v1/plugins/versioned";
     house.write("versioned.wasm", &built("versioned_b"));
     let followed = service.admin(Method::POST, "/admin/v1/manifest/follow", None).await;
     assert_eq!(followed.json()["data"]["plugins"][0]["outcome"], "live", "{followed:?}");
 
-    let swap = async |round: usize| {
-        let next = 1 + round % 2;
-        let answer = service.admin(Method::POST, &format!("{url}/revisions/{next}/activate"), Some(&json!({}))).await;
-        assert_eq!(answer.status, 200, "{answer:?}");
-        let letter = if next == 1 { "a" } else { "b" };
-        let sentence = format!("this is revision {letter} of");
-        let tools = service.mcp(&json!({ "jsonrpc": "2.0", "id": 1, "method": "tools/list" })).await;
-        assert!(String::from_utf8_lossy(&tools.bytes).contains(&sentence), "round {round}: the tools are stale");
-        let document = Service::send(service.bare(Method::GET, "/openapi.json")).await;
-        assert!(String::from_utf8_lossy(&document.bytes).contains(&sentence), "round {round}: the document is stale");
-    };
-    // The same requests without the swap: what the swapping itself costs is what is left.
-    let look = async || {
-        let plugin = service.told(url).await;
-        assert_eq!(plugin["state"], "active");
-        service.mcp(&json!({ "jsonrpc": "2.0", "id": 1, "method": "tools/list" })).await;
-        Service::send(service.bare(Method::GET, "/openapi.json")).await;
-    };
     let rounds = swaps();
     let (key, mut quiet, mut swapped) = (key(&service), Vec::new(), Vec::new());
     // By turns, so that whatever else the machine does falls on both.
@@ -94,7 +98,7 @@ async fn hundreds_of_swaps_under_load_fail_no_call_and_mix_no_answer() {
         quiet.extend(
             load(&service, &key, async || {
                 for _ in looks {
-                    look().await;
+                    look(&service).await;
                 }
             })
             .await,
@@ -102,7 +106,7 @@ async fn hundreds_of_swaps_under_load_fail_no_call_and_mix_no_answer() {
         swapped.extend(
             load(&service, &key, async || {
                 for round in part {
-                    swap(round).await;
+                    swap(&service, round).await;
                 }
             })
             .await,
@@ -114,6 +118,12 @@ async fn hundreds_of_swaps_under_load_fail_no_call_and_mix_no_answer() {
     let ratio = swapped.as_secs_f64() / quiet.as_secs_f64();
     println!("{rounds} swaps, {calls} calls: p99 {swapped:?} against {quiet:?} without, {ratio:.2} times");
     assert!(ratio <= 2.0, "p99 is {swapped:?} with swaps and {quiet:?} without");
+}
+
+async fn metrics(service: &Service) -> String {
+    let url = format!("{}/metrics", service.operator_url());
+    let request = Client::new().get(url).bearer_auth(service.operator_token());
+    String::from_utf8(Service::send(request).await.bytes).expect("text")
 }
 
 #[tokio::test]
@@ -133,13 +143,9 @@ async fn a_call_that_runs_ends_on_the_revision_that_it_began_on() {
         let service = Arc::clone(&service);
         async move { service.post("/api/v1/test/wait", &json!({})).await }
     });
-    let running = || async {
-        let url = format!("{}/metrics", service.operator_url());
-        let answer = Service::send(Client::new().get(url).bearer_auth(service.operator_token())).await;
-        String::from_utf8(answer.bytes).expect("text")
-    };
+    let runs = "switchbay_plugin_instances{plugin=\"misbehave\",revision=\"1\"} 1";
     in_time("the call runs", async {
-        while !running().await.contains("switchbay_plugin_instances{plugin=\"misbehave\",revision=\"1\"} 1") {
+        while !metrics(&service).await.contains(runs) {
             tokio::task::yield_now().await;
         }
     })
@@ -152,7 +158,7 @@ async fn a_call_that_runs_ends_on_the_revision_that_it_began_on() {
     }
     let status = service.told("/admin/v1/status").await;
     assert_eq!(status["draining"], json!([{ "plugin": "misbehave", "revision": 1 }]));
-    assert!(running().await.contains("switchbay_plugin_instances{plugin=\"misbehave\",revision=\"1\"} 1"));
+    assert!(metrics(&service).await.contains(runs));
     let answer = waiting.await.expect("it is answered");
     assert_eq!(answer.refusal(), (504, "TOO_LATE".to_owned()), "its own deadline, and not the swap");
     in_time("it has drained", async {

@@ -4,20 +4,24 @@ use reqwest::Method;
 use serde_json::json;
 
 use super::{House, PATH, PLUGIN, act, cli, complaint, done, printed, probe, serving, stage, states, upload, wanting};
-use crate::support::{Wire, built, in_time};
+use crate::support::{Service, Wire, built, in_time};
 
 const ATOM: &str = "http:GET https://api.example.com/";
 
+/// Stages a second revision that wants more, to be served where it may; gives back what is complained of.
+fn stage_more(house: &House, service: &Service) -> String {
+    let file = house.write("second.wasm", &probe(2, &[ATOM]));
+    let file = file.to_str().expect("a path");
+    let staged = cli(service, &["plugin", "stage", "probe", file, "--activate", "--why", "ticket 7", "--by", "ada"]);
+    complaint(&staged, 3)
+}
+
 #[tokio::test]
-async fn an_upgrade_that_wants_more_waits_until_it_is_approved() {
+async fn an_upgrade_that_wants_more_waits_and_shows_the_difference() {
     let house = House::new("");
     let service = house.serve().await;
     assert_eq!(serving(&service).await, 1);
-    let file = house.write("second.wasm", &probe(2, &[ATOM]));
-    let file = file.to_str().expect("a path");
-
-    let staged = cli(&service, &["plugin", "stage", "probe", file, "--activate", "--why", "ticket 7", "--by", "ada"]);
-    let told = complaint(&staged, 3);
+    let told = stage_more(&house, &service);
     assert!(told.contains("revision 2 of probe: fetched …"), "{told}");
     assert!(
         told.contains("look at `switchbay plugin diff probe 2`, then `switchbay plugin approve probe 2`"),
@@ -41,14 +45,12 @@ async fn an_upgrade_that_wants_more_waits_until_it_is_approved() {
              approval grants: approve it (`switchbay plugin approve probe 2`), or add it to the entry's `grants` (CONFLICT)\n"
         )
     );
-    let approved = printed(&cli(&service, &["plugin", "approve", "probe", "--by", "bob"]), 0);
-    assert_eq!(approved, format!("granted to probe: {ATOM}\nrevision 2 of probe is active\n"));
-    assert_eq!(serving(&service).await, 2);
+}
 
-    let told = service.told("/admin/v1/plugins/probe").await;
-    assert_eq!((&told["rights"], &told["approvals"][0]["by"]), (&json!([ATOM]), &json!("bob")));
+/// What was fetched and approved, which states the later revisions came to, and by whom.
+async fn events(service: &Service) -> Vec<(String, u64, String)> {
     let history = service.told("/admin/v1/history?plugin=probe").await;
-    let events: Vec<(String, u64, String)> = history["events"]
+    history["events"]
         .as_array()
         .expect("events")
         .iter()
@@ -59,7 +61,20 @@ async fn an_upgrade_that_wants_more_waits_until_it_is_approved() {
         .filter(|(event, number, _)| {
             *number != 1 && !event.ends_with("ed") || event == "approved" || event == "fetched"
         })
-        .collect();
+        .collect()
+}
+
+#[tokio::test]
+async fn an_upgrade_that_wants_more_serves_once_it_is_approved() {
+    let house = House::new("");
+    let service = house.serve().await;
+    stage_more(&house, &service);
+    let approved = printed(&cli(&service, &["plugin", "approve", "probe", "--by", "bob"]), 0);
+    assert_eq!(approved, format!("granted to probe: {ATOM}\nrevision 2 of probe is active\n"));
+    assert_eq!(serving(&service).await, 2);
+
+    let told = service.told("/admin/v1/plugins/probe").await;
+    assert_eq!((&told["rights"], &told["approvals"][0]["by"]), (&json!([ATOM]), &json!("bob")));
     let event = |event: &str, number, by: &str| (event.to_owned(), number, by.to_owned());
     let expected = [
         event("fetched", 1, "manifest"),
@@ -68,7 +83,7 @@ async fn an_upgrade_that_wants_more_waits_until_it_is_approved() {
         event("approved", 2, "bob"),
         event("active", 2, "bob"),
     ];
-    assert_eq!(events, expected);
+    assert_eq!(events(&service).await, expected);
 
     // The next one wants no more than that, and one that wants less loses the right.
     assert_eq!(stage(&service, probe(3, &[ATOM]), "?activate=true").await["state"], "active");

@@ -1,5 +1,7 @@
 //! What providers answer instead of a post, and the code that each of it becomes, on both faces.
 
+mod meta;
+
 use serde_json::{Value, json};
 
 use super::{House, tiktok_video, x_post};
@@ -79,7 +81,13 @@ async fn an_answer_that_is_none_of_the_post_cannot_be_used() {
     tiktok(id + 2, Reply::json(200, &said), INVALID_RESPONSE).await;
     said["html"] = json!("<".repeat(200 * 1024));
     tiktok(id + 3, Reply::json(200, &said), INVALID_RESPONSE).await;
-    // By the widget's number, and by the address that it cites.
+}
+
+/// By the widget's number, by the address that it cites, or by the one that it links to.
+#[tokio::test]
+async fn an_answer_of_another_post_cannot_be_used() {
+    let id = 7_000_000_000_000_000_101;
+    let mut said = tiktok_video("a", &id.to_string());
     tiktok(id + 4, Reply::json(200, &tiktok_video("a", &id.to_string())), INVALID_RESPONSE).await;
     said["html"] = json!(format!("<blockquote cite=\"https://www.tiktok.com/@a/video/{id}\">a</blockquote>"));
     tiktok(id + 5, Reply::json(200, &said), INVALID_RESPONSE).await;
@@ -121,61 +129,6 @@ async fn what_tiktok_and_reddit_answer() {
     reddit("9a007", Reply::page(500, "our CDN was unable to reach our servers"), UPSTREAM).await;
 }
 
-/// What Meta says of its errors. The message could hold the token, or the app's name.
-fn graph(status: u16, code: i64, subcode: i64, message: &str) -> Reply {
-    let error = json!({
-        "message": message, "type": "OAuthException", "code": code, "error_subcode": subcode, "fbtrace_id": "AbC",
-    });
-    Reply::json(status, &json!({ "error": error }))
-}
-
-#[tokio::test]
-async fn what_meta_answers_by_its_codes() {
-    const APP: &str =
-        "(#10) To use 'Oembed Read', your use of this endpoint must be reviewed and approved by Facebook.";
-    let rows = [
-        (400, 100, 33, "Unsupported get request. Object with ID 'x' does not exist", NOT_FOUND),
-        (400, 100, 0, "Invalid URL", NOT_FOUND),
-        (404, 803, 0, "Some of the aliases you requested do not exist", NOT_FOUND),
-        (400, 24, 2_207_046, "Media not found or embeds are disabled", PRIVATE),
-        (400, 24, 0, "The requested resource does not exist", PRIVATE),
-        (400, 100, 2_207_046, "Embeds are off", PRIVATE),
-        (400, 400, 0, "Bad", PRIVATE),
-        (403, 10, 0, "The owner does not permit this", PRIVATE),
-        (400, 4, 0, "Application request limit reached", LIMITED),
-        (400, 17, 0, "User request limit reached", LIMITED),
-        (403, 32, 0, "Page request limit reached", LIMITED),
-        (400, 613, 0, "Calls to this api have exceeded the rate limit", LIMITED),
-        (400, 80_000, 0, "There have been too many calls", LIMITED),
-        (400, 80_014, 0, "There have been too many calls", LIMITED),
-        (400, 368, 0, "The action attempted has been deemed abusive", LIMITED),
-        (429, 0, 0, "Too many", LIMITED),
-        (400, 190, 463, "Error validating access token: Session has expired", UNAVAILABLE),
-        (400, 104, 0, "Incorrect signature", UNAVAILABLE),
-        (403, 10, 0, "(#10) Application does not have permission for this action", UNAVAILABLE),
-        (400, 10, 0, APP, UNAVAILABLE),
-        (403, 200, 0, "Provide valid app ID", UNAVAILABLE),
-        (403, 299, 0, "Permissions error", UNAVAILABLE),
-        (500, 1, 99, "An unknown error occurred", UPSTREAM),
-        (503, 2, 0, "Service temporarily unavailable", UPSTREAM),
-        (500, 80_015, 0, "Of nobody's list", UPSTREAM),
-        (200, 77_777, 0, "With a status of success", UPSTREAM),
-    ];
-    for (number, (status, code, subcode, message, expected)) in rows.into_iter().enumerate() {
-        let reply = || graph(status, code, subcode, message);
-        let posts = [
-            (format!("https://www.facebook.com/a/posts/{}", 9100 + number), format!("posts%2F{}", 9100 + number)),
-            (format!("https://www.instagram.com/p/Lab{}/", 9100 + number), format!("p%2FLab{}", 9100 + number)),
-            (format!("https://www.threads.com/@a/post/Lab{}", 9100 + number), format!("post%2FLab{}", 9100 + number)),
-        ];
-        for (url, holds) in &posts {
-            check(url, holds, reply(), expected).await;
-        }
-    }
-    check("https://www.facebook.com/a/posts/9190", "posts%2F9190", Reply::page(502, "Sorry"), UPSTREAM).await;
-    check("https://www.facebook.com/a/posts/9191", "posts%2F9191", Reply::page(200, "Log in"), INVALID_RESPONSE).await;
-}
-
 #[tokio::test]
 async fn what_is_wrong_with_a_url_is_told_in_one_order() {
     let house = House::shared();
@@ -200,7 +153,11 @@ async fn what_is_wrong_with_a_url_is_told_in_one_order() {
     let long = format!("https://x.com/jack/status/20?q={}", "a".repeat(2048));
     let data = json!({ "field": "url", "max": 2048 });
     assert_eq!(refused(&long).await, (VALIDATION.0, VALIDATION.1.to_owned(), data));
+}
 
+#[tokio::test]
+async fn a_body_or_a_key_that_does_not_fit_is_refused() {
+    let house = House::shared();
     let refusal = |answer: &Answer| (answer.refusal(), answer.json()["data"]["field"].clone());
     let expected = |field: &str| ((400, "VALIDATION_ERROR".to_owned()), json!(field));
     let post = async |body: &str| house.service.post_raw(super::RESOLVE, body.to_owned()).await;

@@ -130,7 +130,9 @@ fn answer(
     let mut head = String::new();
     while reader.read_line(&mut head)? > 2 {}
     // A client that goes away before it has asked asks for nothing.
-    let Some(path) = head.split(' ').nth(1).map(str::to_owned) else { return Ok(()) };
+    let Some(path) = head.split(' ').nth(1).map(str::to_owned) else {
+        return Ok(());
+    };
     let header = |name: &str| {
         head.lines().filter_map(|line| line.split_once(": ")).find(|(known, _)| known.eq_ignore_ascii_case(name))
     };

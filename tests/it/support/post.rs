@@ -124,7 +124,9 @@ pub(crate) fn outcome(answer: &Answer) -> String {
     assert_eq!(message["jsonrpc"], "2.0", "{message}");
     let code = &message["error"]["code"];
     let line = match (message.get("result"), message.get("error")) {
-        (Some(result), None) if result["isError"] == true => format!("{status} isError {}", failure(result).0),
+        (Some(result), None) if result["isError"] == true => {
+            format!("{status} isError {}", failure(result).0)
+        }
         (Some(_), None) => format!("{status} result"),
         (None, Some(error)) => {
             assert!(error["message"].as_str().is_some_and(|text| !text.is_empty()), "{message}");

@@ -5,6 +5,8 @@
 mod failures;
 mod kept_back;
 mod provider;
+mod queries;
+mod results;
 
 use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
@@ -58,8 +60,12 @@ impl Kind {
                 members.insert(text.to_owned(), snippet);
             }
             let own = match self {
-                Kind::Searxng => json!({ "engine": "lab", "engines": ["lab"], "positions": [1], "score": 1.0 }),
-                Kind::Brave => json!({ "age": "2 days ago", "profile": { "name": "Lab" }, "family_friendly": true }),
+                Kind::Searxng => {
+                    json!({ "engine": "lab", "engines": ["lab"], "positions": [1], "score": 1.0 })
+                }
+                Kind::Brave => {
+                    json!({ "age": "2 days ago", "profile": { "name": "Lab" }, "family_friendly": true })
+                }
                 Kind::Tavily => json!({ "score": 0.9, "raw_content": null }),
             };
             members.extend(own.as_object().expect("an object").clone());
@@ -271,186 +277,6 @@ async fn each_provider_is_asked_in_its_own_form() {
     let (length, key) = (format!("content-length: {}", body.len()), format!("authorization: {TAVILY_TOKEN}"));
     let own = ["host: api.tavily.com", "content-type: application/json", &length, &key];
     check(Kind::Tavily, "POST /search", &own, body).await;
-}
-
-#[tokio::test]
-async fn what_a_provider_finds_becomes_documents_of_web_pages_each_once() {
-    let results = [
-        json!({ "url": "https://a.example/one#top", "title": "One &amp; <b>only</b>", "text": "It&#x27;s <strong>here</strong>.<br>Now" }),
-        json!({ "url": "https://a.example/one#part", "title": "Again", "text": "the same page" }),
-        json!({ "url": "HTTPS://A.example:443/one", "title": "Once more", "text": "" }),
-        json!({ "url": "ftp://a.example/file", "title": "A file", "text": "s" }),
-        json!({ "url": "javascript:alert(1)", "title": "A script", "text": "s" }),
-        json!({ "url": "/relative", "title": "A path", "text": "s" }),
-        json!({ "title": "Nowhere", "text": "s" }),
-        json!({ "url": 5, "title": "A number", "text": "s" }),
-        json!({ "url": "http://b.example", "title": "  ", "text": null }),
-        json!({ "url": "https://c.example/?a=b&c=%20d" }),
-        json!({ "url": "https://d.example/", "title": ["no text"], "text": { "no": "text" } }),
-        json!({ "url": "https://e.example/", "title": "Vec<T>", "text": "if a < b && c > d <script>alert(1)</script>" }),
-    ];
-    let expected = [
-        document("https://a.example/one", json!("One & only"), json!("It's here. Now")),
-        document("http://b.example/", json!(null), json!(null)),
-        document("https://c.example/?a=b&c=%20d", json!(null), json!(null)),
-        document("https://d.example/", json!(null), json!(null)),
-        document("https://e.example/", json!("Vec<T>"), json!("if a < b && c > d")),
-    ];
-    for kind in ALL {
-        let house = House::of(kind);
-        house.finds("manifold", &results);
-        assert_eq!(house.found(json!({ "query": "manifold" })).await, expected, "{kind:?}");
-        house.finds("nothingness", &[]);
-        assert_eq!(house.found(json!({ "query": "nothingness" })).await, [json!(null); 0], "{kind:?}");
-    }
-    let brave = House::of(Kind::Brave);
-    brave.lab.answer("webless", Reply::json(&json!({ "type": "search", "query": { "original": "webless" } })));
-    assert_eq!(brave.found(json!({ "query": "webless" })).await, [json!(null); 0]);
-}
-
-#[tokio::test]
-async fn the_limit_is_exact() {
-    for kind in ALL {
-        let house = House::of(kind);
-        house.finds("plenty", &[numbered(3), numbered(30)].concat());
-        for (input, expected) in [
-            (json!({ "query": "plenty" }), 5),
-            (json!({ "query": "plenty", "limit": null }), 5),
-            (json!({ "query": "plenty", "limit": 1 }), 1),
-            (json!({ "query": "plenty", "limit": 10 }), 10),
-        ] {
-            let found = house.found(input).await;
-            let urls: Vec<&str> = found.iter().filter_map(|result| result["url"].as_str()).collect();
-            let numbers = (1..=expected).map(|number| format!("https://a.example/{number}"));
-            assert_eq!(urls, numbers.collect::<Vec<_>>(), "{kind:?}");
-        }
-    }
-}
-
-#[tokio::test]
-async fn a_second_page_is_asked_for_where_the_first_is_short() {
-    let house = House::of(Kind::Searxng);
-    let second = |word: &str| format!("q={word}&format=json&pageno=2");
-    house.finds("doubled", &numbered(4));
-    house.finds(&second("doubled"), &numbered(9));
-    assert_eq!(house.found(json!({ "query": "doubled", "limit": 8 })).await.len(), 8);
-    assert_eq!(house.lab.asked(&second("doubled")).len(), 2);
-    assert_eq!(house.lab.asked("q=doubled&format=json&pageno=3").len(), 0);
-    assert_eq!(house.found(json!({ "query": "doubled", "limit": 10 })).await.len(), 9);
-    // What the first has is not lost with the second.
-    house.finds("halved", &numbered(2));
-    house.lab.answer(&second("halved"), Reply::said(500, ""));
-    assert_eq!(house.found(json!({ "query": "halved" })).await.len(), 2);
-    // A page that is full, or empty, is the last.
-    house.finds("singled", &numbered(5));
-    assert_eq!(house.found(json!({ "query": "singled" })).await.len(), 5);
-    house.finds("voided", &[]);
-    assert_eq!(house.found(json!({ "query": "voided" })).await.len(), 0);
-    assert_eq!((house.lab.asked(&second("singled")).len(), house.lab.asked(&second("voided")).len()), (0, 0));
-}
-
-#[tokio::test]
-async fn texts_are_cut_at_their_length_and_large_or_packed_answers_are_read() {
-    for kind in ALL {
-        let house = House::of(kind);
-        let long = json!({ "url": "https://a.example/", "title": "t".repeat(15_000), "text": "word ".repeat(200_000) });
-        house.finds("megabyte", &[long]);
-        let found = &house.found(json!({ "query": "megabyte" })).await[0];
-        let length = |name: &str| found[name].as_str().expect("a text").chars().count();
-        assert_eq!(length("title"), 10_000, "{kind:?}");
-        assert!((9_900..=10_000).contains(&length("description")), "{kind:?}: {}", length("description"));
-        assert_eq!(found["contentTruncated"], true, "{kind:?}");
-
-        let packed = packed(kind.body(&numbered(7)).to_string().as_bytes());
-        house.lab.answer("packed", Reply::said(200, packed).header("content-encoding: gzip"));
-        assert_eq!(house.found(json!({ "query": "packed" })).await.len(), 5, "{kind:?}");
-    }
-}
-
-fn packed(bytes: &[u8]) -> Vec<u8> {
-    let mut encoder = flate2::read::GzEncoder::new(bytes, flate2::Compression::fast());
-    let mut packed = Vec::new();
-    std::io::Read::read_to_end(&mut encoder, &mut packed).expect("it is in memory");
-    packed
-}
-
-#[tokio::test]
-async fn a_query_is_cut_to_what_its_provider_takes_and_told_as_it_was_given() {
-    let words: Vec<String> = (0..100).map(|number| format!("word{number}")).collect();
-    let query = words.join(" ");
-    let sixty = |kind: Kind| {
-        let house = House::of(kind);
-        house.finds("word0", &numbered(5));
-        house
-    };
-    sixty(Kind::Searxng).found(json!({ "query": query })).await;
-    let whole = format!("q={}&format=json&pageno=1", words.join("+"));
-    assert_eq!(House::of(Kind::Searxng).asked("word0").body, whole);
-    sixty(Kind::Brave).found(json!({ "query": query })).await;
-    let line = House::of(Kind::Brave).asked("word0").line;
-    assert!(line.starts_with(&format!("GET /res/v1/web/search?q={}&count=10&", words[..50].join("+"))), "{line}");
-    sixty(Kind::Tavily).found(json!({ "query": query })).await;
-    let sent: Value = serde_json::from_str(&House::of(Kind::Tavily).asked("word0").body).expect("JSON");
-    let sent = sent["query"].as_str().expect("a query");
-    assert!(query.starts_with(sent) && (390..=400).contains(&sent.len()) && !sent.ends_with(' '), "{sent}");
-}
-
-#[tokio::test]
-async fn a_long_query_beyond_ascii_is_asked_of_every_provider() {
-    const WORD: &str = "港口燈火滅了哉";
-    // Percent-encoded it has nine times as many bytes: more than an address may have.
-    let query = format!("{}又", format!("{WORD} ").repeat(113));
-    assert_eq!(query.chars().count(), 905);
-    let encoded: String = form_urlencoded::byte_serialize(WORD.as_bytes()).collect();
-    for kind in ALL {
-        let house = House::of(kind);
-        let holds = if kind == Kind::Tavily { WORD } else { &encoded };
-        house.finds(holds, &numbered(5));
-        // What is told is the query as it was sent.
-        assert_eq!(house.found(json!({ "query": query })).await.len(), 5, "{kind:?}");
-        let Asked { line, body, .. } = house.asked(holds);
-        // Cut between two words, where one ends within 400 characters and 50 words.
-        let (sent, expected) = match kind {
-            Kind::Searxng => (parameter(&body), query.clone()),
-            Kind::Brave => (parameter(line.split_once('?').expect("a query").1), vec![WORD; 50].join(" ")),
-            Kind::Tavily => {
-                let said: Value = serde_json::from_str(&body).expect("JSON");
-                (said["query"].as_str().expect("a text").to_owned(), vec![WORD; 50].join(" "))
-            }
-        };
-        assert_eq!(sent, expected, "{kind:?}");
-    }
-}
-
-/// The parameter `q` of a form or query.
-fn parameter(form: &str) -> String {
-    let mut pairs = form_urlencoded::parse(form.as_bytes());
-    pairs.find(|(name, _)| name == "q").expect("a query").1.into_owned()
-}
-
-#[tokio::test]
-async fn a_request_that_breaks_a_rule_is_told_its_field() {
-    let house = House::of(Kind::Searxng);
-    let cases = [
-        (json!({}), "query", json!(null), json!(null)),
-        (json!({ "query": " \n " }), "query", json!(null), json!(1)),
-        (json!({ "query": "é".repeat(1001) }), "query", json!(1000), json!(null)),
-        (json!({ "query": 5 }), "query", json!(null), json!(null)),
-        (json!({ "query": "a", "limit": 0 }), "limit", json!(null), json!(1)),
-        (json!({ "query": "a", "limit": 11 }), "limit", json!(10), json!(null)),
-        (json!({ "query": "a", "limit": "5" }), "limit", json!(null), json!(null)),
-        (json!({ "query": "a", "provider": "brave" }), "provider", json!(null), json!(null)),
-    ];
-    for (input, field, max, min) in cases {
-        let [answer, _] = house.both(&input).await;
-        assert_eq!(answer.refusal(), (400, "VALIDATION_ERROR".to_owned()), "{input}");
-        let data = &answer.json()["data"];
-        assert_eq!((&data["field"], &data["max"], &data["min"]), (&json!(field), &max, &min), "{input}: {data}");
-    }
-    // Space around it is not measured.
-    let longest = "é".repeat(1000);
-    house.finds("%C3%A9%C3%A9", &numbered(5));
-    assert_eq!(house.found(json!({ "query": format!("  {longest}  ") })).await.len(), 5);
 }
 
 #[tokio::test]

@@ -42,33 +42,60 @@ pub(super) fn serve() -> SocketAddr {
     listen(answer)
 }
 
+/// Status, media type and body.
+type Page = (&'static str, &'static str, Vec<u8>);
+
 fn answer(mut stream: TcpStream) -> std::io::Result<()> {
     let mut reader = BufReader::new(stream.try_clone()?);
     let mut head = String::new();
     while reader.read_line(&mut head)? > 2 {}
     let target = head.split(' ').nth(1).unwrap_or("/");
-    let path = target.split('?').next().unwrap_or(target).to_owned();
-    let html = |text: &str| ("200 OK", "text/html; charset=utf-8", text.as_bytes().to_vec());
-    let html_of = |bytes: &[u8]| ("200 OK", "text/html; charset=utf-8", bytes.to_vec());
-    let (status, kind, body) = match &*path {
-        "/article" => html(ARTICLE),
-        "/moved" => return whole(&mut stream, "301 Moved Permanently", "location: /article\r\n", b""),
+    let (path, query) = target.split_once('?').unwrap_or((target, "/"));
+    let mut moved = |status: &str, to: &str| whole(&mut stream, status, &format!("location: {to}\r\n"), b"");
+    match path {
+        "/moved" => moved("301 Moved Permanently", "/article"),
         // Anywhere that the query says.
-        "/to" => {
-            let to = target.split_once('?').map_or("/", |(_, to)| to);
-            return whole(&mut stream, "302 Found", &format!("location: {to}\r\n"), b"");
+        "/to" => moved("302 Found", query),
+        "/inside" => moved("302 Found", "http://10.0.0.1/"),
+        "/around" => moved("302 Found", "/around"),
+        // Nothing, until the client goes.
+        "/never" => std::io::copy(&mut reader, &mut std::io::sink()).map(|_| ()),
+        "/no-http" => stream.write_all(b"SSH-2.0-OpenSSH_9.9\r\n"),
+        _ => {
+            let (status, kind, body) = refreshing(path, query)
+                .or_else(|| laborious(path).map(|text| html(&text)))
+                .or_else(|| odd(path))
+                .unwrap_or_else(|| plain(path));
+            whole(&mut stream, status, &format!("content-type: {kind}\r\n"), &body)
         }
-        "/refresh-to" => {
-            let to = target.split_once('?').map_or("/", |(_, to)| to);
-            html(&format!("<meta http-equiv=refresh content='0; url={to}'><p>Wait"))
-        }
-        "/inside" => return whole(&mut stream, "302 Found", "location: http://10.0.0.1/\r\n", b""),
-        "/around" => return whole(&mut stream, "302 Found", "location: /around\r\n", b""),
+    }
+}
+
+fn html(text: &str) -> Page {
+    html_of(text.as_bytes())
+}
+
+fn html_of(bytes: &[u8]) -> Page {
+    ("200 OK", "text/html; charset=utf-8", bytes.to_vec())
+}
+
+/// Pages that send their reader on, or say that they will.
+fn refreshing(path: &str, query: &str) -> Option<Page> {
+    Some(match path {
+        "/refresh-to" => html(&format!("<meta http-equiv=refresh content='0; url={query}'><p>Wait")),
         "/refresh" => html("<meta http-equiv=refresh content='0; url=/article'><p>Wait"),
         "/refresh-later" => {
             html("<title>Slides</title><meta http-equiv=refresh content='60; url=/article'><p>Stay here")
         }
         "/refresh-around" => html("<meta http-equiv=refresh content='0; url=/refresh-around?'><p>Round and round"),
+        _ => return None,
+    })
+}
+
+/// Statuses, media types and character encodings, and a page that is like any other.
+fn plain(path: &str) -> Page {
+    match path {
+        "/article" => html(ARTICLE),
         "/missing" => ("404 Not Found", "text/html", b"<title>Gone</title><p>There is no such page".to_vec()),
         "/broken" => ("500 Internal Server Error", "text/plain", b"oops".to_vec()),
         "/russian" => {
@@ -81,9 +108,23 @@ fn answer(mut stream: TcpStream) -> std::io::Result<()> {
         "/pdf" => ("200 OK", "application/pdf", b"%PDF-1.7\n%\xe2\xe3\n".to_vec()),
         "/image" => ("200 OK", "image/png", b"\x89PNG\r\n\x1a\n".to_vec()),
         "/empty" => html(""),
+        "/mislabelled" => html_of(b"<title>Caf\xe9</title><p>A caf\xe9, d\xe9j\xe0 vu, na\xefve and all that."),
+        "/latin-by-name" => (
+            "200 OK",
+            "text/html; charset=iso-8859-1",
+            "<title>Café</title><p>A café, déjà vu, naïve and all that.".as_bytes().to_vec(),
+        ),
+        _ => {
+            html("<title>Hello</title><p>Hello, <b>you</b>. <a href='/x'>More</a><img src='data:image/png;base64,AA'>")
+        }
+    }
+}
+
+/// Markup that is wrong, or hides something, or is much.
+fn odd(path: &str) -> Option<Page> {
+    Some(match path {
         "/long" => html(&format!("<title>Long</title><main><p>{}</p></main>", "word and word. ".repeat(20_000))),
         "/deep" => html(&format!("{}text", "<div>".repeat(200_000))),
-        path if let Some(text) = laborious(path) => html(&text),
         "/spaces" => html("<p><b>bold</b> <i>italic</i> and <code><span>pip</span> <span>install</span></code></p>"),
         "/live" => html(LIVE),
         "/live-code" => html(LIVE_CODE),
@@ -99,21 +140,9 @@ fn answer(mut stream: TcpStream) -> std::io::Result<()> {
         "/huge" => html(&"x".repeat(9 << 20)),
         "/script" => html("<title>App</title><div id=root></div><script>start()</script>"),
         "/frames" => html(FRAMES),
-        "/mislabelled" => html_of(b"<title>Caf\xe9</title><p>A caf\xe9, d\xe9j\xe0 vu, na\xefve and all that."),
-        "/latin-by-name" => (
-            "200 OK",
-            "text/html; charset=iso-8859-1",
-            "<title>Café</title><p>A café, déjà vu, naïve and all that.".as_bytes().to_vec(),
-        ),
         "/tangled" => html(TANGLED),
-        // Nothing, until the client goes.
-        "/never" => return std::io::copy(&mut reader, &mut std::io::sink()).map(|_| ()),
-        "/no-http" => return stream.write_all(b"SSH-2.0-OpenSSH_9.9\r\n"),
-        _ => {
-            html("<title>Hello</title><p>Hello, <b>you</b>. <a href='/x'>More</a><img src='data:image/png;base64,AA'>")
-        }
-    };
-    whole(&mut stream, status, &format!("content-type: {kind}\r\n"), &body)
+        _ => return None,
+    })
 }
 
 /// Pages that are made to cost much.

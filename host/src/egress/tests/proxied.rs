@@ -81,7 +81,9 @@ fn an_absolute_url_has_the_verdict_of_a_request_by_the_plugin() {
 fn a_tunnel_has_the_verdict_of_a_request_to_the_same_host_and_port() {
     let (rights, mut judged) = (everything_public(), 0);
     for (url, answers) in rows() {
-        let Some(authority) = authority(&url) else { continue };
+        let Some(authority) = authority(&url) else {
+            continue;
+        };
         let expected = told(&judge(&url, &answers, &rights));
         let raw = asked("CONNECT", &authority).map(|asked| told(&verdict(&asked, &answers, &rights)));
         assert_eq!(raw, Some(expected), "{url:?} as {authority}");
@@ -112,6 +114,27 @@ fn whatever_is_put_into_the_target_of_a_tunnel_it_is_no_more_than_a_host_and_a_p
     assert!(opened > 40, "{opened} were opened");
 }
 
+/// An atom, the target of a tunnel, and the verdict on it.
+const TUNNELS: [(&str, &str, &str); 17] = [
+    ("http:GET public", "example.com:443", "opened"),
+    ("http:GET public", "example.com:80", "opened"),
+    ("http:POST public", "93.184.215.14:443", "opened"),
+    ("http:GET public", "example.com:8443", "not_acceptable"),
+    ("http:GET https://example.com/", "example.com:443", "opened"),
+    ("http:GET https://example.com/", "EXAMPLE.com:443", "opened"),
+    ("http:GET https://example.com/", "example.com:80", "not_granted"),
+    ("http:GET https://example.com/", "www.example.com:443", "not_granted"),
+    ("http:GET https://example.com/", "93.184.215.14:443", "not_granted"),
+    ("http:GET https://example.com/", "example.com:444", "not_acceptable"),
+    ("http:GET https://*.example.com:8443/", "a.b.example.com:8443", "opened"),
+    ("http:GET https://*.example.com:8443/", "example.com:8443", "not_acceptable"),
+    ("http:GET https://example.com/api/", "example.com:443", "not_granted"),
+    ("http:GET https://example.com/api", "example.com:443", "not_granted"),
+    ("http:GET http://example.com/", "example.com:80", "not_granted"),
+    ("http:GET http://example.com:8080/", "example.com:8080", "not_granted"),
+    ("line-query:example.com:443", "example.com:443", "not_granted"),
+];
+
 #[test]
 fn a_tunnel_takes_a_whole_origin_of_https_or_all_that_is_public() {
     let opens = |atom: &str, target: &str| {
@@ -119,25 +142,8 @@ fn a_tunnel_takes_a_whole_origin_of_https_or_all_that_is_public() {
         let asked = asked("CONNECT", target).expect("a head");
         verdict(&asked, &[IpAddr::from([93, 184, 215, 14])], &rights).map_err(|denial| denial.verdict())
     };
-    let check = |atom: &str, target: &str, expected: &str| {
+    for (atom, target, expected) in TUNNELS {
         let told = opens(atom, target).map_or_else(str::to_owned, |_| "opened".to_owned());
         assert_eq!(told, expected, "{atom} {target}");
-    };
-    check("http:GET public", "example.com:443", "opened");
-    check("http:GET public", "example.com:80", "opened");
-    check("http:POST public", "93.184.215.14:443", "opened");
-    check("http:GET public", "example.com:8443", "not_acceptable");
-    check("http:GET https://example.com/", "example.com:443", "opened");
-    check("http:GET https://example.com/", "EXAMPLE.com:443", "opened");
-    check("http:GET https://example.com/", "example.com:80", "not_granted");
-    check("http:GET https://example.com/", "www.example.com:443", "not_granted");
-    check("http:GET https://example.com/", "93.184.215.14:443", "not_granted");
-    check("http:GET https://example.com/", "example.com:444", "not_acceptable");
-    check("http:GET https://*.example.com:8443/", "a.b.example.com:8443", "opened");
-    check("http:GET https://*.example.com:8443/", "example.com:8443", "not_acceptable");
-    check("http:GET https://example.com/api/", "example.com:443", "not_granted");
-    check("http:GET https://example.com/api", "example.com:443", "not_granted");
-    check("http:GET http://example.com/", "example.com:80", "not_granted");
-    check("http:GET http://example.com:8080/", "example.com:8080", "not_granted");
-    check("line-query:example.com:443", "example.com:443", "not_granted");
+    }
 }

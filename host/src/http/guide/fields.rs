@@ -43,7 +43,9 @@ fn write_members<'s>(
     prefix: &str,
     written: &mut Vec<(&'s Map<String, Value>, String)>,
 ) -> fmt::Result {
-    let Some(properties) = schema.get("properties").and_then(Value::as_object) else { return Ok(()) };
+    let Some(properties) = schema.get("properties").and_then(Value::as_object) else {
+        return Ok(());
+    };
     let required = schema.get("required").and_then(Value::as_array);
     for (name, schema) in properties {
         let path = format!("{prefix}{name}");
@@ -144,7 +146,9 @@ fn bounds(schema: &Value) -> String {
 fn shown(value: &Value) -> String {
     match value {
         Value::String(text) => format!("`{text}`"),
-        Value::Null | Value::Bool(_) | Value::Number(_) | Value::Array(_) | Value::Object(_) => format!("`{value}`"),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::Array(_) | Value::Object(_) => {
+            format!("`{value}`")
+        }
     }
 }
 

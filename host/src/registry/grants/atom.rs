@@ -250,7 +250,9 @@ impl Atom {
             Right::Http(fetch) => {
                 fetch.parts().map(|part| Atom { interface: self.interface, right: Right::Http(part) }).collect()
             }
-            Right::Whole | Right::Size(_) | Right::HostPort(..) | Right::Name(_) => vec![self.clone()],
+            Right::Whole | Right::Size(_) | Right::HostPort(..) | Right::Name(_) => {
+                vec![self.clone()]
+            }
         }
     }
 

@@ -109,7 +109,9 @@ fn name(text: &str) -> Result<String, AtomRule> {
     let broken = || AtomRule::Host { host: text.to_owned() };
     let name = match url::Host::parse(text).map_err(|_| broken())? {
         url::Host::Domain(name) => name,
-        url::Host::Ipv4(_) | url::Host::Ipv6(_) => return Err(AtomRule::Address { address: text.to_owned() }),
+        url::Host::Ipv4(_) | url::Host::Ipv6(_) => {
+            return Err(AtomRule::Address { address: text.to_owned() });
+        }
     };
     if name.len() > 253 || !name.split('.').all(is_label) {
         return Err(broken());

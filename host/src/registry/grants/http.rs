@@ -125,7 +125,9 @@ impl HttpTarget {
         let secure = match scheme {
             "https" => true,
             "http" => false,
-            other => return Err(AtomRule::Scheme { scheme: other.to_owned() }),
+            other => {
+                return Err(AtomRule::Scheme { scheme: other.to_owned() });
+            }
         };
         let end = rest.find(['/', '?', '#']).unwrap_or(rest.len());
         let (authority, path) = rest.split_at(end);
@@ -231,7 +233,9 @@ fn narrower<'p>(one: &'p str, two: &'p str) -> Option<&'p str> {
 
 /// Nothing that a server could read in two ways: no encoding, no empty segment but a last one, no `.` and no `..`.
 fn is_path(path: &str) -> bool {
-    let Some(segments) = path.strip_prefix('/') else { return false };
+    let Some(segments) = path.strip_prefix('/') else {
+        return false;
+    };
     let plain = |b: u8| b.is_ascii_alphanumeric() || b"-._~@:+=".contains(&b);
     let segments = segments.strip_suffix('/').unwrap_or(segments);
     path == "/"

@@ -10,9 +10,11 @@
 //! and notes why, or refuses and leaves it to be thrown away: callers work on a copy. Must not know how a component is
 //! compiled, or what an atom lends.
 
+mod approvals;
 mod record;
 #[cfg(test)]
 mod tests;
+mod way_in;
 
 use std::collections::BTreeMap;
 
@@ -94,26 +96,6 @@ impl PluginRecord {
         found.ok_or_else(|| LifeError::Unknown { plugin: self.plugin.clone(), number })
     }
 
-    /// What manifest and approvals grant together.
-    pub(crate) fn granted(&self) -> Grants {
-        self.manifest_grants.iter().chain(self.approvals.keys()).cloned().collect()
-    }
-
-    /// What a revision may do: what it wants and is granted.
-    pub(crate) fn rights(&self, record: &RevisionRecord) -> Rights {
-        Rights::between(&self.granted(), &record.wanted())
-    }
-
-    /// What a revision wants and is not granted: what an approval grants.
-    pub(crate) fn missing(&self, record: &RevisionRecord) -> Grants {
-        self.granted().uncovered(&record.wanted())
-    }
-
-    /// What of that it cannot do without: what it waits for.
-    pub(crate) fn lacking(&self, record: &RevisionRecord) -> Grants {
-        self.granted().uncovered(&record.needed())
-    }
-
     /// The revision to start from when nothing newer is trusted: the latest to serve that has answered a call well.
     pub(crate) fn last_known_good(&self) -> Option<&RevisionRecord> {
         let served = |record: &&RevisionRecord| record.state == RevisionState::Active || record.state.is_ready();
@@ -126,148 +108,17 @@ impl PluginRecord {
         std::mem::take(&mut self.events)
     }
 
-    /// Takes in a fetched component as a new revision.
-    pub(crate) fn begin(&mut self, fetched: Fetched, mark: OperatorNote) -> Result<u64, LifeError> {
-        if let Some(record) = self.revisions.iter().find(|record| record.state.is_under_way()) {
-            let (number, state) = (record.number, record.state);
-            return Err(LifeError::UnderWay { plugin: self.plugin.clone(), number, state });
-        }
-        self.last_number += 1;
-        let number = self.last_number;
-        let Fetched { digest, bytes, source, settings, goes_live } = fetched;
-        self.revisions.push(RevisionRecord {
-            number,
-            state: RevisionState::Fetched,
-            digest,
-            bytes,
-            source,
-            settings,
-            goes_live,
-            version: String::new(),
-            summary: String::new(),
-            wants: Vec::new(),
-            staged: mark.clone(),
-            changed: mark.clone(),
-            turn: 0,
-            proven: false,
-        });
-        self.note(Some(number), RevisionState::Fetched.name(), mark);
-        Ok(number)
-    }
-
-    /// Remembers what the manifest's entry brought in, so that a restart does not bring it in again.
-    pub(crate) fn see(&mut self, seen: Seen) {
-        self.seen = Some(seen);
-    }
-
-    /// Takes a revision that is under way one step further, up to `compared`.
-    pub(crate) fn advance(&mut self, number: u64, to: RevisionState, mark: OperatorNote) -> Result<(), LifeError> {
-        let state = self.revision(number)?.state;
-        if state.next() != Some(to) || to == RevisionState::Staged {
-            return Err(self.refused_in(number, state, "that step does not follow"));
-        }
-        self.set(number, to, mark);
-        Ok(())
-    }
-
-    /// Notes what a component says of itself.
-    pub(crate) fn describe(&mut self, number: u64, described: Described, mark: OperatorNote) -> Result<(), LifeError> {
-        self.advance(number, RevisionState::Described, mark)?;
-        let Described { version, summary, wants } = described;
-        if let Some(record) = self.record(number) {
-            (record.version, record.summary, record.wants) = (version, summary, wants);
-        }
-        Ok(())
-    }
-
-    /// Ends a revision's way in: staged where all that it needs is granted, waiting for approval otherwise. An older
-    /// candidate is superseded.
-    pub(crate) fn stage(&mut self, number: u64, mark: OperatorNote) -> Result<RevisionState, LifeError> {
-        let record = self.revision(number)?;
-        if record.state != RevisionState::Compared {
-            return Err(self.refused_in(number, record.state, "it was not compared"));
-        }
-        let to = if self.lacking(record).is_empty() { RevisionState::Staged } else { RevisionState::AwaitingApproval };
-        let older: Vec<u64> = self.revisions.iter().filter(|r| r.state.is_candidate()).map(|r| r.number).collect();
-        for superseded in older {
-            let why = format!("superseded by revision {number}");
-            self.set(superseded, RevisionState::Rejected, OperatorNote { why, ..mark.clone() });
-        }
-        self.set(number, to, mark);
-        self.trim();
-        Ok(to)
-    }
-
-    /// Rejects a revision that does not serve and never did. Rejecting it again changes nothing.
-    pub(crate) fn reject(&mut self, number: u64, mark: OperatorNote) -> Result<(), LifeError> {
-        let state = self.revision(number)?.state;
-        if state == RevisionState::Rejected {
-            return Ok(());
-        }
-        if !state.is_under_way() && !state.is_candidate() {
-            return Err(self.refused_in(number, state, "only what has never served is rejected; roll back instead"));
-        }
-        self.set(number, RevisionState::Rejected, mark);
-        self.trim();
-        Ok(())
-    }
-
-    /// Grants what a waiting or kept revision wants beyond what is granted. Where `looked_at` says what the operator was
-    /// shown, nothing else is granted.
-    pub(crate) fn approve(
-        &mut self,
-        number: u64,
-        looked_at: Option<&Grants>,
-        mark: OperatorNote,
-    ) -> Result<(), LifeError> {
-        let record = self.revision(number)?;
-        let (state, missing) = (record.state, self.missing(record));
-        if state.is_under_way() {
-            return Err(LifeError::UnderWay { plugin: self.plugin.clone(), number, state });
-        }
-        if state == RevisionState::Rejected {
-            return Err(self.refused_in(number, state, "stage it again"));
-        }
-        let unseen = looked_at.map(|seen| seen.uncovered(&missing)).unwrap_or_default();
-        if !unseen.is_empty() {
-            return Err(LifeError::Changed { plugin: self.plugin.clone(), number, missing: unseen });
-        }
-        for atom in missing.iter() {
-            self.approvals.insert(atom.clone(), mark.clone());
-        }
-        self.note_of(Some(number), "approved", missing, mark.clone());
-        self.settle_candidate(&mark);
-        Ok(())
-    }
-
-    /// Takes an approval back. What runs loses the right at once; what is staged and needs it waits again.
-    pub(crate) fn revoke(&mut self, atom: &Atom, mark: OperatorNote) -> Result<(), LifeError> {
-        if self.approvals.remove(atom).is_none() {
-            return Err(LifeError::NotApproved { plugin: self.plugin.clone(), atom: atom.clone() });
-        }
-        self.note_of(None, "revoked", [atom.clone()].into_iter().collect(), mark.clone());
-        self.settle_candidate(&mark);
-        Ok(())
-    }
-
-    /// Takes over what the manifest grants now. Gives back whether that is something else.
-    pub(crate) fn edit(&mut self, grants: &Grants, mark: OperatorNote) -> bool {
-        if self.manifest_grants == *grants {
-            return false;
-        }
-        self.manifest_grants = grants.clone();
-        self.note_of(None, "granted", grants.clone(), mark.clone());
-        self.settle_candidate(&mark);
-        true
-    }
-
     /// Makes a staged or kept revision the one that serves. What served before drains.
     pub(crate) fn activate(&mut self, number: u64, mark: OperatorNote) -> Result<(), LifeError> {
         let record = self.revision(number)?;
         let (state, missing) = (record.state, self.lacking(record));
         match state {
-            RevisionState::Active => return Err(self.refused_in(number, state, "it serves already")),
-            RevisionState::Rejected => return Err(self.refused_in(number, state, "stage it again")),
+            RevisionState::Active => {
+                return Err(self.refused_in(number, state, "it serves already"));
+            }
+            RevisionState::Rejected => {
+                return Err(self.refused_in(number, state, "stage it again"));
+            }
             state if state.is_under_way() => {
                 return Err(LifeError::UnderWay { plugin: self.plugin.clone(), number, state });
             }
@@ -352,17 +203,6 @@ impl PluginRecord {
             }
         }
         self.trim();
-    }
-
-    /// A candidate waits exactly as long as something that it needs is not granted.
-    fn settle_candidate(&mut self, mark: &OperatorNote) {
-        let Some(candidate) = self.candidate() else { return };
-        let (number, state) = (candidate.number, candidate.state);
-        let to =
-            if self.lacking(candidate).is_empty() { RevisionState::Staged } else { RevisionState::AwaitingApproval };
-        if to != state {
-            self.set(number, to, mark.clone());
-        }
     }
 
     fn record(&mut self, number: u64) -> Option<&mut RevisionRecord> {

@@ -135,28 +135,56 @@ fn beside(key: &str) -> Option<Field> {
     })
 }
 
+/// Keys of the domain that are known as a whole.
+const WHOLE: [(Field, &[&str]); 7] = [
+    (Field::Domain, &["domain", "domain name", "domainname"]),
+    (
+        Field::Registrar(1),
+        &["registrar", "sponsoring registrar", "authorized agency", "provider", "current registrar", "registrar name"],
+    ),
+    (Field::Holder, &["registrant", "owner", "holder", "domain holder", "descr"]),
+    (Field::Person, &["person", "responsible"]),
+    (Field::Dnssec, &["dnssec", "signed", "dnssec signed"]),
+    (
+        Field::SigningKey,
+        &["ds", "ds record", "dsrecord", "ds rdata", "dnskey", "signing key", "keyset", "dnssec ds data", "ds data"],
+    ),
+    (Field::Expires, &["paid till", "renewal date", "valid until", "valid till", "validity", "renewal"]),
+];
+
+/// Words that may stand around the one that says what a date is.
+const AROUND: &[&str] = &[
+    "domain",
+    "record",
+    "registry",
+    "registration",
+    "date",
+    "dates",
+    "time",
+    "on",
+    "at",
+    "last",
+    "first",
+    "name",
+    "of",
+    "initial",
+];
+
+/// What one word of a key says by how it begins, and the words that may stand around it. The first that fits counts.
+const SAID: [(Field, &[&str], &[&str]); 4] = [
+    (Field::Expires, &["expir", "exp"], AROUND),
+    (Field::Updated, &["updat", "modif", "change"], AROUND),
+    (
+        Field::Status,
+        &["status", "state", "eppstatus", "flags", "domaintype"],
+        &["domain", "registration", "epp", "name"],
+    ),
+    (Field::Created, &["creat", "registered", "registration", "activated", "commencement"], AROUND),
+];
+
 fn of_domain(key: &str) -> Option<Field> {
-    match key {
-        "domain" | "domain name" | "domainname" => return Some(Field::Domain),
-        "registrar"
-        | "sponsoring registrar"
-        | "authorized agency"
-        | "provider"
-        | "current registrar"
-        | "registrar name" => {
-            return Some(Field::Registrar(1));
-        }
-        "registrant" | "owner" | "holder" | "domain holder" | "descr" => return Some(Field::Holder),
-        "person" | "responsible" => return Some(Field::Person),
-        "dnssec" | "signed" | "dnssec signed" => return Some(Field::Dnssec),
-        "ds" | "ds record" | "dsrecord" | "ds rdata" | "dnskey" | "signing key" | "keyset" | "dnssec ds data"
-        | "ds data" => {
-            return Some(Field::SigningKey);
-        }
-        "paid till" | "renewal date" | "valid until" | "valid till" | "validity" | "renewal" => {
-            return Some(Field::Expires);
-        }
-        _ => {}
+    if let Some((field, _)) = WHOLE.iter().find(|(_, keys)| keys.contains(&key)) {
+        return Some(*field);
     }
     if organization(key) {
         return Some(Field::Organization);
@@ -174,34 +202,7 @@ fn of_domain(key: &str) -> Option<Field> {
         let is = |word: &&str| stems.iter().any(|stem| word.starts_with(stem));
         words.iter().any(is) && words.iter().all(|word| is(word) || others.contains(word))
     };
-    let around = [
-        "domain",
-        "record",
-        "registry",
-        "registration",
-        "date",
-        "dates",
-        "time",
-        "on",
-        "at",
-        "last",
-        "first",
-        "name",
-        "of",
-        "initial",
-    ];
-    if said(&["expir", "exp"], &around) {
-        Some(Field::Expires)
-    } else if said(&["updat", "modif", "change"], &around) {
-        Some(Field::Updated)
-    } else if said(&["status", "state", "eppstatus", "flags", "domaintype"], &["domain", "registration", "epp", "name"])
-    {
-        Some(Field::Status)
-    } else if said(&["creat", "registered", "registration", "activated", "commencement"], &around) {
-        Some(Field::Created)
-    } else {
-        None
-    }
+    SAID.iter().find(|(_, stems, others)| said(stems, others)).map(|(field, ..)| *field)
 }
 
 /// Whether a key names name servers: `nserver`, `name server 1`, `domain nameservers`, `primary name server`.

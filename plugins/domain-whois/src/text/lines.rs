@@ -247,8 +247,12 @@ impl<'t> Walk<'t> {
 
     /// A bare line below a heading: its value, a list's next member, or a name and then its address.
     fn below(&mut self, text: &'t str, indent: usize) {
-        let Some(room) = self.enter(indent) else { return };
-        let Some(block) = self.block.as_mut() else { return };
+        let Some(room) = self.enter(indent) else {
+            return;
+        };
+        let Some(block) = self.block.as_mut() else {
+            return;
+        };
         block.bare += 1;
         let (first, key) = (block.bare == 1, if room == Room::Domain { block.heading.clone() } else { String::new() });
         if first || room == Room::Servers || room == Room::Keys {

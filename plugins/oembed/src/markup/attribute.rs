@@ -130,7 +130,9 @@ fn web(text: &str) -> Option<Url> {
 
 /// Whether a script's address is a known one, in which a star stands for one segment. Behind it stand settings at most.
 fn fits(url: &Url, known: &str) -> bool {
-    let Ok(known) = Url::parse(known) else { return false };
+    let Ok(known) = Url::parse(known) else {
+        return false;
+    };
     let is_setting = |text: Option<&str>| {
         text.is_none_or(|text| text.bytes().all(|b| b.is_ascii_alphanumeric() || b"=&._-".contains(&b)))
     };

@@ -67,7 +67,9 @@ fn place(link: &Link<'_>) -> Place {
     match (link.host, path) {
         ("v.redd.it", [code]) if is_made_of(code, "", 1..=32) => return Place::Short,
         ("v.redd.it", _) => return Place::Other,
-        ("redd.it" | "www.redd.it", [id]) => return at("", id, None).map_or(Place::Other, Place::Post),
+        ("redd.it" | "www.redd.it", [id]) => {
+            return at("", id, None).map_or(Place::Other, Place::Post);
+        }
         _ => {}
     }
     let post = match path {

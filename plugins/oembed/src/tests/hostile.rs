@@ -34,7 +34,9 @@ fn pieces() -> impl Iterator<Item = String> {
 /// Reads markup as each network's, and judges what is passed on.
 fn judge(html: &str) {
     for network in networks::ALL {
-        let Some(rules) = &network.markup else { continue };
+        let Some(rules) = &network.markup else {
+            continue;
+        };
         let clean = clean(html, rules, network.pictures);
         for (document, place) in documents(&clean.html) {
             let mut found = String::new();

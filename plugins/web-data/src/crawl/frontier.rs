@@ -345,7 +345,9 @@ mod tests {
                 };
                 requests += u32::from(found != NextPage::Forbidden);
                 let number = frontier.settle(found);
-                assert!(number.is_none_or(|number| usize::try_from(number).is_ok_and(|number| number == shown.len())));
+                assert!(
+                    number.is_none_or(|number| { usize::try_from(number).is_ok_and(|number| number == shown.len()) })
+                );
                 shown.extend(number.map(|_| Key::of(&page.url)));
                 let checkpoint = serde_json::to_string(&frontier).expect("a JSON form");
                 assert!(checkpoint.len() < BYTES_MAX);

@@ -55,10 +55,14 @@ pub(super) fn moved(to: &Url) -> Failure {
 pub(super) fn tell(asked: &PageOutcome) {
     let why = match asked {
         PageOutcome::Answered(VisitAnswer::Page(_) | VisitAnswer::Moved { .. }) => return,
-        PageOutcome::Answered(VisitAnswer::Failed { status, .. }) => format!("its server failed with status {status}"),
+        PageOutcome::Answered(VisitAnswer::Failed { status, .. }) => {
+            format!("its server failed with status {status}")
+        }
         PageOutcome::Answered(VisitAnswer::Astray { .. }) => "it redirects to where no page can be".to_owned(),
         PageOutcome::Forbidden => "robots.txt forbids it".to_owned(),
-        PageOutcome::Unruled(Unreachable::Status(status)) => format!("robots.txt could not be had: status {status}"),
+        PageOutcome::Unruled(Unreachable::Status(status)) => {
+            format!("robots.txt could not be had: status {status}")
+        }
         PageOutcome::Unruled(Unreachable::NoAnswer(error)) => {
             format!("robots.txt could not be had: {}", in_words(error))
         }

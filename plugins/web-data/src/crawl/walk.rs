@@ -51,7 +51,9 @@ struct CrawlWalk {
 
 /// Crawls from where the job has come to.
 pub(super) async fn run(call: Call, start: Start) -> Result<Reply<()>, Failure> {
-    let Some(job) = call.job else { return Err(lost("this is no run of a job")) };
+    let Some(job) = call.job else {
+        return Err(lost("this is no run of a job"));
+    };
     let frontier = match job.checkpoint {
         Some(checkpoint) => Frontier::read(&checkpoint).map_err(|_| lost("the crawl cannot be taken up again"))?,
         None => {
@@ -72,7 +74,9 @@ pub(super) async fn run(call: Call, start: Start) -> Result<Reply<()>, Failure> 
 impl CrawlWalk {
     /// The next page, asked for with what is due behind it. `None` when the crawl is over.
     async fn next(&mut self) -> Result<Option<PendingPage>, Failure> {
-        let Some(next) = self.frontier.next().cloned() else { return Ok(None) };
+        let Some(next) = self.frontier.next().cloned() else {
+            return Ok(None);
+        };
         let due: Vec<PendingPage> = self.frontier.due().cloned().collect();
         for page in &due {
             let is_ahead = page.number != next.number;

@@ -142,7 +142,9 @@ impl Survey {
         }
         while wanted.len() < at_once && self.pages_left > 0 && !self.found.is_full() && self.page_bytes < PAGE_BYTES_MAX
         {
-            let Some(page) = self.pages.pop_front() else { break };
+            let Some(page) = self.pages.pop_front() else {
+                break;
+            };
             self.pages_left -= 1;
             wanted.push(Wanted::Page(page));
         }
@@ -209,7 +211,9 @@ impl Survey {
         self.sitemap_bytes += sitemap.bytes;
         let from = Url::parse(answer.url()).unwrap_or_else(|_| url.clone());
         for listed in sitemap.pages {
-            let Ok(page) = from.join(&listed.url) else { continue };
+            let Ok(page) = from.join(&listed.url) else {
+                continue;
+            };
             if self.list(&page) {
                 // One that lists pages is a sitemap; there is no need to look for others.
                 self.guesses.clear();
@@ -223,7 +227,9 @@ impl Survey {
             }
         }
         for nested in sitemap.sitemaps {
-            let Ok(nested) = from.join(&nested) else { continue };
+            let Ok(nested) = from.join(&nested) else {
+                continue;
+            };
             // An index speaks for its own host and for the site that names it.
             let is_own = site::same_site(&nested, &self.start) && self.robots.allows(&nested);
             if depth < DEPTH_MAX && (is_own || site::same_site(&nested, url) && !site::same_site(&nested, &self.start))

@@ -23,12 +23,16 @@ impl Wildcard {
     /// Whether it matches a path with its query, in one form.
     pub(super) fn matches(&self, path: &[u8]) -> bool {
         let mut parts = self.text.split(|octet| *octet == b'*').peekable();
-        let Some(mut rest) = parts.next().and_then(|first| path.strip_prefix(first)) else { return false };
+        let Some(mut rest) = parts.next().and_then(|first| path.strip_prefix(first)) else {
+            return false;
+        };
         while let Some(part) = parts.next() {
             if parts.peek().is_none() && self.is_anchored {
                 return rest.ends_with(part);
             }
-            let Some(at) = memmem::find(rest, part) else { return false };
+            let Some(at) = memmem::find(rest, part) else {
+                return false;
+            };
             rest = &rest[at + part.len()..];
         }
         !self.is_anchored || rest.is_empty()

@@ -32,7 +32,9 @@ impl Kept {
             if !self.is_short() {
                 return;
             }
-            let Some(url) = page_of(&hit.url) else { continue };
+            let Some(url) = page_of(&hit.url) else {
+                continue;
+            };
             if self.documents.iter().any(|known| known.url == url.as_str()) {
                 continue;
             }

@@ -78,7 +78,9 @@ impl Settings {
     /// # Errors
     /// Nobody is named, or what is written cannot be used; the log says why.
     pub(super) fn read() -> Result<Self, Trouble> {
-        let Some(text) = config::get("search") else { return Err(Trouble::Unset) };
+        let Some(text) = config::get("search") else {
+            return Err(Trouble::Unset);
+        };
         Self::parse(&text).map_err(|(trouble, why)| {
             log::error(&format!("searches are not set up: {why}"));
             trouble
@@ -91,17 +93,25 @@ impl Settings {
         let written: WrittenSettings =
             serde_json::from_str(text).map_err(|error| wrong("search", &error.to_string()))?;
         let WrittenSettings { provider, base_url, content, timeout_ms } = written;
-        let Some(name) = provider else { return Err((Trouble::Unset, "`search.provider` is not there".to_owned())) };
+        let Some(name) = provider else {
+            return Err((Trouble::Unset, "`search.provider` is not there".to_owned()));
+        };
         let provider = match (name, &base_url, content) {
             (Name::Searxng, Some(base), None) => Provider::Searxng {
                 base: base_url_of(base)
                     .ok_or_else(|| wrong("search.base_url", "is no http or https URL without credentials and query"))?,
             },
-            (Name::Searxng, None, None) => return Err(wrong("search.base_url", "is not there, and SearXNG needs it")),
+            (Name::Searxng, None, None) => {
+                return Err(wrong("search.base_url", "is not there, and SearXNG needs it"));
+            }
             (Name::Brave, None, None) => Provider::Brave,
             (Name::Tavily, None, content) => Provider::Tavily { content: content.unwrap_or_default() },
-            (Name::Brave | Name::Tavily, Some(_), _) => return Err(wrong("search.base_url", "is SearXNG's alone")),
-            (Name::Searxng | Name::Brave, _, Some(_)) => return Err(wrong("search.content", "is Tavily's alone")),
+            (Name::Brave | Name::Tavily, Some(_), _) => {
+                return Err(wrong("search.base_url", "is SearXNG's alone"));
+            }
+            (Name::Searxng | Name::Brave, _, Some(_)) => {
+                return Err(wrong("search.content", "is Tavily's alone"));
+            }
         };
         let timeout_ms = timeout_ms.unwrap_or(TIMEOUT_MS);
         match (1..=TIMEOUT_MS).contains(&timeout_ms) {
@@ -126,8 +136,12 @@ fn base_url_of(written: &str) -> Option<Url> {
 /// Whether a URL that a caller names, or a page leads to, is a provider's. Such a request would be made with the operator's
 /// key, and reach a SearXNG that is nobody else's: it is no page to read.
 pub(crate) fn is_provider(url: &str) -> bool {
-    let Ok(url) = Url::parse(url) else { return false };
-    let Some(host) = name_of(&url) else { return false };
+    let Ok(url) = Url::parse(url) else {
+        return false;
+    };
+    let Some(host) = name_of(&url) else {
+        return false;
+    };
     let own = config::get("search").and_then(|text| Settings::parse(&text).ok());
     match own.map(|settings| settings.provider) {
         _ if matches!(host, brave::HOST | tavily::HOST) => true,

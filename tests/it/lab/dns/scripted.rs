@@ -133,7 +133,9 @@ async fn accept(listener: TcpListener, acceptor: TlsAcceptor, kept: Arc<Kept>, s
 
 async fn serve(stream: TcpStream, acceptor: TlsAcceptor, kept: Arc<Kept>, script: Script) {
     // Whoever does not trust it, or wants another version, goes away.
-    let Ok(stream) = acceptor.accept(stream).await else { return };
+    let Ok(stream) = acceptor.accept(stream).await else {
+        return;
+    };
     let end = Arc::new(End::default());
     let answer = {
         let end = Arc::clone(&end);

@@ -69,10 +69,14 @@ async fn hold(
     pace.set_missed_tick_behavior(MissedTickBehavior::Delay);
     loop {
         pace.tick().await;
-        let Ok(stream) = connect(from, to).await else { continue };
+        let Ok(stream) = connect(from, to).await else {
+            continue;
+        };
         let mut builder = http2::Builder::new(TokioExecutor::new());
         builder.initial_stream_window_size(0);
-        let Ok((requests, connection)) = builder.handshake(TokioIo::new(stream)).await else { continue };
+        let Ok((requests, connection)) = builder.handshake(TokioIo::new(stream)).await else {
+            continue;
+        };
         tally.connections.fetch_add(1, Ordering::Relaxed);
         let mut held = JoinSet::new();
         for number in 0..streams {

@@ -157,7 +157,9 @@ pub(super) fn tree(path: &str) -> Option<Vec<String>> {
 
 /// The tree as a site: its pages link to more than to those below them.
 pub(super) fn tree_site(visit: &Visit) -> Reply {
-    let Some(mut links) = tree(&visit.path).filter(|_| visit.host == "lab.test") else { return missing() };
+    let Some(mut links) = tree(&visit.path).filter(|_| visit.host == "lab.test") else {
+        return missing();
+    };
     let more = ["/", "#part", "/#top", "http://away.test/", "http://sub.lab.test/", "mailto:me@lab.test"];
     let again = links.clone().into_iter().map(|link| format!("http://lab.test{link}#again"));
     links = more.iter().map(|link| (*link).to_owned()).chain(links.clone()).chain(again).collect();

@@ -129,6 +129,15 @@ async fn a_cancelled_crawl_ends_with_its_requests_and_what_it_showed_can_be_read
     assert_eq!(done.len(), 1);
 }
 
+/// For these two a crawl is not there: one can neither read nor cancel it, the other cannot read it.
+async fn check_nobodys(house: &House, id: &str, one: &str, other: &str) {
+    let path = format!("{CRAWLS}/{id}");
+    for (method, key) in [(Method::GET, one), (Method::DELETE, one), (Method::GET, other)] {
+        let answer = Service::send(house.service.bare(method, &path).bearer_auth(key)).await;
+        assert_eq!(answer.refusal(), (404, "NOT_FOUND".to_owned()));
+    }
+}
+
 #[tokio::test]
 async fn a_hundred_crawls_at_once_keep_within_their_shares_and_are_their_owners() {
     const LIMITS: &str = "[jobs]\nrunning = 6\nopen = 60\nowner_running = 2\nowner_open = 40\n";
@@ -159,12 +168,8 @@ async fn a_hundred_crawls_at_once_keep_within_their_shares_and_are_their_owners(
 
     let mut running = Vec::new();
     for (at, (key, id)) in theirs.iter().enumerate() {
-        let path = format!("{CRAWLS}/{id}");
         let another = theirs[(at + 1) % theirs.len()].0;
-        for (method, key) in [(Method::GET, &mine), (Method::DELETE, &mine), (Method::GET, another)] {
-            let answer = Service::send(house.service.bare(method, &path).bearer_auth(key)).await;
-            assert_eq!(answer.refusal(), (404, "NOT_FOUND".to_owned()));
-        }
+        check_nobodys(&house, id, &mine, another).await;
         let shown = house.read(key, id, 0).await;
         assert_eq!(shown["documents"], json!([]));
         match shown["status"] == "running" {

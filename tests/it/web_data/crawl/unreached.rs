@@ -40,23 +40,25 @@ fn until_told(service: &Service, why: &str) {
     service.log_until(|lines| lines.iter().any(|line| line["message"] == *message));
 }
 
+/// A first page, and what is told of it.
+const UNREACHED: [(&str, &str); 10] = [
+    ("http://closed.test/", "could not be reached"),
+    ("http://nowhere.test/", "has no address"),
+    ("http://nothing.rebound.test/", "has no address"),
+    ("http://site.test/inside", "to where no public page is"),
+    ("http://site.test/to?http://private.rebound.test/", "to where no public page is"),
+    ("http://site.test/to?http://site.test:8080/", "to where no public page is"),
+    ("http://site.test/to?mailto:me@site.test", "to where no public page is"),
+    ("http://site.test/to?http://me:word@site.test/", "to where no public page is"),
+    ("http://site.test/to?http://nowhere.test/", "has no address"),
+    ("http://site.test/no-http", "did not speak HTTP"),
+];
+
 #[tokio::test]
 async fn a_crawl_whose_first_page_cannot_be_reached_is_refused_as_a_scrape_of_it_is_and_keeps_its_request_id() {
     let service = service(&crate::web_data::configuration()).await;
     let key = key(&service);
-    let cases = [
-        ("http://closed.test/", "could not be reached"),
-        ("http://nowhere.test/", "has no address"),
-        ("http://nothing.rebound.test/", "has no address"),
-        ("http://site.test/inside", "to where no public page is"),
-        ("http://site.test/to?http://private.rebound.test/", "to where no public page is"),
-        ("http://site.test/to?http://site.test:8080/", "to where no public page is"),
-        ("http://site.test/to?mailto:me@site.test", "to where no public page is"),
-        ("http://site.test/to?http://me:word@site.test/", "to where no public page is"),
-        ("http://site.test/to?http://nowhere.test/", "has no address"),
-        ("http://site.test/no-http", "did not speak HTTP"),
-    ];
-    for (url, message) in cases {
+    for (url, message) in UNREACHED {
         let id = Uuid::now_v7().to_string();
         let refused = submit(&service, &key, url, &id).await;
         let told = refused.json()["error"]["message"].as_str().expect("a message").to_owned();

@@ -9,6 +9,11 @@ const BAD: (u16, &str) = (502, "UPSTREAM_BAD_RESPONSE");
 const UNAVAILABLE: (u16, &str) = (503, "SERVICE_UNAVAILABLE");
 const LATE: (u16, &str) = (504, "UPSTREAM_TIMEOUT");
 
+const REFUSES: &str = "The search provider refuses this service's credentials";
+const WAITS: &str = "The search provider asks to wait before the next search";
+const FAILED: &str = "The search provider failed";
+const UNREADABLE: &str = "The search provider's answer cannot be read";
+
 /// Searches for a word to which the provider does this.
 async fn check(house: &House, word: &str, reply: Reply, expected: (u16, &str), message: &str, wait_s: Option<u64>) {
     house.lab.answer(word, reply.clone());
@@ -19,22 +24,18 @@ async fn check(house: &House, word: &str, reply: Reply, expected: (u16, &str), m
 
 #[tokio::test]
 async fn a_status_of_failure_is_told_as_what_it_means_for_a_caller() {
-    let refuses = "The search provider refuses this service's credentials";
-    let waits = "The search provider asks to wait before the next search";
-    let failed = "The search provider failed";
-    let unreadable = "The search provider's answer cannot be read";
     for kind in ALL {
         let house = House::of(kind);
         let page = |status: u16| Reply::said(status, format!("<h1>{status}</h1> {LAB_TOKEN}"));
         for status in [401, 403] {
-            check(house, &format!("status{status}"), page(status), UNAVAILABLE, refuses, None).await;
+            check(house, &format!("status{status}"), page(status), UNAVAILABLE, REFUSES, None).await;
         }
         for status in [500, 502, 503, 504] {
-            check(house, &format!("status{status}"), page(status), BAD, failed, None).await;
+            check(house, &format!("status{status}"), page(status), BAD, FAILED, None).await;
         }
         for status in [204, 301, 302, 400, 404, 418, 422] {
             let away = page(status).header("location: http://pages.lab.test/away");
-            check(house, &format!("status{status}"), away, BAD, unreadable, None).await;
+            check(house, &format!("status{status}"), away, BAD, UNREADABLE, None).await;
         }
         for (word, header, wait_s) in [
             ("waits0", "x-nothing: 1", 10),
@@ -43,32 +44,44 @@ async fn a_status_of_failure_is_told_as_what_it_means_for_a_caller() {
             ("waits3", "retry-after: 99999999", 3600),
             ("waits4", "retry-after: Wed, 21 Oct 2026 07:28:00 GMT", 10),
         ] {
-            check(house, word, page(429).header(header), UNAVAILABLE, waits, Some(wait_s)).await;
+            check(house, word, page(429).header(header), UNAVAILABLE, WAITS, Some(wait_s)).await;
         }
         assert_eq!(house.lab.asked("/away").len(), 0, "{kind:?}");
     }
+}
+
+#[tokio::test]
+async fn a_plan_that_is_used_up_is_told_as_that() {
     let tavily = House::of(Kind::Tavily);
     let used_up = "This service's plan with the search provider is used up";
     for status in [432, 433] {
         let reply = Reply::said(status, r#"{"detail":{"error":"This request exceeds your plan's set usage limit."}}"#);
         check(tavily, &format!("plan{status}"), reply, UNAVAILABLE, used_up, None).await;
     }
-    // Brave says by windows when it takes the next: one second and one month, of which those count that are used up.
+}
+
+/// Brave says by windows when it takes the next: one second and one month, of which those count that are used up.
+#[tokio::test]
+async fn brave_is_waited_for_by_the_windows_that_are_used_up() {
     let brave = House::of(Kind::Brave);
     for (word, remaining, wait_s) in [("second", "0, 14523", 1), ("month", "0, 0", 3600), ("neither", "1, 1", 10)] {
         let limited = json!({ "type": "ErrorResponse", "error": { "status": 429, "code": "RATE_LIMITED" } });
         let reply = Reply::said(429, limited.to_string());
         let reply =
             reply.header(&format!("x-ratelimit-remaining: {remaining}")).header("x-ratelimit-reset: 1, 1419704");
-        check(brave, word, reply, UNAVAILABLE, waits, Some(wait_s)).await;
+        check(brave, word, reply, UNAVAILABLE, WAITS, Some(wait_s)).await;
     }
+}
+
+#[tokio::test]
+async fn a_token_that_brave_does_not_know_is_told_as_credentials_that_are_refused() {
+    let brave = House::of(Kind::Brave);
     let token = json!({ "type": "ErrorResponse", "error": { "status": 422, "code": "SUBSCRIPTION_TOKEN_INVALID" } });
-    check(brave, "token422", Reply::said(422, token.to_string()), UNAVAILABLE, refuses, None).await;
+    check(brave, "token422", Reply::said(422, token.to_string()), UNAVAILABLE, REFUSES, None).await;
 }
 
 #[tokio::test]
 async fn an_answer_that_is_none_is_told_as_one() {
-    let unreadable = "The search provider's answer cannot be read";
     for kind in ALL {
         let house = House::of(kind);
         let whole = kind.body(&numbered(9)).to_string();
@@ -76,7 +89,7 @@ async fn an_answer_that_is_none_is_told_as_one() {
         let bodies = ["", "<html>", "null", "[]", "{}", "{\"results\": null}", &whole[..whole.len() / 2], &deep];
         for (number, body) in bodies.iter().enumerate() {
             let reply = Reply::said(200, *body);
-            check(house, &format!("unreadable{number}"), reply, BAD, unreadable, None).await;
+            check(house, &format!("unreadable{number}"), reply, BAD, UNREADABLE, None).await;
         }
         let huge = Reply::said(200, format!("{}{whole}", " ".repeat(4 << 20)));
         check(house, "huge", huge, BAD, "The search provider's answer is too large", None).await;

@@ -44,14 +44,20 @@ async fn no_answer_and_no_line_of_the_log_holds_a_key() {
     }
 }
 
+/// The hosts of which none answers but to a search.
+fn answering(kind: Kind) -> Vec<&'static str> {
+    let mut hosts = vec![BRAVE, TAVILY];
+    hosts.extend((kind == Kind::Searxng).then_some(SEARXNG));
+    hosts
+}
+
 #[tokio::test]
 async fn no_page_is_read_where_the_provider_answers() {
     for kind in ALL {
         let house = House::of(kind);
         house.finds("scraped", &numbered(1));
-        let mut hosts = vec![BRAVE, TAVILY];
-        hosts.extend((kind == Kind::Searxng).then_some(SEARXNG));
-        for host in &hosts {
+        let hosts = answering(kind);
+        for host in hosts {
             for start in [format!("https://{host}"), format!("HTTP://{host}"), format!("https://{host}.")] {
                 let url = format!("{start}/res/v1/web/search?q=scraped");
                 let answer = house.service.post(SCRAPE, &json!({ "url": url })).await;
@@ -71,9 +77,22 @@ async fn no_page_is_read_where_the_provider_answers() {
             let refusal = house.service.post(SCRAPE, &on).await.refusal();
             assert_eq!(refusal, (502, "UPSTREAM_BAD_RESPONSE".to_owned()), "{kind:?} {host}");
         }
+        assert_eq!(house.lab.asked("scraped").len(), 0, "{kind:?}");
+        for asked in house.lab.asked("around") {
+            let has_key = asked.headers.iter().any(|line| line.contains("token") || line.contains("authorization"));
+            assert!(!has_key, "{asked:?}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn no_crawl_begins_or_ends_where_the_provider_answers() {
+    for kind in ALL {
+        let house = House::of(kind);
+        house.finds("crawled", &numbered(1));
         // A crawl may be started twice a minute.
-        let host = hosts.last().expect("a host");
-        let there = format!("https://{host}/res/v1/web/search?q=scraped");
+        let host = *answering(kind).last().expect("a host");
+        let there = format!("https://{host}/res/v1/web/search?q=crawled");
         let crawl = json!({ "url": there, "requestId": "0b6bd8f2-3f0e-4d0c-9a2e-0d8a5d2f7c11" });
         let refusal = house.service.post(CRAWLS, &crawl).await.refusal();
         assert_eq!(refusal, (400, "VALIDATION_ERROR".to_owned()), "{kind:?} {host}");
@@ -83,11 +102,7 @@ async fn no_page_is_read_where_the_provider_answers() {
         });
         let refusal = house.service.post(CRAWLS, &crawl).await.refusal();
         assert_eq!(refusal, (502, "UPSTREAM_BAD_RESPONSE".to_owned()), "{kind:?} {host}");
-        assert_eq!(house.lab.asked("scraped").len(), 0, "{kind:?}");
-        for asked in house.lab.asked("around") {
-            let has_key = asked.headers.iter().any(|line| line.contains("token") || line.contains("authorization"));
-            assert!(!has_key, "{asked:?}");
-        }
+        assert_eq!(house.lab.asked("crawled").len(), 0, "{kind:?}");
     }
 }
 

@@ -129,7 +129,9 @@ impl Lab {
 
 /// One request, on a stream over this connection.
 fn serve(stream: &mut (impl Read + Write), tcp: &mut TcpStream, state: &Mutex<State>) -> std::io::Result<()> {
-    let Some(asked) = read(stream)? else { return Ok(()) };
+    let Some(asked) = read(stream)? else {
+        return Ok(());
+    };
     let reply = {
         let mut state = state.lock().unwrap_or_else(PoisonError::into_inner);
         let holds = |text: &str| asked.line.contains(text) || asked.body.contains(text);

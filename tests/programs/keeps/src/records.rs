@@ -49,7 +49,9 @@ pub(crate) struct Output {
 }
 
 pub(crate) async fn run(_call: Call, input: Input) -> Result<Reply<Output>, Failure> {
-    let Some(times) = input.times else { return Ok(Reply::ok(one(&input, &input.key).await)) };
+    let Some(times) = input.times else {
+        return Ok(Reply::ok(one(&input, &input.key).await));
+    };
     let keys: Vec<String> = (0..times).map(|number| format!("{}{number}", input.key)).collect();
     let mut all = futures::future::join_all(keys.iter().map(|key| one(&input, key))).await;
     let mut outcomes: BTreeMap<&str, usize> = BTreeMap::new();

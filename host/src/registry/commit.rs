@@ -1,0 +1,101 @@
+//! What is served changes here: a record is written first, then its revision takes the place of the other one.
+//!
+//! Must not know why, nor how a revision was made.
+
+use std::sync::Arc;
+
+use super::lifecycle::{PluginRecord, RevisionState};
+use super::revision::Revision;
+use super::{RecordsGuard, Registry, RegistryError, blocking};
+use crate::catalogue::{Catalogue, CollisionError};
+use crate::stores::KeptEvent;
+
+impl Registry {
+    /// Adds a revision to what is served, or leaves it out where it collides with what is there already.
+    pub(super) async fn put(&self, revision: Revision) {
+        let plugin = Arc::clone(&revision.plugin);
+        match self.with(Arc::new(revision)).await {
+            Ok(catalogue) => self.current.store(Arc::new(catalogue)),
+            Err(error) => tracing::error!(plugin = &*plugin, %error, "a plugin cannot be served"),
+        }
+    }
+
+    /// What would be served with this revision in the place of its plugin's other one. Printing the documents takes a while,
+    /// so it is done on a thread that may.
+    pub(super) async fn with(&self, revision: Arc<Revision>) -> Result<Catalogue, CollisionError> {
+        let current = self.current();
+        blocking(move || {
+            let mut revisions = current.revisions().to_vec();
+            match revisions.iter_mut().find(|r| r.plugin == revision.plugin) {
+                Some(place) => *place = revision,
+                None => revisions.push(revision),
+            }
+            Catalogue::new(revisions, current.site())
+        })
+        .await
+    }
+
+    /// Serves a revision that no store knows.
+    pub(crate) async fn insert(&self, revision: Revision) -> Result<(), RegistryError> {
+        self.current.store(Arc::new(self.with(Arc::new(revision)).await?));
+        Ok(())
+    }
+
+    /// Writes a changed record with what happened to it, and tells whoever listens.
+    pub(super) async fn commit(&self, turn: &mut RecordsGuard<'_>, next: PluginRecord) -> Result<(), RegistryError> {
+        let events = self.write(turn, next).await?;
+        self.tell(events);
+        Ok(())
+    }
+
+    async fn write(
+        &self,
+        turn: &mut RecordsGuard<'_>,
+        mut next: PluginRecord,
+    ) -> Result<Vec<KeptEvent>, RegistryError> {
+        let events = next.take_events();
+        let kept = self.store.put_plugin(next.plugin(), &next, &events).await?;
+        turn.insert(next.plugin().to_owned(), next);
+        Ok(kept)
+    }
+
+    /// Tells of what is so by now.
+    fn tell(&self, events: Vec<KeptEvent>) {
+        for event in events {
+            let told = |name: &str| event.event[name].as_str().unwrap_or_default().to_owned();
+            let (plugin, happened, by, why) = (told("plugin"), told("event"), told("by"), told("why"));
+            let revision = event.event["revision"].as_u64();
+            match RevisionState::STEPS.iter().any(|step| step.name() == happened) {
+                true => tracing::debug!(plugin, revision, event = happened, "a revision is being prepared"),
+                false => tracing::info!(plugin, revision, event = happened, by, why, "a plugin changed"),
+            }
+            // Nobody may be listening.
+            self.events.send(Arc::new(event)).ok();
+        }
+    }
+
+    /// Writes a changed record and serves its revision. The one that it replaces drains.
+    pub(super) async fn flip(
+        self: &Arc<Self>,
+        turn: &mut RecordsGuard<'_>,
+        mut next: PluginRecord,
+        revision: Revision,
+    ) -> Result<(), RegistryError> {
+        let plugin = Arc::clone(&revision.plugin);
+        let catalogue = self.with(Arc::new(revision)).await?;
+        let current = self.current();
+        let replaced = current.revisions().iter().find(|revision| revision.plugin == plugin).cloned();
+        if let Some(replaced) = replaced.as_ref().filter(|replaced| replaced.has_answered()) {
+            next.prove(replaced.number);
+        }
+        let events = self.write(turn, next).await?;
+        self.current.store(Arc::new(catalogue));
+        self.tell(events);
+        // The copy that was looked at would keep the replaced revision alive.
+        drop(current);
+        if let Some(replaced) = replaced {
+            self.drain(replaced);
+        }
+        Ok(())
+    }
+}

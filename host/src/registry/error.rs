@@ -1,0 +1,42 @@
+//! Why a change of the plugins was not made.
+//!
+//! Must not know who asked for it, nor how a client is told.
+
+use super::lifecycle::LifeError;
+use super::loader::LoadError;
+use super::manifest::ManifestError;
+use crate::catalogue::CollisionError;
+use crate::stores::StoreError;
+
+/// A change that was not made. What runs serves on.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum RegistryError {
+    #[error("there is no plugin `{name}` in plugin-manifest.toml")]
+    NoPlugin { name: String },
+    #[error("plugin `{plugin}`: {source}")]
+    Load { plugin: String, source: Box<LoadError> },
+    #[error(transparent)]
+    Collision(#[from] CollisionError),
+    #[error(transparent)]
+    Life(#[from] LifeError),
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    #[error(transparent)]
+    Manifest(#[from] ManifestError),
+    #[error("plugin `{plugin}`: revision {number} was rejected while it was prepared")]
+    Rejected { plugin: String, number: u64 },
+    #[error("plugin `{plugin}`: what the component {digest} says of itself is not in the store")]
+    NoDescription { plugin: String, digest: String },
+    #[error(
+        "the plugins may run {wanted} calls at once by their manifest entries; the instance pool has {room}, half of \
+             which is kept for revisions that are draining: raise `limits.instances` or lower `limits.concurrency`"
+    )]
+    Pool { wanted: usize, room: u32 },
+}
+
+impl RegistryError {
+    /// What keeps a component of the plugin's from becoming a revision.
+    pub(super) fn load(plugin: &str, source: impl Into<LoadError>) -> Self {
+        Self::Load { plugin: plugin.to_owned(), source: Box::new(source.into()) }
+    }
+}
