@@ -138,9 +138,10 @@ impl Public {
     /// It is not public.
     pub(crate) fn judge(address: IpAddr) -> Result<Self, NotPublic> {
         let class = classify(address);
-        match class.dialable {
-            true => Ok(Self(address)),
-            false => Err(NotPublic { address, block: class.range.unwrap_or(NOT_HANDED_OUT) }),
+        if class.dialable {
+            Ok(Self(address))
+        } else {
+            Err(NotPublic { address, block: class.range.unwrap_or(NOT_HANDED_OUT) })
         }
     }
 
@@ -170,9 +171,10 @@ fn named_v4(address: Ipv4Addr, rows: &[(Ipv4Addr, u32, &'static str)]) -> Option
 }
 
 fn blocked_v6(address: Ipv6Addr) -> Option<&'static str> {
-    match is_in(address, V6_HANDED_OUT.0, V6_HANDED_OUT.1) {
-        true => named_v6(address, &V6_WITHIN),
-        false => Some(named_v6(address, &V6_OUTSIDE).unwrap_or(NOT_HANDED_OUT)),
+    if is_in(address, V6_HANDED_OUT.0, V6_HANDED_OUT.1) {
+        named_v6(address, &V6_WITHIN)
+    } else {
+        Some(named_v6(address, &V6_OUTSIDE).unwrap_or(NOT_HANDED_OUT))
     }
 }
 

@@ -34,13 +34,14 @@ pub(crate) enum Pair {
 
 impl Pair {
     fn new(first: &Bound, second: &Bound) -> Self {
-        match first.revision.plugin == second.revision.plugin {
-            true => Self::Operations {
+        if first.revision.plugin == second.revision.plugin {
+            Self::Operations {
                 plugin: first.revision.plugin.to_string(),
                 first: first.operation.id.clone(),
                 second: second.operation.id.clone(),
-            },
-            false => Self::Plugins(first.revision.plugin.to_string(), second.revision.plugin.to_string()),
+            }
+        } else {
+            Self::Plugins(first.revision.plugin.to_string(), second.revision.plugin.to_string())
         }
     }
 }

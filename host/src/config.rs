@@ -256,9 +256,10 @@ fn within<T: PartialOrd + std::fmt::Display + Copy>(
     min: T,
     max: T,
 ) -> Result<T, ConfigError> {
-    match value >= min && value <= max {
-        true => Ok(value),
-        false => Err(ConfigError::Value { name, value: value.to_string(), rule: format!("from {min} to {max}") }),
+    if value >= min && value <= max {
+        Ok(value)
+    } else {
+        Err(ConfigError::Value { name, value: value.to_string(), rule: format!("from {min} to {max}") })
     }
 }
 

@@ -53,13 +53,14 @@ impl SharedStock {
         permits: u32,
     ) -> Option<StockPortion> {
         let open = Arc::clone(&self.open).acquire_many_owned(permits);
-        let common = match self.is_first(share, permits) {
-            false => open.await.ok()?,
-            true => tokio::select! {
+        let common = if self.is_first(share, permits) {
+            tokio::select! {
                 biased;
                 open = open => open.ok()?,
                 kept = Arc::clone(&self.kept).acquire_many_owned(permits) => kept.ok()?,
-            },
+            }
+        } else {
+            open.await.ok()?
         };
         Some(StockPortion { _common: common, _own: own })
     }

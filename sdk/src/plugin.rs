@@ -56,9 +56,10 @@ impl Plugin {
 
 impl Want {
     fn describe(&self) -> Value {
-        match self.optional {
-            true => json!({ "atom": self.atom, "why": self.why, "optional": true }),
-            false => json!({ "atom": self.atom, "why": self.why }),
+        if self.optional {
+            json!({ "atom": self.atom, "why": self.why, "optional": true })
+        } else {
+            json!({ "atom": self.atom, "why": self.why })
         }
     }
 }

@@ -332,12 +332,11 @@ fn files(folder: &Path) -> Vec<(PathBuf, String)> {
     let mut found = Vec::new();
     for entry in std::fs::read_dir(folder).expect("the folder") {
         let path = entry.expect("an entry").path();
-        match path.is_dir() {
-            true => found.extend(files(&path)),
-            false => {
-                let bytes = std::fs::read(&path).expect("the file");
-                found.push((path, String::from_utf8_lossy(&bytes).into_owned()));
-            }
+        if path.is_dir() {
+            found.extend(files(&path));
+        } else {
+            let bytes = std::fs::read(&path).expect("the file");
+            found.push((path, String::from_utf8_lossy(&bytes).into_owned()));
         }
     }
     found

@@ -271,9 +271,10 @@ async fn no_acknowledged_write_is_lost_when_the_process_is_killed() {
             for number in 0.. {
                 let (key, value) = (format!("{caller}-{}", number % 5), format!("{round}-{number}"));
                 let counts = number % 2 == 0;
-                let input = match counts {
-                    true => json!({ "act": "count", "key": "count" }),
-                    false => json!({ "act": "put", "key": key, "value": value }),
+                let input = if counts {
+                    json!({ "act": "count", "key": "count" })
+                } else {
+                    json!({ "act": "put", "key": key, "value": value })
                 };
                 tries += usize::from(counts);
                 let request = service.request(Method::POST, "/api/v1/test/keeps/records").json(&input).send();
@@ -284,9 +285,10 @@ async fn no_acknowledged_write_is_lost_when_the_process_is_killed() {
                     return tries;
                 };
                 assert_eq!(body["data"]["outcome"], "done", "{body}");
-                match counts {
-                    true => drop(counted.fetch_add(1, Ordering::Relaxed)),
-                    false => drop(written.lock().expect("no caller panicked").insert(key, value)),
+                if counts {
+                    counted.fetch_add(1, Ordering::Relaxed);
+                } else {
+                    written.lock().expect("no caller panicked").insert(key, value);
                 }
                 if answers.fetch_add(1, Ordering::Relaxed) + 1 == until {
                     service.kill();

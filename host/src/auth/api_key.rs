@@ -98,10 +98,7 @@ impl ApiKey {
     }
 
     pub(crate) fn kind(&self) -> KeyKind {
-        match self.0.starts_with(SELF_SERVICE_PREFIX) {
-            true => KeyKind::SelfService,
-            false => KeyKind::Administrator,
-        }
+        if self.0.starts_with(SELF_SERVICE_PREFIX) { KeyKind::SelfService } else { KeyKind::Administrator }
     }
 
     pub(crate) fn digest(&self) -> [u8; 32] {

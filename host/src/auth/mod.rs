@@ -193,10 +193,7 @@ impl Caller {
             KnownBy::Token { token, .. } => token.scopes.iter().any(|held| held == scope.as_str()),
             KnownBy::Address => true,
         };
-        match is_held {
-            true => Ok(()),
-            false => Err(AuthError::Scope(scope.clone())),
-        }
+        if is_held { Ok(()) } else { Err(AuthError::Scope(scope.clone())) }
     }
 
     /// Whose limits and jobs these are: the key's id, a name of client and subject, or the address.

@@ -189,10 +189,10 @@ fn counted(key: &str, value: &[u8]) -> u64 {
 
 fn age(name: &'static str, ms: u64) -> Result<Duration, UnacceptableEntry> {
     let age = Duration::from_millis(ms);
-    match age > AGE_MAX {
-        true => Err(UnacceptableEntry::LongAge { name, ms }),
-        false => Ok(age),
+    if age > AGE_MAX {
+        return Err(UnacceptableEntry::LongAge { name, ms });
     }
+    Ok(age)
 }
 
 fn check_key(key: &str) -> Result<(), UnacceptableEntry> {

@@ -19,9 +19,6 @@ impl Host for GuestState {
 
 impl GuestState {
     fn settings(&self) -> Result<&BTreeMap<String, String>, Error> {
-        match self.may("config") {
-            true => Ok(&self.lent.config),
-            false => Err(Error::Upstream("not granted: config".to_owned())),
-        }
+        if self.may("config") { Ok(&self.lent.config) } else { Err(Error::Upstream("not granted: config".to_owned())) }
     }
 }

@@ -72,9 +72,10 @@ impl GuestState {
 
     /// The job that the instance works on.
     fn working(&self) -> Result<&Worker, work::Error> {
-        match self.lent.rights.any_of(ATOM) {
-            true => self.worker.as_ref().ok_or(work::Error::Ended),
-            false => Err(work::Error::NotGranted(self.denied(ATOM))),
+        if self.lent.rights.any_of(ATOM) {
+            self.worker.as_ref().ok_or(work::Error::Ended)
+        } else {
+            Err(work::Error::NotGranted(self.denied(ATOM)))
         }
     }
 }
@@ -211,18 +212,20 @@ fn read_submission(submission: queue::Submission) -> Result<Submission, String> 
     if !(1..=REQUEST_ID_MAX).contains(&request_id.len()) || !request_id.bytes().all(is_plain) {
         return Err(format!("`request-id` must be 1 to {REQUEST_ID_MAX} characters of A-Z, a-z, 0-9, - and _"));
     }
-    let bounded = |member: &str, bytes: usize, most: usize| match bytes > most {
-        true => Err(format!("`{member}` has {bytes} bytes; it may have {most}")),
-        false => Ok(()),
+    let bounded = |member: &str, bytes: usize, most: usize| {
+        if bytes > most { Err(format!("`{member}` has {bytes} bytes; it may have {most}")) } else { Ok(()) }
     };
     bounded("fingerprint", fingerprint.len(), FINGERPRINT_BYTES_MAX)?;
     bounded("input", input.len(), INPUT_BYTES_MAX)?;
     if !serde_json::from_str::<serde_json::Value>(&input).is_ok_and(|value| value.is_object()) {
         return Err("`input` must be a JSON object".to_owned());
     }
-    let time = |member: &str, ms: u32, (least, most): (u32, u32)| match (least..=most).contains(&ms) {
-        true => Ok(Duration::from_millis(u64::from(ms))),
-        false => Err(format!("`{member}` is {ms}; it must be from {least} to {most}")),
+    let time = |member: &str, ms: u32, (least, most): (u32, u32)| {
+        if (least..=most).contains(&ms) {
+            Ok(Duration::from_millis(u64::from(ms)))
+        } else {
+            Err(format!("`{member}` is {ms}; it must be from {least} to {most}"))
+        }
     };
     let (ttl, budget) = (time("ttl-ms", ttl_ms, TTL_MS)?, time("budget-ms", budget_ms, BUDGET_MS)?);
     Ok(Submission { request_id, fingerprint, input, ttl, budget })

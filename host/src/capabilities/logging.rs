@@ -170,9 +170,10 @@ fn panic_place(text: &str) -> Option<&str> {
 fn printable(text: &str) -> String {
     let mut shown = String::with_capacity(text.len().min(MESSAGE_CHARACTERS_MAX));
     for character in text.chars().take(MESSAGE_CHARACTERS_MAX) {
-        match character.is_control() {
-            true => write!(shown, "{}", character.escape_default()).expect("writing to a String does not fail"),
-            false => shown.push(character),
+        if character.is_control() {
+            write!(shown, "{}", character.escape_default()).expect("writing to a String does not fail");
+        } else {
+            shown.push(character);
         }
     }
     shown

@@ -150,17 +150,14 @@ fn admit<T: Send + 'static>(accessor: &Accessor<T, HasSelf<GuestState>>) -> Resu
 }
 
 fn check_key(key: &str) -> Result<(), UnacceptableRecord> {
-    match key.is_empty() {
-        true => Err(UnacceptableRecord::EmptyKey),
-        false => check_length("key", key),
-    }
+    if key.is_empty() { Err(UnacceptableRecord::EmptyKey) } else { check_length("key", key) }
 }
 
 fn check_length(what: &'static str, text: &str) -> Result<(), UnacceptableRecord> {
-    match text.len() > KEY_BYTES_MAX {
-        true => Err(UnacceptableRecord::LongKey { what, bytes: text.len() }),
-        false => Ok(()),
+    if text.len() > KEY_BYTES_MAX {
+        return Err(UnacceptableRecord::LongKey { what, bytes: text.len() });
     }
+    Ok(())
 }
 
 impl From<UnacceptableRecord> for Error {

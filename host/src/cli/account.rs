@@ -93,9 +93,10 @@ pub(super) async fn run(command: AccountCommand) -> Result<(), CommandFailure> {
             (common, withdrawn)
         }
     };
-    match common.json {
-        true => println!("{account:#}"),
-        false => line(&account),
+    if common.json {
+        println!("{account:#}");
+    } else {
+        line(&account);
     }
     if let (false, Some(credits)) = (common.json, account.get("credits")) {
         let (spent, reserved) = (number(credits, "spent"), number(credits, "reserved"));

@@ -106,12 +106,11 @@ async fn rotate(arguments: &KeyArgument) -> Result<(), CommandFailure> {
 }
 
 fn show_once(common: &Common, issued: &Value) {
-    match common.json {
-        true => println!("{issued:#}"),
-        false => {
-            println!("{}", text(issued, "key"));
-            println!("id {}. This is the only time that the key is shown.", text(issued, "id"));
-        }
+    if common.json {
+        println!("{issued:#}");
+    } else {
+        println!("{}", text(issued, "key"));
+        println!("id {}. This is the only time that the key is shown.", text(issued, "id"));
     }
 }
 
@@ -148,9 +147,10 @@ async fn revoke(arguments: &KeyArgument) -> Result<(), CommandFailure> {
             client::call(&data, Method::DELETE, &path(KEYS, id, ""), Payload::Nothing).await?
         }
     };
-    match common.json {
-        true => println!("{revoked:#}"),
-        false => println!("revoked {} ({})", text(&revoked, "id"), text(&revoked, "label")),
+    if common.json {
+        println!("{revoked:#}");
+    } else {
+        println!("revoked {} ({})", text(&revoked, "id"), text(&revoked, "label"));
     }
     Ok(())
 }

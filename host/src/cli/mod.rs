@@ -148,9 +148,8 @@ fn one_line(message: &str) -> String {
 
 /// A text whose control characters a terminal shows and does not obey.
 fn printable(text: &str) -> String {
-    let escaped = |character: char| match character.is_control() {
-        true => character.escape_default().to_string(),
-        false => character.to_string(),
+    let escaped = |character: char| {
+        if character.is_control() { character.escape_default().to_string() } else { character.to_string() }
     };
     text.chars().map(escaped).collect()
 }

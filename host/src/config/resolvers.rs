@@ -57,10 +57,10 @@ pub(super) fn resolvers(written: WrittenDns) -> Result<BTreeMap<String, Resolver
         resolvers.insert(name, ResolverSettings { url, client_subnet });
     }
     let count = resolvers.len();
-    match count > RESOLVERS_MAX {
-        true => Err(refused(format!("a table of {count} resolvers"), format!("one of at most {RESOLVERS_MAX}"))),
-        false => Ok(resolvers),
+    if count > RESOLVERS_MAX {
+        return Err(refused(format!("a table of {count} resolvers"), format!("one of at most {RESOLVERS_MAX}")));
     }
+    Ok(resolvers)
 }
 
 /// A name as atoms of `dns` have it, and a URL as those of `http` do, with https.

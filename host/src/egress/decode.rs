@@ -134,10 +134,7 @@ fn deflate<'w>(mut from: Box<dyn Read + 'w>) -> io::Result<Box<dyn Read + 'w>> {
     from.read_exact(&mut first)?;
     let is_zlib = first[0] & 0x0f == 8 && u16::from_be_bytes(first).is_multiple_of(31);
     let whole = Cursor::new(first).chain(from);
-    Ok(match is_zlib {
-        true => Box::new(ZlibDecoder::new(whole)),
-        false => Box::new(DeflateDecoder::new(whole)),
-    })
+    if is_zlib { Ok(Box::new(ZlibDecoder::new(whole))) } else { Ok(Box::new(DeflateDecoder::new(whole))) }
 }
 
 /// A frame of zstd with nothing behind it. What would be dropped without a word is an error.
@@ -161,10 +158,7 @@ struct Metered<'w> {
 
 impl Read for Metered<'_> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        match self.work.goes_on() {
-            true => self.from.read(buffer),
-            false => Err(io::ErrorKind::QuotaExceeded.into()),
-        }
+        if self.work.goes_on() { self.from.read(buffer) } else { Err(io::ErrorKind::QuotaExceeded.into()) }
     }
 }
 

@@ -218,17 +218,16 @@ impl EgressClient {
     /// A server that was told a secret may not send it on: not to anybody else, nor another one in its place.
     fn keep_secrets(&self, next: Destination, headers: &HeaderMap, is_at_home: bool) -> Result<Destination, Denial> {
         let goes_along = |secret: &&Secret| is_at_home && secret.is_for(&next);
-        let moves = |secret: &Secret| match goes_along(&secret) {
-            true => secret.is_taken(next.url(), headers),
-            false => secret.is_in(next.url().as_str()),
+        let moves = |secret: &Secret| {
+            if goes_along(&secret) { secret.is_taken(next.url(), headers) } else { secret.is_in(next.url().as_str()) }
         };
         if self.secrets.iter().any(moves) {
             return Err(Form::Secret.into());
         }
-        match headers.contains_key(header::RANGE) && self.secrets.iter().any(|secret| goes_along(&secret)) {
-            true => Err(Form::Range.into()),
-            false => Ok(next),
+        if headers.contains_key(header::RANGE) && self.secrets.iter().any(|secret| goes_along(&secret)) {
+            return Err(Form::Range.into());
         }
+        Ok(next)
     }
 
     /// What the plugin may see of an answer.

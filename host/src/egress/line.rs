@@ -78,10 +78,10 @@ fn written(line: &str) -> Result<Vec<u8>, FetchError> {
         let rule = format!("has a line of {} bytes; at most {LINE_BYTES_MAX} are sent", line.len());
         return Err(FetchError::Invalid(rule));
     }
-    match line.contains(char::is_control) {
-        true => Err(FetchError::Invalid("has a control character in its line".to_owned())),
-        false => Ok([line.as_bytes(), b"\r\n"].concat()),
+    if line.contains(char::is_control) {
+        return Err(FetchError::Invalid("has a control character in its line".to_owned()));
     }
+    Ok([line.as_bytes(), b"\r\n"].concat())
 }
 
 /// Sends the line and reads to the end. The connection is closed when this returns.

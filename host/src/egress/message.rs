@@ -245,10 +245,10 @@ pub(super) fn may_be_set(name: &HeaderName) -> bool {
 /// Whether the head of an answer is within the limits, which HTTP/2 counts otherwise.
 pub(super) fn check_head(headers: &HeaderMap) -> Result<(), FetchError> {
     let bytes: usize = headers.iter().map(|(name, value)| name.as_str().len() + value.len()).sum();
-    match headers.len() > HEADERS_MAX || bytes > HEADER_BYTES_MAX {
-        true => Err(FetchError::TooLarge(Excess::Headers)),
-        false => Ok(()),
+    if headers.len() > HEADERS_MAX || bytes > HEADER_BYTES_MAX {
+        return Err(FetchError::TooLarge(Excess::Headers));
     }
+    Ok(())
 }
 
 /// The headers that the plugin sees: not the connection's, and none that was true of the encoded body alone.

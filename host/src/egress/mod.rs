@@ -111,15 +111,16 @@ impl Egress {
     pub(crate) fn open(settings: &config::EgressSettings, base_url: &str) -> Result<Self, EgressError> {
         let mut connect_to = HashMap::new();
         for config::ConnectTo { host, port, address, public } in &settings.connect_to {
-            match public {
-                true => tracing::warn!(
+            if *public {
+                tracing::warn!(
                     target: "egress", host, port, %address,
                     "egress.connect_to: every plugin with `public` or a wildcard reaches this address, which is not judged",
-                ),
-                false => tracing::info!(
+                );
+            } else {
+                tracing::info!(
                     target: "egress", host, port, %address,
                     "egress.connect_to: plugins with a grant that names this host reach this address, which is not judged",
-                ),
+                );
             }
             connect_to.insert((host.clone(), *port), Instead { address: *address, public: *public });
         }

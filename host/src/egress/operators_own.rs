@@ -110,12 +110,13 @@ impl OperatorsOwn {
         take: impl FnMut(&[u8], Option<u64>) -> io::Result<()>,
     ) -> Result<(), DocumentError> {
         let started = Instant::now();
-        let fetched = match self.allows(url) {
-            true => match tokio::time::timeout(deadline, self.exchange(url, accept, bytes_max, take)).await {
+        let fetched = if self.allows(url) {
+            match tokio::time::timeout(deadline, self.exchange(url, accept, bytes_max, take)).await {
                 Ok(fetched) => fetched,
                 Err(_) => Err(DocumentError::Deadline(deadline)),
-            },
-            false => Err(DocumentError::Destination),
+            }
+        } else {
+            Err(DocumentError::Destination)
         };
         let elapsed_us = microseconds(started.elapsed());
         let (purpose, origin, path) = (self.purpose, url.origin().ascii_serialization(), url.path());

@@ -105,10 +105,7 @@ impl<S: AsyncRead + Unpin> AsyncRead for CountedStream<S> {
         {
             this.cut.make();
         }
-        match this.cut.is_made() {
-            true => Poll::Ready(Err(io::ErrorKind::QuotaExceeded.into())),
-            false => Poll::Ready(Ok(())),
-        }
+        if this.cut.is_made() { Poll::Ready(Err(io::ErrorKind::QuotaExceeded.into())) } else { Poll::Ready(Ok(())) }
     }
 }
 

@@ -188,10 +188,7 @@ impl Destination {
             Way::Request { method } => (rights.allow(&RequestForm { method, secure, name, port, path }), told(method)),
             Way::Tunnel => (rights.allow_tunnel(name, port), "a tunnel".to_owned()),
         };
-        match is_allowed {
-            true => Ok(()),
-            false => Err(Denial::Ungranted { way, host: self.host_text(), port }),
-        }
+        if is_allowed { Ok(()) } else { Err(Denial::Ungranted { way, host: self.host_text(), port }) }
     }
 
     /// Without a fragment.
@@ -259,9 +256,10 @@ impl Host {
     /// # Errors
     /// No grant covers the host on the port.
     pub(super) fn permit_line(&self, port: u16, rights: &Grants) -> Result<(), Denial> {
-        match rights.allow_line(self.name(), port) {
-            true => Ok(()),
-            false => Err(Denial::Ungranted { way: "a line".to_owned(), host: self.to_string(), port }),
+        if rights.allow_line(self.name(), port) {
+            Ok(())
+        } else {
+            Err(Denial::Ungranted { way: "a line".to_owned(), host: self.to_string(), port })
         }
     }
 }
@@ -282,9 +280,10 @@ fn public_name(name: &str) -> Result<String, Denial> {
         return Err(Private::Name(told(name)).into());
     }
     // A last dot would be one host to a resolver and another one to the server.
-    match bare.len() == name.len() && name.len() <= 253 && name.split('.').all(is_label) {
-        true => Ok(name.to_owned()),
-        false => Err(Form::Host(told(name)).into()),
+    if bare.len() == name.len() && name.len() <= 253 && name.split('.').all(is_label) {
+        Ok(name.to_owned())
+    } else {
+        Err(Form::Host(told(name)).into())
     }
 }
 

@@ -105,10 +105,7 @@ impl SentQuestion {
         let is_same = echoed.name.eq_ignore_root(&self.0.name)
             && echoed.query_type == self.0.query_type
             && echoed.query_class == DNSClass::IN;
-        match is_same {
-            true => Ok(()),
-            false => Err(Mismatch::Question),
-        }
+        if is_same { Ok(()) } else { Err(Mismatch::Question) }
     }
 }
 
@@ -124,10 +121,10 @@ fn check_labels(name: &str) -> Result<(), QuestionError> {
             return Err(QuestionError::LongLabel(label.len()));
         }
     }
-    match name.len() > NAME_MAX {
-        true => Err(QuestionError::LongName(name.len())),
-        false => Ok(()),
+    if name.len() > NAME_MAX {
+        return Err(QuestionError::LongName(name.len()));
     }
+    Ok(())
 }
 
 #[cfg(test)]

@@ -53,19 +53,18 @@ impl Resolver {
     /// # Errors
     /// The servers cannot be asked.
     pub(crate) fn new(servers: &[SocketAddr]) -> Result<Self, ServersError> {
-        let mut builder = match servers.is_empty() {
-            true => match TokioResolver::builder_tokio() {
+        let mut builder = if servers.is_empty() {
+            match TokioResolver::builder_tokio() {
                 Ok(builder) => builder,
                 Err(error) => {
                     tracing::warn!(target: "egress", %error, "the system names no name servers: no name is resolved");
                     return Ok(Self(None));
                 }
-            },
-            false => {
-                let servers = servers.iter().map(|server| name_server(*server)).collect();
-                let config = ResolverConfig::from_name_servers(servers);
-                TokioResolver::builder_with_config(config, TokioRuntimeProvider::default())
             }
+        } else {
+            let servers = servers.iter().map(|server| name_server(*server)).collect();
+            let config = ResolverConfig::from_name_servers(servers);
+            TokioResolver::builder_with_config(config, TokioRuntimeProvider::default())
         };
         restrict(builder.options_mut());
         Ok(Self(Some(builder.build()?)))

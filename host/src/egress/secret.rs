@@ -93,10 +93,8 @@ impl TryFrom<WrittenSecret> for Binding {
                 }
                 _ => return Err(BindingError::Name { env, name }),
             },
-            (None, Some(name)) => match !name.is_empty() && name.len() <= NAME_BYTES_MAX {
-                true => SecretPlace::Query(name),
-                false => return Err(BindingError::Name { env, name }),
-            },
+            (None, Some(name)) if !name.is_empty() && name.len() <= NAME_BYTES_MAX => SecretPlace::Query(name),
+            (None, Some(name)) => return Err(BindingError::Name { env, name }),
             (Some(_), Some(_)) | (None, None) => return Err(BindingError::Place { env }),
         };
         let refused =

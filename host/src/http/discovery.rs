@@ -87,14 +87,13 @@ fn readiness(app: &App, catalogue: &Catalogue) -> HttpResponse {
 }
 
 fn document(document: &Arc<Document>, headers: &HeaderMap, media_type: &'static str) -> HttpResponse {
-    let mut response = match rest::if_none_match(headers, &document.etag) {
-        true => envelope::empty(StatusCode::NOT_MODIFIED),
-        false => {
-            let mut response = Response::new(Content::shared(document.bytes.clone()));
-            // It knows its encoded forms.
-            response.extensions_mut().insert(Arc::clone(document));
-            response
-        }
+    let mut response = if rest::if_none_match(headers, &document.etag) {
+        envelope::empty(StatusCode::NOT_MODIFIED)
+    } else {
+        let mut response = Response::new(Content::shared(document.bytes.clone()));
+        // It knows its encoded forms.
+        response.extensions_mut().insert(Arc::clone(document));
+        response
     };
     let headers = response.headers_mut();
     headers.insert(CONTENT_TYPE, HeaderValue::from_static(media_type));

@@ -151,10 +151,10 @@ fn write_differences(text: &mut String, rest: &RestFace, tool: &ToolFace) -> fmt
     }
     let gone = rest.input.properties().map(|(name, _)| name).filter(|name| tool.input.type_of(name).is_none());
     let gone: Vec<String> = gone.map(|name| format!("`{name}`")).collect();
-    match gone.is_empty() {
-        true => Ok(()),
-        false => writeln!(text, "The tool does not take {}.\n", gone.join(", ")),
+    if gone.is_empty() {
+        return Ok(());
     }
+    writeln!(text, "The tool does not take {}.\n", gone.join(", "))
 }
 
 fn write_answer(text: &mut String, operation: &Operation) -> fmt::Result {

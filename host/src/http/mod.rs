@@ -41,10 +41,7 @@ pub(crate) async fn handle(app: Arc<App>, request: Request<Incoming>, visit: Arc
     let method = request.method().clone();
     let deadline = app.config.transport.request;
     // How the host is must be told also when everything is taken.
-    let entered = match discovery::is_health(request.uri().path()) {
-        true => Ok(()),
-        false => visit.enter().await,
-    };
+    let entered = if discovery::is_health(request.uri().path()) { Ok(()) } else { visit.enter().await };
     let mut printed = match entered {
         Ok(()) => match tokio::time::timeout(deadline, route(&app, request, &request_id, &visit)).await {
             Ok(printed) => printed,

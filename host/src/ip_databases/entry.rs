@@ -62,9 +62,10 @@ struct Within<'b> {
 
 impl Within<'_> {
     fn deeper<E: Error>(self) -> Result<Self, E> {
-        match self.depth < DEPTH_MAX {
-            true => Ok(Self { depth: self.depth + 1, ..self }),
-            false => Err(E::custom(format_args!("it is deeper than {DEPTH_MAX} levels"))),
+        if self.depth < DEPTH_MAX {
+            Ok(Self { depth: self.depth + 1, ..self })
+        } else {
+            Err(E::custom(format_args!("it is deeper than {DEPTH_MAX} levels")))
         }
     }
 }

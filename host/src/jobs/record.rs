@@ -137,9 +137,10 @@ impl Job {
         match end {
             RunEnd::Completed(output) => {
                 let bytes = self.bytes.saturating_add(u64::try_from(output.len()).unwrap_or(u64::MAX));
-                match bytes > BYTES_MAX {
-                    true => self.fail("INTERNAL_ERROR", "the job has more to keep than there is room for"),
-                    false => (self.state, self.output, self.bytes) = (JobState::Completed, Some(output), bytes),
+                if bytes > BYTES_MAX {
+                    self.fail("INTERNAL_ERROR", "the job has more to keep than there is room for");
+                } else {
+                    (self.state, self.output, self.bytes) = (JobState::Completed, Some(output), bytes);
                 }
             }
             RunEnd::Failed(failure) => (self.state, self.failure) = (JobState::Failed, Some(failure)),

@@ -63,9 +63,10 @@ pub(crate) async fn answer(
     {
         return printed(fault(StatusCode::FORBIDDEN, "this Origin is not allowed"));
     }
-    let mut printed = match *request.method() == Method::OPTIONS {
-        true => printed(preflight()),
-        false => post(app, catalogue, request, request_id, visit).await,
+    let mut printed = if *request.method() == Method::OPTIONS {
+        printed(preflight())
+    } else {
+        post(app, catalogue, request, request_id, visit).await
     };
     if let Some(origin) = origin {
         let headers = printed.response.headers_mut();

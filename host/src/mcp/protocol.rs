@@ -218,9 +218,10 @@ fn match_name(headers: &HeaderMap, method: &str, params: &Value) -> Result<(), R
             .ok_or_else(|| RpcError::header_mismatch("the header Mcp-Name is no base64 of UTF-8 text"))?,
         None => header.to_owned(),
     };
-    match found == expected {
-        true => Ok(()),
-        false => Err(RpcError::header_mismatch(format!("the header Mcp-Name does not equal `params.{parameter}`"))),
+    if found == expected {
+        Ok(())
+    } else {
+        Err(RpcError::header_mismatch(format!("the header Mcp-Name does not equal `params.{parameter}`")))
     }
 }
 

@@ -58,9 +58,10 @@ impl Balance {
     /// With the amount reserved, or why it cannot be.
     pub(crate) fn reserve(self, amount: u64, limit: u64) -> Result<Self, ReservationRefused> {
         let held = self.posted.saturating_add(self.pending);
-        match limit.checked_sub(held).is_some_and(|left| amount <= left) {
-            true => Ok(Self { pending: self.pending + amount, ..self }),
-            false => Err(ReservationRefused::Exceeded { limit, held, amount }),
+        if limit.checked_sub(held).is_some_and(|left| amount <= left) {
+            Ok(Self { pending: self.pending + amount, ..self })
+        } else {
+            Err(ReservationRefused::Exceeded { limit, held, amount })
         }
     }
 

@@ -213,12 +213,11 @@ mod tests {
                 match u.int_in_range(0..=7)? {
                     0 => {
                         let rows = usage.unwritten(month);
-                        match u.arbitrary::<bool>()? {
-                            true => {
-                                stored.extend(rows.into_iter().map(|row| ((row.month, row.operation), row.count)));
-                                held.clone_from(&admitted);
-                            }
-                            false => usage.not_written(&rows),
+                        if u.arbitrary::<bool>()? {
+                            stored.extend(rows.into_iter().map(|row| ((row.month, row.operation), row.count)));
+                            held.clone_from(&admitted);
+                        } else {
+                            usage.not_written(&rows);
                         }
                     }
                     1 => {

@@ -62,9 +62,10 @@ impl Exposition {
             labels.iter().map(|(name, value)| format!("{name}=\"{}\"", escaped(value))).collect();
         printed.extend(bound.map(|bound| format!("le=\"{bound}\"")));
         let family = self.family;
-        match printed.is_empty() {
-            true => self.line(format_args!("{family}{suffix} {value}")),
-            false => self.line(format_args!("{family}{suffix}{{{}}} {value}", printed.join(","))),
+        if printed.is_empty() {
+            self.line(format_args!("{family}{suffix} {value}"));
+        } else {
+            self.line(format_args!("{family}{suffix}{{{}}} {value}", printed.join(",")));
         }
     }
 

@@ -88,9 +88,10 @@ impl ActRequest {
     pub(super) fn mark(&self) -> Result<OperatorNote, Refusal> {
         let words = |name, value: Option<&String>, most, default: &str| {
             let text = value.map_or(default, String::as_str);
-            match text.chars().count() <= most && !text.chars().any(char::is_control) {
-                true => Ok(text.to_owned()),
-                false => Err(invalid(name, &format!("must have at most {most} printable characters"))),
+            if text.chars().count() <= most && !text.chars().any(char::is_control) {
+                Ok(text.to_owned())
+            } else {
+                Err(invalid(name, &format!("must have at most {most} printable characters")))
             }
         };
         let by = words("by", self.by.as_ref(), BY_CHARACTERS_MAX, OPERATOR)?;

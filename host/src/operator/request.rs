@@ -40,9 +40,10 @@ pub(crate) fn invalid<T>(field: &'static str, rule: impl Into<String>) -> Result
 /// Checks a text that people read.
 pub(crate) fn label(field: &'static str, text: &str) -> Result<(), RequestError> {
     let characters = text.chars().count();
-    match (1..=LABEL_CHARACTERS_MAX).contains(&characters) && !text.chars().any(char::is_control) {
-        true => Ok(()),
-        false => invalid(field, format!("must have 1 to {LABEL_CHARACTERS_MAX} printable characters")),
+    if (1..=LABEL_CHARACTERS_MAX).contains(&characters) && !text.chars().any(char::is_control) {
+        Ok(())
+    } else {
+        invalid(field, format!("must have 1 to {LABEL_CHARACTERS_MAX} printable characters"))
     }
 }
 

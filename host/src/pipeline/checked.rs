@@ -165,10 +165,7 @@ fn declared(failure: &DeclaredFailure, message: &'static str, retry_after_s: Opt
 fn named(name: &str) -> String {
     let is_name = (1..=NAME_BYTES_MAX).contains(&name.len())
         && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'-');
-    match is_name {
-        true => format!("`{name}`"),
-        false => format!("of {} bytes, which is no name", name.len()),
-    }
+    if is_name { format!("`{name}`") } else { format!("of {} bytes, which is no name", name.len()) }
 }
 
 /// Where a text is no JSON, and not why: the reason would quote the text.

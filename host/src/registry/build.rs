@@ -82,10 +82,7 @@ async fn cargo(workspace: &Path, packages: &[String]) -> Result<(), BuildError> 
         command.args(["--package", package]);
     }
     let status = command.status().await.map_err(BuildError::NoCargo)?;
-    match status.success() {
-        true => Ok(()),
-        false => Err(BuildError::Failed { packages: packages.join(", ") }),
-    }
+    if status.success() { Ok(()) } else { Err(BuildError::Failed { packages: packages.join(", ") }) }
 }
 
 /// Where the component of a crate folder stands once it is built.

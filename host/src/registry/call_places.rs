@@ -103,9 +103,10 @@ impl CallPlaces {
         if !matches!(given, Ok(Ok(()))) {
             let state = self.lock();
             let ShareLimits { places, each, .. } = state.shares.limits();
-            return Err(match state.shares.is_at_share(tenant) {
-                true => NoPlace::OwnShare { most: each },
-                false => NoPlace::Taken { places },
+            return Err(if state.shares.is_at_share(tenant) {
+                NoPlace::OwnShare { most: each }
+            } else {
+                NoPlace::Taken { places }
             });
         }
         waiting.has_place = true;

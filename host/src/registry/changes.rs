@@ -59,9 +59,10 @@ impl Registry {
             PluginAction::Approve { number, looked_at, goes_live } => {
                 next.approve(number, looked_at.as_ref(), mark.clone())?;
                 let record = next.revision(number)?;
-                match record.state == RevisionState::Staged && (goes_live || record.goes_live) {
-                    true => self.go_live(&mut turn, next, number, mark).await?,
-                    false => self.refresh(&mut turn, next).await?,
+                if record.state == RevisionState::Staged && (goes_live || record.goes_live) {
+                    self.go_live(&mut turn, next, number, mark).await?;
+                } else {
+                    self.refresh(&mut turn, next).await?;
                 }
             }
             PluginAction::Reject { number } => {
@@ -100,10 +101,7 @@ impl Registry {
             next.revision(serving.number).is_ok_and(|record| next.rights(record) != serving.rights)
         };
         let changed = self.serving(next.plugin()).as_ref().is_some_and(lost_or_gained);
-        match changed {
-            true => self.rebuild(turn, next).await,
-            false => self.commit(turn, next).await,
-        }
+        if changed { self.rebuild(turn, next).await } else { self.commit(turn, next).await }
     }
 
     /// Writes a record and serves anew what serves of it, or what is active where nothing does: in safe mode these are not the

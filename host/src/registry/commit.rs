@@ -65,9 +65,10 @@ impl Registry {
             let told = |name: &str| event.event[name].as_str().unwrap_or_default().to_owned();
             let (plugin, happened, by, why) = (told("plugin"), told("event"), told("by"), told("why"));
             let revision = event.event["revision"].as_u64();
-            match RevisionState::STEPS.iter().any(|step| step.name() == happened) {
-                true => tracing::debug!(plugin, revision, event = happened, "a revision is being prepared"),
-                false => tracing::info!(plugin, revision, event = happened, by, why, "a plugin changed"),
+            if RevisionState::STEPS.iter().any(|step| step.name() == happened) {
+                tracing::debug!(plugin, revision, event = happened, "a revision is being prepared");
+            } else {
+                tracing::info!(plugin, revision, event = happened, by, why, "a plugin changed");
             }
             // Nobody may be listening.
             self.events.send(Arc::new(event)).ok();

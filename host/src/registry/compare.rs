@@ -144,18 +144,20 @@ impl fmt::Display for Comparison {
             None => writeln!(f, "{}: revision {}, the first", self.plugin, self.revision)?,
         }
         writeln!(f, "rights")?;
-        match self.rights.is_empty() {
-            true => writeln!(f, "  unchanged")?,
-            false => self.rights.to_string().lines().try_for_each(|line| writeln!(f, "  {line}"))?,
+        if self.rights.is_empty() {
+            writeln!(f, "  unchanged")?;
+        } else {
+            self.rights.to_string().lines().try_for_each(|line| writeln!(f, "  {line}"))?;
         }
         if !self.missing.is_empty() {
             writeln!(f, "not granted yet")?;
             self.missing.iter().try_for_each(|Missing { atom, why }| writeln!(f, "  {atom}: {why}"))?;
         }
         writeln!(f, "operations")?;
-        match self.operations.is_empty() {
-            true => writeln!(f, "  unchanged"),
-            false => self.operations.iter().try_for_each(|line| writeln!(f, "  {line}")),
+        if self.operations.is_empty() {
+            writeln!(f, "  unchanged")
+        } else {
+            self.operations.iter().try_for_each(|line| writeln!(f, "  {line}"))
         }
     }
 }

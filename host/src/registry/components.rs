@@ -92,10 +92,7 @@ impl Components {
     pub(crate) fn read(&self, digest: &str) -> Result<Vec<u8>, ComponentError> {
         let path = self.path(digest);
         let bytes = read(&path, &[], open(&path)?)?;
-        match digest_of(&bytes) == digest {
-            true => Ok(bytes),
-            false => Err(ComponentError::Changed { path }),
-        }
+        if digest_of(&bytes) == digest { Ok(bytes) } else { Err(ComponentError::Changed { path }) }
     }
 
     /// Removes every file that no record names.

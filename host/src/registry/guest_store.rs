@@ -70,9 +70,10 @@ async fn take_turn(queue: Arc<RunQueue>, tenant: Tenant, cpu: Arc<CpuMeter>) {
     // With the end of the poll it gives up what it had. tokio's own `yield_now` would come back only when its thread has
     // nothing else to do, with a quantum in its hand perhaps.
     let mut has_yielded = false;
-    poll_fn(|context| match std::mem::replace(&mut has_yielded, true) {
-        true => Poll::Ready(()),
-        false => {
+    poll_fn(|context| {
+        if std::mem::replace(&mut has_yielded, true) {
+            Poll::Ready(())
+        } else {
             context.waker().wake_by_ref();
             Poll::Pending
         }

@@ -307,10 +307,10 @@ impl Instances {
     fn sized(&self, answer: Result<types::Reply, types::Failure>) -> Result<Answer, CallError> {
         let answer = from_wire(answer);
         let (bytes, bytes_max) = (size(&answer), self.limits.response_bytes);
-        match bytes > bytes_max {
-            true => Err(CallError::TooLarge { bytes, bytes_max }),
-            false => Ok(answer),
+        if bytes > bytes_max {
+            return Err(CallError::TooLarge { bytes, bytes_max });
         }
+        Ok(answer)
     }
 
     fn take_idle(&self) -> Option<WarmInstance> {

@@ -120,9 +120,10 @@ pub(crate) fn link(runtime: &Runtime, component: &Component) -> Result<Linked, L
         }
     }
     let pre = linker.instantiate_pre(component).and_then(FeaturePluginPre::new).map_err(world)?;
-    let worker = match kind.exports(engine).any(|(export, _)| export == WORKER) {
-        true => Some(worker::GuestIndices::new(pre.instance_pre()).map_err(world)?),
-        false => None,
+    let worker = if kind.exports(engine).any(|(export, _)| export == WORKER) {
+        Some(worker::GuestIndices::new(pre.instance_pre()).map_err(world)?)
+    } else {
+        None
     };
     if worker.is_none() && lent.iter().any(|(_, atom)| *atom == "jobs") {
         return Err(LoadError::NoWorker);

@@ -175,9 +175,10 @@ fn meant(written: WrittenEntry, folder: &Path) -> Result<ManifestEntry, String> 
         return Err(format!("the source `{}` is neither a crate folder nor a .wasm file", written.source));
     }
     let source = folder.join(&written.source);
-    let source = match source.extension().is_some_and(|extension| extension == "wasm") {
-        true => ManifestSource::File(source),
-        false => ManifestSource::Crate(source),
+    let source = if source.extension().is_some_and(|extension| extension == "wasm") {
+        ManifestSource::File(source)
+    } else {
+        ManifestSource::Crate(source)
     };
     let config = written.config.into_iter().map(|(key, value)| Ok((key, setting(value)?)));
     let settings = Settings {
@@ -226,9 +227,10 @@ fn limits(written: &WrittenPluginLimits) -> Result<PluginLimits, String> {
 }
 
 fn bounded<T: PartialOrd + std::fmt::Display + Copy>(name: &str, value: T, min: T, max: T) -> Result<T, String> {
-    match value >= min && value <= max {
-        true => Ok(value),
-        false => Err(format!("`{name}` is {value}; it must be from {min} to {max}")),
+    if value >= min && value <= max {
+        Ok(value)
+    } else {
+        Err(format!("`{name}` is {value}; it must be from {min} to {max}"))
     }
 }
 

@@ -312,10 +312,10 @@ impl Registry {
 
 fn pool(manifest: &Manifest, instances_max: u32) -> Result<(), RegistryError> {
     let wanted: usize = manifest.entries.iter().map(|entry| entry.settings.limits.concurrency).sum();
-    match wanted > usize::try_from(instances_max / 2).unwrap_or(usize::MAX) {
-        true => Err(RegistryError::Pool { wanted, room: instances_max }),
-        false => Ok(()),
+    if wanted > usize::try_from(instances_max / 2).unwrap_or(usize::MAX) {
+        return Err(RegistryError::Pool { wanted, room: instances_max });
     }
+    Ok(())
 }
 
 /// A mark of this moment.

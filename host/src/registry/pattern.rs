@@ -30,10 +30,7 @@ pub(crate) fn check(pattern: &str, anchored: bool) -> Result<(), PatternError> {
         }
     })?;
     visit(&ast, Dialect(pattern))?;
-    match !anchored || is_anchored(&ast) {
-        true => Ok(()),
-        false => Err(PatternError::Anchors),
-    }
+    if !anchored || is_anchored(&ast) { Ok(()) } else { Err(PatternError::Anchors) }
 }
 
 /// `^a|b$` begins and ends with an anchor too, and holds neither of its alternatives.

@@ -50,9 +50,10 @@ impl CpuMeter {
 
     /// The poll that is under way.
     fn poll_ns(&self) -> u64 {
-        match self.is_polled.load(Ordering::Relaxed) {
-            true => thread_ns().saturating_sub(self.poll_began_ns.load(Ordering::Relaxed)),
-            false => 0,
+        if self.is_polled.load(Ordering::Relaxed) {
+            thread_ns().saturating_sub(self.poll_began_ns.load(Ordering::Relaxed))
+        } else {
+            0
         }
     }
 

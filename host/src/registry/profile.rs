@@ -74,9 +74,10 @@ const REFERENCES: [&str; 2] = ["$ref", "$dynamicRef"];
 /// Checks an input schema: a closed object of plainly typed, documented properties.
 pub(crate) fn check_input(schema: &Value) -> Result<(), ProfileError> {
     let root = schema.as_object().ok_or_else(|| offence("", "must be an object schema"))?;
-    match root.get("type") == Some(&json!("object")) {
-        true => check_typed(root, "", 0),
-        false => Err(offence("", "must have the type `object`")),
+    if root.get("type") == Some(&json!("object")) {
+        check_typed(root, "", 0)
+    } else {
+        Err(offence("", "must have the type `object`"))
     }
 }
 
@@ -136,9 +137,10 @@ fn check_array(schema: &Map<String, Value>, at: &str, depth: usize) -> Result<()
         return Err(offence(at, "must have one object schema as its `items`"));
     };
     let at = format!("{at}/items");
-    match items.get("type") == Some(&json!("array")) {
-        true => Err(offence(&at, "has the type `array`, which no item can have")),
-        false => check_typed(items, &at, depth + 1),
+    if items.get("type") == Some(&json!("array")) {
+        Err(offence(&at, "has the type `array`, which no item can have"))
+    } else {
+        check_typed(items, &at, depth + 1)
     }
 }
 
@@ -196,9 +198,10 @@ fn refuse_references(schema: &Map<String, Value>, at: &str) -> Result<(), Profil
 
 /// Checks an output schema: an object that refers to nothing outside itself and has no boolean schemas in it.
 pub(crate) fn check_output(schema: &Value) -> Result<(), ProfileError> {
-    match schema.get("type") == Some(&json!("object")) {
-        true => check_part(schema, "", 0),
-        false => Err(offence("", "must have the type `object`")),
+    if schema.get("type") == Some(&json!("object")) {
+        check_part(schema, "", 0)
+    } else {
+        Err(offence("", "must have the type `object`"))
     }
 }
 

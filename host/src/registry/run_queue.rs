@@ -42,15 +42,17 @@ impl RunQueue {
         let is_free = {
             let mut state = self.lock();
             let is_free = state.free > 0;
-            match is_free {
-                true => state.free -= 1,
-                false => state.wait(tenant, bell),
+            if is_free {
+                state.free -= 1;
+            } else {
+                state.wait(tenant, bell);
             }
             is_free
         };
-        match is_free {
-            true => QuantumRequest::Given(Quantum(self)),
-            false => QuantumRequest::Waits(WaitingQuantum { queue: self, told }),
+        if is_free {
+            QuantumRequest::Given(Quantum(self))
+        } else {
+            QuantumRequest::Waits(WaitingQuantum { queue: self, told })
         }
     }
 

@@ -225,9 +225,10 @@ fn rule(error: &ValidationError<'_>, schema: &Value) -> String {
                 .and_then(Value::as_object)
                 .map(|properties| properties.keys().map(String::as_str).collect())
                 .unwrap_or_default();
-            match known.is_empty() {
-                true => "is unknown: this operation takes no fields".to_owned(),
-                false => format!("is unknown; the known fields are {}", known.join(", ")),
+            if known.is_empty() {
+                "is unknown: this operation takes no fields".to_owned()
+            } else {
+                format!("is unknown; the known fields are {}", known.join(", "))
             }
         }
         ValidationErrorKind::Type { .. } => {
@@ -265,10 +266,7 @@ fn title_beside<'s>(schema: &'s Value, error: &ValidationError<'_>) -> Option<&'
 }
 
 fn article(noun: &str) -> &'static str {
-    match noun.starts_with(['a', 'e', 'i', 'o', 'u']) {
-        true => "an",
-        false => "a",
-    }
+    if noun.starts_with(['a', 'e', 'i', 'o', 'u']) { "an" } else { "a" }
 }
 
 fn shown(value: &Value) -> String {

@@ -121,10 +121,7 @@ impl Standings {
             return Err(Barred::Tenant(left));
         }
         let owes = standing.owes(now);
-        match owes < MINUTE {
-            true => Ok(()),
-            false => Err(Barred::OverBudget(owes - MINUTE)),
-        }
+        if owes < MINUTE { Ok(()) } else { Err(Barred::OverBudget(owes - MINUTE)) }
     }
 
     /// Counts processor time that a tenant used.

@@ -32,10 +32,7 @@ impl Watcher {
 
     /// Another watch, where these entries are built from other folders than this one watches.
     pub(crate) fn renewed(&self, manifest: &Path, entries: &[ManifestEntry]) -> notify::Result<Option<Self>> {
-        match folders(entries) == self.folders {
-            true => Ok(None),
-            false => Self::start(manifest, entries).map(Some),
-        }
+        if folders(entries) == self.folders { Ok(None) } else { Self::start(manifest, entries).map(Some) }
     }
 
     /// Waits for the next change; `None` when watching has ended.

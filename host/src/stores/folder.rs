@@ -106,10 +106,7 @@ fn secure_file(path: &Path) -> Result<(), Unfit> {
 /// Whether the path is this user's own: not a link, whose target another may choose.
 fn own(path: &Path) -> Result<(), Unfit> {
     let (owner, user) = (fs::symlink_metadata(path)?.uid(), rustix::process::geteuid().as_raw());
-    match owner == user {
-        true => Ok(()),
-        false => Err(FolderFault::Foreign { path: path.to_owned(), owner, user }.into()),
-    }
+    if owner == user { Ok(()) } else { Err(FolderFault::Foreign { path: path.to_owned(), owner, user }.into()) }
 }
 
 /// The mode after a change says whether it was made: some file systems keep none.

@@ -115,10 +115,7 @@ fn changed(banks: Vec<Listed>, content: Option<Content>) -> Option<Content> {
         Some(content) => content.banks == banks,
         None => SNAPSHOT.banks.iter().map(upstream::listed).eq(banks.iter().cloned()),
     };
-    match is_same {
-        true => content,
-        false => Some(Content { banks, updated_at: now() }),
-    }
+    if is_same { content } else { Some(Content { banks, updated_at: now() }) }
 }
 
 /// Asks for the list.

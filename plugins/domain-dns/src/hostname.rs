@@ -47,10 +47,7 @@ impl Hostname {
         if text.parse::<IpAddr>().is_ok() {
             return Err(NotHostname::Address);
         }
-        let mut name = match text.is_ascii() {
-            true => text.to_ascii_lowercase(),
-            false => ascii(text)?,
-        };
+        let mut name = if text.is_ascii() { text.to_ascii_lowercase() } else { ascii(text)? };
         if name.ends_with('.') {
             name.pop();
         }
@@ -93,10 +90,10 @@ fn check(name: &str) -> Result<(), NotHostname> {
             length => return Err(NotHostname::LongLabel(length)),
         }
     }
-    match ends_in_number(name) {
-        true => Err(NotHostname::Address),
-        false => Ok(()),
+    if ends_in_number(name) {
+        return Err(NotHostname::Address);
     }
+    Ok(())
 }
 
 #[cfg(test)]

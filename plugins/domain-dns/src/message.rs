@@ -109,10 +109,7 @@ impl<'m> Message<'m> {
                 message.add(section, &mut reader)?;
             }
         }
-        match reader.is_at_end() {
-            true => Ok(message),
-            false => Err(reader.malformed().into()),
-        }
+        if reader.is_at_end() { Ok(message) } else { Err(reader.malformed().into()) }
     }
 
     fn add(&mut self, section: Section, reader: &mut Reader<'m>) -> Result<(), Malformed> {

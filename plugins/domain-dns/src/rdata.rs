@@ -37,12 +37,13 @@ pub(crate) fn show(code: u16, rdata: Reader<'_>) -> Shown {
 
 fn by_fields(fields: &[Field], mut rdata: Reader<'_>) -> Result<Shown, Malformed> {
     let parts = fields.iter().map(|field| read(*field, &mut rdata)).collect::<Result<Vec<_>, _>>()?;
-    match rdata.is_at_end() {
-        true => Ok(Shown {
+    if rdata.is_at_end() {
+        Ok(Shown {
             data: joined(parts.iter().map(|part| &*part.data)),
             normalized: joined(parts.iter().map(|part| &*part.normalized)),
-        }),
-        false => Err(rdata.malformed()),
+        })
+    } else {
+        Err(rdata.malformed())
     }
 }
 

@@ -53,17 +53,14 @@ fn key_name(key: u16) -> String {
 }
 
 fn end(value: &Reader<'_>) -> Result<(), Malformed> {
-    match value.is_at_end() {
-        true => Ok(()),
-        false => Err(value.malformed()),
-    }
+    if value.is_at_end() { Ok(()) } else { Err(value.malformed()) }
 }
 
 fn some<'m>(value: &mut Reader<'m>) -> Result<&'m [u8], Malformed> {
-    match value.is_at_end() {
-        true => Err(value.malformed()),
-        false => Ok(value.rest()),
+    if value.is_at_end() {
+        return Err(value.malformed());
     }
+    Ok(value.rest())
 }
 
 /// `a,b`, of one item at least.

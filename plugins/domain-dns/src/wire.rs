@@ -51,13 +51,12 @@ impl<'m> Reader<'m> {
 
     /// A reader of the next bytes alone, which are passed over here.
     pub(crate) fn part(&mut self, count: usize) -> Result<Self, Malformed> {
-        match count <= self.end - self.at {
-            true => {
-                let part = Self { end: self.at + count, ..*self };
-                self.at += count;
-                Ok(part)
-            }
-            false => Err(self.malformed()),
+        if count <= self.end - self.at {
+            let part = Self { end: self.at + count, ..*self };
+            self.at += count;
+            Ok(part)
+        } else {
+            Err(self.malformed())
         }
     }
 
@@ -132,10 +131,7 @@ pub(crate) struct Name {
 impl Name {
     /// As it stood, without the trailing dot; the root is `.`.
     pub(crate) fn plain(&self) -> String {
-        match self.labels.is_empty() {
-            true => ".".to_owned(),
-            false => self.joined(),
-        }
+        if self.labels.is_empty() { ".".to_owned() } else { self.joined() }
     }
 
     /// As it stood, with the trailing dot.

@@ -82,16 +82,20 @@ impl Case {
             Answer::Throttled => (Map::new(), "throttled"),
             Answer::Unusable(_) => (Map::new(), "unusable"),
         };
-        let expected: Map<String, Value> = match self.expected.starts_with('{') {
-            true => serde_json::from_str(&self.expected).unwrap_or_else(|error| panic!("{}: {error}", self.expected)),
-            false => Map::new(),
+        let expected: Map<String, Value> = if self.expected.starts_with('{') {
+            serde_json::from_str(&self.expected).unwrap_or_else(|error| panic!("{}: {error}", self.expected))
+        } else {
+            Map::new()
         };
         let verdict = if self.expected.starts_with('{') { "registered" } else { &self.expected };
         let mut wrong: Vec<String> = Vec::new();
         let mut right = 0;
-        let mut compare = |what: &str, expected: &str, told: &str| match expected == told {
-            true => right += 1,
-            false => wrong.push(format!("{} {}: {what} is {told}, not {expected}", self.registry, self.domain)),
+        let mut compare = |what: &str, expected: &str, told: &str| {
+            if expected == told {
+                right += 1;
+            } else {
+                wrong.push(format!("{} {}: {what} is {told}, not {expected}", self.registry, self.domain));
+            }
         };
         compare("the verdict", verdict, word);
         let none = |value: &Value| value.is_null() || *value == Value::Array(Vec::new());

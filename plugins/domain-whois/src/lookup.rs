@@ -99,10 +99,7 @@ pub(crate) async fn lookup(domain: &str, force_refresh: bool) -> Result<Found, T
 
 /// How long a record is kept.
 fn ages(record: &Record) -> cache::Ages {
-    match record.registered {
-        true => REGISTERED,
-        false => FREE,
-    }
+    if record.registered { REGISTERED } else { FREE }
 }
 
 /// What is left of a lookup's time.

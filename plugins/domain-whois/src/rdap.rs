@@ -32,9 +32,10 @@ fn absent(media_type: &str, body: &[u8]) -> Answer {
     let object = serde_json::from_slice::<Value>(body).ok().filter(Value::is_object);
     let code = object.as_ref().map(|object| &object["errorCode"]).filter(|code| !code.is_null());
     let says_404 = code.is_some_and(|code| code.as_u64() == Some(404) || code.as_str() == Some("404"));
-    match says_404 || typed && code.is_none() && (is_blank || object.is_some()) {
-        true => Answer::Free,
-        false => Answer::Unusable("its 404 is no answer of an RDAP service"),
+    if says_404 || typed && code.is_none() && (is_blank || object.is_some()) {
+        Answer::Free
+    } else {
+        Answer::Unusable("its 404 is no answer of an RDAP service")
     }
 }
 

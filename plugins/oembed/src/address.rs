@@ -49,9 +49,10 @@ impl Address {
             return Err(invalid("has no host"));
         }
         let url = Url::parse(text).map_err(|_| invalid("cannot be read as a URL"))?;
-        match authority.contains('@') {
-            true => Err(Trouble::Unsafe("`url` has credentials".to_owned())),
-            false => Self::judge(url),
+        if authority.contains('@') {
+            Err(Trouble::Unsafe("`url` has credentials".to_owned()))
+        } else {
+            Self::judge(url)
         }
     }
 
@@ -61,9 +62,10 @@ impl Address {
     /// The first rule that it breaks.
     pub(crate) fn redirected(&self, location: &str) -> Result<Self, Trouble> {
         let to = self.url.join(location.trim()).map_err(|_| Trouble::Unresolved)?;
-        match matches!(to.scheme(), "http" | "https") && location.chars().count() <= URL_CHARACTERS_MAX {
-            true => Self::judge(to),
-            false => Err(Trouble::Unresolved),
+        if matches!(to.scheme(), "http" | "https") && location.chars().count() <= URL_CHARACTERS_MAX {
+            Self::judge(to)
+        } else {
+            Err(Trouble::Unresolved)
         }
     }
 

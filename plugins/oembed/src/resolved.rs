@@ -237,8 +237,9 @@ fn embed(network: &Network, said: &Value, html: Option<&str>) -> Result<Embed, T
     if clean.html.trim().is_empty() {
         return Err(invalid("its markup has nothing in it that may be shown"));
     }
-    match clean.html.len() <= HTML_BYTES_MAX {
-        true => Ok(Embed { html: Some(clean.html), width, height, scripts: clean.scripts }),
-        false => Err(invalid("its markup is too large")),
+    if clean.html.len() <= HTML_BYTES_MAX {
+        Ok(Embed { html: Some(clean.html), width, height, scripts: clean.scripts })
+    } else {
+        Err(invalid("its markup is too large"))
     }
 }

@@ -61,10 +61,8 @@ fn picture<'a>(base: Option<&Url>, attribute: impl Fn(&str) -> Option<&'a str>) 
     let lazy = ["data-src", "data-lazy-src", "data-original", "data-srcset", "srcset", "src"];
     lazy.into_iter().find_map(|name| {
         let written = attribute(name)?;
-        let written = match name.ends_with("srcset") {
-            true => written.split_whitespace().next()?.trim_end_matches(','),
-            false => written,
-        };
+        let written =
+            if name.ends_with("srcset") { written.split_whitespace().next()?.trim_end_matches(',') } else { written };
         image(base, written)
     })
 }

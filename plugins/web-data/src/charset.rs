@@ -72,10 +72,8 @@ fn declared(head: &[u8]) -> Option<&'static Encoding> {
         let end = rest.iter().position(|byte| !byte.is_ascii_alphanumeric() && !b"-_:".contains(byte));
         Encoding::for_label(&rest[..end.unwrap_or(rest.len())])
     };
-    let encoding = match head.starts_with(b"<?xml") {
-        true => name(b"encoding").or_else(|| name(b"charset")),
-        false => name(b"charset"),
-    };
+    let encoding =
+        if head.starts_with(b"<?xml") { name(b"encoding").or_else(|| name(b"charset")) } else { name(b"charset") };
     // What is read as ASCII cannot be UTF-16: browsers take such a page as UTF-8.
     encoding.map(|encoding| if encoding == UTF_16LE || encoding == UTF_16BE { UTF_8 } else { encoding })
 }

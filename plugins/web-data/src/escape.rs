@@ -97,9 +97,10 @@ pub(crate) fn end_code(text: &mut String) {
         }
     }
     text.truncate(text.trim_end_matches('`').len().max(begin));
-    match text.len() > begin {
-        true => text.extend(std::iter::repeat_n('`', run)),
-        false => text.truncate(at),
+    if text.len() > begin {
+        text.extend(std::iter::repeat_n('`', run));
+    } else {
+        text.truncate(at);
     }
 }
 

@@ -292,10 +292,8 @@ impl MarkdownWriter<'_> {
             }
             (Style::Text, _) | (Style::Markdown, 0) => self.paragraph(text),
             (Style::Markdown, level) => {
-                let text = match self.tables.is_empty() {
-                    true => format!("{} {text}", "#".repeat(level)),
-                    false => text.to_owned(),
-                };
+                let text =
+                    if self.tables.is_empty() { format!("{} {text}", "#".repeat(level)) } else { text.to_owned() };
                 self.paragraph(&text);
             }
         }

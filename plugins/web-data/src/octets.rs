@@ -50,12 +50,11 @@ impl OneForm {
 
     fn put(&mut self, octet: u8, is_plain: bool) {
         const DIGITS: &[u8; 16] = b"0123456789ABCDEF";
-        match is_plain {
-            true => self.octets.push(octet),
-            false => {
-                let (high, low) = (usize::from(octet >> 4), usize::from(octet & 15));
-                self.octets.extend([b'%', DIGITS[high], DIGITS[low]]);
-            }
+        if is_plain {
+            self.octets.push(octet);
+        } else {
+            let (high, low) = (usize::from(octet >> 4), usize::from(octet & 15));
+            self.octets.extend([b'%', DIGITS[high], DIGITS[low]]);
         }
     }
 }

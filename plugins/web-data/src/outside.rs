@@ -33,8 +33,8 @@ pub(crate) async fn get(url: &str, complete: impl FnOnce(Request) -> Request) ->
 
 /// Says no more than that: whom searches are asked of is not for callers to find out.
 fn refuse_provider(url: &str) -> Result<(), Denial> {
-    match search::is_provider(url) {
-        true => Err(Denial::NotPublic("its host is none that pages are read from".to_owned())),
-        false => Ok(()),
+    if search::is_provider(url) {
+        return Err(Denial::NotPublic("its host is none that pages are read from".to_owned()));
     }
+    Ok(())
 }

@@ -131,10 +131,7 @@ impl BodyKind {
     /// Pages of the last century's next one are served as XML.
     fn of_xml(body: &[u8]) -> Self {
         let head = body[..body.len().min(1024)].to_ascii_lowercase();
-        match memchr::memmem::find(&head, b"<html").is_some() {
-            true => Self::Html,
-            false => Self::Code("xml"),
-        }
+        if memchr::memmem::find(&head, b"<html").is_some() { Self::Html } else { Self::Code("xml") }
     }
 }
 

@@ -319,9 +319,10 @@ impl TreeSink for Sink {
 
     fn append_based_on_parent_node(&self, element: &Id, previous: &Id, child: NodeOrText<Id>) {
         let has_parent = self.nodes.borrow()[*element as usize].parent != NONE;
-        match has_parent {
-            true => self.append_before_sibling(element, child),
-            false => self.append(previous, child),
+        if has_parent {
+            self.append_before_sibling(element, child);
+        } else {
+            self.append(previous, child);
         }
     }
 

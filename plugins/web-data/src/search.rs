@@ -111,10 +111,10 @@ async fn results(settings: &Settings, query: &str, limit: u32) -> Result<Vec<Doc
         }
     }
     // What there is may be no web page, and then the engines that would have had some did not answer.
-    match kept.is_empty() && first.is_outage {
-        true => Err(Trouble::Outage),
-        false => Ok(kept.into_documents()),
+    if kept.is_empty() && first.is_outage {
+        return Err(Trouble::Outage);
     }
+    Ok(kept.into_documents())
 }
 
 impl Provider {

@@ -58,10 +58,7 @@ pub(crate) fn read(body: &[u8], content_type: Option<&str>) -> Sitemap {
     let body = unpacked.as_deref().unwrap_or(body);
     let text = charset::decode(body, content_type);
     let text = text.trim_start_matches(|c: char| c.is_whitespace() || c == '\u{feff}');
-    let mut sitemap = match text.starts_with('<') {
-        true => Entries::default().read(text),
-        false => plain(text),
-    };
+    let mut sitemap = if text.starts_with('<') { Entries::default().read(text) } else { plain(text) };
     sitemap.bytes = body.len();
     sitemap
 }

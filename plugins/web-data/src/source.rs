@@ -107,15 +107,12 @@ impl<'a> SourceReader<'a> {
             (false, false, _) => &self.page[self.at..name_end],
         });
         let mut kind = ScriptKind::Other;
-        self.at = match is_end {
-            true => self.attributes(name_end, &mut |_, _| false),
-            false => self.attributes(name_end, &mut |attribute, value| {
-                if says_structured(attribute, value) {
-                    kind = ScriptKind::Structured;
-                }
-                is_read(attribute)
-            }),
-        };
+        self.at = self.attributes(name_end, &mut |attribute, value| {
+            if says_structured(attribute, value) {
+                kind = ScriptKind::Structured;
+            }
+            !is_end && is_read(attribute)
+        });
         self.source.html.push('>');
         if is_end {
             if is_dropped(name) {

@@ -177,11 +177,10 @@ impl Grid {
                 Style::Markdown => {
                     out.push('|');
                     for cell in row {
-                        match cell.is_empty() {
-                            true => out.push_str(" |"),
-                            false => {
-                                let _ = write!(out, " {cell} |");
-                            }
+                        if cell.is_empty() {
+                            out.push_str(" |");
+                        } else {
+                            let _ = write!(out, " {cell} |");
                         }
                     }
                     // The first row says how many columns there are; the others may have fewer.

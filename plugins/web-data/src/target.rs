@@ -39,10 +39,10 @@ fn parse(written: &str) -> Result<Url, String> {
     };
     if !["http", "https"].iter().any(|known| scheme.eq_ignore_ascii_case(known)) {
         let is_scheme = scheme.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"+-.".contains(&byte));
-        return match is_scheme && (1..=TOLD_CHARACTERS_MAX).contains(&scheme.len()) {
-            true => Err(format!("must have the scheme http or https, not `{scheme}`")),
-            false => told("must have the scheme http or https"),
-        };
+        if is_scheme && (1..=TOLD_CHARACTERS_MAX).contains(&scheme.len()) {
+            return Err(format!("must have the scheme http or https, not `{scheme}`"));
+        }
+        return told("must have the scheme http or https");
     }
     let authority = rest.split(['/', '\\', '?', '#']).next().unwrap_or_default();
     if authority.contains('@') {

@@ -80,10 +80,7 @@ fn answer(tree: &[TreeNode], measures: &[f32; MEASURES]) -> f32 {
         if node.measure == LEAF {
             return node.value;
         }
-        at = match measures[usize::from(node.measure)] <= node.value {
-            true => at + 1,
-            false => usize::from(node.right),
-        };
+        at = if measures[usize::from(node.measure)] <= node.value { at + 1 } else { usize::from(node.right) };
     }
 }
 

@@ -21,9 +21,10 @@ fn read(text: &str, above: &str, found: &mut Vec<(String, String)>) {
         let (tag, length) = (&rest[..2], &rest[2..4]);
         let end = 4 + length.parse::<usize>().unwrap_or_else(|error| panic!("{length} in {text}: {error}"));
         let (value, path) = (&rest[4..end], format!("{above}{tag}"));
-        match TEMPLATES.contains(&path.as_str()) {
-            true => read(value, &format!("{path}."), found),
-            false => found.push((path, value.to_owned())),
+        if TEMPLATES.contains(&path.as_str()) {
+            read(value, &format!("{path}."), found);
+        } else {
+            found.push((path, value.to_owned()));
         }
         rest = &rest[end..];
     }

@@ -44,10 +44,7 @@ impl Dying {
         poll: impl FnOnce(Pin<&mut TcpStream>) -> Poll<std::io::Result<T>>,
     ) -> Poll<std::io::Result<T>> {
         let this = self.get_mut();
-        match this.dead.load(Ordering::Relaxed) {
-            true => Poll::Pending,
-            false => poll(Pin::new(&mut this.stream)),
-        }
+        if this.dead.load(Ordering::Relaxed) { Poll::Pending } else { poll(Pin::new(&mut this.stream)) }
     }
 }
 

@@ -36,9 +36,10 @@ async fn nobody_has_more_than_a_share_of_the_runs_and_the_queue() {
     let ids: Vec<String> = taken.iter().map(|answer| job_of(answer)).collect();
     let mut running = Vec::new();
     for id in &ids {
-        match house.read(id, "").await["state"] == "running" {
-            true => running.push(id),
-            false => assert_eq!(house.cancel(id).await, "cancelled"),
+        if house.read(id, "").await["state"] == "running" {
+            running.push(id);
+        } else {
+            assert_eq!(house.cancel(id).await, "cancelled");
         }
     }
     assert_eq!((running.len(), house.counts().await), (2, (2.0, 3.0)));

@@ -17,9 +17,10 @@ async fn a_job_outlives_its_process_and_fetches_nothing_again() {
         house.pages.hold(&held);
         let job = house.begin(json!({ "request": request, "pages": 6 })).await;
         house.pages.until_asked(&held).await;
-        match kills {
-            true => house.service.kill(),
-            false => drop(house.service.stop()),
+        if kills {
+            house.service.kill();
+        } else {
+            house.service.stop();
         }
         house.pages.release(&held);
         let (pages, data, key) = (house.pages.clone(), Arc::clone(&house.service.data), house.key.clone());

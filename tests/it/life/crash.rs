@@ -95,10 +95,8 @@ async fn choose(random: &mut StdRng, service: &Service, version: u32) -> Option<
         }
         _ => {
             let oldest = numbers(service, "retained").await.first().copied();
-            match oldest < numbers(service, "active").await.first().copied() {
-                true => (Change::Rollback, 16),
-                false => return None,
-            }
+            let is_older = oldest < numbers(service, "active").await.first().copied();
+            return is_older.then_some((Change::Rollback, 16));
         }
     })
 }

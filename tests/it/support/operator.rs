@@ -22,8 +22,9 @@ pub(crate) async fn operator(service: &Service, method: Method, path: &str, body
 /// failure.
 pub(crate) fn command(data: &Path, words: &[&str]) -> Result<Value, String> {
     let done = Command::new(binary()).args(words).arg("--json").arg("--data").arg(data).output().expect("it runs");
-    match done.status.success() {
-        true => Ok(serde_json::from_slice(&done.stdout).expect("JSON")),
-        false => Err(String::from_utf8_lossy(&done.stderr).trim().to_owned()),
+    if done.status.success() {
+        Ok(serde_json::from_slice(&done.stdout).expect("JSON"))
+    } else {
+        Err(String::from_utf8_lossy(&done.stderr).trim().to_owned())
     }
 }

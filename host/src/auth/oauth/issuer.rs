@@ -105,10 +105,7 @@ impl Issuer {
             return Err(IssuerError::OtherIssuer);
         }
         let place = Url::parse(&jwks_uri).map_err(|_| IssuerError::Metadata)?;
-        match self.own.allows(&place) {
-            true => Ok(place),
-            false => Err(IssuerError::KeySetPlace),
-        }
+        if self.own.allows(&place) { Ok(place) } else { Err(IssuerError::KeySetPlace) }
     }
 }
 

@@ -95,10 +95,10 @@ impl KeySet {
         }
         let keys: Vec<Key> =
             keys.into_iter().filter_map(|key| serde_json::from_value(key).ok()).filter_map(key).collect();
-        match keys.is_empty() {
-            true => Err(KeySetError::None),
-            false => Ok(Self(keys)),
+        if keys.is_empty() {
+            return Err(KeySetError::None);
         }
+        Ok(Self(keys))
     }
 
     /// Whether some key has the id, for whatever algorithm.

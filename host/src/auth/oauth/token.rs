@@ -105,10 +105,7 @@ impl<'t> Unverified<'t> {
             return Err(TokenError::Bound);
         }
         text("jti")?;
-        let not_before = match claims.contains_key("nbf") {
-            true => seconds("nbf")?,
-            false => 0,
-        };
+        let not_before = if claims.contains_key("nbf") { seconds("nbf")? } else { 0 };
         let scopes = match claims.get("scope") {
             None => Vec::new(),
             Some(Value::String(scopes)) => {

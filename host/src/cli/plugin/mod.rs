@@ -186,9 +186,10 @@ async fn on_revision(one: &One, act: &str) -> Result<(), CommandFailure> {
     let data = common.folder()?;
     let number = candidate(&data, plugin, *revision).await?;
     let done = post(&data, &path(plugin, &format!("/revisions/{number}/{act}")), &reason.with(json!({}))).await?;
-    match common.json {
-        true => println!("{done:#}"),
-        false => println!("revision {number} of {plugin} is {}", text(&done["state"])),
+    if common.json {
+        println!("{done:#}");
+    } else {
+        println!("revision {number} of {plugin} is {}", text(&done["state"]));
     }
     Ok(())
 }
@@ -196,11 +197,10 @@ async fn on_revision(one: &One, act: &str) -> Result<(), CommandFailure> {
 async fn on_plugin(act: &ActArguments, name: &str, members: Value) -> Result<(), CommandFailure> {
     let ActArguments { named: PluginArgument { plugin, common }, reason } = act;
     let done = post(&common.folder()?, &path(plugin, &format!("/{name}")), &reason.with(members)).await?;
-    match common.json {
-        true => println!("{done:#}"),
-        false => {
-            println!("{plugin} {} is {}, revision {}", text(&done["version"]), text(&done["state"]), done["revision"]);
-        }
+    if common.json {
+        println!("{done:#}");
+    } else {
+        println!("{plugin} {} is {}, revision {}", text(&done["version"]), text(&done["state"]), done["revision"]);
     }
     Ok(())
 }

@@ -36,9 +36,10 @@ pub(in crate::cli) async fn status(common: &Common) -> Result<(), CommandFailure
 
 pub(super) async fn list(common: &Common) -> Result<(), CommandFailure> {
     let listed = get(&common.folder()?, "/admin/v1/plugins").await?;
-    match common.json {
-        true => println!("{listed:#}"),
-        false => print!("{}", plugins(&listed["plugins"])),
+    if common.json {
+        println!("{listed:#}");
+    } else {
+        print!("{}", plugins(&listed["plugins"]));
     }
     Ok(())
 }
@@ -47,9 +48,10 @@ fn plugins(listed: &Value) -> Table {
     let mut table = Table::new(&["PLUGIN", "STATE", "REVISION", "VERSION", "CANDIDATE", "MESSAGE"]);
     for plugin in listed.as_array().into_iter().flatten() {
         let candidate = &plugin["candidate"];
-        let candidate = match candidate.is_null() {
-            true => "-".to_owned(),
-            false => format!("{} ({})", candidate["revision"], text(&candidate["state"])),
+        let candidate = if candidate.is_null() {
+            "-".to_owned()
+        } else {
+            format!("{} ({})", candidate["revision"], text(&candidate["state"]))
         };
         let row = ["name", "state", "revision", "version"].map(|name| text(&plugin[name]));
         table.row(row.into_iter().chain([candidate, one_line(&text(&plugin["message"]))]));

@@ -98,12 +98,11 @@ pub(super) async fn diff(arguments: &Diff) -> Result<(), CommandFailure> {
     let number = candidate(&data, plugin, *revision).await?;
     let query = against.map(|against| format!("?against={against}")).unwrap_or_default();
     let compared = get(&data, &path(plugin, &format!("/revisions/{number}/difference{query}"))).await?;
-    match common.json {
-        true => println!("{compared:#}"),
-        false => {
-            for line in text(&compared["text"]).lines() {
-                println!("{}", printable(line));
-            }
+    if common.json {
+        println!("{compared:#}");
+    } else {
+        for line in text(&compared["text"]).lines() {
+            println!("{}", printable(line));
         }
     }
     Ok(())
@@ -124,9 +123,10 @@ pub(super) async fn approve(arguments: &Approve) -> Result<(), CommandFailure> {
         return Ok(());
     }
     let granted: Vec<String> = atoms.iter().map(text).collect();
-    match granted.is_empty() {
-        true => println!("everything that revision {number} of {plugin} wants was granted already"),
-        false => println!("granted to {plugin}: {}", granted.join(", ")),
+    if granted.is_empty() {
+        println!("everything that revision {number} of {plugin} wants was granted already");
+    } else {
+        println!("granted to {plugin}: {}", granted.join(", "));
     }
     match text(&approved["state"]).as_str() {
         "staged" => println!("serve it with `switchbay plugin activate {plugin} {number}`"),

@@ -104,12 +104,11 @@ impl Client {
 
     /// Fails once there were too many bytes.
     fn check(&self) -> io::Result<()> {
-        match self.flow.both() > self.bytes_max {
-            true => {
-                self.flow.cut("too_large");
-                Err(io::ErrorKind::QuotaExceeded.into())
-            }
-            false => Ok(()),
+        if self.flow.both() > self.bytes_max {
+            self.flow.cut("too_large");
+            Err(io::ErrorKind::QuotaExceeded.into())
+        } else {
+            Ok(())
         }
     }
 }
@@ -119,13 +118,12 @@ impl AsyncRead for Client {
         let this = self.get_mut();
         this.check()?;
         let before = buf.filled().len();
-        match this.early.is_empty() {
-            true => ready!(Pin::new(&mut this.stream).poll_read(cx, buf))?,
-            false => {
-                let taken = this.early.len().min(buf.remaining());
-                buf.put_slice(&this.early[..taken]);
-                this.early.advance(taken);
-            }
+        if this.early.is_empty() {
+            ready!(Pin::new(&mut this.stream).poll_read(cx, buf))?;
+        } else {
+            let taken = this.early.len().min(buf.remaining());
+            buf.put_slice(&this.early[..taken]);
+            this.early.advance(taken);
         }
         let read = buf.filled().len() - before;
         this.flow.up.fetch_add(u64::try_from(read).unwrap_or(u64::MAX), Ordering::Relaxed);

@@ -9,10 +9,7 @@ use crate::registry::schema::FaceSchema;
 /// The arguments of an operation.
 pub(super) fn write_input(text: &mut String, input: &FaceSchema) -> fmt::Result {
     let names: Vec<&str> = input.properties().map(|(name, _)| name.as_str()).collect();
-    match names.is_empty() {
-        true => writeln!(text, "It takes none.\n"),
-        false => write_some(text, input, &names),
-    }
+    if names.is_empty() { writeln!(text, "It takes none.\n") } else { write_some(text, input, &names) }
 }
 
 /// These arguments of it.

@@ -158,10 +158,7 @@ impl Atom {
     pub(crate) fn parse(text: &str) -> Result<Self, AtomError> {
         let atom = read(text).map_err(|rule| AtomError::new(text, rule))?;
         let canonical = atom.to_string();
-        match canonical == text {
-            true => Ok(atom),
-            false => Err(AtomError::new(text, AtomRule::Spelling { canonical })),
-        }
+        if canonical == text { Ok(atom) } else { Err(AtomError::new(text, AtomRule::Spelling { canonical })) }
     }
 
     /// The word before the colon: `http`, `config`.

@@ -116,10 +116,10 @@ fn name(text: &str) -> Result<String, AtomRule> {
     if name.len() > 253 || !name.split('.').all(is_label) {
         return Err(broken());
     }
-    match is_never_public(&name) {
-        true => Err(AtomRule::NotPublic { host: text.to_owned() }),
-        false => Ok(name),
+    if is_never_public(&name) {
+        return Err(AtomRule::NotPublic { host: text.to_owned() });
     }
+    Ok(name)
 }
 
 fn is_label(label: &str) -> bool {

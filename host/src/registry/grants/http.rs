@@ -144,9 +144,10 @@ impl HttpTarget {
         };
         // Without a path, the spelling that is told ends with a slash.
         let path = if path.is_empty() { "/" } else { path };
-        match is_path(path) {
-            true => Ok(HttpTarget::Origin { secure, hosts: HostPattern::read(host)?, port, path: path.to_owned() }),
-            false => Err(AtomRule::Path { path: path.to_owned() }),
+        if is_path(path) {
+            Ok(HttpTarget::Origin { secure, hosts: HostPattern::read(host)?, port, path: path.to_owned() })
+        } else {
+            Err(AtomRule::Path { path: path.to_owned() })
         }
     }
 
@@ -188,9 +189,10 @@ impl HttpTarget {
 
 /// Whether a path is at or below an atom's, for every server, however often it decodes what it reads.
 fn is_within(path: &str, granted: &str) -> bool {
-    match granted.ends_with('/') {
-        true => granted == "/" || path.starts_with(granted) && stays_below(path),
-        false => path == granted,
+    if granted.ends_with('/') {
+        granted == "/" || path.starts_with(granted) && stays_below(path)
+    } else {
+        path == granted
     }
 }
 
@@ -216,10 +218,7 @@ fn stays_below(path: &str) -> bool {
 }
 
 fn default_port(secure: bool) -> u16 {
-    match secure {
-        true => 443,
-        false => 80,
-    }
+    if secure { 443 } else { 80 }
 }
 
 /// Whichever of two paths is within the other.
@@ -257,9 +256,10 @@ impl fmt::Display for HttpTarget {
             HttpTarget::Public => f.write_str("public"),
             HttpTarget::Origin { secure, hosts, port, path } => {
                 let scheme = if *secure { "https" } else { "http" };
-                match *port == default_port(*secure) {
-                    true => write!(f, "{scheme}://{hosts}{path}"),
-                    false => write!(f, "{scheme}://{hosts}:{port}{path}"),
+                if *port == default_port(*secure) {
+                    write!(f, "{scheme}://{hosts}{path}")
+                } else {
+                    write!(f, "{scheme}://{hosts}:{port}{path}")
                 }
             }
         }

@@ -63,9 +63,10 @@ pub(super) fn unmade(
     limits: &PluginLimits,
     cpu: &CpuMeter,
 ) -> CallError {
-    match error.is::<wasmtime::PoolConcurrencyLimitError>() {
-        true => CallError::NoRoom(error.to_string()),
-        false => named(error, store, limits, cpu),
+    if error.is::<wasmtime::PoolConcurrencyLimitError>() {
+        CallError::NoRoom(error.to_string())
+    } else {
+        named(error, store, limits, cpu)
     }
 }
 

@@ -147,10 +147,11 @@ impl PluginRecord {
         let active = self.active().ok_or_else(|| LifeError::NoActive { plugin: plugin() })?.number;
         if let Some(number) = to {
             let state = self.revision(number)?.state;
-            return match state.is_ready() {
-                true => Ok(number),
-                false => Err(self.refused_in(number, state, "only what served before is rolled back to")),
-            };
+            if !state.is_ready() {
+                let rule = "only what served before is rolled back to";
+                return Err(self.refused_in(number, state, rule));
+            }
+            return Ok(number);
         }
         let kept = self.revisions.iter().filter(|record| record.state.is_ready() && record.number < active);
         let latest = kept.map(|record| record.number).max();

@@ -116,10 +116,7 @@ impl<'t> Values<'t> {
 /// An address of a web page, by https. One without a scheme (`//host/`) is of the page that shows it.
 fn web(text: &str) -> Option<Url> {
     let text = text.trim();
-    let absolute = match text.starts_with("//") {
-        true => Cow::Owned(format!("https:{text}")),
-        false => Cow::Borrowed(text),
-    };
+    let absolute = if text.starts_with("//") { Cow::Owned(format!("https:{text}")) } else { Cow::Borrowed(text) };
     let mut url = Url::parse(&absolute).ok()?;
     if url.scheme() == "http" {
         url.set_scheme("https").ok()?;

@@ -51,9 +51,10 @@ fn post(kind: &str, code: &str) -> Place {
         _ => return Place::Other,
     };
     // The sounds of reels have pages of their own.
-    match is_shortcode(code) && code != "audio" {
-        true => Place::Post(Post::new("instagram_oembed", code, format!("https://www.instagram.com/{kind}/{code}/"))),
-        false => Place::Other,
+    if is_shortcode(code) && code != "audio" {
+        Place::Post(Post::new("instagram_oembed", code, format!("https://www.instagram.com/{kind}/{code}/")))
+    } else {
+        Place::Other
     }
 }
 

@@ -169,9 +169,10 @@ impl Frontier {
     /// Whether the next page is asked for where its server says that it is.
     pub(super) fn follows(&self, page: &PendingPage, to: &Url) -> bool {
         // Where the first page leads is what the caller means, be it another site.
-        let (may, is_ours) = match self.is_first(page) {
-            true => (site::is_askable_as_named(to), true),
-            false => (site::is_askable(to), site::same_site(&self.home, to)),
+        let (may, is_ours) = if self.is_first(page) {
+            (site::is_askable_as_named(to), true)
+        } else {
+            (site::is_askable(to), site::same_site(&self.home, to))
         };
         may && page.moves < MOVES_MAX && (is_itself(page, to) || is_ours && self.may_learn(to))
     }

@@ -45,9 +45,10 @@ pub(super) fn unruled(page: &PendingPage, error: Error) -> Failure {
 
 /// The same where its server says that it is at an address that the crawl does not follow.
 pub(super) fn moved(to: &Url) -> Failure {
-    match site::is_askable_as_named(to) {
-        true => Failure::new(&BAD_RESPONSE, "the page redirects without end"),
-        false => scrape::astray(),
+    if site::is_askable_as_named(to) {
+        Failure::new(&BAD_RESPONSE, "the page redirects without end")
+    } else {
+        scrape::astray()
     }
 }
 

@@ -182,12 +182,11 @@ impl CrawlWalk {
 
     /// The links of a page that are followed. A page of failure is no page of the site to go on from.
     fn links(&self, page: &PendingPage, response: &Response) -> Vec<Url> {
-        match response.is_success() && self.frontier.leads_on(page) {
-            true => {
-                let links = outline::links(&scrape::answer(response), &page.url).links;
-                links.into_iter().filter(|link| !link.is_nofollow).map(|link| link.url).collect()
-            }
-            false => Vec::new(),
+        if response.is_success() && self.frontier.leads_on(page) {
+            let links = outline::links(&scrape::answer(response), &page.url).links;
+            links.into_iter().filter(|link| !link.is_nofollow).map(|link| link.url).collect()
+        } else {
+            Vec::new()
         }
     }
 

@@ -160,10 +160,7 @@ impl Survey {
                 self.want_sitemap(guess, 0);
             }
         }
-        let left = match self.sitemap_bytes < SITEMAP_BYTES_MAX {
-            true => SITEMAPS_MAX - self.sitemaps_asked,
-            false => 0,
-        };
+        let left = if self.sitemap_bytes < SITEMAP_BYTES_MAX { SITEMAPS_MAX - self.sitemaps_asked } else { 0 };
         let count = at_once.min(left).min(self.sitemaps.len());
         self.sitemaps_asked += count;
         self.sitemaps.drain(..count).map(|(url, depth)| Wanted::Sitemap(url, depth)).collect()

@@ -114,9 +114,10 @@ impl Settings {
             }
         };
         let timeout_ms = timeout_ms.unwrap_or(TIMEOUT_MS);
-        match (1..=TIMEOUT_MS).contains(&timeout_ms) {
-            true => Ok(Self { provider, timeout_ms }),
-            false => Err(wrong("search.timeout_ms", "is not from 1 to 20000")),
+        if (1..=TIMEOUT_MS).contains(&timeout_ms) {
+            Ok(Self { provider, timeout_ms })
+        } else {
+            Err(wrong("search.timeout_ms", "is not from 1 to 20000"))
         }
     }
 }

@@ -172,9 +172,10 @@ async fn a_hundred_crawls_at_once_keep_within_their_shares_and_are_their_owners(
         check_nobodys(&house, id, &mine, another).await;
         let shown = house.read(key, id, 0).await;
         assert_eq!(shown["documents"], json!([]));
-        match shown["status"] == "running" {
-            true => running.push((key, id)),
-            false => assert_eq!(house.cancel(key, id).await.status, 200),
+        if shown["status"] == "running" {
+            running.push((key, id));
+        } else {
+            assert_eq!(house.cancel(key, id).await.status, 200);
         }
     }
     // Those that wait are gone; the others go with their requests.
