@@ -3,11 +3,11 @@
 //! It shows what a component costs by serving the same work, with the same description, from a function of this process.
 //! No manifest can name one, so no operator can run one by accident.
 
-use crate::app::{App, StartError};
-use crate::operation::{Answer, Success};
-use crate::registry::description::{Description, DescriptionError};
-use crate::registry::grants::Rights;
-use crate::registry::revision::{Revision, Runner};
+use crate::catalogue::revision::{Revision, Runner};
+use crate::contract::description::{Description, DescriptionError};
+use crate::contract::grants::Rights;
+use crate::contract::operation::{Answer, Success};
+use crate::serve::{Service, StartError};
 
 /// A description that cannot be served.
 #[derive(Debug, thiserror::Error)]
@@ -20,7 +20,7 @@ pub struct DescriptionFault(#[from] DescriptionError);
 /// # Errors
 /// The description is not one that a plugin could have, or it collides with what is served.
 pub async fn insert(
-    app: &App,
+    service: &Service,
     name: &str,
     description: &str,
     handler: impl Fn(&str, &str) -> String + Send + Sync + 'static,
@@ -31,7 +31,7 @@ pub async fn insert(
         Answer::Success(Success { outcome: "ok".to_owned(), data, headers: Vec::new(), attachments: 0 })
     }));
     let revision = Revision::new(name, 0, "native", description, Rights::default(), runner);
-    app.registry.insert(revision).await.map_err(StartError::from)?;
+    service.registry.insert(revision).await.map_err(StartError::from)?;
     Ok(())
 }
 

@@ -58,7 +58,9 @@ fn bomb() -> Vec<u8> {
 /// A folder with a component of these bytes, its manifest and this configuration.
 fn folder(component: &[u8], limits: &str) -> TempDir {
     let folder = TempDir::new().expect("a temporary folder");
-    let write = |name: &str, bytes: &[u8]| std::fs::write(folder.path().join(name), bytes).expect("it is written");
+    let write = |name: &str, bytes: &[u8]| {
+        std::fs::write(folder.path().join(name), bytes).expect("it is written");
+    };
     write("spin.wasm", component);
     write("plugin-manifest.toml", b"[[plugin]]\nname = \"spin\"\nsource = \"spin.wasm\"\n");
     write("config.toml", format!("[limits]\n{limits}\n").as_bytes());

@@ -102,7 +102,9 @@ async fn a_request_is_legacy_unless_something_in_it_is_modern() {
         };
         let post = Post::raw(request(method, params).to_string());
         match header {
-            Some(header) => post.header("mcp-protocol-version", header).check(expected).await,
+            Some(header) => {
+                post.header("mcp-protocol-version", header).check(expected).await;
+            }
             None => post.check(expected).await,
         }
     }

@@ -110,7 +110,9 @@ async fn header_and_metadata_must_name_the_same_known_version() {
     for (header, version, expected) in cases {
         let post = bare("server/discover", meta(version)).header("mcp-method", "server/discover");
         match header {
-            Some(header) => post.header("mcp-protocol-version", header).check(expected).await,
+            Some(header) => {
+                post.header("mcp-protocol-version", header).check(expected).await;
+            }
             None => post.check(expected).await,
         }
     }

@@ -85,7 +85,9 @@ fn input(root: &Map<String, Value>) {
     for name in required.into_iter().flatten() {
         assert!(properties.contains_key(name.as_str().expect("a name")), "{name} is required and not there");
     }
-    properties.iter().for_each(|(name, schema)| property(name, schema.as_object().expect("an object schema"), 1));
+    properties.iter().for_each(|(name, schema)| {
+        property(name, schema.as_object().expect("an object schema"), 1);
+    });
 }
 
 fn property(name: &str, schema: &Map<String, Value>, depth: usize) {

@@ -205,8 +205,14 @@ fn metadata_of(issuer: &str, keys: &str) -> Document {
 #[tokio::test]
 async fn bad_metadata_is_no_issuers() {
     let keys = |issuer: &Issuer| format!("{}{KEYS}", issuer.url);
-    check_documents("no metadata", |issuer| issuer.set(METADATA, Document::Failure)).await;
-    check_documents("no JSON", |issuer| issuer.set(METADATA, Document::Text("<html>".to_owned()))).await;
+    check_documents("no metadata", |issuer| {
+        issuer.set(METADATA, Document::Failure);
+    })
+    .await;
+    check_documents("no JSON", |issuer| {
+        issuer.set(METADATA, Document::Text("<html>".to_owned()));
+    })
+    .await;
     check_documents("no key set", |issuer| {
         issuer.set(METADATA, Document::Text(json!({ "issuer": issuer.url }).to_string()));
     })
@@ -229,7 +235,10 @@ async fn bad_metadata_is_no_issuers() {
         issuer.set(METADATA, metadata_of(&issuer.url, &keys(issuer).replace("http://", "http://a:b@")));
     })
     .await;
-    check_documents("keys in a file", |issuer| issuer.set(METADATA, metadata_of(&issuer.url, "file:///keys"))).await;
+    check_documents("keys in a file", |issuer| {
+        issuer.set(METADATA, metadata_of(&issuer.url, "file:///keys"));
+    })
+    .await;
     check_documents("too large", |issuer| {
         let padded = json!({ "issuer": issuer.url, "jwks_uri": keys(issuer), "x": "x".repeat(70_000) });
         issuer.set(METADATA, Document::Text(padded.to_string()));
@@ -243,8 +252,14 @@ async fn bad_key_sets_are_not_taken() {
     let [rsa, _] = Signer::shared();
     let many = |count: usize| vec![rsa.jwk(); count];
     check_documents("no key set", |issuer| issuer.set(KEYS, Document::Failure)).await;
-    check_documents("no JSON", |issuer| issuer.set(KEYS, Document::Text("keys".to_owned()))).await;
-    check_documents("no list", |issuer| issuer.set(KEYS, Document::Text(rsa.jwk().to_string()))).await;
+    check_documents("no JSON", |issuer| {
+        issuer.set(KEYS, Document::Text("keys".to_owned()));
+    })
+    .await;
+    check_documents("no list", |issuer| {
+        issuer.set(KEYS, Document::Text(rsa.jwk().to_string()));
+    })
+    .await;
     check_documents("no keys", |issuer| issuer.publish_raw(Vec::new())).await;
     check_documents("too many keys", |issuer| issuer.publish_raw(many(65))).await;
     check_documents("too many bytes", |issuer| {

@@ -3,11 +3,8 @@
 //! Reads credentials from headers, finds whose they are, and compares scopes. Must not know what an operation does or how
 //! a refusal is printed on either face.
 
-pub(crate) mod account;
-pub(crate) mod api_key;
 pub(crate) mod first_party;
 pub(crate) mod oauth;
-pub(crate) mod tenant;
 
 use std::sync::Arc;
 use std::time::SystemTime;
@@ -15,13 +12,13 @@ use std::time::SystemTime;
 use http::header::AUTHORIZATION;
 use http::{HeaderMap, HeaderValue};
 
-use self::account::Account;
-use self::api_key::{ApiKey, KeyKind, KeyRecord};
 use self::oauth::{AccessToken, OAuth, OAuthError, TokenError};
-use self::tenant::Tenant;
-use crate::error::{Challenge, Code, Refusal, sentence};
-use crate::operation::{CallerKind, Face, Scope};
+use crate::contract::error::{Challenge, Code, Refusal, sentence};
+use crate::contract::operation::{CallerKind, Face, Scope};
+use crate::contract::tenant::Tenant;
 use crate::places::peer::Address;
+use crate::records::account::Account;
+use crate::records::api_key::{ALL_SCOPES, ApiKey, KeyKind, KeyRecord};
 use crate::stores::{Store, StoreError};
 
 /// The header that carries an API key beside `Authorization: Bearer`.
@@ -187,9 +184,7 @@ impl Caller {
     /// Whether the credential carries the scope. The allowance for an address is a scope of its own.
     pub(crate) fn authorize(&self, scope: &Scope) -> Result<(), AuthError> {
         let is_held = match &self.known_by {
-            KnownBy::Key { key, .. } => {
-                key.scopes.iter().any(|held| held == scope.as_str() || held == api_key::ALL_SCOPES)
-            }
+            KnownBy::Key { key, .. } => key.scopes.iter().any(|held| held == scope.as_str() || held == ALL_SCOPES),
             KnownBy::Token { token, .. } => token.scopes.iter().any(|held| held == scope.as_str()),
             KnownBy::Address => true,
         };

@@ -8,9 +8,11 @@ use http::Method;
 use serde_json::{Value, json};
 
 use super::CommandFailure;
+use super::client;
+use super::client::Payload;
 use super::place::{Common, RecordsPlace, number, path, text};
-use crate::operator::accounts::{self, AccountRequest, EntitlementRequest};
-use crate::operator::client::{self, Payload};
+use crate::transport::operator::accounts;
+use crate::transport::operator::accounts::{AccountRequest, EntitlementRequest};
 
 #[derive(Subcommand)]
 pub(super) enum AccountCommand {

@@ -7,7 +7,7 @@ use std::process::ExitCode;
 
 use clap::Args;
 
-use crate::registry::compiler;
+use crate::runtime::compiler;
 
 #[derive(Args)]
 pub(super) struct CompileArguments {

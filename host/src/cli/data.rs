@@ -5,12 +5,13 @@ use std::path::Path;
 
 use clap::Args;
 
+use super::fetch;
+use super::fetch::{FetchStep, SETS, Set};
 use super::place::folder;
 use super::{CommandFailure, printable};
 use crate::config::LogFormat;
-use crate::data::{self, FetchStep, SETS, Set};
-use crate::ip_databases::DatabaseFolder;
-use crate::telemetry;
+use crate::lookup::DatabaseFolder;
+use crate::observe::log_lines;
 
 #[derive(clap::Subcommand)]
 pub(super) enum DataCommand {
@@ -36,14 +37,14 @@ const TOLD_EVERY: u64 = 10;
 
 pub(super) async fn run(command: DataCommand) -> Result<(), CommandFailure> {
     let DataCommand::Fetch(FetchArguments { sets, data, log }) = command;
-    telemetry::start(LogFormat::Text, &log)?;
+    log_lines::start(LogFormat::Text, &log)?;
     let kept = DatabaseFolder::open(&folder(data.as_deref())?)?;
     let _alone = kept.lock()?;
-    let registry = data::registry(Path::new("."))?;
+    let registry = fetch::registry(Path::new("."))?;
     println!("From {}", registry.address());
     for set in SETS.iter().filter(|set| sets.is_empty() || sets.iter().any(|name| name == set.name)) {
         let mut told = 0;
-        data::fetch(set, &registry, &kept, |step| tell(set, &step, &mut told)).await?;
+        fetch::fetch(set, &registry, &kept, |step| tell(set, &step, &mut told)).await?;
     }
     println!("A running server takes them up by itself.");
     Ok(())

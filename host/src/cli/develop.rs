@@ -7,18 +7,21 @@ use std::time::SystemTime;
 
 use clap::Args;
 
-use super::start::{self, Opened};
+use super::build;
+use super::start;
+use super::start::{Opened, StopSignals};
+use super::watcher::Watcher;
 use super::{CommandFailure, compile, one_line};
-use crate::app::App;
 use crate::auth;
-use crate::auth::api_key::ALL_SCOPES;
 use crate::config::Flags;
-use crate::operator::keys::{self, KeyRequest};
-use crate::operator::token::write_private;
-use crate::registry::manifest::Manifest;
-use crate::registry::watcher::Watcher;
-use crate::registry::{BroughtIn, Followed, build};
+use crate::contract::manifest::Manifest;
+use crate::records::api_key::ALL_SCOPES;
+use crate::registry::{BroughtIn, Followed, Registry};
+use crate::serve::Service;
 use crate::stores::Store;
+use crate::transport::operator::keys;
+use crate::transport::operator::keys::KeyRequest;
+use crate::transport::operator::token::write_private;
 
 /// Where the development key is kept between runs, so that a restart does not change it.
 const KEY_FILE: &str = "development-key";
@@ -67,34 +70,25 @@ pub(super) async fn dev(arguments: DevelopArguments) -> Result<(), CommandFailur
         write_private(path, &key)
             .map_err(|error| CommandFailure::of(format!("cannot write the key to {}: {error}", path.display())))?;
     }
-    let app = Arc::new(App::open(config, store, &base_url, &compile::program()?).await?);
-    if !app.config.safe_mode {
-        app.registry.follow("dev").await?.into_iter().for_each(tell);
+    let service = Service::open(config, store, &base_url, &compile::program()?).await?;
+    let registry = &service.registry;
+    if !registry.is_in_safe_mode() {
+        registry.follow("dev").await?.into_iter().for_each(tell);
     }
-    start::ready(&app, &listeners)?;
-    greet(&app, &listeners.operator.local_addr()?.to_string(), &base_url, &key);
-    let following = tokio::spawn(follow(Arc::clone(&app), watcher));
-    crate::serve(listeners, app, start::stop_signal()?).await;
-    following.await?;
+    start::ready(&service.config.data, &listeners)?;
+    let operator = listeners.operator.local_addr()?.to_string();
+    greet(&service, &operator, &base_url, &key);
+    service.tasks.spawn(follow(Arc::clone(registry), watcher));
+    StopSignals::listen()?.serve(service, listeners).await;
     Ok(())
 }
 
-/// Rebuilds and reloads after each change, until the process stops. A broken edit leaves what runs.
-async fn follow(app: Arc<App>, mut watcher: Watcher) {
-    loop {
-        let changed = tokio::select! {
-            () = app.stop.cancelled() => return,
-            changed = watcher.changed() => changed,
-        };
-        if changed.is_none() {
-            return;
-        }
-        tokio::select! {
-            () = app.stop.cancelled() => return,
-            () = rebuild(&app) => {}
-        }
+/// Rebuilds and reloads after each change. A broken edit leaves what runs.
+async fn follow(registry: Arc<Registry>, mut watcher: Watcher) {
+    while watcher.changed().await.is_some() {
+        rebuild(&registry).await;
         // The manifest may name other folders now.
-        match watcher.renewed(app.registry.manifest_path(), &app.registry.manifest().entries) {
+        match watcher.renewed(registry.manifest_path(), &registry.manifest().entries) {
             Ok(Some(renewed)) => watcher = renewed,
             Ok(None) => {}
             Err(error) => println!("New sources are not watched: {}", one_line(&error.to_string())),
@@ -102,11 +96,11 @@ async fn follow(app: Arc<App>, mut watcher: Watcher) {
     }
 }
 
-async fn rebuild(app: &App) {
+async fn rebuild(registry: &Arc<Registry>) {
     let built = async {
-        let manifest = Manifest::read(app.registry.manifest_path())?;
+        let manifest = Manifest::read(registry.manifest_path())?;
         build::build(&manifest.entries).await?;
-        Ok::<_, CommandFailure>(app.registry.follow("dev").await?)
+        Ok::<_, CommandFailure>(registry.follow("dev").await?)
     };
     match built.await {
         Ok(followed) => followed.into_iter().for_each(tell),
@@ -149,27 +143,28 @@ async fn development_key(store: &Store, data: &Path) -> Result<String, CommandFa
     Ok(key)
 }
 
-fn greet(app: &App, operator: &str, base_url: &str, key: &str) {
-    let catalogue = app.registry.current();
+fn greet(service: &Service, operator: &str, base_url: &str, key: &str) {
+    let snapshot = service.registry.current();
+    let catalogue = &snapshot.catalogue;
     println!();
     println!("  API       {base_url}  (guide: {base_url}/developer-guide)");
     println!("  MCP       {base_url}/mcp");
     println!(
         "  Operator  http://{operator}  (token: {})",
-        app.config.data.join(crate::operator::token::FILE).display()
+        service.config.data.join(crate::transport::operator::token::FILE).display()
     );
     println!("  Key       {key}");
     for revision in catalogue.revisions() {
         println!("  Plugin    {} {} — {}", revision.plugin, revision.version, revision.summary);
     }
     if let Some(request) =
-        catalogue.published().guide.text().split("```sh\n").nth(1).and_then(|rest| rest.split("```").next())
+        snapshot.documents.guide.text().split("```sh\n").nth(1).and_then(|rest| rest.split("```").next())
     {
         println!("\nTry:\n\n{}", request.replace("$SWITCHBAY_KEY", key));
     }
     println!("Plugins follow their source while this runs. Stop with Ctrl-C.");
     let wants_databases = catalogue.revisions().iter().any(|revision| revision.rights.any_of("ip-database"));
-    if wants_databases && app.ip_databases.are_none() {
+    if wants_databases && service.ip_databases.are_none() {
         println!("There is no IP database yet: `switchbay data fetch` gets free ones while this runs.");
     }
 }

@@ -10,9 +10,11 @@ use time::OffsetDateTime;
 use time::format_description::well_known::Rfc3339;
 
 use super::CommandFailure;
+use super::client;
+use super::client::Payload;
 use super::place::{Common, RecordsPlace, number, path, text};
-use crate::operator::client::{self, Payload};
-use crate::operator::keys::{self, KeyRequest};
+use crate::transport::operator::keys;
+use crate::transport::operator::keys::KeyRequest;
 
 const KEYS: &str = "/admin/v1/keys";
 

@@ -4,24 +4,28 @@
 //! approval, 4 there is no such plugin, revision or key, 5 it does not fit what is so now, 6 no server runs.
 
 mod account;
+mod build;
+mod client;
 mod compile;
 mod data;
 mod develop;
+mod fetch;
 mod key;
 mod place;
 mod plugin;
 mod start;
 mod table;
 mod usage;
+mod watcher;
 
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 
+use self::client::ClientError;
 use crate::config::Flags;
-use crate::error::Code;
-use crate::operator::client::ClientError;
-use crate::operator::request::RequestError;
+use crate::contract::error::Code;
+use crate::transport::operator::request::RequestError;
 
 #[derive(Parser)]
 #[command(name = "switchbay", version, about = "Serves a developer API whose every feature is a WebAssembly component")]

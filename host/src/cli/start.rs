@@ -1,18 +1,21 @@
 //! Starting a server: settings, sockets, store, plugins, in an order in which the quick failures come first.
 
 use std::net::SocketAddr;
+use std::path::Path;
 use std::sync::Arc;
 
 use tokio::net::TcpListener;
 use tokio::signal::unix::{Signal, SignalKind, signal};
+use tokio::sync::oneshot;
 
 use super::{CommandFailure, compile};
-use crate::app::{App, OpenStore};
 use crate::config::{Config, Flags};
-use crate::operator::token;
-use crate::registry::manifest::Manifest;
-use crate::registry::{Followed, RegistryError};
-use crate::{Listeners, telemetry};
+use crate::contract::manifest::Manifest;
+use crate::lookup::IpDatabases;
+use crate::observe::log_lines;
+use crate::registry::{Followed, Registry, RegistryError};
+use crate::serve::{Listeners, OpenStore, Service};
+use crate::transport::operator::token;
 
 /// What is open before the slow part begins.
 pub(super) struct Opened {
@@ -26,32 +29,29 @@ pub(super) struct Opened {
 /// `switchbay serve`.
 pub(super) async fn serve(flags: Flags) -> Result<(), CommandFailure> {
     let Opened { config, listeners, store, base_url, .. } = open(&flags).await?;
-    let app = Arc::new(App::open(config, store, &base_url, &compile::program()?).await?);
-    ready(&app, &listeners)?;
-    tokio::spawn(follow(Arc::clone(&app), signal(SignalKind::hangup())?));
+    let service = Service::open(config, store, &base_url, &compile::program()?).await?;
+    ready(&service.config.data, &listeners)?;
+    service.tasks.spawn(follow(
+        Arc::clone(&service.registry),
+        Arc::clone(&service.ip_databases),
+        signal(SignalKind::hangup())?,
+    ));
     // Heard before anyone is told that this process serves.
-    let stop = stop_signal()?;
+    let signals = StopSignals::listen()?;
     // Behind a proxy the base URL does not tell the address, and port 0 tells it to nobody.
     tracing::info!(base_url, listen = %listeners.api.local_addr()?, "serving");
-    crate::serve(listeners, app, stop).await;
+    signals.serve(service, listeners).await;
     Ok(())
 }
 
 /// Brings in what the manifest says anew: now, beside what was committed and serves already, and at every SIGHUP.
-async fn follow(app: Arc<App>, mut hangups: Signal) {
-    let mut is_due = !app.config.safe_mode;
-    loop {
-        if is_due {
-            log(app.registry.follow("manifest").await);
-        }
-        is_due = tokio::select! {
-            () = app.stop.cancelled() => return,
-            heard = hangups.recv() => heard.is_some(),
-        };
-        if !is_due {
-            return;
-        }
-        app.ip_databases.read_again();
+async fn follow(registry: Arc<Registry>, ip_databases: Arc<IpDatabases>, mut hangups: Signal) {
+    if !registry.is_in_safe_mode() {
+        log(registry.follow("manifest").await);
+    }
+    while hangups.recv().await.is_some() {
+        ip_databases.read_again();
+        log(registry.follow("manifest").await);
     }
 }
 
@@ -73,7 +73,7 @@ fn log(followed: Result<Vec<Followed>, RegistryError>) {
 /// Reads the settings and the manifest, binds both ports and takes the store.
 pub(super) async fn open(flags: &Flags) -> Result<Opened, CommandFailure> {
     let config = Config::read(flags)?;
-    telemetry::start(flags.log_format, &flags.log)?;
+    log_lines::start(flags.log_format, &flags.log)?;
     let manifest = Manifest::read(&config.manifest)?;
     let api = bind("--listen", config.listen).await?;
     let operator = bind("--operator-listen", config.operator_listen).await?;
@@ -94,9 +94,9 @@ pub(super) async fn open(flags: &Flags) -> Result<Opened, CommandFailure> {
 }
 
 /// Leaves the operator API's address for the command line.
-pub(super) fn ready(app: &App, listeners: &Listeners) -> Result<(), CommandFailure> {
+pub(super) fn ready(data: &Path, listeners: &Listeners) -> Result<(), CommandFailure> {
     let address = listeners.operator.local_addr()?.to_string();
-    token::write_private(&app.config.data.join(token::ADDRESS_FILE), &address)?;
+    token::write_private(&data.join(token::ADDRESS_FILE), &address)?;
     Ok(())
 }
 
@@ -109,22 +109,42 @@ async fn bind(flag: &str, address: SocketAddr) -> Result<TcpListener, CommandFai
     })
 }
 
-/// Ready on the first SIGTERM or Ctrl-C. A second one ends the process at once.
-pub(super) fn stop_signal() -> Result<impl Future<Output = ()>, CommandFailure> {
-    let mut terminate = signal(SignalKind::terminate())?;
-    let mut interrupt = signal(SignalKind::interrupt())?;
-    Ok(async move {
-        tokio::select! {
-            _ = terminate.recv() => {}
-            _ = interrupt.recv() => {}
-        }
-        tokio::spawn(async move {
-            tokio::select! {
-                _ = terminate.recv() => {}
-                _ = interrupt.recv() => {}
-            }
-            tracing::warn!("stopped by a second signal, without draining");
-            std::process::exit(130);
+/// SIGTERM and Ctrl-C.
+pub(super) struct StopSignals {
+    terminate: Signal,
+    interrupt: Signal,
+}
+
+impl StopSignals {
+    /// Hears them from now on.
+    pub(super) fn listen() -> Result<Self, CommandFailure> {
+        Ok(Self { terminate: signal(SignalKind::terminate())?, interrupt: signal(SignalKind::interrupt())? })
+    }
+
+    /// Serves until the first of them, and drains. A second one ends the process at once.
+    pub(super) async fn serve(mut self, service: Service, listeners: Listeners) {
+        let (stop, stopped) = oneshot::channel();
+        let serving = service.serve(listeners, async {
+            stopped.await.ok();
         });
-    })
+        let hearing = async {
+            self.heard().await;
+            stop.send(()).ok();
+            self.heard().await;
+        };
+        tokio::select! {
+            () = serving => {}
+            () = hearing => {
+                tracing::warn!("stopped by a second signal, without draining");
+                std::process::exit(130);
+            }
+        }
+    }
+
+    async fn heard(&mut self) {
+        tokio::select! {
+            _ = self.terminate.recv() => {}
+            _ = self.interrupt.recv() => {}
+        }
+    }
 }

@@ -8,9 +8,11 @@ use http::Method;
 use serde_json::Value;
 
 use super::CommandFailure;
+use super::client;
+use super::client::Payload;
 use super::place::{Common, RecordsPlace, number, text};
-use crate::operator::client::{self, Payload};
-use crate::operator::usage::{self, UsageRequest};
+use crate::transport::operator::usage;
+use crate::transport::operator::usage::UsageRequest;
 
 #[derive(Args)]
 pub(super) struct UsageArguments {

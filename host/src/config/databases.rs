@@ -6,13 +6,21 @@ use std::path::PathBuf;
 use serde::Deserialize;
 
 use super::ConfigError;
-use crate::ip_databases::DatabaseSource;
-use crate::registry::grants::Grants;
+use crate::contract::grants::Grants;
 
 /// The most databases that are named.
 const DATABASES_MAX: usize = 32;
 /// The most files of one database.
 const FILES_MAX: usize = 2;
+
+/// Where a database is, and how it is credited.
+#[derive(Clone, Debug)]
+pub(crate) struct DatabaseSource {
+    /// What it is called; its type where this is not said.
+    pub(crate) title: Option<String>,
+    pub(crate) license: Option<String>,
+    pub(crate) files: Vec<PathBuf>,
+}
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]

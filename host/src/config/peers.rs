@@ -6,7 +6,25 @@ use ipnet::IpNet;
 
 use super::written::{WrittenLimits, WrittenPeers};
 use super::{ConfigError, within};
-use crate::places::PlaceLimits;
+
+/// How much of a listener there is.
+#[derive(Clone, Copy, Debug)]
+pub struct PlaceLimits {
+    /// Connections at once.
+    pub connections: usize,
+    /// Requests of known callers under way at once, until their answers are sent.
+    pub in_flight: usize,
+    /// Bytes of answers that were made and are not sent.
+    pub unsent_bytes: usize,
+    /// The same of one connection that is no trusted proxy's. One answer is always taken.
+    pub connection_unsent_bytes: usize,
+    /// Connections of one peer.
+    pub peer_connections: usize,
+    /// Requests of one peer, wherever they stand.
+    pub peer_in_flight: usize,
+    /// Unsent bytes of one peer. One answer is always taken.
+    pub peer_unsent_bytes: usize,
+}
 
 /// Checks what was written of the places of a listener.
 pub(super) fn places(limits: &WrittenLimits, peers: &WrittenPeers) -> Result<PlaceLimits, ConfigError> {

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::ConfigError;
 use super::written::{WrittenDns, WrittenResolver};
-use crate::registry::grants::Grants;
+use crate::contract::grants::Grants;
 
 /// What is there unless the operator writes something else under these names.
 const DEFAULTS: [(&str, &str, ClientSubnet); 2] = [

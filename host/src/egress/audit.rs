@@ -11,7 +11,7 @@ use super::dialer::DialRoute;
 use super::message::FetchError;
 use super::policy::{Denial, Destination, Host};
 use super::proxy::Flow;
-use crate::telemetry::microseconds;
+use crate::base::clock::microseconds;
 
 /// The verdict of what nobody waited for.
 const ABANDONED: &str = "abandoned";

@@ -29,8 +29,8 @@ use tokio::net::TcpStream;
 use super::message::{HEADER_BYTES_MAX, HEADERS_MAX};
 use super::overhead::CountedStream;
 use super::traffic::REQUESTS_MAX;
-use crate::address::Public;
-use crate::metrics::Counter;
+use crate::base::address::Public;
+use crate::observe::instrument::Counter;
 
 /// A connection that is not there by then, TLS and all, will not be.
 const CONNECT: Duration = Duration::from_secs(5);

@@ -13,10 +13,10 @@ use super::message::{Caps, Excess, FetchError, PluginRequest};
 use super::policy;
 use super::question::{Mismatch, QuestionError, SentQuestion};
 use super::{EgressClient, EgressError};
-use crate::auth::tenant::Tenant;
+use crate::base::media_type;
 use crate::config;
-use crate::media_type;
-use crate::registry::grants::{Grants, Rights};
+use crate::contract::grants::{Grants, Rights};
+use crate::contract::tenant::Tenant;
 
 const MEDIA_TYPE: &str = "application/dns-message";
 /// The longest DNS message, in bytes.

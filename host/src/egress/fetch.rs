@@ -13,16 +13,18 @@ use tokio::net::TcpStream;
 
 use super::audit::HopAudit;
 use super::dialer::{DialRoute, Origin};
-use super::message::{self, Caps, FetchError, Late, Outgoing, PluginRequest, Response};
+use super::message;
+use super::message::{Caps, FetchError, Late, Outgoing, PluginRequest, Response};
 use super::overhead::ConnectionWatch;
 use super::own;
-use super::policy::{self, Denial, Destination, Form, Host, Private, Way};
+use super::policy;
+use super::policy::{Denial, Destination, Form, Host, Private, Way};
 use super::resolver::LookupError;
 use super::secret::Secret;
 use super::{Egress, EgressClient, Instead};
-use crate::address::Public;
-use crate::auth::tenant::Tenant;
-use crate::registry::grants::Grants;
+use crate::base::address::Public;
+use crate::contract::grants::Grants;
+use crate::contract::tenant::Tenant;
 
 /// Addresses of one name that are tried one after the other.
 const TRIED_MAX: usize = 3;

@@ -12,10 +12,11 @@ use tokio::net::TcpStream;
 use super::EgressClient;
 use super::audit::HopAudit;
 use super::message::{Excess, FetchError, Late, within};
-use super::policy::{self, Host};
+use super::policy;
+use super::policy::Host;
 use super::traffic::{BEGINNING_BYTES, TrafficShare};
-use crate::auth::tenant::Tenant;
-use crate::registry::grants::Grants;
+use crate::contract::grants::Grants;
+use crate::contract::tenant::Tenant;
 
 /// The longest line without its end, in bytes.
 const LINE_BYTES_MAX: usize = 1024;

@@ -2,6 +2,7 @@
 //!
 //! Headers that belong to the connection are the gate's, in both directions. Must not know where a message goes.
 
+use crate::contract::request_headers::may_be_set;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -10,10 +11,11 @@ use http::{HeaderMap, HeaderName, HeaderValue, Method, header};
 use http_body_util::BodyExt as _;
 use hyper::body::{Body as _, Incoming};
 
-use super::decode::{self, DecodeError, Work};
+use super::decode;
+use super::decode::{DecodeError, Work};
 use super::policy::Denial;
 use super::traffic::{BEGINNING_BYTES, TrafficShare};
-use crate::stock::StockPortion;
+use crate::base::shared_stock::StockPortion;
 
 /// Headers of one message, in both directions.
 pub(super) const HEADERS_MAX: usize = 128;
@@ -152,26 +154,6 @@ pub(crate) enum Excess {
     Body,
 }
 
-/// Headers that are the connection's, or that say what the gate decides.
-const OWN: [&str; 16] = [
-    "accept-encoding",
-    "connection",
-    "content-encoding",
-    "content-length",
-    "expect",
-    "host",
-    "http2-settings",
-    "keep-alive",
-    "proxy-authenticate",
-    "proxy-authorization",
-    "proxy-connection",
-    "te",
-    "trailer",
-    "transfer-encoding",
-    "upgrade",
-    "via",
-];
-
 /// Headers that say who asks. They do not go along to another origin.
 pub(super) const CREDENTIALS: [HeaderName; 2] = [header::AUTHORIZATION, header::COOKIE];
 
@@ -235,11 +217,6 @@ impl Outgoing {
             });
         }
     }
-}
-
-/// Whether a header is not the gate's own.
-pub(super) fn may_be_set(name: &HeaderName) -> bool {
-    !OWN.contains(&name.as_str())
 }
 
 /// Whether the head of an answer is within the limits, which HTTP/2 counts otherwise.

@@ -41,20 +41,20 @@ use std::collections::HashMap;
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
-pub(crate) use doh::{QueryError, Question};
-pub(crate) use line::LineQuery;
-pub(crate) use message::{Caps, Excess, FetchError, Late, PluginRequest, Response};
-pub(crate) use policy::Denial;
-pub(crate) use secret::{Binding, SECRETS_MAX, Secret, SecretError};
+pub(crate) use self::doh::{QueryError, Question};
+pub(crate) use self::line::LineQuery;
+pub(crate) use self::message::{Caps, Excess, FetchError, Late, PluginRequest, Response};
+pub(crate) use self::policy::Denial;
+pub(crate) use self::secret::{Secret, SecretError};
 
+use self::dialer::{Dialer, TlsError, Versions};
+use self::doh::Endpoints;
+use self::own::Own;
+use self::resolver::{Resolver, ServersError};
+use self::traffic::{Traffic, TrafficKind};
+use crate::base::line_rate::LineRate;
 use crate::config;
-use crate::metering::LineRate;
-use crate::registry::grants::{AtomError, Rights};
-use dialer::{Dialer, TlsError, Versions};
-use doh::Endpoints;
-use own::Own;
-use resolver::{Resolver, ServersError};
-use traffic::{Traffic, TrafficKind};
+use crate::contract::grants::{AtomError, Rights};
 
 /// A gate that cannot be opened.
 #[derive(Debug, thiserror::Error)]

@@ -12,7 +12,7 @@ use reqwest::redirect::Policy;
 use reqwest::{Client, header};
 use url::{Origin, Url};
 
-use crate::telemetry::microseconds;
+use crate::base::clock::microseconds;
 
 /// A connection that is not there by then will not be.
 const CONNECT: Duration = Duration::from_secs(3);

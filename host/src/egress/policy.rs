@@ -8,8 +8,8 @@ use std::fmt;
 use http::Uri;
 use url::Url;
 
-use crate::address::{NotPublic, Public};
-use crate::registry::grants::{Grants, RequestForm, is_never_public};
+use crate::base::address::{NotPublic, Public};
+use crate::contract::grants::{Grants, RequestForm, is_never_public};
 
 /// The longest URL, in bytes: one of 2,048 characters, each of which takes twelve when it is percent-encoded.
 const URL_BYTES_MAX: usize = 24_576;

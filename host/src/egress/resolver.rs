@@ -13,7 +13,7 @@ use hickory_resolver::config::{
 use hickory_resolver::net::runtime::TokioRuntimeProvider;
 use hickory_resolver::proto::rr::Name;
 
-use crate::address::{NotPublic, Public};
+use crate::base::address::{NotPublic, Public};
 
 /// For one name altogether.
 const LOOKUP: Duration = Duration::from_secs(5);

@@ -6,65 +6,18 @@
 
 use std::fmt;
 
-use http::{HeaderMap, HeaderName, HeaderValue};
-use serde::{Deserialize, Serialize};
+use http::{HeaderMap, HeaderValue};
 use url::Url;
 
-use super::message;
 use super::policy::{Destination, Way};
-use super::redact::{self, Forms};
-use crate::registry::grants::Grants;
+use super::redact;
+use super::redact::Forms;
+use crate::contract::grants::Grants;
+use crate::contract::secret_binding::{Binding, SecretPlace};
 
 /// A shorter secret would be found in every answer.
 const VALUE_BYTES_MIN: usize = redact::BYTES_MIN;
 const VALUE_BYTES_MAX: usize = 4096;
-/// The longest name of a variable, a header or a query parameter, in bytes.
-const NAME_BYTES_MAX: usize = 64;
-/// Secrets of one plugin.
-pub(crate) const SECRETS_MAX: usize = 16;
-
-/// Which secret goes where, as the operator wrote it. Holds no value.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(try_from = "WrittenSecret", into = "WrittenSecret")]
-pub(crate) struct Binding {
-    env: String,
-    place: SecretPlace,
-    /// As an atom of `http` has it.
-    target: String,
-}
-
-#[derive(Clone, Debug, PartialEq, Eq)]
-enum SecretPlace {
-    Header(HeaderName),
-    Query(String),
-}
-
-#[derive(Clone, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct WrittenSecret {
-    env: String,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    header: Option<String>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    query: Option<String>,
-    #[serde(rename = "for")]
-    target: String,
-}
-
-/// A binding that cannot be used.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub(crate) enum BindingError {
-    #[error("the secret `{0}` is no name of a variable: A-Z, 0-9 and _, at most {NAME_BYTES_MAX}")]
-    Variable(String),
-    #[error("the secret `{env}` must have either `header` or `query`")]
-    Place { env: String },
-    #[error(
-        "the secret `{env}` goes into `{name}`, which is no name of a header or a query parameter that it may have"
-    )]
-    Name { env: String, name: String },
-    #[error("the secret `{env}` is for `{target}`, which is no target of one host: {rule}")]
-    Target { env: String, target: String, rule: String },
-}
 
 /// A secret that cannot be used.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -75,52 +28,6 @@ pub(crate) enum SecretError {
         "its entry binds the secret `{env}`, which must be {VALUE_BYTES_MIN} to {VALUE_BYTES_MAX} visible characters"
     )]
     Value { env: String },
-}
-
-impl TryFrom<WrittenSecret> for Binding {
-    type Error = BindingError;
-
-    fn try_from(written: WrittenSecret) -> Result<Self, BindingError> {
-        let WrittenSecret { env, header, query, target } = written;
-        let is_variable = env.bytes().all(|b| b.is_ascii_uppercase() || b.is_ascii_digit() || b == b'_');
-        if !is_variable || env.is_empty() || env.len() > NAME_BYTES_MAX {
-            return Err(BindingError::Variable(env));
-        }
-        let place = match (header, query) {
-            (Some(name), None) => match HeaderName::from_bytes(name.as_bytes()) {
-                Ok(header) if name.len() <= NAME_BYTES_MAX && message::may_be_set(&header) => {
-                    SecretPlace::Header(header)
-                }
-                _ => return Err(BindingError::Name { env, name }),
-            },
-            (None, Some(name)) if !name.is_empty() && name.len() <= NAME_BYTES_MAX => SecretPlace::Query(name),
-            (None, Some(name)) => return Err(BindingError::Name { env, name }),
-            (Some(_), Some(_)) | (None, None) => return Err(BindingError::Place { env }),
-        };
-        let refused =
-            |rule: &str| BindingError::Target { env: env.clone(), target: target.clone(), rule: rule.to_owned() };
-        if target.contains('*') || !target.contains("://") {
-            return Err(refused("write a URL such as https://api.example.com/v1/"));
-        }
-        within(&target).map_err(|error| refused(&error.to_string()))?;
-        Ok(Self { env, place, target })
-    }
-}
-
-impl From<Binding> for WrittenSecret {
-    fn from(binding: Binding) -> Self {
-        let Binding { env, place, target } = binding;
-        let (header, query) = match place {
-            SecretPlace::Header(name) => (Some(name.as_str().to_owned()), None),
-            SecretPlace::Query(name) => (None, Some(name)),
-        };
-        Self { env, header, query, target }
-    }
-}
-
-/// The requests that a target covers, whatever their method: grants that are asked with GET.
-fn within(target: &str) -> Result<Grants, crate::registry::grants::AtomError> {
-    Grants::parse([format!("http:GET {target}")])
 }
 
 /// A binding with its value.
@@ -149,7 +56,7 @@ impl Secret {
         let is_sendable = (VALUE_BYTES_MIN..=VALUE_BYTES_MAX).contains(&value.len())
             && value.bytes().all(|b| b.is_ascii_graphic() || b == b' ')
             && value.trim() == value;
-        let requests = within(&binding.target).ok().filter(|_| is_sendable);
+        let requests = binding.requests().ok().filter(|_| is_sendable);
         let requests = requests.ok_or_else(|| SecretError::Value { env: env() })?;
         Ok(Self { place: binding.place.clone(), requests, forms: Forms::of(&value), value })
     }

@@ -9,9 +9,9 @@ use std::sync::{Arc, Mutex, PoisonError, Weak};
 use tokio::sync::{Semaphore, SemaphorePermit};
 
 use super::message::{FetchError, REQUEST_BYTES_MAX, RESPONSE_BYTES};
-use crate::auth::tenant::Tenant;
-use crate::metering::LineRate;
-use crate::stock::{SharedStock, StockPortion};
+use crate::base::line_rate::LineRate;
+use crate::base::shared_stock::{SharedStock, StockPortion};
+use crate::contract::tenant::Tenant;
 
 /// The beginning of a body that a request's own place has room for, in bytes. Most pages of the web are not larger, so a
 /// site that says little and slowly holds nothing else.

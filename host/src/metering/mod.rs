@@ -1,23 +1,14 @@
-//! How often a caller may call and what it pays, and how often a plugin may write to the log. Must not know headers or what an
-//! operation does.
+//! How often a caller may call and what it has used: windows, months and reservations, counted in this process. Must not know
+//! headers, or what an operation does.
 
-mod admission;
-pub(crate) mod bucket;
-mod charge;
-pub(crate) mod credits;
-pub(crate) mod line_rate;
-pub(crate) mod month;
+pub(crate) mod identifier;
 pub(crate) mod quota;
-mod reservations;
+pub(crate) mod reservations;
+pub(crate) mod usage_writer;
 pub(crate) mod window;
 
-pub(crate) use admission::{count_month, read_month, take_slots};
-pub(crate) use bucket::Bucket;
-pub(crate) use charge::{Charge, Charged, reserve};
-pub(crate) use line_rate::LineRate;
-pub(crate) use quota::{MonthStanding, UsageCounts};
-pub(crate) use reservations::Reservations;
-pub(crate) use window::Windows;
+pub(crate) use self::quota::{MonthStanding, UsageCounts};
+pub(crate) use self::window::Windows;
 
 /// Where a call stands with its limits, for the response's headers.
 #[derive(Debug, Default)]

@@ -14,7 +14,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::peer::Address;
 use super::{PeerShare, Places};
-use crate::metrics::Gauge;
+use crate::observe::instrument::Gauge;
 
 /// Answers that a connection may be sent without a place at once.
 const OUTSIDE_MAX: u64 = 16;

@@ -8,7 +8,7 @@ use tokio::time::{Instant, timeout_at};
 
 use super::peer::Address;
 use super::{PeerConnection, PeerShare, Places, PlacesFull, Unsent};
-use crate::stock::StockPortion;
+use crate::base::shared_stock::StockPortion;
 
 /// How long a request waits for the lobby. Its peer's own requests, whose bodies are being read, stand before it.
 const WAIT: Duration = Duration::from_secs(5);

@@ -11,6 +11,7 @@ mod lobby;
 pub(crate) mod peer;
 mod unsent;
 
+use crate::config::PlaceLimits;
 use std::collections::HashMap;
 use std::net::IpAddr;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -20,9 +21,9 @@ use tokio::sync::Semaphore;
 
 use self::crowd::ConnectionTable;
 use self::peer::{Address, Proxies};
-use crate::error::{Code, Refusal};
-use crate::metrics::{Counter, Gauge};
-use crate::stock::SharedStock;
+use crate::base::shared_stock::SharedStock;
+use crate::contract::error::{Code, Refusal};
+use crate::observe::instrument::{Counter, Gauge};
 
 pub(crate) use self::crowd::{ConnectionPlace, ConnectionRefused, PeerConnection};
 pub(crate) use self::lobby::{RequestPlace, UnplacedAnswer};
@@ -32,25 +33,6 @@ pub(crate) use self::unsent::Unsent;
 const LOBBY_PART: usize = 4;
 /// Shares of peers that are gone are forgotten once there are so many.
 const SHARES_MIN: usize = 1024;
-
-/// How much of a listener there is.
-#[derive(Clone, Copy, Debug)]
-pub struct PlaceLimits {
-    /// Connections at once.
-    pub connections: usize,
-    /// Requests of known callers under way at once, until their answers are sent.
-    pub in_flight: usize,
-    /// Bytes of answers that were made and are not sent.
-    pub unsent_bytes: usize,
-    /// The same of one connection that is no trusted proxy's. One answer is always taken.
-    pub connection_unsent_bytes: usize,
-    /// Connections of one peer.
-    pub peer_connections: usize,
-    /// Requests of one peer, wherever they stand.
-    pub peer_in_flight: usize,
-    /// Unsent bytes of one peer. One answer is always taken.
-    pub peer_unsent_bytes: usize,
-}
 
 /// What of one listener is taken: shared with whoever tells the operator.
 #[derive(Clone)]

@@ -52,7 +52,7 @@ impl Unsent {
         self.of_all(|gauge| gauge.sub(less));
     }
 
-    fn of_all(&self, change: impl Fn(&crate::metrics::Gauge)) {
+    fn of_all(&self, change: impl Fn(&crate::observe::instrument::Gauge)) {
         change(&self.guest.unsent);
         change(&self.share.unsent);
         change(&self.places.0.unsent);

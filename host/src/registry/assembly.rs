@@ -5,9 +5,12 @@
 use std::sync::Arc;
 
 use super::lifecycle::{PluginRecord, RevisionRecord};
-use super::loader::{self, Whole};
-use super::revision::{Off, Revision};
-use super::{Registry, RegistryError, blocking};
+use super::revision_parts::{self, Whole};
+use super::{Registry, RegistryError};
+use crate::base::tasks::blocking;
+use crate::catalogue::revision::Revision;
+use crate::runtime::instance::Off;
+use crate::runtime::loader;
 
 impl Registry {
     /// Puts a recorded revision together as its plugin stands: with its rights, or off where the operator says so.
@@ -19,10 +22,10 @@ impl Registry {
     pub(super) async fn put_together(&self, life: &PluginRecord, whole: Whole) -> Result<Revision, RegistryError> {
         let plugin = life.plugin();
         if life.disabled().is_some() {
-            return Ok(loader::off(whole, Off::Disabled));
+            return Ok(revision_parts::off(whole, Off::Disabled));
         }
         let slots = self.slots(plugin, &whole.record.settings.limits);
-        let loaded = loader::load(&self.runtime, &self.components, whole, slots, &self.store).await;
+        let loaded = revision_parts::load(&self.runtime, &self.components, whole, slots, &self.store).await;
         loaded.map_err(|error| RegistryError::load(plugin, error))
     }
 
@@ -38,7 +41,7 @@ impl Registry {
         };
         let (plugin, revision) = (life.plugin(), record.number);
         tracing::error!(plugin, revision, %error, "a revision cannot be loaded; its routes answer that it is off");
-        Ok(loader::off(self.whole(life, record).await?, Off::Unloadable(error.to_string())))
+        Ok(revision_parts::off(self.whole(life, record).await?, Off::Unloadable(error.to_string())))
     }
 
     async fn whole(&self, life: &PluginRecord, record: &RevisionRecord) -> Result<Whole, RegistryError> {

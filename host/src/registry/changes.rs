@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use super::grants::{Atom, Grants};
 use super::lifecycle::{OperatorNote, PluginRecord, RevisionState};
-use super::revision::Revision;
-use super::{RecordsGuard, Registry, RegistryError, spawn_uncancellable};
+use super::{RecordsGuard, Registry, RegistryError};
+use crate::catalogue::revision::Revision;
+use crate::contract::grants::{Atom, Grants};
 
 /// One act of an operator on one plugin.
 #[derive(Debug)]
@@ -44,7 +44,7 @@ impl Registry {
         mark: OperatorNote,
     ) -> Result<PluginRecord, RegistryError> {
         let (registry, plugin) = (Arc::clone(self), plugin.to_owned());
-        spawn_uncancellable(async move { registry.act_now(&plugin, act, mark).await }).await
+        self.tasks.spawn_uncancellable(async move { registry.act_now(&plugin, act, mark).await }).await
     }
 
     async fn act_now(
@@ -70,7 +70,9 @@ impl Registry {
                 self.commit(&mut turn, next).await?;
                 self.cancel(plugin, number);
             }
-            PluginAction::Activate { number } => self.go_live(&mut turn, next, number, mark).await?,
+            PluginAction::Activate { number } => {
+                self.go_live(&mut turn, next, number, mark).await?;
+            }
             PluginAction::Rollback { to } => {
                 let number = next.before(to)?;
                 self.go_live(&mut turn, next, number, mark).await?;
@@ -121,6 +123,6 @@ impl Registry {
     }
 
     fn serving(&self, plugin: &str) -> Option<Arc<Revision>> {
-        self.current().revisions().iter().find(|revision| *revision.plugin == *plugin).cloned()
+        self.current().catalogue.revisions().iter().find(|revision| *revision.plugin == *plugin).cloned()
     }
 }

@@ -5,9 +5,11 @@
 use std::sync::Arc;
 
 use super::lifecycle::{PluginRecord, RevisionState};
-use super::revision::Revision;
-use super::{RecordsGuard, Registry, RegistryError, blocking};
-use crate::catalogue::{Catalogue, CollisionError};
+use super::{RecordsGuard, Registry, RegistryError};
+use crate::base::tasks::blocking;
+use crate::catalogue::CollisionError;
+use crate::catalogue::revision::Revision;
+use crate::published::Snapshot;
 use crate::stores::KeptEvent;
 
 impl Registry {
@@ -15,22 +17,22 @@ impl Registry {
     pub(super) async fn put(&self, revision: Revision) {
         let plugin = Arc::clone(&revision.plugin);
         match self.with(Arc::new(revision)).await {
-            Ok(catalogue) => self.current.store(Arc::new(catalogue)),
+            Ok(snapshot) => self.current.store(Arc::new(snapshot)),
             Err(error) => tracing::error!(plugin = &*plugin, %error, "a plugin cannot be served"),
         }
     }
 
     /// What would be served with this revision in the place of its plugin's other one. Printing the documents takes a while,
     /// so it is done on a thread that may.
-    pub(super) async fn with(&self, revision: Arc<Revision>) -> Result<Catalogue, CollisionError> {
+    pub(super) async fn with(&self, revision: Arc<Revision>) -> Result<Snapshot, CollisionError> {
         let current = self.current();
         blocking(move || {
-            let mut revisions = current.revisions().to_vec();
+            let mut revisions = current.catalogue.revisions().to_vec();
             match revisions.iter_mut().find(|r| r.plugin == revision.plugin) {
                 Some(place) => *place = revision,
                 None => revisions.push(revision),
             }
-            Catalogue::new(revisions, current.site())
+            Snapshot::new(revisions, current.site())
         })
         .await
     }
@@ -83,14 +85,14 @@ impl Registry {
         revision: Revision,
     ) -> Result<(), RegistryError> {
         let plugin = Arc::clone(&revision.plugin);
-        let catalogue = self.with(Arc::new(revision)).await?;
+        let snapshot = self.with(Arc::new(revision)).await?;
         let current = self.current();
-        let replaced = current.revisions().iter().find(|revision| revision.plugin == plugin).cloned();
+        let replaced = current.catalogue.revisions().iter().find(|revision| revision.plugin == plugin).cloned();
         if let Some(replaced) = replaced.as_ref().filter(|replaced| replaced.has_answered()) {
             next.prove(replaced.number);
         }
         let events = self.write(turn, next).await?;
-        self.current.store(Arc::new(catalogue));
+        self.current.store(Arc::new(snapshot));
         self.tell(events);
         // The copy that was looked at would keep the replaced revision alive.
         drop(current);

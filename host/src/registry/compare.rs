@@ -3,6 +3,7 @@
 //! Reads what two revisions said of themselves when they were staged; nothing is loaded for it. Whether anything is granted
 //! is decided elsewhere.
 
+use crate::base::tasks::blocking;
 use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
@@ -10,9 +11,9 @@ use std::sync::Arc;
 use serde::Serialize;
 use serde_json::Value;
 
-use super::grants::Difference;
 use super::lifecycle::RevisionRecord;
 use super::{Registry, RegistryError};
+use crate::contract::grants::Difference;
 
 /// How one revision differs from another.
 #[derive(Clone, Debug, Serialize)]
@@ -71,7 +72,7 @@ impl Registry {
             return Ok(BTreeMap::new());
         };
         let (store, digest) = (Arc::clone(&self.store), record.digest.clone());
-        let text = super::blocking(move || store.description(&digest)).await?.unwrap_or_default();
+        let text = blocking(move || store.description(&digest)).await?.unwrap_or_default();
         // What is in the store was checked when it was staged.
         let description: Value = serde_json::from_str(&text).unwrap_or_default();
         let operations = description["operations"].as_array().cloned().unwrap_or_default();

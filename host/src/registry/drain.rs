@@ -6,8 +6,8 @@
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::Duration;
 
-use super::revision::Revision;
 use super::{Registry, mark};
+use crate::catalogue::revision::Revision;
 
 /// Revisions of one plugin that drain at once. One more stops the oldest.
 const DRAINING_MAX: usize = 16;
@@ -60,7 +60,7 @@ impl Registry {
             drop(replaced);
             weak
         };
-        tokio::spawn(async move {
+        self.tasks.spawn(async move {
             if tokio::time::timeout(time, gone.cancelled()).await.is_err() {
                 if let Some(replaced) = replaced.upgrade() {
                     tracing::warn!(plugin = &*plugin, revision = number, "a draining revision is stopped");

@@ -3,9 +3,9 @@
 //! Must not know who asked for it, nor how a client is told.
 
 use super::lifecycle::LifeError;
-use super::loader::LoadError;
-use super::manifest::ManifestError;
 use crate::catalogue::CollisionError;
+use crate::contract::manifest::ManifestError;
+use crate::runtime::loader::LoadError;
 use crate::stores::StoreError;
 
 /// A change that was not made. What runs serves on.

@@ -6,11 +6,13 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use super::components::{digest_of, fetch};
 use super::lifecycle::{LifeError, RevisionState, Seen};
-use super::manifest::{Manifest, ManifestEntry};
 use super::stage::component_path;
-use super::{ComponentSource, Order, Registry, RegistryError, blocking, manifest_mark, mark, pool};
+use super::{ComponentSource, Order, Registry, RegistryError, manifest_mark, mark, pool};
+use crate::base::tasks::blocking;
+use crate::contract::manifest::{Manifest, ManifestEntry};
+use crate::published::Snapshot;
+use crate::runtime::components::{digest_of, fetch};
 
 /// What became of one entry.
 pub(crate) struct Followed {
@@ -58,7 +60,7 @@ impl Registry {
             }
         }
         let waits = self.lives.lock().await.values().any(|life| life.candidate().is_some());
-        if self.current().revisions().is_empty() && !waits && !failures.is_empty() {
+        if self.current().catalogue.revisions().is_empty() && !waits && !failures.is_empty() {
             return Err(failures.swap_remove(0).1);
         }
         for (plugin, error) in failures {
@@ -103,7 +105,7 @@ impl Registry {
     async fn comes_back(self: &Arc<Self>, plugin: &str) -> Result<bool, RegistryError> {
         let mut turn = self.lives.lock().await;
         let next = self.life_in(&turn, plugin)?;
-        let is_served = self.current().revisions().iter().any(|revision| *revision.plugin == *plugin);
+        let is_served = self.current().catalogue.revisions().iter().any(|revision| *revision.plugin == *plugin);
         if is_served || next.active().is_none() {
             return Ok(false);
         }
@@ -151,6 +153,7 @@ impl Registry {
     fn drop_unnamed(self: &Arc<Self>) -> Result<(), RegistryError> {
         let (manifest, current) = (self.manifest(), self.current());
         let (kept, gone): (Vec<_>, Vec<_>) = current
+            .catalogue
             .revisions()
             .iter()
             .cloned()
@@ -158,7 +161,7 @@ impl Registry {
         if gone.is_empty() {
             return Ok(());
         }
-        self.current.store(Arc::new(crate::catalogue::Catalogue::new(kept, current.site())?));
+        self.current.store(Arc::new(Snapshot::new(kept, current.site())?));
         drop(current);
         for revision in gone {
             tracing::info!(

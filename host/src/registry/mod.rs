@@ -1,41 +1,20 @@
 //! The plugins: what the operator wants, what became of it, and the one snapshot that calls are served from.
 //!
-//! Writers take turns; readers never wait: they take the current [`Catalogue`] and keep it. Every change is written to the
+//! Writers take turns; readers never wait: they take the current [`Snapshot`] and keep it. Every change is written to the
 //! store before it is served, so that a process which is killed at any moment comes back with the last one that was
 //! written. Must not know what a transport is.
 
 mod assembly;
-pub(crate) mod background;
-pub(crate) mod build;
-pub(crate) mod call_places;
 mod changes;
 mod commit;
 mod compare;
-pub(crate) mod compiler;
-pub(crate) mod components;
-pub(crate) mod description;
+pub(crate) mod crate_folder;
 mod drain;
-pub(crate) mod engine;
 mod error;
-pub(crate) mod faces;
 mod follow;
-pub(crate) mod grants;
-mod guest_store;
-pub(crate) mod instance;
 pub(crate) mod lifecycle;
-pub(crate) mod loader;
-pub(crate) mod manifest;
-pub(crate) mod pattern;
-pub(crate) mod processor;
-pub(crate) mod profile;
-pub(crate) mod revision;
-pub(crate) mod run_queue;
-pub(crate) mod schema;
-mod shares;
+mod revision_parts;
 mod stage;
-mod standings;
-mod terms;
-pub(crate) mod watcher;
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::path::{Path, PathBuf};
@@ -46,48 +25,34 @@ use arc_swap::ArcSwap;
 use tokio::sync::{Mutex as AsyncMutex, MutexGuard, broadcast};
 use tokio_util::sync::CancellationToken;
 
-use self::call_places::Occupancy;
 pub(crate) use self::changes::PluginAction;
-use self::components::Components;
 use self::drain::Drains;
-use self::engine::Runtime;
 pub(crate) use self::error::RegistryError;
 pub(crate) use self::follow::{BroughtIn, Followed};
 use self::lifecycle::{OperatorNote, PluginRecord, RevisionRecord, RevisionState};
-use self::loader::Slots;
-use self::manifest::Manifest;
-use self::revision::Revision;
+use self::revision_parts::Slots;
 pub(crate) use self::stage::{ComponentSource, Order, component_path};
-use crate::auth::api_key::epoch_seconds;
-use crate::catalogue::Catalogue;
+use crate::base::clock::epoch_seconds;
+use crate::base::tasks::{Tasks, blocking};
+use crate::catalogue::revision::Revision;
 use crate::config::Shares;
-use crate::published::Site;
+use crate::contract::manifest::{Manifest, ManifestEntry, PluginLimits};
+use crate::published::{Site, Snapshot};
+use crate::runtime::call_places::Occupancy;
+use crate::runtime::components::Components;
+use crate::runtime::engine::Runtime;
+use crate::runtime::loader;
 use crate::stores::{KeptEvent, Store};
 
 /// Events that a slow listener may lag behind before it must read the history.
 const EVENTS_WAITING_MAX: usize = 256;
-
-/// Runs work that blocks on a thread that may.
-pub(crate) async fn blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> T {
-    match tokio::task::spawn_blocking(work).await {
-        Ok(done) => done,
-        Err(error) => std::panic::resume_unwind(error.into_panic()),
-    }
-}
-
-/// Does something to its end, even where nobody waits for it any more: a change that was written must be served.
-pub(crate) async fn spawn_uncancellable<T: Send + 'static>(work: impl Future<Output = T> + Send + 'static) -> T {
-    match tokio::spawn(work).await {
-        Ok(done) => done,
-        Err(error) => std::panic::resume_unwind(error.into_panic()),
-    }
-}
 
 /// The records of all plugins, held by whoever changes one.
 type RecordsGuard<'r> = MutexGuard<'r, BTreeMap<String, PluginRecord>>;
 
 /// What a registry is opened with.
 pub(crate) struct RegistryParts {
+    pub(crate) tasks: Tasks,
     pub(crate) runtime: Runtime,
     pub(crate) store: Arc<Store>,
     pub(crate) data: PathBuf,
@@ -105,6 +70,7 @@ pub(crate) struct RegistryParts {
 
 /// All plugins of this process.
 pub(crate) struct Registry {
+    tasks: Tasks,
     runtime: Arc<Runtime>,
     store: Arc<Store>,
     components: Components,
@@ -113,7 +79,7 @@ pub(crate) struct Registry {
     shares: Shares,
     safe_mode: bool,
     manifest: ArcSwap<Manifest>,
-    current: ArcSwap<Catalogue>,
+    current: ArcSwap<Snapshot>,
     lives: AsyncMutex<BTreeMap<String, PluginRecord>>,
     /// What the revisions of each plugin share. Never held over an await.
     slots: Mutex<HashMap<String, Arc<Slots>>>,
@@ -128,6 +94,7 @@ impl Registry {
     /// loaded is off on its own routes. The first failure is the error where nothing at all can be served.
     pub(crate) async fn open(parts: RegistryParts) -> Result<Arc<Self>, RegistryError> {
         let RegistryParts {
+            tasks,
             runtime,
             store,
             data,
@@ -144,6 +111,7 @@ impl Registry {
         let records: Vec<PluginRecord> = store.plugins()?;
         let lives = records.into_iter().map(|life| (life.plugin().to_owned(), life)).collect();
         let registry = Arc::new(Self {
+            tasks,
             runtime: Arc::new(runtime),
             store,
             components,
@@ -152,7 +120,7 @@ impl Registry {
             shares,
             safe_mode,
             manifest: ArcSwap::from_pointee(manifest),
-            current: ArcSwap::from_pointee(Catalogue::empty(&site)),
+            current: ArcSwap::from_pointee(Snapshot::new(Vec::new(), &site)?),
             lives: AsyncMutex::new(lives),
             slots: Mutex::default(),
             drains: Drains::new(body),
@@ -165,7 +133,7 @@ impl Registry {
             // Last, so that compiled code is used which came here before its record did.
             registry.tidy(&registry.lives.lock().await).await;
         }
-        tokio::spawn(Arc::clone(&registry).keep_compiled());
+        registry.tasks.spawn(Arc::clone(&registry).keep_compiled());
         Ok(registry)
     }
 
@@ -188,8 +156,13 @@ impl Registry {
         }
     }
 
+    /// The owner of what the plugins' changes go on with.
+    pub(crate) fn tasks(&self) -> &Tasks {
+        &self.tasks
+    }
+
     /// What is served now. A call keeps what it took.
-    pub(crate) fn current(&self) -> Arc<Catalogue> {
+    pub(crate) fn current(&self) -> Arc<Snapshot> {
         self.current.load_full()
     }
 
@@ -225,11 +198,11 @@ impl Registry {
     /// Drops idle instances that have grown old, and notes which revisions have answered a call well.
     pub(crate) async fn sweep(&self, now: Instant) {
         let current = self.current();
-        for revision in current.revisions().iter().chain(&self.draining()) {
+        for revision in current.catalogue.revisions().iter().chain(&self.draining()) {
             revision.sweep(now);
         }
         let proven: Vec<&Arc<Revision>> =
-            current.revisions().iter().filter(|revision| revision.has_answered()).collect();
+            current.catalogue.revisions().iter().filter(|revision| revision.has_answered()).collect();
         if proven.is_empty() {
             return;
         }
@@ -272,13 +245,13 @@ impl Registry {
         Ok(())
     }
 
-    fn entry(&self, plugin: &str) -> Result<manifest::ManifestEntry, RegistryError> {
+    fn entry(&self, plugin: &str) -> Result<ManifestEntry, RegistryError> {
         let manifest = self.manifest();
         let found = manifest.entries.iter().find(|entry| entry.name == plugin);
         found.cloned().ok_or_else(|| RegistryError::NoPlugin { name: plugin.to_owned() })
     }
 
-    fn slots(&self, plugin: &str, limits: &manifest::PluginLimits) -> Arc<Slots> {
+    fn slots(&self, plugin: &str, limits: &PluginLimits) -> Arc<Slots> {
         let mut slots = self.slots.lock().unwrap_or_else(PoisonError::into_inner);
         let known = slots.entry(plugin.to_owned());
         Arc::clone(known.or_insert_with(|| Arc::new(Slots::new(plugin, self.shares, limits))))

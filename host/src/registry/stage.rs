@@ -9,12 +9,17 @@ use std::sync::{Arc, PoisonError};
 use bytes::Bytes;
 use tokio_util::sync::CancellationToken;
 
-use super::components::{ComponentError, digest_of, fetch};
+use super::crate_folder::artifact;
 use super::lifecycle::{Described, Fetched, LifeError, OperatorNote, PluginRecord, RevisionState, Seen};
-use super::loader::{self, LoadError, Whole};
-use super::manifest::ManifestSource;
-use super::revision::{Off, Revision, Runner};
-use super::{Registry, RegistryError, blocking, mark, spawn_uncancellable};
+use super::revision_parts::Whole;
+use super::{Registry, RegistryError, mark};
+use crate::base::tasks::blocking;
+use crate::catalogue::revision::{Revision, Runner};
+use crate::contract::manifest::ManifestSource;
+use crate::runtime::components::{ComponentError, digest_of, fetch};
+use crate::runtime::instance::Off;
+use crate::runtime::loader;
+use crate::runtime::loader::LoadError;
 
 /// Where a component is fetched from.
 pub(crate) enum ComponentSource {
@@ -40,7 +45,7 @@ impl Registry {
     /// [`Registry::prepare`] takes it further.
     pub(crate) async fn stage(self: &Arc<Self>, plugin: &str, order: Order) -> Result<u64, RegistryError> {
         let (registry, plugin) = (Arc::clone(self), plugin.to_owned());
-        spawn_uncancellable(async move { registry.fetch(&plugin, order).await }).await
+        self.tasks.spawn_uncancellable(async move { registry.fetch(&plugin, order).await }).await
     }
 
     async fn fetch(&self, plugin: &str, order: Order) -> Result<u64, RegistryError> {
@@ -85,6 +90,16 @@ impl Registry {
         blocking(move || components.keep(&digest, &bytes)).await.map_err(failed)?;
         self.commit(&mut turn, next).await?;
         Ok(number)
+    }
+
+    /// Prepares a staged revision behind whoever asked for it. The revision's record tells what came of it.
+    pub(crate) fn prepare_behind(self: &Arc<Self>, plugin: &str, number: u64) {
+        let (registry, plugin) = (Arc::clone(self), plugin.to_owned());
+        self.tasks.spawn(async move {
+            if let Err(error) = registry.prepare(&plugin, number).await {
+                tracing::warn!(plugin, revision = number, %error, "a staged revision was rejected");
+            }
+        });
     }
 
     /// Takes a fetched revision as far as it goes: live, staged or waiting for approval.
@@ -217,7 +232,7 @@ pub(crate) fn component_path(source: &ManifestSource) -> Result<PathBuf, Compone
     match source {
         ManifestSource::File(path) => Ok(path.clone()),
         ManifestSource::Crate(folder) => {
-            super::build::artifact(folder).ok_or_else(|| ComponentError::NoCrate { path: folder.clone() })
+            artifact(folder).ok_or_else(|| ComponentError::NoCrate { path: folder.clone() })
         }
     }
 }

@@ -4,8 +4,9 @@ use std::sync::Arc;
 
 use redb::{ReadableTable, TableDefinition, WriteTransaction};
 
-use super::embedded::{self, Store, StoreError};
-use crate::auth::account::{Account, Entitlement};
+use super::embedded;
+use super::embedded::{Store, StoreError};
+use crate::records::account::{Account, Entitlement};
 
 /// Account id → record, as JSON.
 const ACCOUNTS: TableDefinition<'_, &str, &[u8]> = TableDefinition::new("accounts");

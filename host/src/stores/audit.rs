@@ -6,7 +6,7 @@ use redb::{ReadTransaction, ReadableTable as _, ReadableTableMetadata as _};
 
 use super::embedded::{Store, StoreError};
 use super::ledger::{BALANCES, PENDING, RESERVATIONS, RESOLUTIONS, SPENT};
-use crate::metering::credits::{Balance, Resolution};
+use crate::records::credits::{Balance, Resolution};
 
 /// Disagreements that are told; all are counted.
 const TOLD_MAX: usize = 100;
@@ -141,8 +141,8 @@ mod tests {
     use tempfile::TempDir;
 
     use super::*;
-    use crate::metering::credits::Reservation;
-    use crate::metering::month::Month;
+    use crate::records::credits::Reservation;
+    use crate::records::month::Month;
 
     /// Breaks a sound ledger in one place, and gives back what the audit says.
     async fn broken(

@@ -15,11 +15,12 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use super::cache::RecordCache;
-use super::folder::{self, FolderFault, Unfit};
+use super::folder;
+use super::folder::{FolderFault, Unfit};
 use super::writer::Writer;
 use super::{accounts, idempotency, jobs, keys, ledger, plugins, state, usage};
-use crate::auth::account::Account;
-use crate::auth::api_key::KeyRecord;
+use crate::records::account::Account;
+use crate::records::api_key::KeyRecord;
 
 /// The instance's own values.
 const INSTANCE: TableDefinition<'_, &str, &[u8]> = TableDefinition::new("instance");

@@ -6,7 +6,7 @@ use redb::{ReadableTable as _, TableDefinition, WriteTransaction};
 
 use super::embedded::{Store, StoreError};
 use super::ledger;
-use crate::metering::credits::{Reservation, ReservationRefused, Resolution};
+use crate::records::credits::{Reservation, ReservationRefused, Resolution};
 
 /// Account, key, identifier → the reservation, and when it was made.
 const BURNT: TableDefinition<'_, (&str, &str, &str), (u128, u64)> = TableDefinition::new("idempotency");
@@ -130,7 +130,7 @@ mod tests {
     use tempfile::TempDir;
 
     use super::*;
-    use crate::metering::month::Month;
+    use crate::records::month::Month;
 
     const DAY_S: u64 = 24 * 3600;
 

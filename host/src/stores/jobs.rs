@@ -9,8 +9,8 @@ use redb::{ReadableTable, Table, TableDefinition, WriteTransaction};
 use uuid::Uuid;
 
 use super::embedded::{Store, StoreError, decode, encode};
-use crate::jobs::record::{BYTES_MAX, ITEMS_MAX, Job, JobName, Progress};
-use crate::operation::Owner;
+use crate::contract::operation::Owner;
+use crate::records::job::{BYTES_MAX, ITEMS_MAX, Job, JobName, Progress};
 
 /// Owner, plugin, id.
 type Name = (&'static str, &'static str, u128);

@@ -4,8 +4,9 @@ use std::sync::Arc;
 
 use redb::{ReadableTable, TableDefinition, WriteTransaction};
 
-use super::embedded::{self, Store, StoreError};
-use crate::auth::api_key::KeyRecord;
+use super::embedded;
+use super::embedded::{Store, StoreError};
+use crate::records::api_key::KeyRecord;
 
 /// Key digest → record, as JSON.
 const KEYS: TableDefinition<'_, &[u8; 32], &[u8]> = TableDefinition::new("keys");

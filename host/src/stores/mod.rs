@@ -19,8 +19,8 @@ mod state;
 mod usage;
 mod writer;
 
-pub(crate) use embedded::{Store, StoreError};
-pub(crate) use jobs::{Earlier, Keep, KeepOutcome, Page};
-pub(crate) use ledger::LedgerEntry;
-pub(crate) use plugins::KeptEvent;
-pub(crate) use state::{Expected, KeptRecord, ListedRecord, Unwritten};
+pub(crate) use self::embedded::{Store, StoreError};
+pub(crate) use self::jobs::{Earlier, Keep, KeepOutcome, Page};
+pub(crate) use self::ledger::LedgerEntry;
+pub(crate) use self::plugins::KeptEvent;
+pub(crate) use self::state::{Expected, KeptRecord, ListedRecord, Unwritten};

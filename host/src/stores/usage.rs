@@ -3,8 +3,8 @@
 use redb::{TableDefinition, WriteTransaction};
 
 use super::embedded::{Store, StoreError};
-use crate::metering::month::Month;
-use crate::metering::quota::{Count, CountRow};
+use crate::records::month::Month;
+use crate::records::usage::{Count, CountRow};
 
 /// Owner (a key's id), month, plugin and operation → calls, and those that count toward the monthly limit.
 pub(super) const USAGE: TableDefinition<'_, (&str, u32, &str), (u64, u64)> = TableDefinition::new("usage");

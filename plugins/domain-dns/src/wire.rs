@@ -150,7 +150,9 @@ fn label_text(label: &[u8]) -> String {
     let mut text = String::with_capacity(label.len());
     for &byte in label {
         match byte {
-            b'.' | b'\\' | b'"' | b'(' | b')' | b';' | b'@' | b'$' => text.extend(['\\', char::from(byte)]),
+            b'.' | b'\\' | b'"' | b'(' | b')' | b';' | b'@' | b'$' => {
+                text.extend(['\\', char::from(byte)]);
+            }
             0x21..=0x7E => text.push(char::from(byte)),
             _ => push_decimal(&mut text, byte),
         }

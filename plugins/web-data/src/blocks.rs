@@ -290,7 +290,9 @@ fn count(text: &str, title: &HashSet<u64>, description: &HashSet<u64>) -> Counts
         let mut lower = true;
         for (at, c) in word.chars().enumerate() {
             match c {
-                '.' | ',' | ';' | '!' | '?' | '。' | '、' | '，' | '！' | '？' => counts.stops += 1,
+                '.' | ',' | ';' | '!' | '?' | '。' | '、' | '，' | '！' | '？' => {
+                    counts.stops += 1;
+                }
                 c if c.is_ascii_digit() => counts.digits += 1,
                 c if c.is_alphanumeric() => {
                     letters += 1;

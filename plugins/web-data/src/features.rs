@@ -161,7 +161,9 @@ pub(crate) fn measure_context(
     list: &mut [f32; MEASURES],
 ) {
     let mut measures = Measures { list: *list, length: OWN };
-    context.measure(tree, page, &whole.surroundings, at, |measure| measures.push(measure));
+    context.measure(tree, page, &whole.surroundings, at, |measure| {
+        measures.push(measure);
+    });
     debug_assert_eq!(measures.length, MEASURES);
     *list = measures.list;
 }

@@ -123,7 +123,9 @@ fn what_stands_between_two_texts_parts_them_though_it_is_left_out() {
     while let Some(step) = walk.next() {
         match step {
             Step::Enter(id) if tree.tag(id) == tag::Tag::Nav => walk.skip_children(),
-            Step::Enter(id) => kept[id as usize] = tree.text(id).is_some() || tree.nodes[id as usize].first != NONE,
+            Step::Enter(id) => {
+                kept[id as usize] = tree.text(id).is_some() || tree.nodes[id as usize].first != NONE;
+            }
             Step::Leave(_) => {}
         }
     }

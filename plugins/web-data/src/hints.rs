@@ -126,11 +126,13 @@ impl Hints {
         }
         for attribute in &element.attributes {
             match &*attribute.name.local {
-                "class" | "id" | "itemprop" | "data-testid" | "aria-label" => each_word(&attribute.value, |word| {
-                    if let Some(hint) = of_word(word) {
-                        hints.add(hint);
-                    }
-                }),
+                "class" | "id" | "itemprop" | "data-testid" | "aria-label" => {
+                    each_word(&attribute.value, |word| {
+                        if let Some(hint) = of_word(word) {
+                            hints.add(hint);
+                        }
+                    });
+                }
                 "role" => {
                     if let Some(hint) = of_role(attribute.value.trim()) {
                         hints.add(hint);

@@ -133,8 +133,12 @@ impl MarkdownWriter<'_> {
             Tag::Br => self.line_break(),
             Tag::A => self.open_link(id),
             Tag::B | Tag::Strong if !self.is_open("**") => self.open(id, MarkKind::Around("**")),
-            Tag::I | Tag::Em | Tag::Cite | Tag::Var if !self.is_open("*") => self.open(id, MarkKind::Around("*")),
-            Tag::S | Tag::Strike | Tag::Del if !self.is_open("~~") => self.open(id, MarkKind::Around("~~")),
+            Tag::I | Tag::Em | Tag::Cite | Tag::Var if !self.is_open("*") => {
+                self.open(id, MarkKind::Around("*"));
+            }
+            Tag::S | Tag::Strike | Tag::Del if !self.is_open("~~") => {
+                self.open(id, MarkKind::Around("~~"));
+            }
             Tag::Code | Tag::Tt | Tag::Kbd | Tag::Samp => self.open(id, MarkKind::Code),
             Tag::Blockquote => self.frames.open_quote(),
             Tag::Ul | Tag::Menu | Tag::Dir => self.frames.open_list(None),
@@ -143,7 +147,9 @@ impl MarkdownWriter<'_> {
                 self.frames.open_list(Some(start.unwrap_or(1)));
             }
             Tag::Li => self.frames.open_item(),
-            Tag::Table if table::is_of_data(self.tree, id) => self.tables.push(Grid::new(id, self.style)),
+            Tag::Table if table::is_of_data(self.tree, id) => {
+                self.tables.push(Grid::new(id, self.style));
+            }
             Tag::Td | Tag::Th => self.cell_begins(id),
             tag if tag.is_preformatted() => {
                 self.preformatted(id);

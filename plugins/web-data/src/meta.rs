@@ -70,7 +70,9 @@ pub(crate) fn read(tree: &Tree, structured: &[String]) -> Facts {
         let attribute = |name| element.attribute(name).map(str::trim).filter(|value| !value.is_empty());
         match element.tag {
             Tag::Html => facts.language = attribute("lang").map(str::to_owned),
-            Tag::Title if facts.title.is_none() => facts.title = clean(&tree.text_of(id, TEXT_BYTES_MAX)),
+            Tag::Title if facts.title.is_none() => {
+                facts.title = clean(&tree.text_of(id, TEXT_BYTES_MAX));
+            }
             Tag::Base if facts.base.is_none() => facts.base = attribute("href").map(str::to_owned),
             Tag::Link => {
                 let is_canonical = attribute("rel")

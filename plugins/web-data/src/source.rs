@@ -63,7 +63,9 @@ impl<'a> SourceReader<'a> {
         match bytes.get(open + 1) {
             Some(b'!') if bytes[open..].starts_with(b"<!--") => self.comment(),
             Some(b'!' | b'?') => self.declaration(),
-            Some(b'/') if bytes.get(open + 2).is_some_and(u8::is_ascii_alphabetic) => self.tag(open + 2),
+            Some(b'/') if bytes.get(open + 2).is_some_and(u8::is_ascii_alphabetic) => {
+                self.tag(open + 2);
+            }
             Some(letter) if letter.is_ascii_alphabetic() => self.tag(open + 1),
             Some(_) | None => {
                 self.source.html.push('<');

@@ -3,12 +3,12 @@
 use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
-use std::sync::{Arc, LazyLock};
+use std::sync::LazyLock;
 
 use clap::Parser;
 use futures::executor::block_on;
 use serde_json::{Value, json};
-use switchbay::{App, Config, Flags, Listeners, OpenStore};
+use switchbay::{Config, Flags, Listeners, OpenStore, Service};
 use switchbay_sdk::{Call, Caller, CallerKind, Plugin};
 use tempfile::TempDir;
 use tokio::net::TcpListener;
@@ -140,7 +140,7 @@ pub(crate) fn run(arguments: &[String]) {
         let address = api.local_addr().expect("an address").to_string();
         let store = OpenStore::open(&config.data).expect("a store");
         let program = Path::new(env!("CARGO_BIN_EXE_switchbay"));
-        let app = App::open(config, store, &format!("http://{address}"), program).await.expect("plugins");
+        let app = Service::open(config, store, &format!("http://{address}"), program).await.expect("plugins");
         switchbay::native::insert(&app, "native", &native_description(), answer).await.expect("a native plugin");
         println!("{address}");
         std::io::stdout().flush().expect("the bench reads");
@@ -148,7 +148,7 @@ pub(crate) fn run(arguments: &[String]) {
             let input = tokio::task::spawn_blocking(|| std::io::stdin().lines().count());
             input.await.expect("stdin ends");
         };
-        switchbay::serve(Listeners { api, operator }, Arc::new(app), ended).await;
+        app.serve(Listeners { api, operator }, ended).await;
     });
 }
 

@@ -32,7 +32,9 @@ async fn a_secret_is_taken_out_in_every_form_that_programs_write() {
 async fn what_stands_behind_the_scheme_of_a_secret_is_one_too() {
     build();
     let folder = Arc::new(TempDir::new().expect("a folder"));
-    let write = |name: &str, bytes: &[u8]| std::fs::write(folder.path().join(name), bytes).expect("it is written");
+    let write = |name: &str, bytes: &[u8]| {
+        std::fs::write(folder.path().join(name), bytes).expect("it is written");
+    };
     write("fetches.wasm", &built("fetches"));
     let secret = "{ env = \"LAB_BEARER\", header = \"authorization\", for = \"http://site.test/bound/\" }";
     let grants = ["http:GET,POST public", "http:GET http://api.fetches.test:8080/granted/"];

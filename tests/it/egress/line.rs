@@ -206,7 +206,9 @@ async fn a_refusal_says_which_of_its_kinds_it_is_and_nothing_is_dialled() {
 async fn a_plugin_that_loses_the_right_is_told_so_at_its_next_query() {
     build();
     let folder = Arc::new(TempDir::new().expect("a folder"));
-    let write = |name: &str, bytes: &[u8]| std::fs::write(folder.path().join(name), bytes).expect("it is written");
+    let write = |name: &str, bytes: &[u8]| {
+        std::fs::write(folder.path().join(name), bytes).expect("it is written");
+    };
     let entry = |grants: &str| format!("[[plugin]]\nname = \"asks\"\nsource = \"asks.wasm\"\ngrants = [{grants}]\n");
     write("asks.wasm", &built("asks"));
     write("manifest.toml", entry(r#""line-query:*:43", "line-query:named.test:4343""#).as_bytes());

@@ -95,7 +95,9 @@ async fn serve_telling(half: Arc<Notify>) -> (SocketAddr, String) {
                 let told = service_fn(|request: Request<_>| {
                     match request.uri().path() {
                         "/dies" => dead.store(true, Ordering::Relaxed),
-                        path if path == "/half" || path.starts_with("/begins/") => half.notify_one(),
+                        path if path == "/half" || path.starts_with("/begins/") => {
+                            half.notify_one();
+                        }
                         _ => {}
                     }
                     async move { Ok::<_, Infallible>(answer(&request)) }

@@ -4,7 +4,7 @@
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
 
-use crate::metering::Bucket;
+use crate::base::token_bucket::Bucket;
 
 /// Four fetches at once after a silence, then one every 15 seconds.
 const FETCHES: Bucket = Bucket::new(4, Duration::from_secs(15));

@@ -22,10 +22,10 @@ use self::gate::{FetchTurn, Gate};
 use self::issuer::Issuer;
 use self::keys::KeySet;
 use self::token::Unverified;
-use super::api_key::epoch_seconds;
+use crate::base::clock::epoch_seconds;
 use crate::config::OAuthSettings;
+use crate::contract::operation::Face;
 use crate::egress::operators_own::DocumentError;
-use crate::operation::Face;
 
 pub(crate) use self::token::{AccessToken, TokenError, is_token};
 

@@ -9,7 +9,7 @@ use serde_json::{Map, Value};
 use sha2::{Digest, Sha256};
 
 use super::keys::{Algorithm, KID_BYTES_MAX, Key};
-use crate::reading::strict_json;
+use crate::base::json::strict_json;
 
 /// How far the issuer's clock may be from ours, in seconds (decisions, "Credentials and owners").
 const SKEW_S: u64 = 30;

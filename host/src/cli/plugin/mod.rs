@@ -17,12 +17,13 @@ use http::Method;
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use serde_json::{Value, json};
 
+use super::client;
+use super::client::Payload;
 use super::place::Common;
 use super::table::{Table, text};
 use super::{CommandFailure, one_line};
-use crate::operator::client::{self, Payload};
 
-pub(super) use show::status;
+pub(super) use self::show::status;
 
 #[derive(Subcommand)]
 pub(super) enum PluginCommand {

@@ -2,9 +2,9 @@
 
 use serde_json::Value;
 
-use super::super::table::{Table, text};
-use super::super::{CommandFailure, one_line};
 use super::{Common, PluginArgument, get, path};
+use crate::cli::table::{Table, text};
+use crate::cli::{CommandFailure, one_line};
 
 /// `switchbay status`.
 pub(in crate::cli) async fn status(common: &Common) -> Result<(), CommandFailure> {

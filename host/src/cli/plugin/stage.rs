@@ -7,10 +7,11 @@ use std::time::{Duration, Instant};
 use http::Method;
 use serde_json::{Value, json};
 
-use super::super::table::text;
-use super::super::{CommandFailure, printable};
 use super::{Approve, Diff, One, Stage, candidate, get, path, post};
-use crate::operator::client::{self, Payload};
+use crate::cli::client;
+use crate::cli::client::Payload;
+use crate::cli::table::text;
+use crate::cli::{CommandFailure, printable};
 
 /// How often a revision that is being prepared is looked at.
 const LOOK: Duration = Duration::from_millis(150);

@@ -7,7 +7,8 @@ use http::Version;
 
 use super::refusal::ProxyRefusal;
 use crate::egress::message::HEADERS_MAX;
-use crate::egress::policy::{self, Denial, Destination, Way};
+use crate::egress::policy;
+use crate::egress::policy::{Denial, Destination, Way};
 
 /// The longest head, in bytes.
 pub(super) const HEAD_BYTES_MAX: usize = 32 * 1024;

@@ -30,17 +30,17 @@ use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-pub(crate) use client::Flow;
-pub(crate) use credential::{ProxyLease, TooManyLent};
+pub(crate) use self::client::Flow;
+pub(crate) use self::credential::{ProxyLease, TooManyLent};
 
 use self::client::PassageEnd;
 use self::credential::ProxyLeases;
 use self::head::{HEAD_BYTES_MAX, ProxyHead, ProxyRequest};
 use self::refusal::ProxyRefusal;
 use super::EgressClient;
+use crate::base::line_rate::LineRate;
 use crate::config;
-use crate::metering::LineRate;
-use crate::metrics::Gauge;
+use crate::observe::instrument::Gauge;
 
 /// How long nothing is accepted where the process has no more files to open.
 const PAUSE: Duration = Duration::from_millis(50);
@@ -192,7 +192,9 @@ impl Proxy {
         let late = grant.until.min(Instant::now() + self.settings.total);
         let end = PassageEnd { grant: &grant, late, settings: &self.settings, over: &self.over };
         match &head.asked {
-            ProxyRequest::Tunnel(_) => tunnel::serve(stream, received.slice(head.bytes..), &head.asked, &end).await,
+            ProxyRequest::Tunnel(_) => {
+                tunnel::serve(stream, received.slice(head.bytes..), &head.asked, &end).await;
+            }
             ProxyRequest::Request { method, .. } => {
                 // The target is judged as it stands here; whoever reads the rest is given none.
                 let line = format!("{method} / {:?}\r\n", head.version);

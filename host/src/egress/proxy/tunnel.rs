@@ -9,7 +9,8 @@ use tokio::net::TcpStream;
 use super::client::{Client, Flow, PassageEnd};
 use super::credential::Grant;
 use super::head::ProxyRequest;
-use super::refusal::{self, ProxyRefusal};
+use super::refusal;
+use super::refusal::ProxyRefusal;
 use crate::egress::audit::{HopAudit, Proxied};
 use crate::egress::message::{FetchError, Late};
 

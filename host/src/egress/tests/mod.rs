@@ -11,8 +11,8 @@ use std::net::IpAddr;
 use serde_json::Value;
 
 use super::policy::{Denial, Destination, Host, Private, Way};
-use crate::address::Public;
-use crate::registry::grants::{Grants, Rights};
+use crate::base::address::Public;
+use crate::contract::grants::{Grants, Rights};
 
 fn everything_public() -> Grants {
     Grants::parse(["http:GET public"]).expect("an atom")
@@ -89,7 +89,9 @@ fn verdict(method: &str, url: &str, atoms: &[&str]) -> &'static str {
 #[test]
 fn a_request_is_within_an_atom_or_denied() {
     let rdap = ["http:GET,HEAD https://api.example.com/rdap/"];
-    let check = |method: &str, url: &str, expected: &str| assert_eq!(verdict(method, url, &rdap), expected, "{url}");
+    let check = |method: &str, url: &str, expected: &str| {
+        assert_eq!(verdict(method, url, &rdap), expected, "{url}");
+    };
     check("GET", "https://api.example.com/rdap/", "allowed");
     check("HEAD", "https://api.example.com/rdap/domain/x?q=1#f", "allowed");
     check("GET", "https://API.example.com:443/rdap/../rdap/a", "allowed");

@@ -5,7 +5,7 @@ use std::net::{IpAddr, Ipv4Addr};
 use url::Url;
 
 use super::{everything_public, hostile, public, text};
-use crate::address::Public;
+use crate::base::address::Public;
 use crate::egress::policy::{Denial, Destination, Host, Way};
 
 const URLS: usize = 100_000;

@@ -8,10 +8,10 @@ use std::net::IpAddr;
 use url::{Host as UrlHost, Url};
 
 use super::{answers, everything_public, hostile, judge, public, text};
-use crate::address::Public;
+use crate::base::address::Public;
+use crate::contract::grants::Grants;
 use crate::egress::policy::{Denial, Destination, Host, Private};
 use crate::egress::proxy::head::{ProxyHead, ProxyRequest};
-use crate::registry::grants::Grants;
 
 fn asked(method: &str, target: &str) -> Option<ProxyRequest> {
     let head = format!("{method} {target} HTTP/1.1\r\nHost: whatever.test\r\n\r\n");

@@ -20,9 +20,11 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-pub(crate) use record::{Described, Event, Fetched, LifeError, OperatorNote, RevisionRecord, RevisionState, Seen};
+pub(crate) use self::record::{
+    Described, Event, Fetched, LifeError, OperatorNote, RevisionRecord, RevisionState, Seen,
+};
 
-use super::grants::{Atom, Grants, Rights};
+use crate::contract::grants::{Atom, Grants, Rights};
 
 /// Revisions that stay ready for a rollback, beside the active one and those that drain.
 pub(crate) const RETAINED_MAX: usize = 3;

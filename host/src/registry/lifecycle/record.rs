@@ -4,9 +4,9 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::registry::description::Want;
-use crate::registry::grants::{Atom, Grants};
-use crate::registry::manifest::Settings;
+use crate::contract::description::Want;
+use crate::contract::grants::{Atom, Grants};
+use crate::contract::manifest::Settings;
 
 /// Who did something, when, and why.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

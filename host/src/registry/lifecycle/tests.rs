@@ -7,8 +7,8 @@ use proptest::prelude::*;
 use proptest::sample::{Index, subsequence};
 
 use super::*;
-use crate::registry::description::Want;
-use crate::registry::manifest::{InstanceMode, PluginLimits, Settings};
+use crate::contract::description::Want;
+use crate::contract::manifest::{InstanceMode, PluginLimits, Settings};
 
 /// Atoms that are within one another, overlap, or have nothing to do with each other.
 const ATOMS: [&str; 9] = [

@@ -72,7 +72,9 @@ pub(super) fn entries(text: &str) -> Vec<Entry<'_>> {
         match line.shape {
             Shape::Blank => walk.blank(),
             Shape::Comment => {}
-            Shape::Pair(key, "") if walk.heads(key, line, next) => walk.heading(keys::normal(key), line.indent),
+            Shape::Pair(key, "") if walk.heads(key, line, next) => {
+                walk.heading(keys::normal(key), line.indent);
+            }
             Shape::Pair(key, value) => walk.pair(keys::normal(key), value, line.indent, ahead),
             Shape::Bare(text) => walk.bare(text, line.indent, next),
         }

@@ -64,7 +64,9 @@ fn registration(entries: &[Entry<'_>], domain: &str) -> Registration {
         match field(entry) {
             Some(Field::Created) => fill(&mut registration.creation_date, date),
             // Objects with a history tell each of their changes.
-            Some(Field::Updated) => registration.updated_date = registration.updated_date.take().max(date()),
+            Some(Field::Updated) => {
+                registration.updated_date = registration.updated_date.take().max(date());
+            }
             Some(Field::Expires) => fill(&mut registration.expiration_date, date),
             Some(Field::RegistrarExpires) => fill(&mut registrar_expires, date),
             Some(Field::Status) => registration.add_status(entry.value),

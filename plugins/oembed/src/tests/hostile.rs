@@ -120,7 +120,9 @@ fn walk(node: &Handle, network: &Network, found: &mut String) {
             }
         }
         NodeData::Comment { contents } => write!(found, "<!--{contents}--> ").expect("text"),
-        NodeData::ProcessingInstruction { .. } | NodeData::Doctype { .. } => found.push_str("a declaration "),
+        NodeData::ProcessingInstruction { .. } | NodeData::Doctype { .. } => {
+            found.push_str("a declaration ");
+        }
         NodeData::Document | NodeData::Text { .. } => {}
     }
     if let NodeData::Element { template_contents, .. } = &node.data {

@@ -1,0 +1,71 @@
+//! Work that runs beside whoever asked for it, and its one owner.
+//!
+//! Every task of the process is spawned through [`Tasks`], so that its end can be waited for; bare `tokio::spawn` is
+//! a disallowed method. Knows nothing of what the tasks do.
+
+use std::time::Duration;
+
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+
+/// The owner of the process's tasks.
+#[derive(Clone, Default)]
+pub(crate) struct Tasks {
+    tracker: TaskTracker,
+    stop: CancellationToken,
+}
+
+impl Tasks {
+    /// Runs a task until it is done or the process stops, whichever is first.
+    pub(crate) fn spawn(&self, task: impl Future<Output = ()> + Send + 'static) {
+        let stop = self.stop.clone();
+        self.tracker.spawn(async move {
+            tokio::select! {
+                () = stop.cancelled() => {}
+                () = task => {}
+            }
+        });
+    }
+
+    /// Does something to its end, even where nobody waits for it any more and while the process stops: a change that was
+    /// written must be served, and a call that is paid for must be settled.
+    pub(crate) async fn spawn_uncancellable<T: Send + 'static>(
+        &self,
+        work: impl Future<Output = T> + Send + 'static,
+    ) -> T {
+        match self.tracker.spawn(work).await {
+            Ok(done) => done,
+            Err(error) => std::panic::resume_unwind(error.into_panic()),
+        }
+    }
+
+    /// Tells all tasks that the process stops.
+    pub(crate) fn stop(&self) {
+        self.stop.cancel();
+    }
+
+    /// Cancelled when the process stops.
+    pub(crate) fn stopping(&self) -> CancellationToken {
+        self.stop.clone()
+    }
+
+    /// How many run.
+    pub(crate) fn running(&self) -> usize {
+        self.tracker.len()
+    }
+
+    /// Ends what may be ended, and waits for the rest at most so long. Gives back whether all has ended.
+    pub(crate) async fn end(&self, at_most: Duration) -> bool {
+        self.stop.cancel();
+        self.tracker.close();
+        tokio::time::timeout(at_most, self.tracker.wait()).await.is_ok()
+    }
+}
+
+/// Runs work that blocks on a thread that may.
+pub(crate) async fn blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> T {
+    match tokio::task::spawn_blocking(work).await {
+        Ok(done) => done,
+        Err(error) => std::panic::resume_unwind(error.into_panic()),
+    }
+}

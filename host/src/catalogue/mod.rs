@@ -1,0 +1,164 @@
+//! What is served at one moment: all revisions, with their routes and tools.
+//!
+//! Built once a change and swapped as a whole, so that a route and its schema always come from the same set of revisions. No
+//! work that could be done here is left to a request. Knows no document and no transport.
+
+pub(crate) mod operation_state;
+pub(crate) mod revision;
+pub(crate) mod route_table;
+
+use std::collections::{BTreeMap, HashMap};
+use std::fmt;
+use std::sync::Arc;
+
+use http::Method;
+
+use self::operation_state::OperationState;
+use self::revision::Revision;
+use self::route_table::{RouteTable, RouteTableError};
+use crate::contract::operation::{Operation, RestFace, ToolFace};
+
+/// Two operations that cannot be served together, of two plugins or of one.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum CollisionError {
+    #[error("{pair} both serve {method} {path}")]
+    Route { pair: Pair, method: Method, path: String },
+    #[error("{pair} serve paths of which {path} {source}")]
+    Path { pair: Pair, path: String, source: RouteTableError },
+    #[error("{pair} both have the tool `{tool}`")]
+    Tool { pair: Pair, tool: String },
+}
+
+/// The two, as a message begins with them.
+#[derive(Debug)]
+pub(crate) enum Pair {
+    Plugins(String, String),
+    Operations { plugin: String, first: String, second: String },
+}
+
+impl Pair {
+    fn new(first: &Bound, second: &Bound) -> Self {
+        if first.revision.plugin == second.revision.plugin {
+            Self::Operations {
+                plugin: first.revision.plugin.to_string(),
+                first: first.operation.id.clone(),
+                second: second.operation.id.clone(),
+            }
+        } else {
+            Self::Plugins(first.revision.plugin.to_string(), second.revision.plugin.to_string())
+        }
+    }
+}
+
+impl fmt::Display for Pair {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Plugins(first, second) => write!(f, "plugins `{first}` and `{second}`"),
+            Self::Operations { plugin, first, second } => {
+                write!(f, "plugin `{plugin}`: its operations `{first}` and `{second}`")
+            }
+        }
+    }
+}
+
+/// An operation together with the revision that runs it.
+#[derive(Clone)]
+pub(crate) struct Bound {
+    pub(crate) revision: Arc<Revision>,
+    pub(crate) operation: Arc<Operation>,
+    /// What stands beside its row.
+    pub(crate) state: Arc<OperationState>,
+}
+
+impl Bound {
+    pub(crate) fn rest(&self) -> Option<&RestFace> {
+        self.operation.rest.as_ref()
+    }
+
+    pub(crate) fn tool(&self) -> Option<&ToolFace> {
+        self.operation.tool.as_ref()
+    }
+}
+
+/// The immutable table of what is served.
+pub(crate) struct Catalogue {
+    revisions: Vec<Arc<Revision>>,
+    routes: RouteTable,
+    tools: HashMap<String, Bound>,
+    bound: Vec<Bound>,
+}
+
+impl Catalogue {
+    /// Puts revisions together, or says which two collide.
+    pub(crate) fn new(revisions: Vec<Arc<Revision>>) -> Result<Self, CollisionError> {
+        let bound: Vec<Bound> = revisions
+            .iter()
+            .flat_map(|revision| {
+                revision.operations().map(|(operation, state)| Bound {
+                    revision: Arc::clone(revision),
+                    operation: Arc::clone(operation),
+                    state: Arc::clone(state),
+                })
+            })
+            .collect();
+        Ok(Self { routes: routes(&bound)?, tools: tools(&bound)?, revisions, bound })
+    }
+
+    /// The operations that the published documents name.
+    pub(crate) fn published(&self) -> Vec<Bound> {
+        let published = self.bound.iter().filter(|one| one.revision.is_published());
+        published.cloned().collect()
+    }
+
+    pub(crate) fn revisions(&self) -> &[Arc<Revision>] {
+        &self.revisions
+    }
+
+    pub(crate) fn routes(&self) -> &RouteTable {
+        &self.routes
+    }
+
+    pub(crate) fn tool(&self, name: &str) -> Option<&Bound> {
+        self.tools.get(name)
+    }
+}
+
+fn routes(bound: &[Bound]) -> Result<RouteTable, CollisionError> {
+    let mut paths: BTreeMap<&str, Vec<(Method, Bound)>> = BTreeMap::new();
+    for one in bound {
+        let Some(rest) = one.rest() else { continue };
+        let methods = paths.entry(rest.path.as_str()).or_default();
+        if let Some((_, other)) = methods.iter().find(|(method, _)| *method == rest.method) {
+            return Err(CollisionError::Route {
+                pair: Pair::new(other, one),
+                method: rest.method.clone(),
+                path: rest.path.clone(),
+            });
+        }
+        methods.push((rest.method.clone(), one.clone()));
+    }
+    let mut table = RouteTable::default();
+    for (path, methods) in paths {
+        let one = methods[0].1.clone();
+        table.insert(path, methods).map_err(|source| {
+            let at = |other: &&Bound| match (&source, other.rest()) {
+                (RouteTableError::Parameters { with }, Some(rest)) => rest.path == *with,
+                (RouteTableError::Parameters { .. } | RouteTableError::Form, _) => false,
+            };
+            let other = bound.iter().find(at).unwrap_or(&one);
+            CollisionError::Path { pair: Pair::new(other, &one), path: path.to_owned(), source }
+        })?;
+    }
+    Ok(table)
+}
+
+fn tools(bound: &[Bound]) -> Result<HashMap<String, Bound>, CollisionError> {
+    let mut tools: HashMap<String, Bound> = HashMap::new();
+    for one in bound {
+        let Some(tool) = one.tool() else { continue };
+        if let Some(other) = tools.insert(tool.name.clone(), one.clone()) {
+            return Err(CollisionError::Tool { pair: Pair::new(&other, one), tool: tool.name.clone() });
+        }
+    }
+    Ok(tools)
+}

@@ -1,0 +1,215 @@
+//! One revision of a plugin: an immutable snapshot of what it serves and how it is run.
+//!
+//! A call takes the snapshot once and finishes on it, whatever is swapped meanwhile.
+
+use crate::runtime::instance::Off;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use tokio_util::sync::CancellationToken;
+
+use super::operation_state::OperationState;
+use crate::contract::description::Description;
+use crate::contract::grants::Rights;
+use crate::contract::operation::{Answer, Call, Operation};
+use crate::contract::tenant::Tenant;
+use crate::observe::metrics::{Calls, Outcome, Vitals};
+use crate::runtime::instance::{CallError, Instances};
+use crate::runtime::job_run::JobRun;
+
+/// A loaded revision.
+pub(crate) struct Revision {
+    /// The plugin's name in the manifest.
+    pub(crate) plugin: Arc<str>,
+    /// Its number within the plugin; 0 for one that no store knows.
+    pub(crate) number: u64,
+    /// What the plugin says its version is.
+    pub(crate) version: String,
+    pub(crate) summary: String,
+    /// SHA-256 of the component, in hexadecimal.
+    pub(crate) digest: Arc<str>,
+    /// What it may do: wanted and granted.
+    pub(crate) rights: Rights,
+    operations: Vec<(Arc<Operation>, Arc<OperationState>)>,
+    pub(crate) runner: Runner,
+    /// What its calls came to, for the operator.
+    pub(crate) calls: Calls,
+    /// Cancelled when its calls are to end whether they are done or not.
+    stop: CancellationToken,
+    /// Cancelled when nobody holds it any more.
+    gone: CancellationToken,
+}
+
+/// What runs a revision's calls.
+pub(crate) enum Runner {
+    Component(Arc<Instances>),
+    /// The benchmarks' yardstick: a function of this process on the same road. No manifest can name one.
+    Native(Box<NativeHandler>),
+    /// Nothing: the operations are known and cannot be called.
+    Off(Off),
+}
+
+/// Answers a call in the host's own process.
+pub(crate) type NativeHandler = dyn Fn(Call) -> Answer + Send + Sync;
+
+impl Revision {
+    pub(crate) fn new(
+        plugin: &str,
+        number: u64,
+        digest: &str,
+        description: Description,
+        rights: Rights,
+        runner: Runner,
+    ) -> Self {
+        Self {
+            plugin: plugin.into(),
+            number,
+            version: description.version,
+            summary: description.summary,
+            digest: digest.into(),
+            rights,
+            operations: description.operations.into_iter().map(with_state).collect(),
+            runner,
+            calls: Calls::default(),
+            stop: CancellationToken::new(),
+            gone: CancellationToken::new(),
+        }
+    }
+
+    /// Its operations, each with what stands beside its row.
+    pub(crate) fn operations(&self) -> impl Iterator<Item = (&Arc<Operation>, &Arc<OperationState>)> {
+        self.operations.iter().map(|(operation, state)| (operation, state))
+    }
+
+    /// Whether a tenant's call may begin, its place aside. One that may not counts as a call that ended so.
+    pub(crate) fn judge(&self, tenant: &Tenant) -> Result<(), CallError> {
+        let Runner::Component(instances) = &self.runner else {
+            return Ok(());
+        };
+        instances.judge(tenant).inspect_err(|error| self.calls.begin(Instant::now()).end(outcome_of(error)))
+    }
+
+    /// Runs one call. Only the pipeline calls this.
+    pub(crate) async fn invoke(&self, call: Call) -> Result<Answer, CallError> {
+        let running = self.calls.begin(Instant::now());
+        let ended = match &self.runner {
+            Runner::Component(instances) => tokio::select! {
+                biased;
+                () = self.stop.cancelled() => Err(CallError::Stopped),
+                ended = instances.invoke(call) => ended,
+            },
+            Runner::Native(handler) => Ok(handler(call)),
+            Runner::Off(off) => Err(CallError::Off(off.clone())),
+        };
+        running.end(outcome(&ended));
+        ended
+    }
+
+    /// Runs a job. Only the pipeline calls this.
+    pub(crate) async fn work(
+        &self,
+        call: Call,
+        run: Arc<JobRun>,
+        checkpoint: Option<String>,
+    ) -> Result<Answer, CallError> {
+        match &self.runner {
+            Runner::Component(instances) => tokio::select! {
+                biased;
+                () = self.stop.cancelled() => Err(CallError::Stopped),
+                ended = instances.work(call, run, checkpoint) => ended,
+            },
+            Runner::Native(_) => Err(CallError::NoWorker),
+            Runner::Off(off) => Err(CallError::Off(off.clone())),
+        }
+    }
+
+    /// Whether it has answered a call well.
+    pub(crate) fn has_answered(&self) -> bool {
+        self.calls.ended().any(|(outcome, count)| outcome == Outcome::Ok && count > 0)
+    }
+
+    /// Whether the published documents name its operations.
+    pub(crate) fn is_published(&self) -> bool {
+        !matches!(self.runner, Runner::Off(Off::Disabled))
+    }
+
+    /// The longest that one of its calls may take.
+    pub(crate) fn longest_call(&self) -> Duration {
+        let longest = self.operations.iter().map(|(operation, _)| operation.deadline).max().unwrap_or_default();
+        match &self.runner {
+            Runner::Component(instances) => longest.min(instances.wall()),
+            Runner::Native(_) | Runner::Off(_) => longest,
+        }
+    }
+
+    /// Ends all its calls, and every later one.
+    pub(crate) fn stop(&self) {
+        self.stop.cancel();
+    }
+
+    /// Cancelled when nobody holds the revision any more.
+    pub(crate) fn gone(&self) -> CancellationToken {
+        self.gone.clone()
+    }
+
+    /// What its instances use; one that is not a component has none.
+    pub(crate) fn vitals(&self) -> Option<&Vitals> {
+        match &self.runner {
+            Runner::Component(instances) => Some(instances.vitals()),
+            Runner::Native(_) | Runner::Off(_) => None,
+        }
+    }
+
+    /// The bytes that the plugin's cache holds, where it is granted.
+    pub(crate) fn cached_bytes(&self) -> Option<u64> {
+        match &self.runner {
+            Runner::Component(instances) => instances.cached_bytes(),
+            Runner::Native(_) | Runner::Off(_) => None,
+        }
+    }
+
+    /// Drops what has grown old.
+    pub(crate) fn sweep(&self, now: Instant) {
+        if let Runner::Component(instances) = &self.runner {
+            instances.sweep(now);
+        }
+    }
+}
+
+impl Drop for Revision {
+    fn drop(&mut self) {
+        self.gone.cancel();
+    }
+}
+
+fn with_state(operation: Operation) -> (Arc<Operation>, Arc<OperationState>) {
+    let state = OperationState::new(&operation);
+    (Arc::new(operation), Arc::new(state))
+}
+
+/// The one place where an end becomes what is counted.
+fn outcome(ended: &Result<Answer, CallError>) -> Outcome {
+    match ended {
+        Ok(Answer::Success(_)) => Outcome::Ok,
+        Ok(Answer::Failure(_)) => Outcome::Failure,
+        Err(error) => outcome_of(error),
+    }
+}
+
+fn outcome_of(error: &CallError) -> Outcome {
+    match error {
+        CallError::Busy { .. } => Outcome::Busy,
+        CallError::OwnShare { .. } | CallError::Crowded { .. } => Outcome::OwnShare,
+        CallError::Paused { .. } | CallError::PluginPaused { .. } => Outcome::Paused,
+        CallError::OverBudget { .. } => Outcome::OverBudget,
+        CallError::NoRoom(_) => Outcome::NoRoom,
+        CallError::Deadline(_) => Outcome::Deadline,
+        CallError::CpuSpent(_) | CallError::JobSpent(_) => Outcome::CpuSpent,
+        CallError::MemorySpent { .. } => Outcome::MemorySpent,
+        CallError::Trapped { .. } | CallError::NoWorker => Outcome::Trap,
+        CallError::Exited(_) => Outcome::Exit,
+        CallError::TooLarge { .. } => Outcome::TooLarge,
+        CallError::Stopped => Outcome::Stopped,
+        CallError::Off(_) => Outcome::Off,
+    }
+}

@@ -1,0 +1,304 @@
+//! What a plugin says of itself: the JSON of `describe`, checked and turned into operations.
+//!
+//! Everything that could be wrong with an operation is found here, at load, so that the road and the transports may trust
+//! each row. Unknown keys are errors. Must not know which plugin it reads.
+
+mod written;
+
+use std::time::Duration;
+
+use http::StatusCode;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+use self::written::{WrittenDescription, WrittenError, WrittenExample, WrittenFailure, WrittenOperation, WrittenWant};
+use super::error::Code;
+use super::faces::{is_identifier, rest_face, schema_error, tool_face, tool_input, twice};
+use super::grants::{Atom, AtomError, Grants};
+use super::operation::{DeclaredError, DeclaredFailure, Example, Operation};
+use super::profile;
+use super::profile::ProfileError;
+use super::schema::{FaceSchema, OutputSchema, SchemaError};
+use super::terms;
+
+const BODY_BYTES_DEFAULT: usize = 16 * 1024;
+const BODY_BYTES_MAX: usize = 1 << 20;
+const DEADLINE_MS_DEFAULT: u32 = 10_000;
+const DEADLINE_MS_MAX: u32 = 150_000;
+const OPERATIONS_MAX: usize = 64;
+const WHY_BYTES_MAX: usize = 200;
+
+/// A description that cannot be served.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum DescriptionError {
+    #[error("its description is no JSON of the expected form: {0}")]
+    Malformed(#[source] serde_json::Error),
+    #[error("its description has schema {0}; this host reads schema 1")]
+    Schema(u32),
+    #[error("its description says that it is `{0}`")]
+    Name(String),
+    #[error("its description {0}")]
+    Rule(String),
+    #[error("its description wants what cannot be granted: {0}")]
+    Want(#[source] AtomError),
+    #[error("operation `{operation}` {rule}")]
+    Operation { operation: String, rule: String },
+    #[error("operation `{operation}`, {part}: {source}")]
+    Profile { operation: String, part: &'static str, source: ProfileError },
+    #[error("operation `{operation}`, {part}: {source}")]
+    Compile { operation: String, part: &'static str, source: SchemaError },
+}
+
+impl DescriptionError {
+    /// A part of an operation is outside of the profile.
+    fn outside(operation: &str, part: &'static str) -> impl FnOnce(ProfileError) -> Self {
+        let operation = operation.to_owned();
+        move |source| Self::Profile { operation, part, source }
+    }
+
+    /// A schema of an operation cannot be compiled.
+    fn uncompiled(operation: &str, part: &'static str) -> impl FnOnce(SchemaError) -> Self {
+        let operation = operation.to_owned();
+        move |source| Self::Compile { operation, part, source }
+    }
+}
+
+/// A checked description.
+pub(crate) struct Description {
+    pub(crate) version: String,
+    pub(crate) summary: String,
+    /// What the plugin asks for, each atom once.
+    pub(crate) wants: Vec<Want>,
+    pub(crate) operations: Vec<Operation>,
+}
+
+/// A wish for a right, with the reason that an operator reads.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Want {
+    pub(crate) atom: Atom,
+    pub(crate) why: String,
+    /// Whether the plugin works without it, and so does not wait for it.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub(crate) optional: bool,
+}
+
+impl Description {
+    /// Reads the description of the plugin that the manifest calls `name`.
+    pub(crate) fn read(text: &str, name: &str) -> Result<Self, DescriptionError> {
+        let written: WrittenDescription = serde_json::from_str(text).map_err(DescriptionError::Malformed)?;
+        if written.schema != 1 {
+            return Err(DescriptionError::Schema(written.schema));
+        }
+        if written.name != name {
+            return Err(DescriptionError::Name(written.name));
+        }
+        if written.operations.is_empty() || written.operations.len() > OPERATIONS_MAX {
+            let found = written.operations.len();
+            return Err(DescriptionError::Rule(format!("must have 1 to {OPERATIONS_MAX} operations, not {found}")));
+        }
+        about(&written).map_err(DescriptionError::Rule)?;
+        let mut operations: Vec<Operation> = Vec::with_capacity(written.operations.len());
+        for row in written.operations {
+            if operations.iter().any(|other| other.id == row.id) {
+                return Err(DescriptionError::Operation { operation: row.id, rule: "is described twice".to_owned() });
+            }
+            operations.push(operation(name, row)?);
+        }
+        let wants = wants(written.wants)?;
+        Ok(Self { version: written.version, summary: written.summary, wants, operations })
+    }
+
+    /// All that the plugin asks for.
+    pub(crate) fn wanted(&self) -> Grants {
+        self.wants.iter().map(|want| want.atom.clone()).collect()
+    }
+}
+
+fn about(written: &WrittenDescription) -> Result<(), String> {
+    let version = &written.version;
+    if !(1..=64).contains(&version.len()) || !version.bytes().all(|b| b.is_ascii_graphic()) {
+        return Err("must have a version of 1 to 64 printable ASCII characters without spaces".to_owned());
+    }
+    match written.summary.len() {
+        1..=200 => Ok(()),
+        bytes => Err(format!("must have a summary of 1 to 200 bytes, not {bytes}")),
+    }
+}
+
+fn wants(written: Vec<WrittenWant>) -> Result<Vec<Want>, DescriptionError> {
+    Grants::parse(written.iter().map(|want| &want.atom)).map_err(DescriptionError::Want)?;
+    let mut wants = Vec::with_capacity(written.len());
+    for WrittenWant { atom, why, optional } in written {
+        if !(1..=WHY_BYTES_MAX).contains(&why.len()) {
+            let rule = format!("must say in 1 to {WHY_BYTES_MAX} bytes why it wants `{atom}`, not {}", why.len());
+            return Err(DescriptionError::Rule(rule));
+        }
+        wants.push(Want { atom: Atom::parse(&atom).map_err(DescriptionError::Want)?, why, optional });
+    }
+    Ok(wants)
+}
+
+fn operation(plugin: &str, row: WrittenOperation) -> Result<Operation, DescriptionError> {
+    let id = row.id.clone();
+    let broken = |rule: String| DescriptionError::Operation { operation: id.clone(), rule };
+    let outside = |part| DescriptionError::outside(&id, part);
+    let uncompiled = |part| DescriptionError::uncompiled(&id, part);
+    words(&row).map_err(&broken)?;
+    let terms = terms::terms(written_terms(&row)).map_err(&broken)?;
+    let errors = row.errors.into_iter().map(declared_error).collect::<Result<Vec<_>, _>>().map_err(&broken)?;
+    if let Some(code) = twice(errors.iter().map(|error| &error.code)) {
+        return Err(broken(format!("declares `{code}` twice")));
+    }
+    let deadline = deadline(row.deadline_ms).map_err(&broken)?;
+    if row.rest.is_none() && row.tool.is_none() {
+        return Err(broken("has neither a REST face nor a tool face".to_owned()));
+    }
+    profile::check_input(&row.input).map_err(outside("input"))?;
+    profile::check_output(&row.output).map_err(outside("output"))?;
+    said_of_input(&row.input, &row.judges).map_err(&broken)?;
+    let bytes_max = row.rest.as_ref().and_then(|rest| rest.body_bytes_max);
+    let bytes_max = body_bytes_max(bytes_max).map_err(&broken)?;
+    let tool = match row.tool {
+        None => None,
+        Some(tool) => {
+            let input = tool_input(&row.input, &tool).map_err(&broken)?;
+            profile::check_input(&input).map_err(outside("tool input"))?;
+            let input = FaceSchema::compile(input, &row.judges).map_err(uncompiled("tool input"))?;
+            Some(tool_face(tool, input, bytes_max).map_err(&broken)?)
+        }
+    };
+    let rest = match row.rest {
+        None => None,
+        Some(rest) => {
+            let input = FaceSchema::compile(row.input, &row.judges).map_err(uncompiled("input"))?;
+            Some(rest_face(rest, input, &row.output, bytes_max).map_err(&broken)?)
+        }
+    };
+    let faces = rest.as_ref().map(|face| &face.input).or(tool.as_ref().map(|face| &face.input));
+    let examples = examples(row.examples, faces).map_err(&broken)?;
+    Ok(Operation {
+        terms,
+        output: OutputSchema::compile(row.output).map_err(uncompiled("output"))?,
+        deadline,
+        on_deadline: own_failure(row.on_deadline, Code::UpstreamTimeout, &errors).map_err(&broken)?,
+        on_unavailable: own_failure(row.on_unavailable, Code::ServiceUnavailable, &errors).map_err(&broken)?,
+        counted_as: format!("{plugin}/{}", row.id),
+        id: row.id,
+        title: row.title,
+        description: row.description,
+        rest,
+        tool,
+        errors,
+        examples,
+    })
+}
+
+fn deadline(written_ms: Option<u32>) -> Result<Duration, String> {
+    let milliseconds = written_ms.unwrap_or(DEADLINE_MS_DEFAULT);
+    if !(1..=DEADLINE_MS_MAX).contains(&milliseconds) {
+        return Err(format!("has a deadline of {milliseconds} ms; it must be from 1 to {DEADLINE_MS_MAX}"));
+    }
+    Ok(Duration::from_millis(u64::from(milliseconds)))
+}
+
+fn body_bytes_max(written: Option<usize>) -> Result<usize, String> {
+    let bytes_max = written.unwrap_or(BODY_BYTES_DEFAULT);
+    if !(1..=BODY_BYTES_MAX).contains(&bytes_max) {
+        return Err(format!("has `body_bytes_max` {bytes_max}; it must be from 1 to {BODY_BYTES_MAX}"));
+    }
+    Ok(bytes_max)
+}
+
+fn written_terms(row: &WrittenOperation) -> terms::WrittenTerms {
+    terms::WrittenTerms {
+        window_per_minute: row.window_per_minute,
+        first_party_per_minute: row.first_party_per_minute,
+        consumes: row.consumes.clone(),
+        cost: row.cost,
+        settle: row.settle,
+        idempotency: row.idempotency,
+    }
+}
+
+/// What a row says of its input's properties fits the properties that are there.
+fn said_of_input(input: &Value, judges: &[String]) -> Result<(), String> {
+    if let Some(name) = judges.iter().find(|name| input["properties"].get(name.as_str()).is_none()) {
+        return Err(format!("judges `{name}`, which its input does not have"));
+    }
+    match schema_error(input, &defaults(input))? {
+        None => Ok(()),
+        Some(offence) => {
+            let field = offence.field.unwrap_or_default();
+            Err(format!("has a default for `{field}`, which {}", offence.rule))
+        }
+    }
+}
+
+/// What the arguments are where a caller leaves them out, as the schema says.
+fn defaults(input: &Value) -> Map<String, Value> {
+    let properties = input["properties"].as_object().into_iter().flatten();
+    properties.filter_map(|(name, property)| Some((name.clone(), property.get("default")?.clone()))).collect()
+}
+
+fn words(row: &WrittenOperation) -> Result<(), String> {
+    if !is_identifier(&row.id, 40) {
+        return Err("must have an id of 1 to 40 characters of a-z, 0-9 and _, a letter first".to_owned());
+    }
+    let (title, description) = (row.title.chars().count(), row.description.chars().count());
+    if !(1..=60).contains(&title) {
+        return Err(format!("must have a title of 1 to 60 characters, not {title}"));
+    }
+    if !(20..=1000).contains(&description) {
+        return Err(format!("must have a description of 20 to 1000 characters, not {description}"));
+    }
+    Ok(())
+}
+
+fn declared_error(row: WrittenError) -> Result<DeclaredError, String> {
+    let code = row.code;
+    if code.is_empty() || code.len() > 64 || !code.bytes().all(|b| b.is_ascii_uppercase() || b == b'_') {
+        return Err(format!("declares the error code `{code}`; write upper-case words with underscores"));
+    }
+    let status = error_status(row.status)
+        .ok_or_else(|| format!("declares `{code}` with status {}; it must be from 400 to 599", row.status))?;
+    match Code::from_name(&code) {
+        Some(known) if known.status() != status => {
+            Err(format!("declares `{code}` with status {status}; this service answers it with {}", known.status()))
+        }
+        // The host alone judges credentials: a client reads these as a challenge.
+        Some(Code::Unauthorized | Code::Forbidden) => Err(format!("declares `{code}`, which is the host's own")),
+        _ => Ok(DeclaredError { code, status, when: row.when }),
+    }
+}
+
+fn error_status(status: u16) -> Option<StatusCode> {
+    StatusCode::from_u16(status).ok().filter(|status| status.is_client_error() || status.is_server_error())
+}
+
+fn own_failure(
+    written: Option<WrittenFailure>,
+    default: Code,
+    errors: &[DeclaredError],
+) -> Result<DeclaredFailure, String> {
+    let Some(written) = written else {
+        let code = default.name().to_owned();
+        return Ok(DeclaredFailure { code, status: default.status(), retry_after_s: None });
+    };
+    let declared = errors.iter().find(|error| error.code == written.code).map(|error| error.status);
+    let Some(status) = declared.or_else(|| Code::from_name(&written.code).map(Code::status)) else {
+        return Err(format!("answers `{}` in the host's name without declaring it", written.code));
+    };
+    Ok(DeclaredFailure { code: written.code, status, retry_after_s: written.retry_after_s })
+}
+
+fn examples(rows: Vec<WrittenExample>, input: Option<&FaceSchema>) -> Result<Vec<Example>, String> {
+    let mut examples = Vec::with_capacity(rows.len());
+    for WrittenExample { title, input: example } in rows {
+        if let Some(Err(offence)) = input.map(|schema| schema.check(&Value::Object(example.clone()))) {
+            let field = offence.field.unwrap_or_default();
+            return Err(format!("has the example `{title}`, whose `{field}` {}", offence.rule));
+        }
+        examples.push(Example { title, input: example });
+    }
+    Ok(examples)
+}

@@ -1,0 +1,257 @@
+//! `plugin-manifest.toml`: what the operator says of each plugin.
+//!
+//! Two steps, as for all configuration: what was written (`Written…`, unknown keys are errors) and what is meant
+//! ([`ManifestEntry`]). Reading it touches no plugin; whether a source exists is the loader's to find out.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+use super::grants::Grants;
+use super::secret_binding::{Binding, SECRETS_MAX};
+use crate::base::toml::MalformedToml;
+
+/// A manifest that cannot be used. Each message names the file, the entry, the rule and the value.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum ManifestError {
+    #[error("cannot read the plugin manifest {path}: {source}")]
+    Read { path: PathBuf, source: std::io::Error },
+    #[error("the plugin manifest {path} is malformed: {source}")]
+    Parse { path: PathBuf, source: MalformedToml },
+    #[error("plugin `{plugin}` in {path}: {rule}")]
+    Entry { path: PathBuf, plugin: String, rule: String },
+}
+
+/// All entries, in the order that they were written.
+#[derive(Debug)]
+pub(crate) struct Manifest {
+    pub(crate) entries: Vec<ManifestEntry>,
+}
+
+/// One plugin.
+#[derive(Clone, Debug)]
+pub(crate) struct ManifestEntry {
+    pub(crate) name: String,
+    pub(crate) source: ManifestSource,
+    pub(crate) grants: Grants,
+    pub(crate) settings: Settings,
+}
+
+/// How a plugin is run.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Settings {
+    pub(crate) instances: InstanceMode,
+    pub(crate) limits: PluginLimits,
+    /// What the plugin is told: strings as they are and other values as JSON text.
+    pub(crate) config: BTreeMap<String, String>,
+    /// What is added to its requests.
+    #[serde(default)]
+    pub(crate) secrets: Vec<Binding>,
+}
+
+/// Where a component comes from.
+#[derive(Clone, Debug)]
+pub(crate) enum ManifestSource {
+    /// A crate folder, built by `switchbay build` and `switchbay dev`.
+    Crate(PathBuf),
+    /// A component file.
+    File(PathBuf),
+}
+
+/// How long an instance lives.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum InstanceMode {
+    /// A new one for each call: nothing is left over from one caller to the next.
+    #[default]
+    Fresh,
+    /// Kept between calls, one call at a time, for a bounded number of calls and a bounded time.
+    Warm,
+}
+
+/// What a plugin may use.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct PluginLimits {
+    /// Linear memory of one instance, in bytes.
+    pub(crate) memory_bytes: usize,
+    /// Processor time of one call.
+    pub(crate) cpu: Duration,
+    /// The longest that a call may take, whatever its operation's deadline says.
+    pub(crate) wall: Duration,
+    /// Calls at once.
+    pub(crate) concurrency: usize,
+    /// Calls at once of one tenant; `None` is the default.
+    #[serde(default)]
+    pub(crate) owner_concurrency: Option<usize>,
+    /// By how many bytes a warm instance's memory may have grown for it to be kept; `None` is the default.
+    #[serde(default)]
+    pub(crate) warm_growth_bytes: Option<usize>,
+    /// The largest reply, in bytes.
+    pub(crate) response_bytes: usize,
+}
+
+/// Calls at once of one tenant, where the manifest has no number.
+const OWNER_CONCURRENCY: usize = 8;
+
+impl PluginLimits {
+    /// Calls at once of one tenant.
+    pub(crate) fn owner_concurrency(&self) -> usize {
+        self.owner_concurrency.unwrap_or(OWNER_CONCURRENCY).min(self.concurrency)
+    }
+
+    /// By how many bytes a warm instance's memory may have grown for it to be kept: as many instances as there are places may
+    /// lie idle.
+    pub(crate) fn warm_growth(&self) -> usize {
+        self.warm_growth_bytes.unwrap_or(self.memory_bytes / 16)
+    }
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct WrittenManifest {
+    #[serde(default)]
+    plugin: Vec<WrittenEntry>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct WrittenEntry {
+    name: String,
+    source: String,
+    #[serde(default)]
+    grants: Vec<String>,
+    #[serde(default)]
+    instances: InstanceMode,
+    #[serde(default)]
+    limits: WrittenPluginLimits,
+    #[serde(default)]
+    config: BTreeMap<String, toml::Value>,
+    #[serde(default)]
+    secrets: Vec<Binding>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct WrittenPluginLimits {
+    memory: Option<String>,
+    cpu_ms: Option<u64>,
+    wall_ms: Option<u64>,
+    concurrency: Option<usize>,
+    owner_concurrency: Option<usize>,
+    warm_growth: Option<String>,
+    response: Option<String>,
+}
+
+impl Manifest {
+    /// Reads and checks a manifest. Sources are taken relative to the file's folder.
+    pub(crate) fn read(path: &Path) -> Result<Self, ManifestError> {
+        let text =
+            std::fs::read_to_string(path).map_err(|source| ManifestError::Read { path: path.to_owned(), source })?;
+        let written: WrittenManifest = toml::from_str(&text).map_err(|error| ManifestError::Parse {
+            path: path.to_owned(),
+            source: MalformedToml::new(&text, &error),
+        })?;
+        let folder = path.parent().unwrap_or(Path::new("."));
+        let mut entries: Vec<ManifestEntry> = Vec::with_capacity(written.plugin.len());
+        for entry in written.plugin {
+            let name = entry.name.clone();
+            let mut parsed = meant(entry, folder);
+            if entries.iter().any(|other| other.name == name) {
+                parsed = Err("has two entries".to_owned());
+            }
+            entries.push(parsed.map_err(|rule| ManifestError::Entry { path: path.to_owned(), plugin: name, rule })?);
+        }
+        Ok(Self { entries })
+    }
+}
+
+fn meant(written: WrittenEntry, folder: &Path) -> Result<ManifestEntry, String> {
+    if !is_plugin_name(&written.name) {
+        return Err("a name is 2 to 40 characters of a-z, 0-9 and hyphens, a letter first".to_owned());
+    }
+    if written.source.contains("://") {
+        return Err(format!("the source `{}` is neither a crate folder nor a .wasm file", written.source));
+    }
+    let source = folder.join(&written.source);
+    let source = if source.extension().is_some_and(|extension| extension == "wasm") {
+        ManifestSource::File(source)
+    } else {
+        ManifestSource::Crate(source)
+    };
+    let config = written.config.into_iter().map(|(key, value)| Ok((key, setting(value)?)));
+    let settings = Settings {
+        instances: written.instances,
+        limits: limits(&written.limits)?,
+        config: config.collect::<Result<_, String>>()?,
+        secrets: written.secrets,
+    };
+    if settings.secrets.len() > SECRETS_MAX {
+        return Err(format!("`secrets` has {} entries; at most {SECRETS_MAX} are bound", settings.secrets.len()));
+    }
+    let grants = Grants::parse(&written.grants).map_err(|error| error.to_string())?;
+    Ok(ManifestEntry { name: written.name, source, grants, settings })
+}
+
+fn is_plugin_name(name: &str) -> bool {
+    (2..=40).contains(&name.len())
+        && name.starts_with(|first: char| first.is_ascii_lowercase())
+        && name.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-')
+}
+
+fn limits(written: &WrittenPluginLimits) -> Result<PluginLimits, String> {
+    let concurrency = bounded("limits.concurrency", written.concurrency.unwrap_or(32), 1, 256)?;
+    let own = written.owner_concurrency.map(|own| bounded("limits.owner_concurrency", own, 1, concurrency));
+    let growth = written.warm_growth.as_deref().map(|text| bytes("limits.warm_growth", text));
+    let growth = growth.transpose()?.map(|growth| bounded("limits.warm_growth", growth, 0, 256 << 20));
+    Ok(PluginLimits {
+        memory_bytes: bounded(
+            "limits.memory",
+            bytes("limits.memory", written.memory.as_deref().unwrap_or("64MiB"))?,
+            1 << 20,
+            256 << 20,
+        )?,
+        cpu: Duration::from_millis(bounded("limits.cpu_ms", written.cpu_ms.unwrap_or(500), 10, 60_000)?),
+        wall: Duration::from_millis(bounded("limits.wall_ms", written.wall_ms.unwrap_or(150_000), 10, 150_000)?),
+        concurrency,
+        owner_concurrency: own.transpose()?,
+        warm_growth_bytes: growth.transpose()?,
+        response_bytes: bounded(
+            "limits.response",
+            bytes("limits.response", written.response.as_deref().unwrap_or("4MiB"))?,
+            1 << 10,
+            64 << 20,
+        )?,
+    })
+}
+
+fn bounded<T: PartialOrd + std::fmt::Display + Copy>(name: &str, value: T, min: T, max: T) -> Result<T, String> {
+    if value >= min && value <= max {
+        Ok(value)
+    } else {
+        Err(format!("`{name}` is {value}; it must be from {min} to {max}"))
+    }
+}
+
+/// `64MiB`, `512KiB` or a plain number of bytes.
+fn bytes(name: &str, text: &str) -> Result<usize, String> {
+    let (digits, factor) = match (text.strip_suffix("KiB"), text.strip_suffix("MiB")) {
+        (Some(digits), _) => (digits, 1 << 10),
+        (_, Some(digits)) => (digits, 1 << 20),
+        (None, None) => (text, 1),
+    };
+    let number: Option<usize> = digits.trim_end().parse().ok();
+    number
+        .and_then(|number| number.checked_mul(factor))
+        .ok_or_else(|| format!("`{name}` is `{text}`; write bytes, KiB or MiB, such as `64MiB`"))
+}
+
+fn setting(value: toml::Value) -> Result<String, String> {
+    match value {
+        toml::Value::String(text) => Ok(text),
+        other => {
+            serde_json::to_string(&other).map_err(|error| format!("a value of `config` has no JSON form: {error}"))
+        }
+    }
+}

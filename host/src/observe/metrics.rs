@@ -1,0 +1,206 @@
+//! What is counted for the operator: calls of a revision, what its instances use, and answers of an operation.
+//!
+//! Each set of numbers is a field of what it is about (a revision, an operation, a listener), made when that is loaded.
+//! So a request touches atomics alone, no map stands between, and the numbers of a revision go when it goes. Must not
+//! know how they are printed to a client or what a plugin is.
+
+use std::borrow::Cow;
+use std::sync::Arc;
+use std::time::Instant;
+
+use crate::contract::error::{Code, Refusal};
+
+use super::instrument::{Counter, Gauge, Histogram, Peak, Sum};
+
+/// How a call of a plugin ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Outcome {
+    Ok,
+    Failure,
+    Trap,
+    Exit,
+    TooLarge,
+    Deadline,
+    CpuSpent,
+    MemorySpent,
+    Busy,
+    /// It had no place beside its tenant's own calls.
+    OwnShare,
+    NoRoom,
+    Paused,
+    /// Its tenant had used up its processor time.
+    OverBudget,
+    /// Its revision was replaced and had drained for long enough.
+    Stopped,
+    /// The plugin is disabled, or could not be loaded.
+    Off,
+    /// Nobody waited for its end: the client went away, or the request's own deadline passed.
+    Abandoned,
+}
+
+impl Outcome {
+    /// All of them in their order, which the test below checks.
+    const ALL: [Outcome; 16] = [
+        Outcome::Ok,
+        Outcome::Failure,
+        Outcome::Trap,
+        Outcome::Exit,
+        Outcome::TooLarge,
+        Outcome::Deadline,
+        Outcome::CpuSpent,
+        Outcome::MemorySpent,
+        Outcome::Busy,
+        Outcome::OwnShare,
+        Outcome::NoRoom,
+        Outcome::Paused,
+        Outcome::OverBudget,
+        Outcome::Stopped,
+        Outcome::Off,
+        Outcome::Abandoned,
+    ];
+
+    /// The value of the label `outcome`.
+    pub(crate) fn label(self) -> &'static str {
+        match self {
+            Outcome::Ok => "ok",
+            Outcome::Failure => "failure",
+            Outcome::Trap => "trap",
+            Outcome::Exit => "exit",
+            Outcome::TooLarge => "too_large",
+            Outcome::Deadline => "deadline",
+            Outcome::CpuSpent => "cpu_spent",
+            Outcome::MemorySpent => "memory_spent",
+            Outcome::Busy => "busy",
+            Outcome::OwnShare => "own_share",
+            Outcome::NoRoom => "no_room",
+            Outcome::Paused => "paused",
+            Outcome::OverBudget => "over_budget",
+            Outcome::Stopped => "stopped",
+            Outcome::Off => "off",
+            Outcome::Abandoned => "abandoned",
+        }
+    }
+}
+
+/// The calls of one revision.
+#[derive(Default)]
+pub(crate) struct Calls {
+    ended: [Counter; Outcome::ALL.len()],
+    duration: Histogram,
+}
+
+/// A call that is under way. Dropped without [`Running::end`], it counts as abandoned.
+pub(crate) struct Running<'c> {
+    calls: &'c Calls,
+    started: Instant,
+    outcome: Outcome,
+}
+
+impl Calls {
+    pub(crate) fn begin(&self, now: Instant) -> Running<'_> {
+        Running { calls: self, started: now, outcome: Outcome::Abandoned }
+    }
+
+    /// How many ended in each way.
+    pub(crate) fn ended(&self) -> impl Iterator<Item = (Outcome, u64)> {
+        Outcome::ALL.into_iter().map(|outcome| (outcome, self.ended[outcome as usize].get()))
+    }
+
+    pub(crate) fn duration(&self) -> &Histogram {
+        &self.duration
+    }
+}
+
+impl Running<'_> {
+    pub(crate) fn end(mut self, outcome: Outcome) {
+        self.outcome = outcome;
+    }
+}
+
+impl Drop for Running<'_> {
+    fn drop(&mut self) {
+        self.calls.ended[self.outcome as usize].increment();
+        self.calls.duration.observe(self.started.elapsed());
+    }
+}
+
+/// What the instances of one revision use.
+#[derive(Default)]
+pub(crate) struct Vitals {
+    /// Instances that live, idle and running.
+    pub(crate) instances: Arc<Gauge>,
+    /// The most linear memory that one of them ever had, in bytes.
+    pub(crate) memory_bytes: Peak,
+    /// The linear memory of all that live, in bytes.
+    pub(crate) memory_held: Sum,
+    /// Calls of a capability that were denied because it is not granted.
+    pub(crate) denials: Counter,
+    pub(crate) cache: CacheReads,
+}
+
+/// What reads of the plugin's cache found.
+#[derive(Default)]
+pub(crate) struct CacheReads {
+    pub(crate) hits: Counter,
+    /// An entry that is past its freshness.
+    pub(crate) stale: Counter,
+    pub(crate) misses: Counter,
+}
+
+/// What one operation answered, by face.
+pub(crate) struct Requests {
+    pub(crate) rest: FaceAnswers,
+    pub(crate) tool: FaceAnswers,
+}
+
+/// What one face of an operation answered.
+pub(crate) struct FaceAnswers {
+    ok: Counter,
+    refused: Vec<(Cow<'static, str>, Counter)>,
+}
+
+impl Requests {
+    /// Counters for the declared codes and the host's own: no others can be answered.
+    pub(crate) fn new<'c>(declared: impl Iterator<Item = &'c str> + Clone) -> Self {
+        Self { rest: FaceAnswers::new(declared.clone()), tool: FaceAnswers::new(declared) }
+    }
+}
+
+impl FaceAnswers {
+    fn new<'c>(declared: impl Iterator<Item = &'c str>) -> Self {
+        let host = Code::names().map(Cow::Borrowed);
+        let own = declared.filter(|code| Code::from_name(code).is_none()).map(|code| Cow::Owned(code.to_owned()));
+        Self { ok: Counter::default(), refused: host.chain(own).map(|code| (code, Counter::default())).collect() }
+    }
+
+    pub(crate) fn ok(&self) {
+        self.ok.increment();
+    }
+
+    /// Counts a refusal. A walk along some twenty codes, which only a refused request pays.
+    pub(crate) fn refused(&self, refusal: &Refusal) {
+        if let Some((_, counter)) = self.refused.iter().find(|(code, _)| *code == refusal.code) {
+            counter.increment();
+        }
+    }
+
+    /// How often each code was answered, `ok` first.
+    pub(crate) fn counts(&self) -> impl Iterator<Item = (&str, u64)> {
+        let refused = self.refused.iter().map(|(code, counter)| (code.as_ref(), counter.get()));
+        std::iter::once(("ok", self.ok.get())).chain(refused)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_outcome_stands_at_its_place_under_a_label_of_its_own() {
+        for (index, outcome) in Outcome::ALL.into_iter().enumerate() {
+            assert_eq!(outcome as usize, index, "{outcome:?} stands out of order");
+            let same = Outcome::ALL.into_iter().filter(|other| other.label() == outcome.label()).count();
+            assert_eq!(same, 1, "{}", outcome.label());
+        }
+    }
+}

@@ -1,0 +1,235 @@
+//! The one road to a plugin. Both transports call [`Pipeline::execute`]; nothing else invokes an operation, so no step can be
+//! forgotten on one face.
+//!
+//! The order of the steps is the design (docs/architecture.md, "The road of a call"): each step's file says why it stands
+//! where it stands. A credential is judged before anything is counted, every authenticated call takes its slot before its input
+//! is looked at, and a plugin sees only input that fits.
+
+mod call_log;
+mod check_reply;
+mod count_month;
+mod identify;
+mod invoke;
+pub(crate) mod read_input;
+mod read_month;
+mod reserve;
+pub(crate) mod run_job;
+mod settle;
+mod take_slots;
+
+use std::sync::Arc;
+use std::time::{Duration, Instant, SystemTime};
+
+use serde_json::Value;
+use sha2::{Digest, Sha256};
+
+use self::call_log::{AbandonedCallLog, log};
+use self::check_reply::failed;
+use self::count_month::count_month;
+use self::identify::identify;
+use self::invoke::invoke;
+use self::read_input::Unread;
+use self::read_month::read_month;
+use self::reserve::{Charged, reserve};
+use self::take_slots::take_slots;
+use crate::auth::oauth::OAuth;
+use crate::auth::{Caller, Presented};
+use crate::base::tasks::Tasks;
+use crate::catalogue::Bound;
+use crate::config::Credits;
+use crate::contract::error::Refusal;
+use crate::contract::operation::{Call, Face, Idempotency, Owner, PluginReply, Scope, Via};
+use crate::contract::schema::FaceSchema;
+use crate::metering::identifier::Identifier;
+use crate::metering::reservations::Reservations;
+use crate::metering::{Meters, UsageCounts, Windows};
+use crate::observe::log_lines::CallFields;
+use crate::observe::metrics::FaceAnswers;
+use crate::places::peer::Address;
+use crate::places::{PlacesFull, RequestPlace};
+use crate::stores::Store;
+
+/// What the steps of the road work with.
+pub(crate) struct Pipeline {
+    pub(crate) store: Arc<Store>,
+    /// Where an identity provider is configured.
+    pub(crate) oauth: Option<Arc<OAuth>>,
+    /// From it come the names that callers have within each plugin.
+    pub(crate) owner_secret: [u8; 32],
+    pub(crate) usage: Arc<UsageCounts>,
+    pub(crate) windows: Windows,
+    pub(crate) reservations: Arc<Reservations>,
+    pub(crate) prices: Credits,
+    /// Calls that are paid for: they run to their end whether their clients wait or not.
+    pub(crate) calls: Tasks,
+}
+
+/// A call as a transport read it, before anything is decided.
+pub(crate) struct CallRequest<'r> {
+    pub(crate) bound: &'r Bound,
+    pub(crate) face: Face,
+    pub(crate) credential: Presented,
+    /// Where the request comes from, if it is a first-party page's; counts where there is no credential.
+    pub(crate) first_party: Option<Address>,
+    pub(crate) identifier: Identifier,
+    pub(crate) unread: Unread<'r>,
+    pub(crate) request_id: &'r str,
+    /// Its place, in the lobby until its caller is known.
+    pub(crate) visit: &'r RequestPlace,
+}
+
+/// What came of a call. The meters are there however it ended, once it was admitted or refused by one of them.
+pub(crate) struct Answered {
+    pub(crate) outcome: Result<PluginReply, Refusal>,
+    pub(crate) meters: Meters,
+    pub(crate) plugin_time: Option<Duration>,
+}
+
+/// What a call leaves behind on its way, however far it comes.
+#[derive(Default)]
+struct CallTrace {
+    meters: Meters,
+    owner: Option<Owner>,
+    plugin_time: Option<Duration>,
+}
+
+impl Pipeline {
+    /// Runs one call from credential to checked reply.
+    pub(crate) async fn execute(&self, request: CallRequest<'_>) -> Answered {
+        let started = Instant::now();
+        let (bound, face, request_id) = (request.bound, request.face, request.request_id);
+        let about = CallFields {
+            request_id,
+            operation: &bound.operation.id,
+            plugin: &bound.revision.plugin,
+            revision: bound.revision.number,
+            owner: None,
+            via: Via::Face(face),
+        };
+        let abandoned = AbandonedCallLog { about, started };
+        let mut trace = CallTrace::default();
+        let outcome = self.run_steps(request, &mut trace).await;
+        std::mem::forget(abandoned);
+        let owner = trace.owner.as_ref();
+        log(&outcome, CallFields { owner, ..about }, started);
+        match &outcome {
+            Ok(_) => answers(bound, face).ok(),
+            Err(refusal) => answers(bound, face).refused(refusal),
+        }
+        Answered { outcome, meters: trace.meters, plugin_time: trace.plugin_time }
+    }
+
+    /// The first step alone, for a transport that must know of a refused credential before it runs anything.
+    pub(crate) async fn check_credential(
+        &self,
+        bound: &Bound,
+        face: Face,
+        credential: &Presented,
+    ) -> Result<(), Refusal> {
+        let (scope, _) = face_of(bound, face);
+        self.identify(face, scope, credential).await.map(drop)
+    }
+
+    async fn run_steps(&self, request: CallRequest<'_>, trace: &mut CallTrace) -> Result<PluginReply, Refusal> {
+        let (bound, operation) = (request.bound, &request.bound.operation);
+        let plugin = &bound.revision.plugin;
+        let (scope, schema) = face_of(bound, request.face);
+
+        let caller = self.caller(&request, scope).await?;
+        // Whoever had to wait for an issuer's keys comes by another time than it started: a window that is over must not open again.
+        let now = SystemTime::now();
+        let owner = *trace.owner.insert(owner(&self.owner_secret, &caller, plugin));
+        let meters = &mut trace.meters;
+        read_month(&self.usage, &self.store, &caller, now, meters)?;
+        take_slots(&self.windows, &caller, plugin, operation, now, meters)?;
+        // Beside the windows: what a tenant may not run at all costs it neither its month nor its credits. It is judged again
+        // when there is a place.
+        let tenant = caller.tenant();
+        let standing = bound.revision.judge(&tenant);
+        standing.map_err(|error| failed(operation, &error))?;
+        let input = read_input::read(request.unread, schema)?;
+        let identifier = identifier_of(&caller, bound, request.identifier)?;
+        count_month(&self.usage, &self.store, &caller, operation, now, meters)?;
+        let charged = Charged {
+            caller: &caller,
+            plugin,
+            operation,
+            identifier: &identifier,
+            request_id: request.request_id,
+            now,
+        };
+        let charge = reserve(&self.reservations, &self.store, &self.prices, charged, meters).await?;
+        let call = Call {
+            request_id: request.request_id.to_owned(),
+            operation: operation.id.clone(),
+            owner,
+            tenant,
+            key: caller.key(),
+            caller: caller.kind(),
+            via: Via::Face(request.face),
+            deadline: operation.deadline,
+            input: Value::Object(input).to_string(),
+        };
+        let (answered, plugin_time) = invoke(&self.calls, bound, call, charge).await;
+        trace.plugin_time = Some(plugin_time);
+        answered
+    }
+
+    /// Who calls. A first-party page needs no credential where the operation has an allowance for its address; it stays in the
+    /// lobby, where strangers are.
+    async fn caller(&self, request: &CallRequest<'_>, scope: &Scope) -> Result<Caller, Refusal> {
+        let terms = &request.bound.operation.terms;
+        let allowed = request.first_party.filter(|_| terms.first_party_per_minute.is_some());
+        if let (Some(address), Presented::Nothing) = (allowed, &request.credential) {
+            return Ok(Caller::of_address(address));
+        }
+        let caller = self.identify(request.face, scope, &request.credential).await?;
+        request.visit.identified().map_err(PlacesFull::refusal)?;
+        Ok(caller)
+    }
+
+    async fn identify(&self, face: Face, scope: &Scope, credential: &Presented) -> Result<Caller, Refusal> {
+        let (store, oauth) = (&self.store, self.oauth.as_deref());
+        identify(store, oauth, face, scope, credential, SystemTime::now()).await
+    }
+}
+
+/// Counts what a transport answers for an operation without running it.
+pub(crate) fn refused_before(bound: &Bound, face: Face, refusal: &Refusal) {
+    answers(bound, face).refused(refusal);
+}
+
+/// The identifier, where it counts: it is ignored for others than self-service keys and for operations that have their own.
+fn identifier_of(caller: &Caller, bound: &Bound, identifier: Identifier) -> Result<Identifier, Refusal> {
+    match (caller.account(), bound.operation.terms.idempotency) {
+        (Some(_), Idempotency::Key) => identifier.check().map(|()| identifier),
+        (None, _) | (Some(_), Idempotency::RequestId) => Ok(Identifier::Absent),
+    }
+}
+
+fn face_of(bound: &Bound, face: Face) -> (&Scope, &FaceSchema) {
+    let operation = &bound.operation;
+    let found = match face {
+        Face::Rest => operation.rest.as_ref().map(|face| (&face.scope, &face.input)),
+        Face::Tool => operation.tool.as_ref().map(|face| (&face.scope, &face.input)),
+    };
+    found.expect("a transport finds an operation by the face that it calls")
+}
+
+fn answers(bound: &Bound, face: Face) -> &FaceAnswers {
+    match face {
+        Face::Rest => &bound.state.requests.rest,
+        Face::Tool => &bound.state.requests.tool,
+    }
+}
+
+/// The caller's name within one plugin: stable, and unrelated to its name in any other.
+fn owner(secret: &[u8; 32], caller: &Caller, plugin: &str) -> Owner {
+    let digest = Sha256::new()
+        .chain_update(secret)
+        .chain_update(plugin.as_bytes())
+        .chain_update([0])
+        .chain_update(caller.owner().as_bytes())
+        .finalize();
+    Owner::of(&digest.into())
+}

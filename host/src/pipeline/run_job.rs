@@ -1,0 +1,77 @@
+//! The second door to a plugin: a job, whose turn has come.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde::de::IgnoredAny;
+
+use super::check_reply::{checked_failure, failed, place};
+use crate::contract::error::{Code, Refusal};
+use crate::contract::operation::{Answer, Call, Via};
+use crate::records::job::{Job, JobFailure, RunEnd};
+use crate::registry::Registry;
+use crate::runtime::instance::CallError;
+use crate::runtime::job_run::JobRun;
+
+/// Runs a job on the revision that is active now. Who may submit it, how often and at what price
+/// was decided on the road of the call that did; what is left is to find the plugin, run it and check what it says.
+pub(crate) async fn run_job(
+    registry: &Registry,
+    job: Job,
+    checkpoint: Option<String>,
+    left: Duration,
+    run: Arc<JobRun>,
+) -> RunEnd {
+    let internal = |message: &str| {
+        let failure = JobFailure { code: Code::InternalError.name().to_owned(), message: message.to_owned() };
+        RunEnd::Failed(failure)
+    };
+    let current = registry.current();
+    // A plugin that left the manifest may come back before the job's time is over.
+    let Some(revision) = current.catalogue.revisions().iter().find(|revision| revision.plugin == run.name.plugin)
+    else {
+        return RunEnd::CutOff;
+    };
+    let revision = Arc::clone(revision);
+    drop(current);
+    let Some((operation, _)) = revision.operations().find(|(operation, _)| operation.id == job.operation) else {
+        return internal("the plugin does not have the job's operation any more");
+    };
+    let tenant = job.tenant(run.name.owner);
+    let call = Call {
+        request_id: job.request_id,
+        operation: job.operation,
+        owner: run.name.owner,
+        tenant,
+        key: job.key.map(Into::into),
+        caller: job.caller,
+        via: Via::Job,
+        deadline: left,
+        input: job.input,
+    };
+    let id = run.name.id;
+    let refusal = match revision.work(call, run, checkpoint).await {
+        Ok(Answer::Success(success)) => match serde_json::from_str::<IgnoredAny>(&success.data) {
+            Ok(_) => return RunEnd::Completed(success.data),
+            Err(error) => Refusal::internal(format!("the plugin's data is no JSON text: {}", place(&error))),
+        },
+        Ok(Answer::Failure(failure)) => checked_failure(operation, failure),
+        Err(
+            error @ (CallError::Stopped
+            | CallError::NoRoom(_)
+            | CallError::PluginPaused { .. }
+            | CallError::Paused { .. }
+            | CallError::OverBudget { .. }
+            | CallError::Off(_)),
+        ) => {
+            tracing::debug!(plugin = &*revision.plugin, job = %id, %error, "a job waits for another run");
+            return RunEnd::CutOff;
+        }
+        Err(error) => failed(operation, &error),
+    };
+    if let Some(cause) = &refusal.cause {
+        let (plugin, revision) = (&*revision.plugin, revision.number);
+        tracing::warn!(plugin, revision, job = %id, code = refusal.code.as_ref(), cause, "a job failed");
+    }
+    RunEnd::Failed(JobFailure { code: refusal.code.into_owned(), message: refusal.message.into_owned() })
+}

@@ -1,0 +1,70 @@
+//! Takes a call's slots: of the key's minute, or of the key's and its account's second, and of the operation's own minute for
+//! each owner (docs/api.md, "Rate limits").
+//!
+//! Before the input is looked at, so that malformed requests use up what well-formed ones do; after the month is read, so that
+//! a refusal can say where the month stands.
+
+use std::time::SystemTime;
+
+use crate::auth::Caller;
+use crate::base::clock::epoch_seconds;
+use crate::contract::error::{Code, Refusal};
+use crate::contract::operation::{CallerKind, Consumed, Operation};
+use crate::metering::window::{Length, Slot, SubjectKind};
+use crate::metering::{Meters, Windows};
+
+/// Takes the call's slots, or refuses with the time to wait. Either way the meters say where it stands.
+pub(super) fn take_slots(
+    windows: &Windows,
+    caller: &Caller,
+    plugin: &str,
+    operation: &Operation,
+    now: SystemTime,
+    meters: &mut Meters,
+) -> Result<(), Refusal> {
+    let (slots, told) = match caller.kind() {
+        CallerKind::ApiKey | CallerKind::OAuth => (slots(caller, plugin, operation), &mut meters.window),
+        CallerKind::FirstParty => (allowance(caller, plugin, operation), &mut meters.address),
+    };
+    if slots.is_empty() {
+        return Ok(());
+    }
+    let now_s = epoch_seconds(now);
+    let refused = match windows.take(slots, now_s) {
+        Ok(standing) => {
+            *told = standing;
+            return Ok(());
+        }
+        Err(refused) => *told.insert(refused),
+    };
+    let length = if refused.window_s == Length::Second.seconds() { "second" } else { "minute" };
+    let message = format!("The {} calls a {length} that are allowed here are used up", refused.limit);
+    Err(Refusal::new(Code::RateLimited, message).until(refused.reset_epoch_s, now_s))
+}
+
+/// The subjects begin with a letter of their kind, and no id has a zero byte.
+fn slots(caller: &Caller, plugin: &str, operation: &Operation) -> Vec<Slot> {
+    let mut slots = Vec::new();
+    let mut add = |subject: String, limit: Option<u32>, length: Length| {
+        slots.extend(limit.map(|limit| Slot { subject, kind: SubjectKind::Credential, limit, length }));
+    };
+    if operation.terms.consumes(Consumed::Window) {
+        let limits = caller.limits();
+        add(format!("k{}", caller.owner()), limits.per_minute, Length::Minute);
+        add(format!("k{}", caller.owner()), limits.per_second, Length::Second);
+        if let Some(account) = caller.account() {
+            add(format!("a{}", account.id), account.per_second, Length::Second);
+        }
+    }
+    let of_operation = caller.per_minute_of(plugin, &operation.id).or(operation.terms.per_minute);
+    add(format!("o{}\0{plugin}\0{}", caller.owner(), operation.id), of_operation, Length::Minute);
+    slots
+}
+
+/// The operation's minute of each address.
+fn allowance(caller: &Caller, plugin: &str, operation: &Operation) -> Vec<Slot> {
+    let limit = operation.terms.first_party_per_minute.into_iter();
+    let subject = || format!("i{}\0{plugin}\0{}", caller.owner(), operation.id);
+    let slot = |limit| Slot { subject: subject(), kind: SubjectKind::Address, limit, length: Length::Minute };
+    limit.map(slot).collect()
+}

@@ -1,0 +1,57 @@
+//! Jobs whose API key is not good any more: they end, because nobody could read what they find.
+
+use std::sync::Arc;
+use std::time::SystemTime;
+
+use super::Jobs;
+use crate::base::tasks::blocking;
+use crate::records::api_key::KeyRecord;
+use crate::stores::StoreError;
+
+impl Jobs {
+    /// Looks at once for jobs of keys that are not good any more, because one was revoked.
+    pub(crate) fn keys_changed(&self) {
+        self.keys_changed.notify_one();
+    }
+
+    /// Cancels what was submitted with keys that are revoked, rotated or expired, or whose account has no plan any more: nobody
+    /// could read it.
+    pub(crate) async fn end_of_bad_keys(&self) {
+        let keys = self.board().keys();
+        for key in keys {
+            match self.is_good(Some(Arc::clone(&key))).await {
+                Ok(true) => continue,
+                Ok(false) => {}
+                Err(error) => {
+                    return tracing::error!(%error, "keys of jobs cannot be read; they are tried again");
+                }
+            }
+            let jobs = self.board().of_key(&key);
+            tracing::info!(key = &*key, jobs = jobs.len(), "jobs of a key that is not good any more are cancelled");
+            for name in jobs {
+                if let Err(error) = self.cancel(name, SystemTime::now()).await {
+                    return tracing::error!(%error, "jobs cannot be cancelled; they are tried again");
+                }
+            }
+        }
+    }
+
+    /// Whether a job may run on, as far as its key has a say. A plan that ran out was paid for while the job was submitted; one
+    /// that was withdrawn ends it.
+    pub(crate) async fn is_good(&self, key: Option<Arc<str>>) -> Result<bool, StoreError> {
+        let Some(key) = key else { return Ok(true) };
+        let store = Arc::clone(&self.store);
+        blocking(move || {
+            let now = SystemTime::now();
+            let holds = |record: &KeyRecord| record.revoked_at.is_none() && !record.has_expired(now);
+            let Some(record) = store.key_of_id(&key)?.filter(holds) else {
+                return Ok(false);
+            };
+            let Some(account) = record.account else {
+                return Ok(true);
+            };
+            Ok(store.account(&account)?.is_some_and(|account| account.entitlement.is_some()))
+        })
+        .await
+    }
+}

@@ -1,0 +1,103 @@
+//! Turns of jobs as their runner takes them: the next one, what a run begins from, and how it ended, written.
+//!
+//! Must not know what runs a job, nor what a plugin does in it.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant, SystemTime};
+
+use super::Jobs;
+use super::board::{After, NextJob};
+use crate::base::clock::epoch_ms;
+use crate::base::tasks::blocking;
+use crate::records::job::{Job, JobName, Progress, RunEnd};
+use crate::stores::{Keep, KeepOutcome, StoreError};
+
+/// How often those that wait are looked at, whether they are late.
+const LATE: Duration = Duration::from_secs(1);
+
+/// How a run of a job ended, and how far it came.
+pub(crate) struct RunReport {
+    pub(crate) attempt: u32,
+    pub(crate) end: RunEnd,
+    pub(crate) progress: Progress,
+    /// What all runs used so far.
+    pub(crate) cpu_ms: u64,
+}
+
+impl Jobs {
+    /// The next job whose turn it is, if it is one's.
+    pub(crate) fn next_turn(&self) -> Option<NextJob> {
+        self.board().next(Instant::now(), epoch_ms(SystemTime::now()))
+    }
+
+    /// Waits until a job may have its turn.
+    pub(crate) async fn turn_may_come(&self) {
+        let pause = self.board().pause(Instant::now()).unwrap_or(LATE).min(LATE);
+        tokio::select! {
+            () = self.wake.notified() => {}
+            () = tokio::time::sleep(pause) => {}
+        }
+    }
+
+    /// A turn is over: the job too, or it waits for another.
+    pub(crate) fn turn_ended(&self, name: &JobName, after: After) {
+        self.board().ran(name, after, Instant::now());
+        if after == After::Over {
+            self.tell_of_end(name.id);
+        }
+        self.wake.notify_one();
+    }
+
+    /// Notes that a run begins. Gives back the job with its last checkpoint, or `None` where it is over.
+    pub(crate) async fn begin_run(
+        &self,
+        name: &JobName,
+        now: SystemTime,
+    ) -> Result<Option<(Job, Option<String>)>, StoreError> {
+        let begun = self.store.change_job(name.clone(), move |job| job.begin(epoch_ms(now)).then(|| job.clone()));
+        let Some(job) = begun.await?.flatten() else {
+            return Ok(None);
+        };
+        let (store, named) = (Arc::clone(&self.store), name.clone());
+        let checkpoint = blocking(move || store.job_checkpoint(&named)).await?;
+        Ok(Some((job, checkpoint)))
+    }
+
+    /// Writes how a run ended, with how far it came.
+    pub(crate) async fn end_run(&self, name: &JobName, ended: RunReport, now: SystemTime) -> Result<After, StoreError> {
+        let now_ms = epoch_ms(now);
+        let written = self.store.change_job(name.clone(), move |job| {
+            if job.is_run(ended.attempt) {
+                (job.progress, job.cpu_ms) = (ended.progress, ended.cpu_ms);
+            }
+            let before = job.bytes;
+            job.end(ended.attempt, ended.end.clone(), now_ms);
+            (job.state, job.bytes.saturating_sub(before))
+        });
+        let Some((state, grown)) = written.await? else {
+            return Ok(After::Over);
+        };
+        self.board().grew(name, i64::try_from(grown).unwrap_or(i64::MAX));
+        Ok(if state.is_over() { After::Over } else { After::CutOff })
+    }
+
+    /// Keeps what a run found, where the run is still the job's.
+    pub(crate) async fn keep(&self, name: &JobName, keep: Keep) -> Result<KeepOutcome, StoreError> {
+        let kept = self.store.keep_for_job(name.clone(), keep).await?;
+        if let KeepOutcome::Done { grown, .. } = kept {
+            self.board().grew(name, grown);
+        }
+        Ok(kept)
+    }
+
+    /// The keys of what a job emitted, in their order.
+    pub(crate) async fn item_keys(&self, name: &JobName) -> Result<Vec<String>, StoreError> {
+        let (store, name) = (Arc::clone(&self.store), name.clone());
+        blocking(move || store.job_item_keys(&name)).await
+    }
+
+    /// The processor time that all runs of one job may use.
+    pub(crate) fn cpu_max(&self) -> Duration {
+        self.cpu_max
+    }
+}

@@ -1,0 +1,108 @@
+//! A recorded revision put together: what is recorded of it, its compiled component, and what it is lent.
+//!
+//! Decides nothing: whether two plugins collide is the catalogue's to say, and who granted what is in the record.
+
+use std::sync::Arc;
+
+use super::lifecycle::RevisionRecord;
+use crate::base::line_rate::LineRate;
+use crate::catalogue::revision::{Revision, Runner};
+use crate::config::{self, Shares};
+use crate::contract::description::Description;
+use crate::contract::grants::Rights;
+use crate::contract::manifest::PluginLimits;
+use crate::egress::{Secret, SecretError};
+use crate::runtime::call_places::{CallPlaces, ShareLimits};
+use crate::runtime::capabilities::{GrantedCapabilities, JobsOf, Records};
+use crate::runtime::components::Components;
+use crate::runtime::engine::Runtime;
+use crate::runtime::instance::{InstanceParts, Instances, Off};
+use crate::runtime::loader::{Linked, LoadError, linked};
+use crate::stores::Store;
+
+/// What all revisions of one plugin share.
+pub(super) struct Slots {
+    pub(super) places: Arc<CallPlaces>,
+    pub(super) line_rate: Arc<LineRate>,
+    waiting_each: usize,
+}
+
+impl Slots {
+    pub(super) fn new(plugin: &str, shares: Shares, limits: &PluginLimits) -> Self {
+        let waiting_each = shares.waiting;
+        let places = CallPlaces::new(plugin, share_limits(limits, waiting_each), shares.cpu);
+        Self { places, line_rate: Arc::default(), waiting_each }
+    }
+}
+
+fn share_limits(limits: &PluginLimits, waiting_each: usize) -> ShareLimits {
+    ShareLimits { places: limits.concurrency, each: limits.owner_concurrency(), waiting_each }
+}
+
+/// What a revision is put together from.
+pub(super) struct Whole {
+    pub(super) plugin: String,
+    pub(super) record: RevisionRecord,
+    /// What it said of itself when it was staged.
+    pub(super) description: Description,
+    pub(super) rights: Rights,
+}
+
+/// A revision that can be called.
+pub(super) async fn load(
+    runtime: &Arc<Runtime>,
+    components: &Components,
+    whole: Whole,
+    slots: Arc<Slots>,
+    store: &Arc<Store>,
+) -> Result<Revision, LoadError> {
+    let linked = linked(runtime, components, &whole.record.digest).await?;
+    assemble(runtime, linked, whole, &slots, store)
+}
+
+fn assemble(
+    runtime: &Runtime,
+    linked: Linked,
+    whole: Whole,
+    slots: &Slots,
+    store: &Arc<Store>,
+) -> Result<Revision, LoadError> {
+    let Whole { plugin, record, description, rights } = whole;
+    let settings = record.settings;
+    let secrets = settings.secrets.iter().map(|binding| Secret::bind(binding, config::secret));
+    let secrets = secrets.collect::<Result<_, SecretError>>()?;
+    let door = runtime.egress().door(&plugin, record.number, rights.clone(), secrets);
+    let lent = GrantedCapabilities {
+        config: settings.config,
+        door: Some(door),
+        cache: rights.bytes_of("cache").map(|bytes| runtime.caches().lease(&plugin, bytes)),
+        records: rights.bytes_of("state").map(|bytes| Records::new(store, &plugin, bytes)),
+        jobs: Some(JobsOf { jobs: Arc::clone(runtime.jobs()), plugin: plugin.as_str().into() }),
+        ip_databases: Some(Arc::clone(runtime.ip_databases())),
+        rights: rights.clone(),
+    };
+    // Whatever could fail is done: what serves keeps its places until this one is there.
+    slots.places.resize(share_limits(&settings.limits, slots.waiting_each));
+    let instances = Instances::new(InstanceParts {
+        engine: runtime.engine().clone(),
+        run_queue: Arc::clone(runtime.run_queue()),
+        background: Arc::clone(runtime.background()),
+        pre: linked.pre,
+        worker: linked.worker,
+        lent: Arc::new(lent),
+        plugin: plugin.as_str().into(),
+        revision: record.number,
+        limits: settings.limits,
+        mode: settings.instances,
+        places: Arc::clone(&slots.places),
+        line_rate: Arc::clone(&slots.line_rate),
+    });
+    let runner = Runner::Component(Arc::new(instances));
+    Ok(Revision::new(&plugin, record.number, &record.digest, description, rights, runner))
+}
+
+/// A revision that is known and not run: its routes answer that it is off.
+pub(super) fn off(whole: Whole, off: Off) -> Revision {
+    let Whole { plugin, record, description, rights } = whole;
+    Revision::new(&plugin, record.number, &record.digest, description, rights, Runner::Off(off))
+}

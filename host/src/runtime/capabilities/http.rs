@@ -1,0 +1,105 @@
+//! `switchbay:http/client`: a plugin's requests, handed to the gate.
+//!
+//! Translates and counts; whether a request may leave is `egress`'s to say. Must not know of addresses or connections.
+
+use std::time::Duration;
+
+use wasmtime::component::{Accessor, HasSelf};
+
+use super::bindings::switchbay::http::client::{self as wire, Host, HostWithStore};
+use super::instance::{CallRefused, GuestState, admit, count_denial};
+use crate::egress::{Caps, Denial, Excess, FetchError, Late, PluginRequest, Response};
+
+/// Requests and questions to resolvers of one call under way at once; the next is refused, because each holds its body here.
+pub(crate) const IN_FLIGHT_MAX: usize = 32;
+
+impl Host for GuestState {}
+
+impl<T: Send + 'static> HostWithStore<T> for HasSelf<GuestState> {
+    async fn fetch(
+        accessor: &Accessor<T, Self>,
+        request: wire::Request,
+    ) -> wasmtime::Result<Result<wire::Response, wire::Error>> {
+        let admitted = match admit(accessor, "http") {
+            Ok(admitted) => admitted,
+            Err(refused) => return Ok(Err(refused.into())),
+        };
+        let fetched = admitted.door().fetch(&admitted.tenant, from_wire(request)).await;
+        if let Err(FetchError::Denied(_) | FetchError::RedirectDenied(_)) = &fetched {
+            count_denial(accessor);
+        }
+        Ok(fetched.map(answer).map_err(refusal))
+    }
+
+    async fn judge(
+        accessor: &Accessor<T, Self>,
+        method: String,
+        url: String,
+        at_most_ms: u32,
+    ) -> wasmtime::Result<Result<(), wire::Error>> {
+        let admitted = match admit(accessor, "http") {
+            Ok(admitted) => admitted,
+            Err(refused) => return Ok(Err(refused.into())),
+        };
+        let request = PluginRequest { method, url, ..PluginRequest::default() };
+        let judged = admitted.door().judge_unsent(request, Duration::from_millis(u64::from(at_most_ms))).await;
+        if let Err(FetchError::Denied(_)) = &judged {
+            count_denial(accessor);
+        }
+        Ok(judged.map_err(refusal))
+    }
+}
+
+impl From<CallRefused> for wire::Error {
+    fn from(refused: CallRefused) -> Self {
+        match refused {
+            CallRefused::Ungranted(told) => Self::Denied(wire::Denial::NotGranted(told)),
+            CallRefused::Busy => Self::Busy,
+        }
+    }
+}
+
+fn from_wire(request: wire::Request) -> PluginRequest {
+    let wire::Request { method, url, headers, body, caps } = request;
+    let time = |ms: Option<u32>| ms.map(|ms| Duration::from_millis(u64::from(ms)));
+    let caps = Caps {
+        redirects: caps.redirects,
+        response_bytes: caps.response_bytes.map(|bytes| usize::try_from(bytes).unwrap_or(usize::MAX)),
+        total: time(caps.total_ms),
+        first_byte: time(caps.first_byte_ms),
+        idle: time(caps.idle_ms),
+    };
+    PluginRequest { method, url, headers, body, caps }
+}
+
+fn answer(response: Response) -> wire::Response {
+    let Response { status, url, headers, body } = response;
+    wire::Response { status, url, headers, body }
+}
+
+fn refusal(error: FetchError) -> wire::Error {
+    match error {
+        FetchError::Denied(denial) => wire::Error::Denied(denied(denial)),
+        FetchError::RedirectDenied(denial) => wire::Error::RedirectDenied(denied(denial)),
+        FetchError::Invalid(rule) => wire::Error::InvalidRequest(format!("the request {rule}")),
+        FetchError::Busy | FetchError::Full => wire::Error::Busy,
+        FetchError::Unresolved => wire::Error::Unresolved,
+        FetchError::Unreachable => wire::Error::Unreachable,
+        FetchError::Late(Late::FirstByte) => wire::Error::FirstByteLate,
+        FetchError::Late(Late::Idle) => wire::Error::Idle,
+        FetchError::Late(Late::Total) => wire::Error::TotalLate,
+        FetchError::TooLarge(Excess::Headers) => wire::Error::HeadersTooLarge,
+        FetchError::TooLarge(Excess::Body) => wire::Error::BodyTooLarge,
+        FetchError::TooManyRedirects(_) => wire::Error::TooManyRedirects,
+        FetchError::BadAnswer(cause) => wire::Error::BadResponse(cause),
+    }
+}
+
+fn denied(denial: Denial) -> wire::Denial {
+    let told = denial.to_string();
+    match denial {
+        Denial::Ungranted { .. } => wire::Denial::NotGranted(told),
+        Denial::NotPublic(_) => wire::Denial::NotPublic(told),
+        Denial::Unacceptable(_) => wire::Denial::NotAcceptable(told),
+    }
+}

@@ -1,0 +1,331 @@
+//! `switchbay:jobs`: submitting, reading and cancelling jobs on behalf of a caller, and keeping what a job's run emits.
+//!
+//! Checks what a plugin hands over and translates; whose job is whose, and when it runs, is `jobs`' to say.
+
+use std::sync::Arc;
+use std::time::{Duration, SystemTime};
+
+use tokio::sync::OwnedSemaphorePermit;
+use uuid::Uuid;
+use wasmtime::component::{Accessor, HasSelf};
+
+use super::bindings::switchbay::jobs::{queue, work};
+use super::instance::CallRefused;
+use super::{GuestState, OnBehalf, Worker};
+use crate::queue::{Jobs, Submission, SubmitError, Submitter};
+use crate::records::job::{Job, JobName, JobState, Progress};
+use crate::stores::{KeepOutcome, Page, StoreError};
+
+/// Calls of one call about jobs under way at once; the next is refused, because each holds its input or its value here.
+pub(crate) const IN_FLIGHT_MAX: usize = 32;
+/// Of a request id, in characters.
+const REQUEST_ID_MAX: usize = 80;
+const FINGERPRINT_BYTES_MAX: usize = 256;
+const INPUT_BYTES_MAX: usize = 64 << 10;
+/// The shortest and the longest that a job lives, in milliseconds.
+const TTL_MS: (u32, u32) = (1000, 24 * 3600 * 1000);
+/// The shortest and the longest that a job may take, in milliseconds.
+const BUDGET_MS: (u32, u32) = (1000, 3600 * 1000);
+/// The longest that a call waits for a job's end.
+const WAIT_MAX: Duration = Duration::from_secs(30);
+/// Items of one page.
+const PAGE_ITEMS_MAX: u32 = 100;
+/// Values of one page, in bytes.
+const PAGE_BYTES_MAX: u32 = 4 << 20;
+const KEY_BYTES_MAX: usize = 2048;
+/// A value, or a checkpoint.
+const VALUE_BYTES_MAX: usize = 1 << 20;
+
+/// The interface in atoms.
+const ATOM: &str = "jobs";
+
+/// The jobs of one plugin.
+pub(crate) struct JobsOf {
+    pub(crate) jobs: Arc<Jobs>,
+    pub(crate) plugin: Arc<str>,
+}
+
+/// The jobs, on whose behalf they are asked for, and a place for one call.
+struct JobsCall {
+    jobs: Arc<Jobs>,
+    plugin: Arc<str>,
+    on_behalf: OnBehalf,
+    _place: OwnedSemaphorePermit,
+}
+
+impl GuestState {
+    fn place(&self) -> Result<OwnedSemaphorePermit, CallRefused> {
+        Arc::clone(&self.jobs).try_acquire_owned().map_err(|_| CallRefused::Busy)
+    }
+
+    fn asked(&self) -> Result<JobsCall, CallRefused> {
+        match (&self.lent.jobs, &self.on_behalf) {
+            (Some(JobsOf { jobs, plugin }), Some(on_behalf)) if self.lent.rights.any_of(ATOM) => Ok(JobsCall {
+                jobs: Arc::clone(jobs),
+                plugin: Arc::clone(plugin),
+                on_behalf: on_behalf.clone(),
+                _place: self.place()?,
+            }),
+            _ => Err(CallRefused::Ungranted(self.denied(ATOM))),
+        }
+    }
+
+    /// The job that the instance works on.
+    fn working(&self) -> Result<&Worker, work::Error> {
+        if self.lent.rights.any_of(ATOM) {
+            self.worker.as_ref().ok_or(work::Error::Ended)
+        } else {
+            Err(work::Error::NotGranted(self.denied(ATOM)))
+        }
+    }
+}
+
+fn asked<T: Send + 'static>(accessor: &Accessor<T, HasSelf<GuestState>>) -> Result<JobsCall, CallRefused> {
+    accessor.with(|mut access| access.get().asked())
+}
+
+impl queue::Host for GuestState {}
+
+impl<T: Send + 'static> queue::HostWithStore<T> for HasSelf<GuestState> {
+    async fn submit(
+        accessor: &Accessor<T, Self>,
+        submission: queue::Submission,
+    ) -> wasmtime::Result<Result<String, queue::SubmitError>> {
+        let JobsCall { jobs, plugin, on_behalf, _place } = match asked(accessor) {
+            Ok(asked) => asked,
+            Err(refused) => return Ok(Err(refused.into())),
+        };
+        let submission = match read_submission(submission) {
+            Ok(submission) => submission,
+            Err(rule) => return Ok(Err(queue::SubmitError::NotAcceptable(rule))),
+        };
+        let OnBehalf { owner, tenant, key, caller, operation, request_id } = on_behalf;
+        let from = Submitter { owner, tenant, key, plugin, caller, operation, request_id };
+        let submitted = jobs.submit(from, submission, SystemTime::now()).await;
+        Ok(submitted.map(|id| id.to_string()).map_err(|error| match error {
+            SubmitError::Duplicate(earlier) => {
+                queue::SubmitError::Duplicate(queue::Earlier { job: earlier.id.to_string(), is_same: earlier.is_same })
+            }
+            SubmitError::Full => queue::SubmitError::Full,
+            SubmitError::Store(error) => {
+                tell(&error);
+                queue::SubmitError::Unavailable
+            }
+        }))
+    }
+
+    async fn read(
+        accessor: &Accessor<T, Self>,
+        job: String,
+        page: queue::Page,
+    ) -> wasmtime::Result<Result<queue::Snapshot, queue::Error>> {
+        let (jobs, name, _place) = match named(accessor, &job) {
+            Ok(named) => named,
+            Err(error) => return Ok(Err(error)),
+        };
+        let queue::Page { offset, items_max, bytes_max } = page;
+        let bounds = [("items-max", items_max, PAGE_ITEMS_MAX), ("bytes-max", bytes_max, PAGE_BYTES_MAX)];
+        if let Some((member, found, most)) = bounds.into_iter().find(|(_, found, most)| !(1..=*most).contains(found)) {
+            return Ok(Err(queue::Error::NotAcceptable(format!("`{member}` is {found}; it must be from 1 to {most}"))));
+        }
+        let bytes_max = usize::try_from(bytes_max).unwrap_or(usize::MAX);
+        let read = jobs.read(name, (offset, items_max, bytes_max), SystemTime::now()).await;
+        Ok(found(read).map(|(job, page)| snapshot(job, page)))
+    }
+
+    async fn wait(
+        accessor: &Accessor<T, Self>,
+        job: String,
+        at_most_ms: u32,
+    ) -> wasmtime::Result<Result<queue::State, queue::Error>> {
+        let (jobs, name, _place) = match named(accessor, &job) {
+            Ok(named) => named,
+            Err(error) => return Ok(Err(error)),
+        };
+        let at_most = Duration::from_millis(u64::from(at_most_ms)).min(WAIT_MAX);
+        Ok(found(jobs.wait(name, at_most).await).map(state))
+    }
+
+    async fn cancel(accessor: &Accessor<T, Self>, job: String) -> wasmtime::Result<Result<queue::State, queue::Error>> {
+        let (jobs, name, _place) = match named(accessor, &job) {
+            Ok(named) => named,
+            Err(error) => return Ok(Err(error)),
+        };
+        Ok(found(jobs.cancel(name, SystemTime::now()).await).map(state))
+    }
+}
+
+/// The job that a text names, among those of the caller, and a place for one call.
+fn named<T: Send + 'static>(
+    accessor: &Accessor<T, HasSelf<GuestState>>,
+    job: &str,
+) -> Result<(Arc<Jobs>, JobName, OwnedSemaphorePermit), queue::Error> {
+    let JobsCall { jobs, plugin, on_behalf: OnBehalf { owner, .. }, _place } = asked(accessor)?;
+    let id = Uuid::try_parse(job).map_err(|_| queue::Error::NotFound)?;
+    Ok((jobs, JobName { owner, plugin, id }, _place))
+}
+
+impl From<CallRefused> for queue::SubmitError {
+    fn from(refused: CallRefused) -> Self {
+        match refused {
+            CallRefused::Ungranted(told) => Self::NotGranted(told),
+            CallRefused::Busy => Self::Busy,
+        }
+    }
+}
+
+impl From<CallRefused> for queue::Error {
+    fn from(refused: CallRefused) -> Self {
+        match refused {
+            CallRefused::Ungranted(told) => Self::NotGranted(told),
+            CallRefused::Busy => Self::Busy,
+        }
+    }
+}
+
+impl From<CallRefused> for work::Error {
+    fn from(refused: CallRefused) -> Self {
+        match refused {
+            CallRefused::Ungranted(told) => Self::NotGranted(told),
+            CallRefused::Busy => Self::Busy,
+        }
+    }
+}
+
+fn found<V>(read: Result<Option<V>, StoreError>) -> Result<V, queue::Error> {
+    match read {
+        Ok(found) => found.ok_or(queue::Error::NotFound),
+        Err(error) => {
+            tell(&error);
+            Err(queue::Error::Unavailable)
+        }
+    }
+}
+
+fn tell(error: &StoreError) {
+    tracing::error!(%error, "jobs cannot be read or written");
+}
+
+fn read_submission(submission: queue::Submission) -> Result<Submission, String> {
+    let queue::Submission { request_id, fingerprint, input, ttl_ms, budget_ms } = submission;
+    let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_');
+    if !(1..=REQUEST_ID_MAX).contains(&request_id.len()) || !request_id.bytes().all(is_plain) {
+        return Err(format!("`request-id` must be 1 to {REQUEST_ID_MAX} characters of A-Z, a-z, 0-9, - and _"));
+    }
+    let bounded = |member: &str, bytes: usize, most: usize| {
+        if bytes > most { Err(format!("`{member}` has {bytes} bytes; it may have {most}")) } else { Ok(()) }
+    };
+    bounded("fingerprint", fingerprint.len(), FINGERPRINT_BYTES_MAX)?;
+    bounded("input", input.len(), INPUT_BYTES_MAX)?;
+    if !serde_json::from_str::<serde_json::Value>(&input).is_ok_and(|value| value.is_object()) {
+        return Err("`input` must be a JSON object".to_owned());
+    }
+    let time = |member: &str, ms: u32, (least, most): (u32, u32)| {
+        if (least..=most).contains(&ms) {
+            Ok(Duration::from_millis(u64::from(ms)))
+        } else {
+            Err(format!("`{member}` is {ms}; it must be from {least} to {most}"))
+        }
+    };
+    let (ttl, budget) = (time("ttl-ms", ttl_ms, TTL_MS)?, time("budget-ms", budget_ms, BUDGET_MS)?);
+    Ok(Submission { request_id, fingerprint, input, ttl, budget })
+}
+
+fn snapshot(job: Job, page: Page) -> queue::Snapshot {
+    queue::Snapshot {
+        state: state(job.state),
+        total: job.progress.total,
+        completed: job.progress.completed,
+        items: page.items.into_iter().map(|(key, value)| queue::Item { key, value }).collect(),
+        next_offset: page.next,
+        expires_at_ms: job.expires_ms,
+        output: job.output,
+        failure: job.failure.map(|failure| queue::Failed { code: failure.code, message: failure.message }),
+    }
+}
+
+fn state(state: JobState) -> queue::State {
+    match state {
+        JobState::Pending => queue::State::Pending,
+        JobState::Running => queue::State::Running,
+        JobState::Completed => queue::State::Completed,
+        JobState::Failed => queue::State::Failed,
+        JobState::Cancelled => queue::State::Cancelled,
+    }
+}
+
+/// The job that the instance works on, and a place for one call.
+fn working<T: Send + 'static>(
+    accessor: &Accessor<T, HasSelf<GuestState>>,
+) -> Result<(Worker, OwnedSemaphorePermit), work::Error> {
+    accessor.with(|mut access| {
+        let state: &mut GuestState = access.get();
+        Ok((state.working()?.clone(), state.place()?))
+    })
+}
+
+impl work::Host for GuestState {
+    fn progress(&mut self, total: Option<u32>, completed: u32) -> wasmtime::Result<Result<(), work::Error>> {
+        Ok(self.working().map(|worker| worker.run.tell(Progress { total, completed })))
+    }
+}
+
+impl<T: Send + 'static> work::HostWithStore<T> for HasSelf<GuestState> {
+    async fn emit(
+        accessor: &Accessor<T, Self>,
+        key: String,
+        value: String,
+        checkpoint: Option<String>,
+    ) -> wasmtime::Result<Result<bool, work::Error>> {
+        if !(1..=KEY_BYTES_MAX).contains(&key.len()) {
+            let rule = format!("the key has {} bytes; it must have 1 to {KEY_BYTES_MAX}", key.len());
+            return Ok(Err(work::Error::NotAcceptable(rule)));
+        }
+        Ok(keep(accessor, Some((key, value)), checkpoint).await)
+    }
+
+    async fn checkpoint(accessor: &Accessor<T, Self>, text: String) -> wasmtime::Result<Result<(), work::Error>> {
+        Ok(keep(accessor, None, Some(text)).await.map(|_| ()))
+    }
+
+    async fn emitted(accessor: &Accessor<T, Self>) -> wasmtime::Result<Result<Vec<String>, work::Error>> {
+        let (worker, _place) = match working(accessor) {
+            Ok(working) => working,
+            Err(error) => return Ok(Err(error)),
+        };
+        Ok(worker.run.keys().await.map_err(|error| unkept(&error)))
+    }
+}
+
+async fn keep<T: Send + 'static>(
+    accessor: &Accessor<T, HasSelf<GuestState>>,
+    item: Option<(String, String)>,
+    checkpoint: Option<String>,
+) -> Result<bool, work::Error> {
+    let (worker, _place) = working(accessor)?;
+    let sizes =
+        [("value", item.as_ref().map(|(_, value)| value.len())), ("checkpoint", checkpoint.as_ref().map(String::len))];
+    for (what, bytes) in sizes {
+        if let Some(bytes) = bytes.filter(|bytes| *bytes > VALUE_BYTES_MAX) {
+            return Err(work::Error::NotAcceptable(format!(
+                "the {what} has {bytes} bytes; it may have {VALUE_BYTES_MAX}"
+            )));
+        }
+    }
+    // Within the guest's poll, so on its thread, as below.
+    accessor.with(|_| worker.tab.charge());
+    let kept = worker.run.keep(item, checkpoint).await.map_err(|error| unkept(&error))?;
+    match kept {
+        KeepOutcome::Done { is_new, .. } => {
+            accessor.with(|_| worker.run.cpu.begin());
+            Ok(is_new)
+        }
+        KeepOutcome::Ended => Err(work::Error::Ended),
+        KeepOutcome::Full => Err(work::Error::Full),
+    }
+}
+
+fn unkept(error: &StoreError) -> work::Error {
+    tell(error);
+    work::Error::Unavailable
+}

@@ -1,0 +1,160 @@
+//! What a plugin can be lent, one file per WIT interface of the same name, and the base set that every guest may import.
+//!
+//! A capability is a row of [`ALL`]: the interface, the grant atom that lends it, and how it is linked. A new kind of access
+//! to the world is a new file and a new row. Nothing here decides who is granted what: `registry` does,
+//! from the manifest and the approvals, and an instance carries what came of it.
+
+mod cache;
+mod config;
+mod dns;
+mod http;
+mod instance;
+mod ip_database;
+mod jobs;
+mod line_query;
+mod logging;
+mod state;
+
+use wasmtime::component::{HasSelf, Linker};
+
+pub(crate) use self::cache::{Caches, PluginCache};
+pub(crate) use self::instance::{GrantedCapabilities, GuestState, OnBehalf, Worker};
+pub(crate) use self::jobs::JobsOf;
+pub(crate) use self::logging::{LogScope, tell_of_dropped};
+pub(crate) use self::state::Records;
+
+/// The host's side of `wit/`.
+pub(crate) mod bindings {
+    wasmtime::component::bindgen!({
+        path: ["../wit/cache", "../wit/config", "../wit/dns", "../wit/http", "../wit/ip-database", "../wit/jobs", "../wit/line-query", "../wit/logging", "../wit/state", "../wit/plugin"],
+        world: "switchbay:plugin/feature-plugin",
+        imports: { default: trappable },
+        exports: { default: async },
+    });
+}
+
+/// The export of plugins that have jobs. A world of its own, because most plugins have none.
+mod worker_bindings {
+    wasmtime::component::bindgen!({
+        path: ["../wit/cache", "../wit/config", "../wit/dns", "../wit/http", "../wit/ip-database", "../wit/jobs", "../wit/line-query", "../wit/logging", "../wit/state", "../wit/plugin"],
+        inline: "package switchbay:host; world works { export switchbay:plugin/worker@0.1.0; }",
+        world: "switchbay:host/works",
+        with: { "switchbay:plugin/types": super::bindings::switchbay::plugin::types },
+        exports: { default: async },
+    });
+}
+
+pub(crate) use worker_bindings::exports::switchbay::plugin::worker;
+
+/// An interface that an operator can grant.
+pub(crate) struct Capability {
+    /// The interface as a component imports it.
+    pub(crate) interface: &'static str,
+    /// Its name in grant atoms.
+    pub(crate) atom: &'static str,
+    link: fn(&mut Linker<GuestState>) -> wasmtime::Result<()>,
+}
+
+/// All of them.
+pub(crate) const ALL: [Capability; 10] = [
+    Capability {
+        interface: "switchbay:cache/store@0.1.0",
+        atom: "cache",
+        link: |linker| {
+            bindings::switchbay::cache::store::add_to_linker::<_, HasSelf<GuestState>>(linker, |state| state)
+        },
+    },
+    Capability {
+        interface: "wasi:config/store@0.2.0-rc.1",
+        atom: "config",
+        link: |linker| bindings::wasi::config::store::add_to_linker::<_, HasSelf<GuestState>>(linker, |state| state),
+    },
+    Capability {
+        interface: "switchbay:dns/resolver@0.1.0",
+        atom: "dns",
+        link: |linker| {
+            bindings::switchbay::dns::resolver::add_to_linker::<_, HasSelf<GuestState>>(linker, |state| state)
+        },
+    },
+    Capability {
+        interface: "switchbay:http/client@0.1.0",
+        atom: "http",
+        link: |linker| {
+            bindings::switchbay::http::client::add_to_linker::<_, HasSelf<GuestState>>(linker, |state| state)
+        },
+    },
+    Capability {
+        interface: "switchbay:ip-database/lookup@0.1.0",
+        atom: "ip-database",
+        link: |linker| {
+            bindings::switchbay::ip_database::lookup::add_to_linker::<_, HasSelf<GuestState>>(linker, |state| state)
+        },
+    },
+    Capability {
+        interface: "switchbay:jobs/queue@0.1.0",
+        atom: "jobs",
+        link: |linker| bindings::switchbay::jobs::queue::add_to_linker::<_, HasSelf<GuestState>>(linker, |state| state),
+    },
+    Capability {
+        interface: "switchbay:jobs/work@0.1.0",
+        atom: "jobs",
+        link: |linker| bindings::switchbay::jobs::work::add_to_linker::<_, HasSelf<GuestState>>(linker, |state| state),
+    },
+    Capability {
+        interface: "switchbay:line-query/client@0.1.0",
+        atom: "line-query",
+        link: |linker| {
+            bindings::switchbay::line_query::client::add_to_linker::<_, HasSelf<GuestState>>(linker, |state| state)
+        },
+    },
+    Capability {
+        interface: "wasi:logging/logging@0.1.0-draft",
+        atom: "logging",
+        link: |linker| bindings::wasi::logging::logging::add_to_linker::<_, HasSelf<GuestState>>(linker, |state| state),
+    },
+    Capability {
+        interface: "switchbay:state/records@0.1.0",
+        atom: "state",
+        link: |linker| {
+            bindings::switchbay::state::records::add_to_linker::<_, HasSelf<GuestState>>(linker, |state| state)
+        },
+    },
+];
+
+/// What any guest may import: the standard libraries of common languages do. Files and sockets among them are empty: no
+/// folder is preopened and every socket operation is denied. The contract's own types have no functions.
+const BASE: [&str; 7] = [
+    "wasi:cli/",
+    "wasi:clocks/",
+    "wasi:filesystem/",
+    "wasi:io/",
+    "wasi:random/",
+    "wasi:sockets/",
+    "switchbay:plugin/types@",
+];
+
+/// How an import stands to what this host has.
+pub(crate) enum Standing {
+    Base,
+    Lent(&'static Capability),
+    Unknown,
+}
+
+/// Judges one import of a component.
+pub(crate) fn standing(import: &str) -> Standing {
+    if BASE.iter().any(|prefix| import.starts_with(prefix)) {
+        return Standing::Base;
+    }
+    ALL.iter().find(|capability| capability.interface == import).map_or(Standing::Unknown, Standing::Lent)
+}
+
+/// Links the base set.
+pub(crate) fn link_base(linker: &mut Linker<GuestState>) -> wasmtime::Result<()> {
+    wasmtime_wasi::p2::add_to_linker_async(linker)
+}
+
+impl Capability {
+    pub(crate) fn link(&self, linker: &mut Linker<GuestState>) -> wasmtime::Result<()> {
+        (self.link)(linker)
+    }
+}

@@ -1,0 +1,187 @@
+//! `switchbay:state/records`: what a plugin keeps for good, within its grant.
+//!
+//! Checks and translates; the store compares, sets and counts. Must not know what a record means, nor log any of it.
+
+use std::sync::Arc;
+
+use tokio::sync::OwnedSemaphorePermit;
+use wasmtime::component::{Accessor, HasSelf};
+
+use super::GuestState;
+use super::bindings::switchbay::state::records::{self as wire, Entry, Error, Host, HostWithStore, Listed};
+use crate::base::tasks::blocking;
+use crate::stores::{Expected, KeptRecord, ListedRecord, Store, StoreError, Unwritten};
+
+/// Reads and writes of one call under way at once; the next is refused, because each holds its value here.
+pub(crate) const IN_FLIGHT_MAX: usize = 32;
+const KEY_BYTES_MAX: usize = 512;
+const VALUE_BYTES_MAX: usize = 256 * 1024;
+/// Records in one listing.
+const LISTED_MAX: u32 = 1000;
+
+/// A plugin's records as one revision may use them.
+pub(crate) struct Records {
+    store: Arc<Store>,
+    plugin: Arc<str>,
+    bytes_max: u64,
+}
+
+/// A key, value or limit that breaks a rule.
+#[derive(Debug, thiserror::Error)]
+enum UnacceptableRecord {
+    #[error("the key is empty")]
+    EmptyKey,
+    #[error("the {what} has {bytes} bytes; it may have {KEY_BYTES_MAX}")]
+    LongKey { what: &'static str, bytes: usize },
+    #[error("the value has {0} bytes; it may have {VALUE_BYTES_MAX}")]
+    LargeValue(usize),
+    #[error("the limit is {0}; it may be from 1 to {LISTED_MAX}")]
+    Limit(u32),
+}
+
+impl Records {
+    /// For a revision that may keep so many bytes.
+    pub(crate) fn new(store: &Arc<Store>, plugin: &str, bytes_max: u64) -> Self {
+        Self { store: Arc::clone(store), plugin: plugin.into(), bytes_max }
+    }
+
+    /// Reads away from the threads that serve: what is read may have to come from the disk.
+    async fn read<T: Send + 'static>(
+        &self,
+        read: impl FnOnce(&Store, &str) -> Result<T, StoreError> + Send + 'static,
+    ) -> Result<T, Error> {
+        let (store, plugin) = (Arc::clone(&self.store), Arc::clone(&self.plugin));
+        blocking(move || read(&store, &plugin)).await.map_err(|error| self.failed(&error))
+    }
+
+    fn failed(&self, error: &StoreError) -> Error {
+        tracing::error!(plugin = &*self.plugin, %error, "a plugin's records cannot be read or written");
+        Error::Unavailable
+    }
+}
+
+impl Host for GuestState {}
+
+impl<T: Send + 'static> HostWithStore<T> for HasSelf<GuestState> {
+    async fn get(accessor: &Accessor<T, Self>, key: String) -> wasmtime::Result<Result<Option<Entry>, Error>> {
+        let got = async {
+            let granted = admit(accessor)?;
+            check_key(&key)?;
+            let found = granted.records().read(move |store, plugin| store.record(plugin, &key)).await?;
+            Ok(found.map(|KeptRecord { value, version }| Entry { value, version }))
+        };
+        Ok(got.await)
+    }
+
+    async fn put(
+        accessor: &Accessor<T, Self>,
+        key: String,
+        value: Vec<u8>,
+        expected: wire::Expected,
+    ) -> wasmtime::Result<Result<u64, Error>> {
+        let put = async {
+            let granted = admit(accessor)?;
+            check_key(&key)?;
+            if value.len() > VALUE_BYTES_MAX {
+                return Err(UnacceptableRecord::LargeValue(value.len()).into());
+            }
+            let Records { store, plugin, bytes_max } = granted.records();
+            let written = store.put_record(plugin, &key, value, from_wire(expected), *bytes_max).await;
+            written.map_err(|error| granted.records().failed(&error))?.map_err(refusal)
+        };
+        Ok(put.await)
+    }
+
+    async fn delete(
+        accessor: &Accessor<T, Self>,
+        key: String,
+        expected: wire::Expected,
+    ) -> wasmtime::Result<Result<(), Error>> {
+        let deleted = async {
+            let granted = admit(accessor)?;
+            check_key(&key)?;
+            let Records { store, plugin, .. } = granted.records();
+            let written = store.delete_record(plugin, &key, from_wire(expected)).await;
+            written.map_err(|error| granted.records().failed(&error))?.map_err(refusal)
+        };
+        Ok(deleted.await)
+    }
+
+    async fn list(
+        accessor: &Accessor<T, Self>,
+        prefix: String,
+        after: Option<String>,
+        limit: u32,
+    ) -> wasmtime::Result<Result<Vec<Listed>, Error>> {
+        let listed = async {
+            let granted = admit(accessor)?;
+            check_length("prefix", &prefix)?;
+            check_length("key", after.as_deref().unwrap_or_default())?;
+            let most = usize::try_from(limit).ok().filter(|_| (1..=LISTED_MAX).contains(&limit));
+            let most = most.ok_or(UnacceptableRecord::Limit(limit))?;
+            let read = move |store: &Store, plugin: &str| store.records(plugin, &prefix, after.as_deref(), most);
+            Ok(granted.records().read(read).await?.into_iter().map(listed).collect())
+        };
+        Ok(listed.await)
+    }
+}
+
+/// The right to the plugin's records, and a place for one act on them.
+struct Granted {
+    lent: Arc<super::GrantedCapabilities>,
+    _place: OwnedSemaphorePermit,
+}
+
+impl Granted {
+    fn records(&self) -> &Records {
+        self.lent.records.as_ref().expect("it was there when this was made, and what is lent never changes")
+    }
+}
+
+fn admit<T: Send + 'static>(accessor: &Accessor<T, HasSelf<GuestState>>) -> Result<Granted, Error> {
+    accessor.with(|mut access| {
+        let state: &mut GuestState = access.get();
+        if state.lent.records.is_none() {
+            return Err(Error::NotGranted(state.denied("state")));
+        }
+        let place = Arc::clone(&state.records).try_acquire_owned().map_err(|_| Error::Busy)?;
+        Ok(Granted { lent: Arc::clone(&state.lent), _place: place })
+    })
+}
+
+fn check_key(key: &str) -> Result<(), UnacceptableRecord> {
+    if key.is_empty() { Err(UnacceptableRecord::EmptyKey) } else { check_length("key", key) }
+}
+
+fn check_length(what: &'static str, text: &str) -> Result<(), UnacceptableRecord> {
+    if text.len() > KEY_BYTES_MAX {
+        return Err(UnacceptableRecord::LongKey { what, bytes: text.len() });
+    }
+    Ok(())
+}
+
+impl From<UnacceptableRecord> for Error {
+    fn from(refused: UnacceptableRecord) -> Self {
+        Error::NotAcceptable(refused.to_string())
+    }
+}
+
+fn from_wire(expected: wire::Expected) -> Expected {
+    match expected {
+        wire::Expected::Any => Expected::Any,
+        wire::Expected::Absent => Expected::Absent,
+        wire::Expected::Version(version) => Expected::Version(version),
+    }
+}
+
+fn listed(record: ListedRecord) -> Listed {
+    let ListedRecord { key, version, bytes } = record;
+    Listed { key, version, bytes: u32::try_from(bytes).unwrap_or(u32::MAX) }
+}
+
+fn refusal(unwritten: Unwritten) -> Error {
+    match unwritten {
+        Unwritten::Conflict { found } => Error::Conflict(found),
+        Unwritten::NoBytes { .. } | Unwritten::NoRecords => Error::Full(unwritten.to_string()),
+    }
+}

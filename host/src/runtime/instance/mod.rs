@@ -1,0 +1,354 @@
+//! Instances of one revision: made, metered, called, kept warm or thrown away.
+//!
+//! A call runs in a store of its own, under four limits: memory (the store's limiter), processor time (epoch ticks that
+//! yield and look at the thread's clock), wall clock (a timeout around everything, because epochs do not fire while a guest
+//! awaits the host), and calls at once (the plugin's places, before the pool). Whatever goes wrong ends with the store dropped,
+//! so nothing of a failed call is left for the next.
+
+mod end;
+mod wire;
+
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use wasmtime::{Engine, Store};
+
+pub(crate) use self::end::CallError;
+use self::end::{ended, named, unmade};
+use self::wire::{from_wire, size, to_wire};
+use super::background::Background;
+use super::call_places::{CallPlaces, CallTab};
+use super::capabilities;
+use super::capabilities::bindings::switchbay::plugin::types;
+use super::capabilities::bindings::{FeaturePlugin, FeaturePluginPre};
+use super::capabilities::{GrantedCapabilities, GuestState, LogScope, OnBehalf, PluginCache, Worker, worker};
+use super::guest_store::{Budgets, prepare};
+use super::job_run::JobRun;
+use super::processor::{CpuMeter, metered};
+use super::run_queue::RunQueue;
+use crate::base::line_rate::LineRate;
+use crate::contract::manifest::{InstanceMode, PluginLimits};
+use crate::contract::operation::{Answer, Call};
+use crate::contract::tenant::Tenant;
+use crate::observe::metrics::Vitals;
+
+/// Calls after which a warm instance is replaced.
+const WARM_CALLS_MAX: u32 = 10_000;
+/// Age after which a warm instance is replaced.
+pub(crate) const WARM_AGE_MAX: Duration = Duration::from_secs(300);
+/// After so long without a call a warm instance goes, but for the one that was used last: what a burst needed is not held for
+/// the next.
+const WARM_IDLE_MAX: Duration = Duration::from_secs(10);
+
+/// Why a revision is known and not run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Off {
+    /// By the operator. It is not in the published documents either.
+    Disabled,
+    /// It could not be loaded, for this reason.
+    Unloadable(String),
+}
+
+/// The instances of one revision.
+pub(crate) struct Instances {
+    engine: Engine,
+    run_queue: Arc<RunQueue>,
+    background: Arc<Background>,
+    pre: FeaturePluginPre<GuestState>,
+    /// Where the component exports a worker.
+    worker: Option<worker::GuestIndices>,
+    lent: Arc<GrantedCapabilities>,
+    plugin: Arc<str>,
+    revision: u64,
+    limits: PluginLimits,
+    mode: InstanceMode,
+    places: Arc<CallPlaces>,
+    line_rate: Arc<LineRate>,
+    vitals: Arc<Vitals>,
+    /// Idle warm instances; at most as many as calls at once. Never held over an await.
+    idle: Mutex<Vec<WarmInstance>>,
+}
+
+/// What [`Instances::new`] is made of.
+pub(crate) struct InstanceParts {
+    pub(crate) engine: Engine,
+    /// Shared by all plugins.
+    pub(crate) run_queue: Arc<RunQueue>,
+    /// The same.
+    pub(crate) background: Arc<Background>,
+    pub(crate) pre: FeaturePluginPre<GuestState>,
+    /// Where the component exports a worker.
+    pub(crate) worker: Option<worker::GuestIndices>,
+    pub(crate) lent: Arc<GrantedCapabilities>,
+    pub(crate) plugin: Arc<str>,
+    pub(crate) revision: u64,
+    pub(crate) limits: PluginLimits,
+    pub(crate) mode: InstanceMode,
+    /// Shared by all revisions of the plugin, as the rate of its lines is.
+    pub(crate) places: Arc<CallPlaces>,
+    pub(crate) line_rate: Arc<LineRate>,
+}
+
+struct WarmInstance {
+    store: Store<GuestState>,
+    guest: FeaturePlugin,
+    cpu: Arc<CpuMeter>,
+    made: Instant,
+    used: Instant,
+    calls: u32,
+    /// The linear memory that it had before its first call.
+    bytes_made: usize,
+}
+
+impl Instances {
+    pub(crate) fn new(parts: InstanceParts) -> Self {
+        let InstanceParts {
+            engine,
+            run_queue,
+            background,
+            pre,
+            worker,
+            lent,
+            plugin,
+            revision,
+            limits,
+            mode,
+            places,
+            line_rate,
+        } = parts;
+        let (vitals, idle) = (Arc::default(), Mutex::new(Vec::new()));
+        Self {
+            engine,
+            run_queue,
+            background,
+            pre,
+            worker,
+            lent,
+            plugin,
+            revision,
+            limits,
+            mode,
+            places,
+            line_rate,
+            vitals,
+            idle,
+        }
+    }
+
+    /// What the instances use.
+    pub(crate) fn vitals(&self) -> &Vitals {
+        &self.vitals
+    }
+
+    /// The longest that a call may take, whatever its operation says.
+    pub(crate) fn wall(&self) -> Duration {
+        self.limits.wall
+    }
+
+    /// The bytes that the plugin's cache holds, where it is granted.
+    pub(crate) fn cached_bytes(&self) -> Option<u64> {
+        self.lent.cache.as_ref().map(PluginCache::bytes)
+    }
+
+    /// Whether a tenant's call may begin, its place aside.
+    pub(crate) fn judge(&self, tenant: &Tenant) -> Result<(), CallError> {
+        Ok(self.places.judge(tenant, Instant::now())?)
+    }
+
+    /// Runs one call, waiting for a place at most until its deadline.
+    pub(crate) async fn invoke(self: &Arc<Self>, call: Call) -> Result<Answer, CallError> {
+        let wall = call.deadline.min(self.limits.wall);
+        let started = Instant::now();
+        let tab = Arc::new(self.places.take(&call.tenant, wall).await?);
+        let running = Arc::clone(self).run(call, Arc::clone(&tab));
+        let running = self.background.run(running, || tab.computes_long());
+        let outcome = match tokio::time::timeout(wall.saturating_sub(started.elapsed()), running).await {
+            Ok(outcome) => outcome.unwrap_or(Err(CallError::Stopped)),
+            Err(_) => Err(CallError::Deadline(wall)),
+        };
+        tab.end(ended(&outcome));
+        outcome
+    }
+
+    /// Runs a job, whose turn has come elsewhere, in an instance of its own. The budget of processor time is for each slice; the
+    /// job has one of its own for all of them.
+    pub(crate) async fn work(
+        self: &Arc<Self>,
+        call: Call,
+        run: Arc<JobRun>,
+        checkpoint: Option<String>,
+    ) -> Result<Answer, CallError> {
+        let wall = call.deadline;
+        self.judge(&call.tenant)?;
+        let tab = Arc::new(self.places.open(&call.tenant));
+        let running = self.background.run_all(Arc::clone(self).run_job(call, run, checkpoint, Arc::clone(&tab)));
+        let outcome = match tokio::time::timeout(wall, running).await {
+            Ok(outcome) => outcome.unwrap_or(Err(CallError::Stopped)),
+            Err(_) => Err(CallError::Deadline(wall)),
+        };
+        tab.end(ended(&outcome));
+        outcome
+    }
+
+    /// Drops warm instances that are past their age or that nobody needed for a while, and tells of log lines that were dropped
+    /// before a silence.
+    pub(crate) fn sweep(&self, now: Instant) {
+        capabilities::tell_of_dropped(&self.plugin, &self.line_rate, now);
+        self.places.sweep(now);
+        if let Some(door) = &self.lent.door {
+            door.tell_of_left_out(now);
+        }
+        let mut idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner);
+        // The one that was used last stands last.
+        let (mut at, last) = (0, idle.len());
+        let is_over = |warm: &mut WarmInstance| {
+            at += 1;
+            let is_unneeded = at < last && now.saturating_duration_since(warm.used) > WARM_IDLE_MAX;
+            is_unneeded || now.saturating_duration_since(warm.made) > WARM_AGE_MAX
+        };
+        let old: Vec<WarmInstance> = idle.extract_if(.., is_over).collect();
+        drop(idle);
+        if !old.is_empty() {
+            let (plugin, instances) = (&*self.plugin, old.len());
+            tracing::debug!(plugin, instances, "warm instances that nobody needed are dropped");
+        }
+    }
+
+    /// Reads the plugin's description in an instance that is denied everything.
+    pub(crate) async fn describe(
+        engine: &Engine,
+        pre: &FeaturePluginPre<GuestState>,
+        limits: &PluginLimits,
+    ) -> Result<String, CallError> {
+        let (lent, vitals) = (Arc::default(), Arc::default());
+        let state = GuestState::new(lent, LogScope::silent(), None, limits.memory_bytes, vitals);
+        let wall = Duration::from_secs(5);
+        let read = async {
+            let cpu = Arc::default();
+            let budgets = Budgets { slice: limits.cpu, job: None };
+            let store = prepare(engine, None, state, limits, &cpu, budgets);
+            let mut warm = instantiate(pre, store, limits, cpu).await?;
+            let WarmInstance { store, guest, cpu, .. } = &mut warm;
+            cpu.begin();
+            let described = metered(cpu, guest.switchbay_plugin_feature().call_describe(&mut *store)).await;
+            described.map_err(|error| named(&error, store, limits, cpu))
+        };
+        tokio::time::timeout(wall, read).await.unwrap_or(Err(CallError::Deadline(wall)))
+    }
+
+    async fn run(self: Arc<Self>, call: Call, tab: Arc<CallTab>) -> Result<Answer, CallError> {
+        let (log, on_behalf) = self.scope(&call);
+        let mut warm = match self.take_idle() {
+            Some(mut warm) => {
+                warm.store.data_mut().begin(log, on_behalf);
+                warm.cpu.reset();
+                tab.meter(&warm.cpu);
+                warm
+            }
+            None => {
+                let cpu = Arc::default();
+                tab.meter(&cpu);
+                let budgets = Budgets { slice: self.limits.cpu, job: None };
+                let store = self.store(log, on_behalf, &cpu, budgets);
+                instantiate(&self.pre, store, &self.limits, cpu).await?
+            }
+        };
+        let WarmInstance { store, guest, cpu, .. } = &mut warm;
+        cpu.begin();
+        let (call, input) = to_wire(call, None);
+        let running = store
+            .run_concurrent(async |accessor| guest.switchbay_plugin_feature().call_invoke(accessor, call, input).await);
+        let ended = metered(cpu, running).await;
+        let answer = match ended.and_then(|answer| answer) {
+            Ok(answer) => answer,
+            Err(error) => return Err(named(&error, store, &self.limits, cpu)),
+        };
+        let answer = self.sized(answer)?;
+        if self.mode == InstanceMode::Warm {
+            // Another call may have the instance, and its meter, from here on.
+            tab.settle();
+            self.put_idle(warm);
+        }
+        Ok(answer)
+    }
+
+    async fn run_job(
+        self: Arc<Self>,
+        call: Call,
+        run: Arc<JobRun>,
+        checkpoint: Option<String>,
+        tab: Arc<CallTab>,
+    ) -> Result<Answer, CallError> {
+        let worker = self.worker.as_ref().ok_or(CallError::NoWorker)?;
+        let (log, on_behalf) = self.scope(&call);
+        let cpu = Arc::clone(&run.cpu);
+        tab.meter(&cpu);
+        let budgets = Budgets { slice: self.limits.cpu, job: Some((run.cpu_left(), run.cpu_max())) };
+        let mut store = self.store(log, on_behalf, &cpu, budgets);
+        let instance = metered(&cpu, self.pre.instance_pre().instantiate_async(&mut store)).await;
+        let instance = instance.map_err(|error| unmade(&error, &mut store, &self.limits, &cpu))?;
+        let guest = worker.load(&mut store, &instance);
+        let guest = guest.map_err(|error| named(&error, &mut store, &self.limits, &cpu))?;
+        let job = types::Job { id: run.name.id.to_string(), attempt: run.attempt, checkpoint };
+        store.data_mut().works(Worker { run, tab });
+        cpu.begin();
+        let (call, input) = to_wire(call, Some(job));
+        let running = store.run_concurrent(async |accessor| guest.call_run(accessor, call, input).await);
+        let ended = metered(&cpu, running).await;
+        match ended.and_then(|answer| answer) {
+            Ok(answer) => self.sized(answer),
+            Err(error) => Err(named(&error, &mut store, &self.limits, &cpu)),
+        }
+    }
+
+    fn scope(&self, call: &Call) -> (LogScope, OnBehalf) {
+        let log = LogScope::call(&self.plugin, self.revision, &self.line_rate, call);
+        let (operation, request_id) = (call.operation.clone(), call.request_id.clone());
+        let (tenant, key) = (call.tenant.clone(), call.key.clone());
+        (log, OnBehalf { owner: call.owner, tenant, key, caller: call.caller, operation, request_id })
+    }
+
+    fn store(&self, log: LogScope, on_behalf: OnBehalf, cpu: &Arc<CpuMeter>, budgets: Budgets) -> Store<GuestState> {
+        let (lent, vitals) = (Arc::clone(&self.lent), Arc::clone(&self.vitals));
+        let state = GuestState::new(lent, log, Some(on_behalf), self.limits.memory_bytes, vitals);
+        prepare(&self.engine, Some(&self.run_queue), state, &self.limits, cpu, budgets)
+    }
+
+    fn sized(&self, answer: Result<types::Reply, types::Failure>) -> Result<Answer, CallError> {
+        let answer = from_wire(answer);
+        let (bytes, bytes_max) = (size(&answer), self.limits.response_bytes);
+        if bytes > bytes_max {
+            return Err(CallError::TooLarge { bytes, bytes_max });
+        }
+        Ok(answer)
+    }
+
+    fn take_idle(&self) -> Option<WarmInstance> {
+        self.idle.lock().unwrap_or_else(PoisonError::into_inner).pop()
+    }
+
+    /// Keeps an instance for the next call. One whose memory has grown is not worth what it holds: linear memory never shrinks.
+    fn put_idle(&self, mut warm: WarmInstance) {
+        (warm.calls, warm.used) = (warm.calls + 1, Instant::now());
+        let grown = warm.store.data().memory_bytes().saturating_sub(warm.bytes_made);
+        let is_small = grown <= self.limits.warm_growth();
+        if is_small && warm.calls < WARM_CALLS_MAX && warm.made.elapsed() < WARM_AGE_MAX {
+            self.idle.lock().unwrap_or_else(PoisonError::into_inner).push(warm);
+        }
+    }
+}
+
+async fn instantiate(
+    pre: &FeaturePluginPre<GuestState>,
+    mut store: Store<GuestState>,
+    limits: &PluginLimits,
+    cpu: Arc<CpuMeter>,
+) -> Result<WarmInstance, CallError> {
+    match metered(&cpu, pre.instantiate_async(&mut store)).await {
+        Ok(guest) => {
+            let (made, bytes_made) = (Instant::now(), store.data().memory_bytes());
+            Ok(WarmInstance { store, guest, cpu, made, used: made, calls: 0, bytes_made })
+        }
+        Err(error) => Err(unmade(&error, &mut store, limits, &cpu)),
+    }
+}

@@ -1,0 +1,41 @@
+//! Calls and answers on the way into a guest and out of it: values of the host on one side, the WIT types on the other.
+//!
+//! Must not know how a guest is called.
+
+use crate::contract::operation::{Answer, Call, CallerKind, PluginFailure, Success};
+use crate::runtime::capabilities::bindings::switchbay::plugin::types as wire;
+
+pub(crate) fn to_wire(call: Call, job: Option<wire::Job>) -> (wire::Call, String) {
+    let deadline_ms = u32::try_from(call.deadline.as_millis()).unwrap_or(u32::MAX);
+    let kind = match call.caller {
+        CallerKind::ApiKey => wire::CallerKind::ApiKey,
+        CallerKind::OAuth => wire::CallerKind::Oauth,
+        CallerKind::FirstParty => wire::CallerKind::FirstParty,
+    };
+    let caller = wire::Caller { owner: call.owner.as_str().to_owned(), kind, subject: None };
+    let wired = wire::Call { request_id: call.request_id, operation: call.operation, caller, deadline_ms, job };
+    (wired, call.input)
+}
+
+pub(crate) fn from_wire(answer: Result<wire::Reply, wire::Failure>) -> Answer {
+    match answer {
+        Ok(wire::Reply { outcome, data, headers, attachments }) => {
+            Answer::Success(Success { outcome, data, headers, attachments: attachments.len() })
+        }
+        Err(wire::Failure { code, message, retry_after_ms, details }) => {
+            Answer::Failure(PluginFailure { code, message, retry_after_ms, details })
+        }
+    }
+}
+
+pub(crate) fn size(answer: &Answer) -> usize {
+    match answer {
+        Answer::Success(success) => {
+            let headers: usize = success.headers.iter().map(|(name, value)| name.len() + value.len()).sum();
+            success.data.len() + success.outcome.len() + headers
+        }
+        Answer::Failure(failure) => {
+            failure.code.len() + failure.message.len() + failure.details.as_ref().map_or(0, String::len)
+        }
+    }
+}

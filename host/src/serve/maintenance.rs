@@ -1,0 +1,109 @@
+//! What is done again and again while anything is served: sweeping, writing counts, giving credits back, forgetting months.
+//!
+//! Decides nothing: each room says what is old.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant, SystemTime};
+
+use tokio::time::MissedTickBehavior;
+use tokio_util::sync::CancellationToken;
+
+use crate::base::clock::epoch_seconds;
+use crate::base::tasks::{Tasks, blocking};
+use crate::egress::proxy::Proxy;
+use crate::metering::reservations::Reservations;
+use crate::metering::usage_writer::UsageWriter;
+use crate::records::month::Month;
+use crate::registry::Registry;
+use crate::stores::{Store, StoreError};
+
+/// How often idle instances are looked at.
+const SWEEP: Duration = Duration::from_secs(5);
+/// How often months that are over are looked for.
+const MONTHS: Duration = Duration::from_secs(3600);
+/// Months beside the current one of which entries of credits and counts of calls are kept: a year and the same month again.
+const MONTHS_KEPT: u32 = 13;
+/// How often counts of calls are written: what a crash may lose of them.
+const WRITE_USAGE: Duration = Duration::from_secs(1);
+
+/// What is maintained.
+pub(super) struct Maintenance {
+    pub(super) registry: Arc<Registry>,
+    pub(super) proxy: Arc<Proxy>,
+    pub(super) store: Arc<Store>,
+    pub(super) reservations: Arc<Reservations>,
+    pub(super) usage: UsageWriter,
+}
+
+impl Maintenance {
+    /// Sweeps, writes and gives back, as long as anything is served: also while the process drains.
+    pub(super) async fn run_maintenance(&self, served: &CancellationToken) {
+        let mut sweeps = tokio::time::interval(SWEEP);
+        let mut writes = tokio::time::interval(WRITE_USAGE);
+        loop {
+            tokio::select! {
+                () = served.cancelled() => return,
+                _ = sweeps.tick() => {
+                    self.registry.sweep(Instant::now()).await;
+                    self.proxy.tell_of_left_out(Instant::now());
+                    if let Err(error) = self.store.forget_burnt(epoch_seconds(SystemTime::now())).await {
+                        tracing::error!(%error, "identifiers of operations cannot be forgotten");
+                    }
+                }
+                _ = writes.tick() => {
+                    self.tend_reservations().await;
+                    self.usage.write().await;
+                }
+                () = self.reservations.given_up() => self.tend_reservations().await,
+            }
+        }
+    }
+
+    /// Forgets what is of months that are over, as long as anything is served.
+    pub(super) async fn keep_months(&self, served: &CancellationToken) {
+        let mut looks = tokio::time::interval(MONTHS);
+        looks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        loop {
+            tokio::select! {
+                () = served.cancelled() => return,
+                _ = looks.tick() => {}
+            }
+            while !served.is_cancelled() {
+                match self.forget_months().await {
+                    Ok(0) => break,
+                    Ok(rows) => {
+                        tracing::debug!(rows, "rows of months that are over were forgotten");
+                    }
+                    Err(error) => {
+                        tracing::error!(%error, "months that are over cannot be forgotten; they are tried again");
+                        break;
+                    }
+                }
+            }
+        }
+    }
+
+    async fn forget_months(&self) -> Result<usize, StoreError> {
+        let before = Month::of(epoch_seconds(SystemTime::now())).earlier(MONTHS_KEPT);
+        let store = Arc::clone(&self.store);
+        let over = blocking(move || store.months_over(before)).await?;
+        self.store.forget_months(over, before).await
+    }
+
+    /// The last thing that a process does: waits for paid calls, gives back what is left, and writes the counts.
+    pub(super) async fn finish(&self, calls: &Tasks, at_most: Duration) {
+        if !calls.end(at_most).await {
+            let calls = calls.running();
+            tracing::warn!(calls, "paid calls did not end in time; their credits are given back");
+        }
+        self.tend_reservations().await;
+        self.usage.write().await;
+    }
+
+    async fn tend_reservations(&self) {
+        let tended = self.reservations.tend(Instant::now(), epoch_seconds(SystemTime::now())).await;
+        if let Err(error) = tended {
+            tracing::error!(%error, "reservations of credits cannot be resolved; they are tried again");
+        }
+    }
+}

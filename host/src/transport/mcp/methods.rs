@@ -1,0 +1,288 @@
+//! The methods of the endpoint, and how one POST (a message, or a batch of the oldest version) is answered.
+
+use bytes::Bytes;
+use http::header::WWW_AUTHENTICATE;
+use http::{HeaderMap, HeaderValue, StatusCode};
+use serde_json::{Value, json};
+
+use super::protocol;
+use super::protocol::{Era, LATEST_LEGACY, Message, OLDEST, RpcError, Text};
+use super::{Gathered, resources, tools};
+use crate::auth::Presented;
+use crate::base::json::{MalformedJson, strict_json};
+use crate::contract::error::Refusal;
+use crate::metering::identifier::{IDEMPOTENCY_KEY, Identifier};
+use crate::pipeline::Pipeline;
+use crate::places::RequestPlace;
+use crate::published::Snapshot;
+use crate::published::cards::{VERSIONS, server_info};
+use crate::transport::http::connection::HttpResponse;
+use crate::transport::http::content::{Content, ContentParts};
+use crate::transport::http::envelope;
+
+/// Messages in a batch.
+const BATCH_MAX: usize = 16;
+/// Once a batch's answers have so many bytes, its further requests are not run. One answer more than that is sent at most.
+const BATCH_BYTES_MAX: usize = 1 << 20;
+/// How long a client may keep a list or a document: short, because plugins are swapped while it looks.
+const TTL_MS: u32 = 60_000;
+const INSTRUCTIONS: &str = "Developer API tools. Each tool needs an API key or an access token with the scope in its _meta. Read the \
+    resource service://developer-guide for examples and error codes. Branch on error.code, and wait data.retryAfter seconds before \
+    a retry.";
+
+/// One POST, as its methods see it.
+pub(crate) struct Post<'p> {
+    pub(crate) pipeline: &'p Pipeline,
+    pub(crate) snapshot: &'p Snapshot,
+    pub(crate) headers: &'p HeaderMap,
+    pub(crate) request_id: &'p str,
+    /// Of the single call of this POST.
+    pub(crate) identifier: Identifier,
+    pub(crate) visit: &'p RequestPlace,
+}
+
+/// Why a request has no result.
+pub(crate) enum Stop {
+    Rpc(RpcError),
+    /// The credential was refused: an HTTP status for the whole POST.
+    Credential(Box<Refusal>),
+}
+
+/// Answers the body of a POST.
+pub(crate) async fn answer(
+    pipeline: &Pipeline,
+    snapshot: &Snapshot,
+    headers: &HeaderMap,
+    body: &[u8],
+    request_id: &str,
+    visit: &RequestPlace,
+    gathered: &mut Gathered,
+) -> HttpResponse {
+    let post = Post { pipeline, snapshot, headers, request_id, identifier: Identifier::read(headers), visit };
+    match strict_json(body) {
+        Ok(Value::Array(messages)) => batch(&post, messages, gathered).await,
+        Ok(message) => single(&post, message, gathered).await,
+        Err(MalformedJson::Duplicate(name)) => {
+            rpc_error(&RpcError::parse(format!("the member `{name}` is given twice")), None)
+        }
+        Err(MalformedJson::Json { line, column }) => {
+            rpc_error(&RpcError::parse(format!("the body is no JSON text: line {line}, column {column}")), None)
+        }
+    }
+}
+
+async fn single(post: &Post<'_>, message: Value, gathered: &mut Gathered) -> HttpResponse {
+    match protocol::decode(message) {
+        Err((id, error)) => rpc_error(&error, id.as_ref()),
+        Ok(Message::Notification) => envelope::empty(StatusCode::ACCEPTED),
+        Ok(Message::Response) => response(post.headers),
+        Ok(Message::Request { id, method, params }) => {
+            let era = match protocol::negotiate(post.headers, &method, &params) {
+                Ok(era) => era,
+                Err(error) => return rpc_error(&error, Some(&id)),
+            };
+            match request(post, era, &method, params, gathered).await {
+                Ok(result) => printed(print(era, &id, result)),
+                Err(Stop::Rpc(error)) => rpc_error(&error, Some(&id)),
+                Err(Stop::Credential(refusal)) => challenge(&refusal, Some(&id), post.request_id),
+            }
+        }
+    }
+}
+
+/// Legacy clients may post a response; modern ones must not.
+fn response(headers: &HeaderMap) -> HttpResponse {
+    match protocol::version_header(headers) {
+        Ok(header) if header.is_none_or(|header| header < protocol::MODERN) => envelope::empty(StatusCode::ACCEPTED),
+        Ok(_) => {
+            rpc_error(&RpcError::invalid_request("this endpoint sends no requests, so it takes no responses"), None)
+        }
+        Err(error) => rpc_error(&error, None),
+    }
+}
+
+async fn batch(post: &Post<'_>, messages: Vec<Value>, gathered: &mut Gathered) -> HttpResponse {
+    let oldest = matches!(protocol::version_header(post.headers), Ok(None | Some(OLDEST)));
+    let refused = match (oldest, messages.len()) {
+        (false, _) => Some("this protocol version has no batches".to_owned()),
+        (true, 0) => Some("a batch must not be empty".to_owned()),
+        (true, _) if post.identifier != Identifier::Absent && post.credential().is_self_service() => {
+            Some(format!("{IDEMPOTENCY_KEY} names a single call, so a batch has none"))
+        }
+        (true, length) if length > BATCH_MAX => Some(format!("a batch has at most {BATCH_MAX} messages, not {length}")),
+        (true, _) => None,
+    };
+    if let Some(message) = refused {
+        return rpc_error(&RpcError::invalid_request(message), None);
+    }
+    let messages: Vec<_> = messages.into_iter().map(protocol::decode).collect();
+    // The status is one for the whole POST, so every credential is judged before anything runs.
+    for message in &messages {
+        if let Ok(Message::Request { method, params, .. }) = message
+            && method == "tools/call"
+            && let Err(refusal) = tools::judge(post, params).await
+        {
+            return challenge(&refusal, None, post.request_id);
+        }
+    }
+    let mut answers = ContentParts::default();
+    for message in messages {
+        let answer = match message {
+            Ok(Message::Request { id, .. }) if answers.bytes() > BATCH_BYTES_MAX => {
+                ContentParts::from(RpcError::batch_is_full(BATCH_BYTES_MAX).print(Some(&id)))
+            }
+            Ok(Message::Request { id, method, params }) => batched(post, &id, &method, params, gathered).await,
+            Ok(Message::Notification | Message::Response) => continue,
+            Err((id, error)) => ContentParts::from(error.print(id.as_ref())),
+        };
+        answers.own(if answers.bytes() == 0 { "[" } else { "," });
+        answers.append(answer);
+    }
+    if answers.bytes() == 0 {
+        return envelope::empty(StatusCode::ACCEPTED);
+    }
+    answers.own("]");
+    printed(answers)
+}
+
+async fn batched(post: &Post<'_>, id: &Value, method: &str, params: Value, gathered: &mut Gathered) -> ContentParts {
+    if method == "initialize" {
+        return RpcError::invalid_request("`initialize` must not be part of a batch").print(Some(id)).into();
+    }
+    if let Ok(Era::Modern) | Err(_) = protocol::negotiate(post.headers, method, &params) {
+        return RpcError::invalid_request("a batch holds messages of 2025-03-26 alone").print(Some(id)).into();
+    }
+    match request(post, Era::Legacy, method, params, gathered).await {
+        Ok(result) => print(Era::Legacy, id, result),
+        Err(Stop::Rpc(error)) => error.print(Some(id)).into(),
+        // The key was revoked between the judgement and the call.
+        Err(Stop::Credential(refusal)) => {
+            let envelope = refusal.envelope(post.request_id);
+            credential_error(&refusal, envelope).print(Some(id)).into()
+        }
+    }
+}
+
+/// The result of a method, and whether clients may keep it for a while.
+enum MethodAnswer {
+    Lasting(Text),
+    Once(Text),
+}
+
+/// Runs one method.
+async fn request(
+    post: &Post<'_>,
+    era: Era,
+    method: &str,
+    params: Value,
+    gathered: &mut Gathered,
+) -> Result<MethodAnswer, Stop> {
+    let known = match era {
+        Era::Legacy => matches!(method, "initialize" | "ping"),
+        Era::Modern => method == "server/discover",
+    };
+    let shared = ["tools/list", "tools/call", "resources/list", "resources/read", "resources/templates/list"];
+    if !known && !shared.contains(&method) {
+        return Err(Stop::Rpc(RpcError::unknown_method(era, method)));
+    }
+    if !params.is_object() {
+        return Err(Stop::Rpc(RpcError::invalid_params("`params` must be an object")));
+    }
+    let rpc = Stop::Rpc;
+    let published = &post.snapshot.documents;
+    let shared = |bytes: &Bytes| Ok(MethodAnswer::Lasting(Text::Shared(bytes.clone())));
+    match method {
+        "initialize" => initialize(&params).map(|text| MethodAnswer::Once(Text::Own(text))).map_err(rpc),
+        "ping" => Ok(MethodAnswer::Once(Text::Own("{}".to_owned()))),
+        "server/discover" => Ok(MethodAnswer::Lasting(Text::Own(discover()))),
+        "tools/list" => no_cursor(&params).map_err(rpc).and_then(|()| shared(&published.tools)),
+        "resources/list" => no_cursor(&params).map_err(rpc).and_then(|()| shared(&published.resources.list)),
+        "resources/templates/list" => {
+            no_cursor(&params).map_err(rpc)?;
+            shared(&Bytes::from_static(br#"{"resourceTemplates":[]}"#))
+        }
+        "resources/read" => {
+            resources::read(&published.resources, era, &params).map_err(rpc).and_then(|read| shared(&read))
+        }
+        _ => tools::call(post, params, gathered).await.map(MethodAnswer::Once),
+    }
+}
+
+fn initialize(params: &Value) -> Result<String, RpcError> {
+    let Some(requested) = params.get("protocolVersion").and_then(Value::as_str) else {
+        return Err(RpcError::invalid_params("`params.protocolVersion` must be a string"));
+    };
+    // A modern version has no initialize, so whoever sends one speaks a legacy version at best.
+    let legacy = VERSIONS.iter().find(|version| **version == requested && **version != protocol::MODERN);
+    let result = json!({
+        "protocolVersion": legacy.unwrap_or(&LATEST_LEGACY),
+        "capabilities": { "tools": {}, "resources": {} },
+        "serverInfo": server_info(),
+        "instructions": INSTRUCTIONS,
+    });
+    Ok(result.to_string())
+}
+
+fn discover() -> String {
+    let result = json!({
+        "supportedVersions": VERSIONS,
+        "capabilities": { "tools": {}, "resources": {} },
+        "instructions": INSTRUCTIONS,
+    });
+    result.to_string()
+}
+
+/// A result as a message. Those of the modern era say how long they last.
+fn print(era: Era, id: &Value, answered: MethodAnswer) -> ContentParts {
+    match (era, answered) {
+        (Era::Modern, MethodAnswer::Lasting(text)) => {
+            protocol::print_result(era, id, text, &format!(r#","ttlMs":{TTL_MS},"cacheScope":"public""#))
+        }
+        (_, MethodAnswer::Lasting(text) | MethodAnswer::Once(text)) => protocol::print_result(era, id, text, ""),
+    }
+}
+
+fn printed(message: ContentParts) -> HttpResponse {
+    let mut response = envelope::json(StatusCode::OK, Bytes::new());
+    *response.body_mut() = Content::Parts(message);
+    response
+}
+
+/// All lists are one page, so no cursor was ever given out.
+fn no_cursor(params: &Value) -> Result<(), RpcError> {
+    match params.get("cursor") {
+        None | Some(Value::Null) => Ok(()),
+        Some(_) => Err(RpcError::invalid_params("`params.cursor` is not one that this server gave")),
+    }
+}
+
+fn rpc_error(error: &RpcError, id: Option<&Value>) -> HttpResponse {
+    envelope::json(error.status, error.print(id))
+}
+
+fn credential_error(refusal: &Refusal, envelope: Value) -> RpcError {
+    RpcError {
+        status: refusal.status,
+        code: i64::from(refusal.status.as_u16()),
+        message: refusal.message.clone().into_owned(),
+        data: Some(envelope),
+    }
+}
+
+/// A refused credential: the real status, a challenge that names the scope, and the envelope in the error's data.
+fn challenge(refusal: &Refusal, id: Option<&Value>, request_id: &str) -> HttpResponse {
+    let error = credential_error(refusal, refusal.envelope(request_id));
+    let mut response = rpc_error(&error, id);
+    if let Some(value) = envelope::challenge(refusal).and_then(|text| HeaderValue::from_str(&text).ok()) {
+        response.headers_mut().insert(WWW_AUTHENTICATE, value);
+    }
+    envelope::retry_after(response.headers_mut(), refusal);
+    response
+}
+
+impl Post<'_> {
+    /// The credential of this POST; never in a message.
+    pub(crate) fn credential(&self) -> Presented {
+        Presented::read(self.headers)
+    }
+}

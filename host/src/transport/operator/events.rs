@@ -1,0 +1,157 @@
+//! `GET /admin/v1/events`: what happens to the plugins, as it happens (Server-Sent Events, WHATWG HTML 9.2).
+//!
+//! An event has its number as `id`, so that a listener which comes back with `Last-Event-ID` misses nothing that is still in
+//! the history. A stream ends before the time of a request does; listeners come back by themselves.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::header::{CACHE_CONTROL, CONTENT_TYPE};
+use http::{HeaderMap, HeaderValue, Response};
+use serde_json::{Value, json};
+use tokio::sync::broadcast::error::RecvError;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
+
+use super::plugins::refusal;
+use crate::base::tasks::{Tasks, blocking};
+use crate::contract::error::{Code, Refusal};
+use crate::registry::Registry;
+use crate::stores::{KeptEvent, Store};
+use crate::transport::http::connection::HttpResponse;
+use crate::transport::http::content::Content;
+
+/// Streams at once.
+pub(crate) const STREAMS_MAX: usize = 32;
+/// Events that wait for a slow listener. One that falls further behind is cut, and comes back.
+const WAITING_MAX: usize = 64;
+/// A silent stream says that it is alive.
+const ALIVE_EVERY: Duration = Duration::from_secs(10);
+const LAST_EVENT_ID: &str = "last-event-id";
+
+/// The history of events, and the streams that follow it.
+pub(crate) struct EventStreams {
+    pub(crate) registry: Arc<Registry>,
+    pub(crate) store: Arc<Store>,
+    pub(crate) tasks: Tasks,
+    /// A place for each stream.
+    pub(crate) places: Arc<Semaphore>,
+    /// How long a request may take.
+    pub(crate) request_time: Duration,
+}
+
+impl EventStreams {
+    /// The kept events after `after`, of one plugin where it is named.
+    pub(super) async fn history(&self, query: Option<&str>) -> Result<Value, Refusal> {
+        let EventsRequest { plugin, after } = EventsRequest::read(query)?;
+        let events = kept(&self.store, plugin, after.unwrap_or(0)).await?;
+        Ok(json!({ "events": events.iter().map(told).collect::<Vec<Value>>() }))
+    }
+
+    /// The stream: what the listener missed, then what happens.
+    pub(super) async fn stream(&self, headers: &HeaderMap, query: Option<&str>) -> Result<HttpResponse, Refusal> {
+        let EventsRequest { plugin, after } = EventsRequest::read(query)?;
+        let last = headers.get(LAST_EVENT_ID).and_then(|value| value.to_str().ok()).and_then(|text| text.parse().ok());
+        let place = Arc::clone(&self.places).try_acquire_owned();
+        let place = place.map_err(|_| too_many_streams())?;
+        // Heard from before the history is read, so that nothing falls between.
+        let live = self.registry.listen();
+        let missed = match last.or(after) {
+            Some(after) => kept(&self.store, plugin.clone(), after).await?,
+            None => Vec::new(),
+        };
+        let (sender, stream) = mpsc::channel(WAITING_MAX.max(missed.len() + 1));
+        let sent = missed.last().map_or(0, |event| event.id);
+        for event in missed {
+            // There is room for all of them.
+            sender.try_send(line(&event)).ok();
+        }
+        // A stream that has said nothing yet has not begun for some listeners.
+        sender.try_send(Bytes::from_static(b": listening\n\n")).ok();
+        let ends = self.request_time.mul_f32(0.9);
+        self.tasks.spawn(send(sender, live, plugin, sent, ends, place));
+        let mut response = Response::new(Content::Stream(stream));
+        let headers = response.headers_mut();
+        headers.insert(CONTENT_TYPE, HeaderValue::from_static("text/event-stream"));
+        headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
+        Ok(response)
+    }
+}
+
+fn too_many_streams() -> Refusal {
+    let message = format!("{STREAMS_MAX} streams of events are open, which is the most");
+    Refusal::new(Code::ServiceUnavailable, message).retry_after(5)
+}
+
+async fn send(
+    sender: mpsc::Sender<Bytes>,
+    mut live: tokio::sync::broadcast::Receiver<Arc<KeptEvent>>,
+    plugin: Option<String>,
+    sent: u64,
+    ends: Duration,
+    _place: OwnedSemaphorePermit,
+) {
+    let mut end = std::pin::pin!(tokio::time::sleep(ends));
+    let mut alive = tokio::time::interval(ALIVE_EVERY);
+    loop {
+        let text = tokio::select! {
+            () = end.as_mut() => return,
+            () = sender.closed() => return,
+            _ = alive.tick() => Bytes::from_static(b":\n\n"),
+            event = live.recv() => match event {
+                Ok(event) if event.id <= sent || !is_of(&event, plugin.as_deref()) => continue,
+                Ok(event) => line(&event),
+                Err(RecvError::Lagged(_) | RecvError::Closed) => return,
+            },
+        };
+        if sender.try_send(text).is_err() {
+            return;
+        }
+    }
+}
+
+async fn kept(store: &Arc<Store>, plugin: Option<String>, after: u64) -> Result<Vec<KeptEvent>, Refusal> {
+    let store = Arc::clone(store);
+    let events = blocking(move || store.plugin_events(plugin.as_deref(), after)).await;
+    events.map_err(|error| refusal(&error.into()))
+}
+
+fn is_of(event: &KeptEvent, plugin: Option<&str>) -> bool {
+    plugin.is_none_or(|plugin| event.event["plugin"] == plugin)
+}
+
+fn line(event: &KeptEvent) -> Bytes {
+    let told = told(event);
+    Bytes::from(format!("id: {}\nevent: {}\ndata: {told}\n\n", event.id, told["event"].as_str().unwrap_or("change")))
+}
+
+fn told(event: &KeptEvent) -> Value {
+    let mut told = json!({ "id": event.id });
+    if let (Some(members), Some(event)) = (told.as_object_mut(), event.event.as_object()) {
+        members.extend(event.clone());
+    }
+    told["at"] = json!(super::request::timestamp(told["at"].as_u64().unwrap_or(0)));
+    told
+}
+
+struct EventsRequest {
+    plugin: Option<String>,
+    after: Option<u64>,
+}
+
+impl EventsRequest {
+    fn read(query: Option<&str>) -> Result<Self, Refusal> {
+        let mut asked = Self { plugin: None, after: None };
+        for (name, value) in form_urlencoded::parse(query.unwrap_or_default().as_bytes()) {
+            match (&*name, value.parse()) {
+                ("plugin", _) => asked.plugin = Some(value.into_owned()),
+                ("after", Ok(after)) => asked.after = Some(after),
+                _ => {
+                    let message = format!("`{name}` must be `plugin`, or `after` with the number of an event");
+                    return Err(Refusal::new(Code::ValidationError, message).with("field", &*name));
+                }
+            }
+        }
+        Ok(asked)
+    }
+}

@@ -1,0 +1,184 @@
+//! API keys as the operator handles them: issued, listed, rotated, revoked. The same functions serve the operator's API and,
+//! while no server runs, the command line.
+
+use std::collections::BTreeMap;
+use std::time::SystemTime;
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+use uuid::Uuid;
+
+use super::request;
+use super::request::{RequestError, invalid, timestamp};
+use crate::base::clock::epoch_seconds;
+use crate::contract::operation::Scope;
+use crate::records::api_key::{ALL_SCOPES, ApiKey, KeyKind, KeyRecord};
+use crate::stores::Store;
+
+const SCOPES_MAX: usize = 64;
+/// Operations that one key has windows of its own for.
+const WINDOWS_MAX: usize = 64;
+
+/// What the operator asks for. With an account it is a self-service key, otherwise an administrator key.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub(crate) struct KeyRequest {
+    pub(crate) label: String,
+    /// Scopes such as `domain:dns`, or `*` for all.
+    pub(crate) scopes: Vec<String>,
+    /// The account that pays.
+    #[serde(default)]
+    pub(crate) account: Option<String>,
+    /// Calls a minute of an administrator key; absent is no limit.
+    #[serde(default)]
+    pub(crate) per_minute: Option<u32>,
+    /// Calls a calendar month of an administrator key; absent is no limit.
+    #[serde(default)]
+    pub(crate) per_month: Option<u64>,
+    /// Calls a second of a self-service key; absent is no limit but its account's.
+    #[serde(default)]
+    pub(crate) per_second: Option<u32>,
+    /// Calls a minute of operations (`PLUGIN.OPERATION`), in the place of what their descriptions say.
+    #[serde(default)]
+    pub(crate) windows: Option<BTreeMap<String, u32>>,
+    /// RFC 3339; absent is never.
+    #[serde(default)]
+    pub(crate) expires_at: Option<String>,
+}
+
+/// Makes a key. The answer is the only place that shows it.
+pub(crate) async fn issue(store: &Store, request: &KeyRequest, now: SystemTime) -> Result<Value, RequestError> {
+    let expires_at = check(store, request, now)?;
+    let kind = if request.account.is_some() { KeyKind::SelfService } else { KeyKind::Administrator };
+    let key = ApiKey::generate(kind);
+    let record = KeyRecord {
+        id: Uuid::now_v7().to_string(),
+        label: request.label.clone(),
+        prefix: kind.prefix().to_owned(),
+        last4: key.last4(),
+        scopes: request.scopes.clone(),
+        account: request.account.clone(),
+        per_minute: request.per_minute,
+        per_month: request.per_month,
+        per_second: request.per_second,
+        windows: request.windows.clone().unwrap_or_default(),
+        created_at: epoch_seconds(now),
+        expires_at,
+        revoked_at: None,
+    };
+    store.put_key(key.digest(), &record).await?;
+    Ok(shown(&key, &record))
+}
+
+/// All keys, oldest first.
+pub(crate) fn list(store: &Store) -> Result<Value, RequestError> {
+    let keys: Vec<Value> = store.keys()?.iter().map(view).collect();
+    Ok(json!({ "keys": keys }))
+}
+
+/// Makes a key with the settings of another, and revokes that one. The new key is a new owner: the limits that the old one
+/// used up and the jobs that it started stay with it.
+pub(crate) async fn rotate(store: &Store, id: &str, now: SystemTime) -> Result<Value, RequestError> {
+    let Some(old) = store.key_of_id(id)? else {
+        return Err(unknown(id));
+    };
+    if old.revoked_at.is_some() {
+        return Err(RequestError::Revoked(id.to_owned()));
+    }
+    let kind = if old.account.is_some() { KeyKind::SelfService } else { KeyKind::Administrator };
+    let key = ApiKey::generate(kind);
+    let record =
+        KeyRecord { id: Uuid::now_v7().to_string(), last4: key.last4(), created_at: epoch_seconds(now), ..old };
+    // In this order a failure in between leaves two good keys, and the operator may try again.
+    store.put_key(key.digest(), &record).await?;
+    store.revoke_key(id, epoch_seconds(now)).await?;
+    Ok(shown(&key, &record))
+}
+
+/// Revokes a key for ever. Revoking it again changes nothing.
+pub(crate) async fn revoke(store: &Store, id: &str, now: SystemTime) -> Result<Value, RequestError> {
+    let revoked = store.revoke_key(id, epoch_seconds(now)).await?;
+    revoked.as_ref().map(view).ok_or_else(|| unknown(id))
+}
+
+fn unknown(id: &str) -> RequestError {
+    RequestError::Unknown { what: "key", id: id.to_owned() }
+}
+
+fn check(store: &Store, request: &KeyRequest, now: SystemTime) -> Result<Option<u64>, RequestError> {
+    request::label("label", &request.label)?;
+    if !(1..=SCOPES_MAX).contains(&request.scopes.len()) {
+        return invalid("scopes", format!("must have 1 to {SCOPES_MAX} scopes, or `*` alone"));
+    }
+    let all = request.scopes.iter().any(|scope| scope == ALL_SCOPES);
+    if all && request.scopes.len() > 1 {
+        return invalid("scopes", "must have `*` alone or not at all");
+    }
+    if let Some(scope) = request.scopes.iter().find(|scope| !all && Scope::parse(scope).is_none()) {
+        return invalid("scopes", format!("has `{scope}`, which is no scope; write `area:action`"));
+    }
+    request::limit("perMinute", request.per_minute)?;
+    request::limit("perMonth", request.per_month)?;
+    request::limit("perSecond", request.per_second)?;
+    windows(request.windows.as_ref())?;
+    match &request.account {
+        Some(_) if request.per_minute.is_some() => {
+            invalid("perMinute", "is for keys without an account")?;
+        }
+        Some(_) if request.per_month.is_some() => {
+            invalid("perMonth", "is for keys without an account")?;
+        }
+        None if request.per_second.is_some() => {
+            invalid("perSecond", "is for keys with an account")?;
+        }
+        Some(account) if store.account(account)?.is_none() => {
+            invalid("account", format!("is {account}, unknown here"))?;
+        }
+        Some(_) | None => {}
+    }
+    request::expiry(request.expires_at.as_deref(), now)
+}
+
+/// Operations of any plugin may be named, also of one that is to come.
+fn windows(windows: Option<&BTreeMap<String, u32>>) -> Result<(), RequestError> {
+    let Some(windows) = windows else {
+        return Ok(());
+    };
+    if windows.len() > WINDOWS_MAX {
+        return invalid("windows", format!("has {} operations; at most {WINDOWS_MAX} may have one", windows.len()));
+    }
+    let is_name = |part: &str| {
+        let is_plain = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || matches!(byte, b'-' | b'_');
+        (1..=64).contains(&part.len()) && part.bytes().all(is_plain)
+    };
+    for (operation, per_minute) in windows {
+        if !operation.split_once('.').is_some_and(|(plugin, operation)| is_name(plugin) && is_name(operation)) {
+            return invalid("windows", format!("has `{operation}`, which is no `PLUGIN.OPERATION`"));
+        }
+        request::limit("windows", Some(*per_minute))?;
+    }
+    Ok(())
+}
+
+fn shown(key: &ApiKey, record: &KeyRecord) -> Value {
+    let mut view = view(record);
+    view["key"] = json!(key.reveal());
+    view
+}
+
+fn view(record: &KeyRecord) -> Value {
+    json!({
+        "id": record.id,
+        "label": record.label,
+        "display": format!("{}…{}", record.prefix, record.last4),
+        "scopes": record.scopes,
+        "account": record.account,
+        "perMinute": record.per_minute,
+        "perMonth": record.per_month,
+        "perSecond": record.per_second,
+        "windows": record.windows,
+        "createdAt": timestamp(record.created_at),
+        "expiresAt": record.expires_at.map(timestamp),
+        "revokedAt": record.revoked_at.map(timestamp),
+    })
+}

@@ -1,0 +1,333 @@
+//! `GET /metrics`: gathers what the process counts, in the text form that Prometheus reads.
+//!
+//! Walks what is served and what drains, so the series of a revision go when its last call has ended. Every series of what is
+//! served is there from the start, at zero: a rate over one that appears later misses its first event.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::{Instant, SystemTime, UNIX_EPOCH};
+
+use crate::catalogue::Catalogue;
+use crate::catalogue::revision::Revision;
+use crate::egress::Egress;
+use crate::egress::proxy::Proxy;
+use crate::metering::reservations::Reservations;
+use crate::observe::exposition::{Exposition, FamilyKind};
+use crate::observe::metrics::FaceAnswers;
+use crate::places::Places;
+use crate::queue::Jobs;
+use crate::registry::Registry;
+use crate::runtime::call_places::Occupancy;
+use crate::stores::Store;
+
+/// What counts.
+pub(crate) struct MetricsSources {
+    pub(crate) started_at: SystemTime,
+    /// Of the public listener.
+    pub(crate) public: Places,
+    pub(crate) egress: Arc<Egress>,
+    pub(crate) proxy: Arc<Proxy>,
+    pub(crate) registry: Arc<Registry>,
+    pub(crate) store: Arc<Store>,
+    pub(crate) reservations: Arc<Reservations>,
+    pub(crate) jobs: Arc<Jobs>,
+}
+
+impl MetricsSources {
+    /// All metrics, as text.
+    pub(crate) fn text(&self) -> String {
+        let catalogue = &self.registry.current().catalogue;
+        let revisions = counted(catalogue, self.registry.draining());
+        let mut exposition = Exposition::default();
+        let to = &mut exposition;
+        process(to, self.started_at);
+        listener(to, &self.public);
+        ways_out(to, &self.egress, &self.proxy);
+        requests(to, catalogue);
+        calls(to, &revisions);
+        places(to, &self.registry.occupancies(Instant::now()));
+        instances(to, &revisions);
+        caches(to, catalogue, &revisions);
+        records(to, &self.store);
+        credits(to, &self.reservations);
+        jobs(to, &self.jobs);
+        exposition.into_text()
+    }
+}
+
+fn process(to: &mut Exposition, started_at: SystemTime) {
+    to.family("switchbay_build_info", FamilyKind::Gauge, "Always 1; its label tells which version runs.");
+    to.sample(&[("version", env!("CARGO_PKG_VERSION"))], 1);
+    to.family("switchbay_start_time_seconds", FamilyKind::Gauge, "When the process began to serve, in Unix seconds.");
+    to.sample(&[], unix_seconds(started_at));
+}
+
+fn listener(to: &mut Exposition, public: &Places) {
+    to.family("switchbay_http_connections", FamilyKind::Gauge, "Open connections of the public listener.");
+    to.sample(&[], public.open());
+    to.family(
+        "switchbay_http_requests_in_flight",
+        FamilyKind::Gauge,
+        "Requests of the public listener whose answers are not sent yet, those in the lobby included: at most \
+         `limits.in_flight` and a fourth of it.",
+    );
+    to.sample(&[], public.in_flight());
+    listener_places(to, public);
+}
+
+fn ways_out(to: &mut Exposition, egress: &Egress, proxy: &Proxy) {
+    to.family("switchbay_egress_dials_total", FamilyKind::Counter, "Connections that plugins caused to be asked for.");
+    to.sample(&[], egress.dials());
+    to.family("switchbay_proxy_connections", FamilyKind::Gauge, "Open connections of the forward proxy.");
+    to.sample(&[], proxy.open());
+    to.family("switchbay_proxy_credentials", FamilyKind::Gauge, "Credentials of the forward proxy that live.");
+    to.sample(&[], proxy.lent());
+}
+
+fn listener_places(to: &mut Exposition, places: &Places) {
+    to.family(
+        "switchbay_http_requests_in_lobby",
+        FamilyKind::Gauge,
+        "Those of them whose body is being read or whose caller is not known.",
+    );
+    to.sample(&[], places.in_lobby());
+    to.family(
+        "switchbay_http_unsent_bytes",
+        FamilyKind::Gauge,
+        "Bytes of answers that were made and that no client took yet.",
+    );
+    to.sample(&[], places.unsent_bytes());
+    let counts = places.counts();
+    to.family(
+        "switchbay_http_connections_refused_total",
+        FamilyKind::Counter,
+        "Connections that ended for want of room: `closed` for another, or `turned_away` because their peer has its share.",
+    );
+    to.sample(&[("how", "closed")], counts.closed.get());
+    to.sample(&[("how", "turned_away")], counts.turned_away.get());
+    to.family(
+        "switchbay_http_requests_refused_total",
+        FamilyKind::Counter,
+        "Requests that were refused for want of places, by which: `peer` (its `in_flight`, or its part of the lobby), `listener` \
+         (the places in flight, or the lobby), `unsent_bytes`.",
+    );
+    to.sample(&[("share", "peer")], counts.refused_peer.get());
+    to.sample(&[("share", "listener")], counts.refused_listener.get());
+    to.sample(&[("share", "unsent_bytes")], counts.refused_unsent.get());
+    to.family(
+        "switchbay_http_streams_reset_total",
+        FamilyKind::Counter,
+        "HTTP/2 streams that were reset because the client did not take their answer.",
+    );
+    to.sample(&[], counts.given_up.get());
+}
+
+fn unix_seconds(at: SystemTime) -> f64 {
+    at.duration_since(UNIX_EPOCH).unwrap_or_default().as_secs_f64()
+}
+
+fn requests(to: &mut Exposition, catalogue: &Catalogue) {
+    to.family(
+        "switchbay_requests_total",
+        FamilyKind::Counter,
+        "Answered requests of an operation, by face and by `ok` or the error code that was answered.",
+    );
+    for revision in catalogue.revisions() {
+        for (operation, state) in revision.operations() {
+            let mut face = |face, answers: &FaceAnswers| {
+                for (code, count) in answers.counts() {
+                    let labels = [
+                        ("plugin", &*revision.plugin),
+                        ("operation", operation.id.as_str()),
+                        ("face", face),
+                        ("code", code),
+                    ];
+                    to.sample(&labels, count);
+                }
+            };
+            if operation.rest.is_some() {
+                face("rest", &state.requests.rest);
+            }
+            if operation.tool.is_some() {
+                face("tool", &state.requests.tool);
+            }
+        }
+    }
+}
+
+fn calls(to: &mut Exposition, revisions: &[NumberedRevision]) {
+    to.family(
+        "switchbay_plugin_calls_total",
+        FamilyKind::Counter,
+        "Ended calls of a plugin's revision, by how they ended.",
+    );
+    for revision in revisions {
+        let [plugin, number] = revision.names();
+        for (outcome, count) in revision.revision.calls.ended() {
+            to.sample(&[plugin, number, ("outcome", outcome.label())], count);
+        }
+    }
+    to.family(
+        "switchbay_plugin_call_duration_seconds",
+        FamilyKind::Histogram,
+        "Time of a plugin's calls, from the wait for a place to the end, however they ended.",
+    );
+    for revision in revisions {
+        to.histogram(&revision.names(), revision.revision.calls.duration());
+    }
+}
+
+/// Of every plugin that was ever served by this process.
+fn places(to: &mut Exposition, all: &BTreeMap<String, Occupancy>) {
+    to.family(
+        "switchbay_plugin_places",
+        FamilyKind::Gauge,
+        "Calls of a plugin that have a place, and that wait for one.",
+    );
+    for (plugin, places) in all {
+        to.sample(&[("plugin", plugin), ("state", "taken")], places.taken);
+        to.sample(&[("plugin", plugin), ("state", "waiting")], places.waiting);
+    }
+    to.family(
+        "switchbay_plugin_callers_paused",
+        FamilyKind::Gauge,
+        "Callers that a plugin is paused for, because their calls used up their processor time.",
+    );
+    for (plugin, places) in all {
+        to.sample(&[("plugin", plugin)], places.paused);
+    }
+    to.family(
+        "switchbay_plugin_cpu_seconds_total",
+        FamilyKind::Counter,
+        "Processor time of a plugin's calls and jobs, those that were ended included.",
+    );
+    for (plugin, places) in all {
+        to.sample(&[("plugin", plugin)], places.used.as_secs_f64());
+    }
+}
+
+fn instances(to: &mut Exposition, revisions: &[NumberedRevision]) {
+    let vitals = || revisions.iter().filter_map(|revision| Some((revision.names(), revision.revision.vitals()?)));
+    to.family("switchbay_plugin_instances", FamilyKind::Gauge, "Instances of a plugin's revision, idle and running.");
+    for (names, vitals) in vitals() {
+        to.sample(&names, vitals.instances.get());
+    }
+    to.family(
+        "switchbay_plugin_memory_peak_bytes",
+        FamilyKind::Gauge,
+        "The most linear memory that one instance of the revision ever had.",
+    );
+    for (names, vitals) in vitals() {
+        to.sample(&names, vitals.memory_bytes.get());
+    }
+    to.family(
+        "switchbay_plugin_memory_bytes",
+        FamilyKind::Gauge,
+        "Linear memory of the revision's instances, idle and running.",
+    );
+    for (names, vitals) in vitals() {
+        to.sample(&names, vitals.memory_held.get());
+    }
+    to.family(
+        "switchbay_plugin_denials_total",
+        FamilyKind::Counter,
+        "Calls of a capability that were denied because the revision is not granted it.",
+    );
+    for (names, vitals) in vitals() {
+        to.sample(&names, vitals.denials.get());
+    }
+}
+
+fn caches(to: &mut Exposition, catalogue: &Catalogue, revisions: &[NumberedRevision]) {
+    to.family(
+        "switchbay_plugin_cache_reads_total",
+        FamilyKind::Counter,
+        "Reads of a plugin's cache by its revision, by what they found.",
+    );
+    for revision in revisions.iter().filter(|revision| revision.revision.cached_bytes().is_some()) {
+        let Some(vitals) = revision.revision.vitals() else {
+            continue;
+        };
+        let [plugin, number] = revision.names();
+        let cache = &vitals.cache;
+        for (found, count) in [("hit", &cache.hits), ("stale", &cache.stale), ("miss", &cache.misses)] {
+            to.sample(&[plugin, number, ("found", found)], count.get());
+        }
+    }
+    to.family("switchbay_plugin_cache_bytes", FamilyKind::Gauge, "What the entries of a plugin's cache count.");
+    for revision in catalogue.revisions() {
+        if let Some(bytes) = revision.cached_bytes() {
+            to.sample(&[("plugin", &*revision.plugin)], bytes);
+        }
+    }
+}
+
+/// Of every plugin that ever kept a record: those that left the manifest still have theirs. A store that fails is told by
+/// `/readyz`, and there are no numbers then.
+fn records(to: &mut Exposition, store: &Store) {
+    let used = store.records_used().unwrap_or_default();
+    to.family("switchbay_plugin_state_bytes", FamilyKind::Gauge, "What the kept records of a plugin count.");
+    for (plugin, used) in &used {
+        to.sample(&[("plugin", plugin)], used.bytes);
+    }
+    to.family("switchbay_plugin_state_records", FamilyKind::Gauge, "How many records a plugin keeps.");
+    for (plugin, used) in &used {
+        to.sample(&[("plugin", plugin)], used.records);
+    }
+}
+
+/// A revision with its number as its series have it.
+struct NumberedRevision {
+    revision: Arc<Revision>,
+    number: String,
+}
+
+impl NumberedRevision {
+    fn names(&self) -> [(&'static str, &str); 2] {
+        [("plugin", &self.revision.plugin), ("revision", &self.number)]
+    }
+}
+
+/// What serves, and what drains: that counts on until its last call has ended.
+fn counted(catalogue: &Catalogue, draining: Vec<Arc<Revision>>) -> Vec<NumberedRevision> {
+    let mut all: Vec<NumberedRevision> = Vec::new();
+    for revision in catalogue.revisions().iter().cloned().chain(draining) {
+        // A revision that was put together anew, with other rights, has one series and not two.
+        let is_new =
+            !all.iter().any(|one| one.revision.plugin == revision.plugin && one.revision.number == revision.number);
+        if is_new {
+            let number = revision.number.to_string();
+            all.push(NumberedRevision { revision, number });
+        }
+    }
+    all
+}
+
+/// By key and account there is `/admin/v1/usage`: as labels they would grow without bound.
+fn credits(to: &mut Exposition, reservations: &Reservations) {
+    let counts = reservations.counts();
+    to.family(
+        "switchbay_credit_reservations_total",
+        FamilyKind::Counter,
+        "Reservations of credits, by how they ended.",
+    );
+    for (resolution, count) in counts.resolved() {
+        to.sample(&[("resolution", resolution.name())], count);
+    }
+    to.family(
+        "switchbay_credit_reservations_open",
+        FamilyKind::Gauge,
+        "Reservations of credits that are not resolved.",
+    );
+    to.sample(&[], reservations.open());
+    to.family("switchbay_credits_settled_total", FamilyKind::Counter, "Credits that calls spent.");
+    to.sample(&[], counts.credits_settled());
+}
+
+fn jobs(to: &mut Exposition, jobs: &Jobs) {
+    to.family("switchbay_jobs", FamilyKind::Gauge, "Jobs of a plugin that wait for their turn, and that run.");
+    for (plugin, waiting, running) in jobs.counts() {
+        to.sample(&[("plugin", &*plugin), ("state", "waiting")], waiting);
+        to.sample(&[("plugin", &*plugin), ("state", "running")], running);
+    }
+}

@@ -1,0 +1,91 @@
+//! What the operator's requests share: how a body is read, what a label and a time may be, and how a request fails.
+
+use std::time::SystemTime;
+
+use serde::de::DeserializeOwned;
+use time::OffsetDateTime;
+use time::format_description::well_known::Rfc3339;
+
+use crate::base::clock::epoch_seconds;
+use crate::contract::error::{Code, Refusal};
+use crate::stores::StoreError;
+
+const LABEL_CHARACTERS_MAX: usize = 100;
+
+/// A request of the operator's that cannot be done.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum RequestError {
+    #[error("the body is not of the expected form: {0}")]
+    Malformed(#[source] serde_json::Error),
+    #[error("`{field}` {rule}")]
+    Invalid { field: &'static str, rule: String },
+    #[error("there is no {what} with the id {id}")]
+    Unknown { what: &'static str, id: String },
+    #[error("the key {0} was revoked; issue a new one instead")]
+    Revoked(String),
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}
+
+/// Reads a body.
+pub(crate) fn read<T: DeserializeOwned>(body: &[u8]) -> Result<T, RequestError> {
+    serde_json::from_slice(body).map_err(RequestError::Malformed)
+}
+
+/// Refuses a field's value.
+pub(crate) fn invalid<T>(field: &'static str, rule: impl Into<String>) -> Result<T, RequestError> {
+    Err(RequestError::Invalid { field, rule: rule.into() })
+}
+
+/// Checks a text that people read.
+pub(crate) fn label(field: &'static str, text: &str) -> Result<(), RequestError> {
+    let characters = text.chars().count();
+    if (1..=LABEL_CHARACTERS_MAX).contains(&characters) && !text.chars().any(char::is_control) {
+        Ok(())
+    } else {
+        invalid(field, format!("must have 1 to {LABEL_CHARACTERS_MAX} printable characters"))
+    }
+}
+
+/// Checks a limit, which cannot be zero: what may never call is revoked instead.
+pub(crate) fn limit<T: Default + PartialEq>(field: &'static str, limit: Option<T>) -> Result<(), RequestError> {
+    match limit {
+        Some(limit) if limit == T::default() => invalid(field, "must be at least 1"),
+        Some(_) | None => Ok(()),
+    }
+}
+
+/// Reads a time that must be to come, as Unix seconds.
+pub(crate) fn expiry(text: Option<&str>, now: SystemTime) -> Result<Option<u64>, RequestError> {
+    let Some(text) = text else { return Ok(None) };
+    let expiry = OffsetDateTime::parse(text, &Rfc3339).ok().and_then(|at| u64::try_from(at.unix_timestamp()).ok());
+    match expiry {
+        Some(expiry) if expiry > epoch_seconds(now) => Ok(Some(expiry)),
+        Some(_) => invalid("expiresAt", format!("is {text}, which is past")),
+        None => invalid("expiresAt", format!("is {text}; write a time such as 2027-01-31T00:00:00Z")),
+    }
+}
+
+/// Unix seconds as RFC 3339.
+pub(crate) fn timestamp(epoch_s: u64) -> String {
+    let at = i64::try_from(epoch_s).ok().and_then(|seconds| OffsetDateTime::from_unix_timestamp(seconds).ok());
+    at.and_then(|at| at.format(&Rfc3339).ok()).unwrap_or_default()
+}
+
+impl RequestError {
+    pub(crate) fn refusal(self) -> Refusal {
+        match self {
+            RequestError::Malformed(_) => Refusal::new(Code::ValidationError, self.to_string()),
+            RequestError::Invalid { field, .. } => {
+                Refusal::new(Code::ValidationError, self.to_string()).with("field", field)
+            }
+            RequestError::Unknown { .. } => Refusal::new(Code::NotFound, self.to_string()),
+            RequestError::Revoked(_) => Refusal::new(Code::ValidationError, self.to_string()).with("field", "id"),
+            RequestError::Store(source) => {
+                let mut refusal = Refusal::new(Code::ServiceUnavailable, "The store fails").retry_after(1);
+                refusal.cause = Some(source.to_string());
+                refusal
+            }
+        }
+    }
+}

@@ -1,0 +1,242 @@
+//! REST: reads a request into a call of an operation, and prints the answer.
+//!
+//! Only parses and prints: what a body means and whether the caller may call is decided on the road.
+
+use crate::base::entity_tag::entity_tag;
+use std::sync::Arc;
+use std::time::Duration;
+
+use http::header::{ACCEPT, ALLOW, CACHE_CONTROL, CONTENT_LENGTH, CONTENT_TYPE, ETAG, IF_NONE_MATCH};
+use http::request::Parts;
+use http::{HeaderMap, HeaderValue, Method, Request, StatusCode};
+use http_body_util::{BodyExt, Limited};
+use hyper::body::{Body, Bytes, Incoming};
+
+use super::http::connection::HttpResponse as Response;
+use super::http::content::Content;
+use super::http::{cross_origin, envelope};
+use crate::auth::Presented;
+use crate::auth::first_party::FirstParty;
+use crate::base::media_type;
+use crate::catalogue::route_table::RouteMatch;
+use crate::catalogue::{Bound, Catalogue};
+use crate::contract::error::{Code, Refusal};
+use crate::contract::operation::{Face, PluginReply, RestFace};
+use crate::metering::identifier::Identifier;
+use crate::pipeline::read_input::{ArgumentSource, Unread};
+use crate::pipeline::{self, CallRequest, Pipeline};
+use crate::places::RequestPlace;
+
+/// A response, and the time that the plugin took of it.
+pub(crate) struct RestAnswer {
+    pub(crate) response: Response,
+    pub(crate) plugin: Option<Duration>,
+}
+
+/// The REST face of the public listener.
+pub(crate) struct RestTransport {
+    pub(crate) pipeline: Arc<Pipeline>,
+    /// The operator's own pages, which may call some operations without a credential.
+    pub(crate) first_party: FirstParty,
+    /// How long a body may take to arrive.
+    pub(crate) body_time: Duration,
+}
+
+impl RestTransport {
+    /// Answers a request for an operation's route.
+    pub(crate) async fn answer(
+        &self,
+        catalogue: &Catalogue,
+        request: Request<Incoming>,
+        request_id: &str,
+        visit: &RequestPlace,
+    ) -> RestAnswer {
+        let (parts, body) = request.into_parts();
+        let routes = catalogue.routes();
+        match routes.find(&parts.method, parts.uri.path()) {
+            RouteMatch::Operation(bound, params) => self.call(bound, params, &parts, body, request_id, visit).await,
+            RouteMatch::OtherMethods(allow) => match cross_origin::preflight(&self.first_party, routes, &parts) {
+                Some(response) => RestAnswer { response, plugin: None },
+                None => refused(&method_not_allowed(), request_id).allow(&allow),
+            },
+            RouteMatch::Nothing => refused(&no_route(), request_id),
+        }
+    }
+
+    async fn call(
+        &self,
+        bound: &Bound,
+        params: Vec<(String, String)>,
+        parts: &Parts,
+        body: Incoming,
+        request_id: &str,
+        visit: &RequestPlace,
+    ) -> RestAnswer {
+        let face = bound.rest().expect("the route table holds operations with a REST face alone");
+        let origin = cross_origin::allowed_origin(&self.first_party, bound, &parts.headers);
+        let body = read_body(&parts.headers, body, face.body_bytes_max, self.body_time).await;
+        let body = match body {
+            Ok(body) => body,
+            Err(refusal) => {
+                pipeline::refused_before(bound, Face::Rest, &refusal);
+                let mut printed = refused(&refusal, request_id);
+                cross_origin::allow(printed.response.headers_mut(), origin);
+                return printed;
+            }
+        };
+        let source = if parts.method == Method::POST { ArgumentSource::Body } else { ArgumentSource::Query };
+        let call = CallRequest {
+            bound,
+            face: Face::Rest,
+            credential: Presented::read(&parts.headers),
+            first_party: origin.is_some().then(|| visit.address()),
+            identifier: Identifier::read(&parts.headers),
+            unread: Unread::Rest { params, query: parts.uri.query(), body: &body, source },
+            request_id,
+            visit,
+        };
+        let answered = self.pipeline.execute(call).await;
+        let mut response = match &answered.outcome {
+            Ok(reply) => success(face, reply, parts),
+            Err(refusal) => envelope::refusal(refusal, request_id),
+        };
+        envelope::meters(response.headers_mut(), &answered.meters);
+        cross_origin::allow(response.headers_mut(), origin);
+        RestAnswer { response, plugin: answered.plugin_time }
+    }
+}
+
+/// The refusal of a path that nothing serves.
+pub(crate) fn no_route() -> Refusal {
+    Refusal::new(Code::NotFound, "There is no such route; see /openapi.json")
+}
+
+/// The refusal of a method that a path does not take.
+pub(crate) fn method_not_allowed() -> Refusal {
+    Refusal::new(Code::MethodNotAllowed, "This route does not take the method; `Allow` lists those it takes")
+}
+
+/// Reads a body within its limits of size, time and type (the type counts only where there is a body).
+pub(crate) async fn read_body(
+    headers: &HeaderMap,
+    body: Incoming,
+    bytes_max: usize,
+    deadline: Duration,
+) -> Result<Bytes, Refusal> {
+    if body.is_end_stream() {
+        return Ok(Bytes::new());
+    }
+    let wrong_type = || Refusal::new(Code::UnsupportedMediaType, "The body's Content-Type must be application/json");
+    let is_json = is_json(headers);
+    let too_large = || Refusal::too_large(bytes_max);
+    if body.size_hint().lower() > bytes_max as u64 {
+        return Err(if is_json { too_large() } else { wrong_type() });
+    }
+    match read_bytes(body, bytes_max, deadline).await {
+        Ok(bytes) if bytes.is_empty() || is_json => Ok(bytes),
+        Ok(_) => Err(wrong_type()),
+        // What is too long of a wrong type is refused for its type, as a stated length is.
+        Err(refusal) if refusal.code == Code::PayloadTooLarge.name() && !is_json => Err(wrong_type()),
+        Err(refusal) => Err(refusal),
+    }
+}
+
+/// Reads a body of any type within its limits of size and time.
+pub(crate) async fn read_bytes(body: Incoming, bytes_max: usize, deadline: Duration) -> Result<Bytes, Refusal> {
+    let read = tokio::time::timeout(deadline, Limited::new(body, bytes_max).collect()).await;
+    let Ok(read) = read else {
+        let message = format!("The body did not arrive within {} s", deadline.as_secs());
+        return Err(Refusal::new(Code::RequestTimeout, message));
+    };
+    match read {
+        Ok(collected) => Ok(collected.to_bytes()),
+        Err(error) if error.is::<http_body_util::LengthLimitError>() => Err(Refusal::too_large(bytes_max)),
+        Err(_) => Err(Refusal::new(Code::ValidationError, "The body ended before its announced length")),
+    }
+}
+
+/// Whether the body says that it is JSON; parameters such as a charset do not matter.
+pub(crate) fn is_json(headers: &HeaderMap) -> bool {
+    let said = headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok());
+    said.is_some_and(|value| media_type::is(value, "application/json"))
+}
+
+/// Whether `Accept` lists the media type by name, and not with a quality of zero.
+pub(crate) fn accepts(headers: &HeaderMap, media_type: &str) -> bool {
+    let mut ranges = headers.get_all(ACCEPT).iter().filter_map(|value| value.to_str().ok()).flat_map(|v| v.split(','));
+    ranges.any(|range| {
+        let mut parts = range.split(';').map(str::trim);
+        let named = parts.next().is_some_and(|essence| essence.eq_ignore_ascii_case(media_type));
+        let refused = parts.filter_map(|parameter| parameter.split_once('=')).any(|(name, value)| {
+            name.trim().eq_ignore_ascii_case("q") && value.trim().parse::<f32>().is_ok_and(|quality| quality <= 0.0)
+        });
+        named && !refused
+    })
+}
+
+fn success(face: &RestFace, reply: &PluginReply, parts: &Parts) -> Response {
+    let status = face.outcomes.get(&reply.outcome).copied().unwrap_or(StatusCode::OK);
+    let etag = reply.digest.as_ref().filter(|_| face.etag).map(entity_tag);
+    let matches = etag.as_ref().is_some_and(|etag| if_none_match(&parts.headers, etag));
+    let safe = parts.method == Method::GET || parts.method == Method::HEAD;
+    let mut response = if matches && safe {
+        envelope::empty(StatusCode::NOT_MODIFIED)
+    } else {
+        envelope::json(status, envelope::success(&reply.data))
+    };
+    let length = http_body_length(&response);
+    let headers = response.headers_mut();
+    if face.decoded_length && length > 0 {
+        headers.insert("x-decoded-content-length", HeaderValue::from(length));
+    }
+    if let Some(value) = &face.cache_control {
+        headers.insert(CACHE_CONTROL, value.clone());
+    }
+    if let Some(etag) = etag {
+        headers.insert(ETAG, etag);
+    }
+    for (name, value) in &reply.headers {
+        headers.insert(name.clone(), value.clone());
+    }
+    response
+}
+
+/// Whether `If-None-Match` names the tag, by weak comparison (RFC 9110, 13.1.2).
+pub(crate) fn if_none_match(headers: &HeaderMap, etag: &HeaderValue) -> bool {
+    let opaque = |tag: &str| tag.trim().trim_start_matches("W/").to_owned();
+    let Ok(etag) = etag.to_str().map(opaque) else {
+        return false;
+    };
+    headers
+        .get_all(IF_NONE_MATCH)
+        .iter()
+        .filter_map(|value| value.to_str().ok())
+        .any(|list| list.trim() == "*" || list.split(',').any(|tag| opaque(tag) == etag))
+}
+
+fn http_body_length(response: &Response) -> usize {
+    response.body().bytes()
+}
+
+fn refused(refusal: &Refusal, request_id: &str) -> RestAnswer {
+    RestAnswer { response: envelope::refusal(refusal, request_id), plugin: None }
+}
+
+impl RestAnswer {
+    fn allow(mut self, methods: &str) -> Self {
+        if let Ok(value) = HeaderValue::from_str(methods) {
+            self.response.headers_mut().insert(ALLOW, value);
+        }
+        self
+    }
+
+    /// Takes the body away, for HEAD, and leaves its length.
+    pub(crate) fn without_body(mut self) -> Self {
+        let length = http_body_length(&self.response);
+        if self.response.status() != StatusCode::NOT_MODIFIED {
+            self.response.headers_mut().insert(CONTENT_LENGTH, HeaderValue::from(length));
+        }
+        *self.response.body_mut() = Content::empty();
+        self
+    }
+}
