@@ -8,5 +8,8 @@ use switchbay_toolchain::{Toolchain, told_to_cargo};
 fn main() {
     let named = |variable: &str| std::env::var_os(variable).unwrap_or_default();
     let toolchain = Toolchain::of(&named("RUSTC"), Path::new("."));
-    print!("{}", told_to_cargo(toolchain, &named("PROFILE").to_string_lossy()));
+    print!(
+        "{}",
+        told_to_cargo(toolchain, &named("PROFILE").to_string_lossy())
+    );
 }

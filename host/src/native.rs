@@ -28,10 +28,19 @@ pub async fn insert(
     let description = Description::read(description, name).map_err(DescriptionFault)?;
     let runner = Runner::Native(Box::new(move |call| {
         let data = handler(&call.operation, &call.input);
-        Answer::Success(Success { outcome: "ok".to_owned(), data, headers: Vec::new(), attachments: 0 })
+        Answer::Success(Success {
+            outcome: "ok".to_owned(),
+            data,
+            headers: Vec::new(),
+            attachments: 0,
+        })
     }));
     let revision = Revision::new(name, 0, "native", description, Rights::default(), runner);
-    service.registry.insert(revision).await.map_err(StartError::from)?;
+    service
+        .registry
+        .insert(revision)
+        .await
+        .map_err(StartError::from)?;
     Ok(())
 }
 

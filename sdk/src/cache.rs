@@ -54,7 +54,17 @@ pub struct Entry<T = Vec<u8>> {
 /// No `cache` is granted, or the key is empty or longer than 512 bytes.
 pub fn get(key: &str) -> Result<Option<Entry>, Error> {
     let found = store::get(key)?;
-    Ok(found.map(|store::Entry { value, age_ms, stale }| Entry { value, age_ms, stale }))
+    Ok(found.map(
+        |store::Entry {
+             value,
+             age_ms,
+             stale,
+         }| Entry {
+            value,
+            age_ms,
+            stale,
+        },
+    ))
 }
 
 /// Keeps a value, in the place of what was there under this key.
@@ -81,10 +91,20 @@ pub fn remove(key: &str) -> Result<(), Error> {
 /// As for [`get`].
 pub fn get_json<T: DeserializeOwned>(key: &str) -> Result<Option<Entry<T>>, Error> {
     let found = get(key)?;
-    Ok(found.and_then(|Entry { value, age_ms, stale }| {
-        let value = serde_json::from_slice(&value).ok()?;
-        Some(Entry { value, age_ms, stale })
-    }))
+    Ok(found.and_then(
+        |Entry {
+             value,
+             age_ms,
+             stale,
+         }| {
+            let value = serde_json::from_slice(&value).ok()?;
+            Some(Entry {
+                value,
+                age_ms,
+                stale,
+            })
+        },
+    ))
 }
 
 /// Keeps a value as JSON.
@@ -92,6 +112,7 @@ pub fn get_json<T: DeserializeOwned>(key: &str) -> Result<Option<Entry<T>>, Erro
 /// # Errors
 /// As for [`put`], and where the value has no JSON form ([`Error::NotAcceptable`]).
 pub fn put_json(key: &str, value: &impl Serialize, ages: Ages) -> Result<(), Error> {
-    let json = serde_json::to_vec(value).map_err(|error| Error::NotAcceptable(format!("its JSON: {error}")))?;
+    let json = serde_json::to_vec(value)
+        .map_err(|error| Error::NotAcceptable(format!("its JSON: {error}")))?;
     put(key, &json, ages)
 }

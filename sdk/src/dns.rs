@@ -21,13 +21,21 @@ pub use crate::bindings::switchbay::dns::resolver::{Denial, Error, Question};
 impl Question {
     /// A question to a resolver, by its name in the operator's configuration, with the host's own time limit of 5 s.
     pub fn new(resolver: impl Into<String>, name: impl Into<String>, record_type: u16) -> Self {
-        Self { resolver: resolver.into(), name: name.into(), record_type, timeout_ms: None }
+        Self {
+            resolver: resolver.into(),
+            name: name.into(),
+            record_type,
+            timeout_ms: None,
+        }
     }
 
     /// The time for all of it, in milliseconds: at most 10,000.
     #[must_use]
     pub fn within_ms(self, ms: u32) -> Self {
-        Self { timeout_ms: Some(ms), ..self }
+        Self {
+            timeout_ms: Some(ms),
+            ..self
+        }
     }
 }
 

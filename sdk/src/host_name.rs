@@ -26,8 +26,14 @@ pub const NEVER_PUBLIC: [&str; 14] = [
 /// the host stands in.
 pub fn is_never_public(name: &str) -> bool {
     let name = name.strip_suffix('.').unwrap_or(name);
-    let is_below = |above: &str| name.strip_suffix(above).is_some_and(|labels| labels.ends_with('.'));
-    !name.contains('.') || NEVER_PUBLIC.iter().any(|never| name == *never || is_below(never))
+    let is_below = |above: &str| {
+        name.strip_suffix(above)
+            .is_some_and(|labels| labels.ends_with('.'))
+    };
+    !name.contains('.')
+        || NEVER_PUBLIC
+            .iter()
+            .any(|never| name == *never || is_below(never))
 }
 
 /// Whether a URL's host of this spelling is an IPv4 address, or a broken one, in whatever form: its last label is a number,
@@ -48,20 +54,54 @@ mod tests {
 
     #[test]
     fn a_name_that_ends_in_a_number_is_an_address() {
-        for name in ["1.2.3.4", "1.2.3.4.", "2130706433", "example.123", "0x7f.1", "0x7f000001", "a.0X7F", "a.0x", "09"]
-        {
+        for name in [
+            "1.2.3.4",
+            "1.2.3.4.",
+            "2130706433",
+            "example.123",
+            "0x7f.1",
+            "0x7f000001",
+            "a.0X7F",
+            "a.0x",
+            "09",
+        ] {
             assert!(ends_in_number(name), "{name}");
         }
-        for name in ["", ".", "example.com", "3com.com", "1.2.3.4.example", "a.0xg", "a.12b", "1.2.3.4..", "a.-1"] {
+        for name in [
+            "",
+            ".",
+            "example.com",
+            "3com.com",
+            "1.2.3.4.example",
+            "a.0xg",
+            "a.12b",
+            "1.2.3.4..",
+            "a.-1",
+        ] {
             assert!(!ends_in_number(name), "{name}");
         }
     }
     #[test]
     fn names_of_no_public_network_are_known_by_their_end() {
-        for name in ["localhost", "intranet", "a.b.svc", "a.alt.", "printer.local", "home.arpa", "a.home.arpa", ""] {
+        for name in [
+            "localhost",
+            "intranet",
+            "a.b.svc",
+            "a.alt.",
+            "printer.local",
+            "home.arpa",
+            "a.home.arpa",
+            "",
+        ] {
             assert!(is_never_public(name), "{name}");
         }
-        for name in ["example.com", "svc.example.com", "a.notlocal", "1.0.0.127.in-addr.arpa", "localhost.example."] {
+        for name in [
+            "example.com",
+            "svc.example.com",
+            "a.notlocal",
+            "1.0.0.127.in-addr.arpa",
+            "localhost.example.",
+        ] {
             assert!(!is_never_public(name), "{name}");
         }
     }

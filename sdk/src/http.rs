@@ -40,9 +40,14 @@ pub fn get(url: impl Into<String>) -> Request {
 ///
 /// # Errors
 /// The value has no JSON form.
-pub fn post_json(url: impl Into<String>, body: &impl Serialize) -> Result<Request, serde_json::Error> {
+pub fn post_json(
+    url: impl Into<String>,
+    body: &impl Serialize,
+) -> Result<Request, serde_json::Error> {
     let body = serde_json::to_vec(body)?;
-    Ok(Request::new("POST", url).header("content-type", "application/json").body(body))
+    Ok(Request::new("POST", url)
+        .header("content-type", "application/json")
+        .body(body))
 }
 
 /// Judges a request without making it, as it would be judged now, with the lookup of its host's name within so many milliseconds
@@ -57,10 +62,21 @@ pub async fn judge(method: &str, url: &str, at_most_ms: u32) -> Result<(), Error
 impl Request {
     /// A request by any method, without headers and body, that follows no redirect.
     pub fn new(method: impl Into<String>, url: impl Into<String>) -> Self {
-        let caps =
-            client::Caps { redirects: 0, response_bytes: None, total_ms: None, first_byte_ms: None, idle_ms: None };
+        let caps = client::Caps {
+            redirects: 0,
+            response_bytes: None,
+            total_ms: None,
+            first_byte_ms: None,
+            idle_ms: None,
+        };
         let (method, url) = (method.into(), url.into());
-        Self(client::Request { method, url, headers: Vec::new(), body: Vec::new(), caps })
+        Self(client::Request {
+            method,
+            url,
+            headers: Vec::new(),
+            body: Vec::new(),
+            caps,
+        })
     }
 
     /// One more header.
@@ -132,7 +148,11 @@ impl Response {
 
     /// The first value of a header, by its name in lower case.
     pub fn header(&self, name: &str) -> Option<&str> {
-        self.0.headers.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_str())
+        self.0
+            .headers
+            .iter()
+            .find(|(known, _)| known == name)
+            .map(|(_, value)| value.as_str())
     }
 
     /// All headers, names in lower case.
@@ -160,6 +180,7 @@ impl Response {
     /// # Errors
     /// It is none of this type: [`Error::BadResponse`].
     pub fn json<T: DeserializeOwned>(&self) -> Result<T, Error> {
-        serde_json::from_slice(&self.0.body).map_err(|error| Error::BadResponse(format!("its JSON: {error}")))
+        serde_json::from_slice(&self.0.body)
+            .map_err(|error| Error::BadResponse(format!("its JSON: {error}")))
     }
 }

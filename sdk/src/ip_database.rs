@@ -16,7 +16,9 @@
 
 use crate::bindings::switchbay::ip_database::lookup;
 
-pub use crate::bindings::switchbay::ip_database::lookup::{Basis, Class, Database, Error, Found, Place, Zone};
+pub use crate::bindings::switchbay::ip_database::lookup::{
+    Basis, Class, Database, Error, Found, Place, Zone,
+};
 
 /// Reads an address as it stands, and says what it is.
 ///

@@ -92,7 +92,12 @@ pub async fn cancel(job: &str) -> Result<State, Error> {
 /// # Errors
 /// It was not kept. After [`WorkError::Ended`] nothing will be: the worker should return.
 pub async fn emit(key: &str, value: &str, checkpoint: Option<&str>) -> Result<bool, WorkError> {
-    work::emit(key.to_owned(), value.to_owned(), checkpoint.map(str::to_owned)).await
+    work::emit(
+        key.to_owned(),
+        value.to_owned(),
+        checkpoint.map(str::to_owned),
+    )
+    .await
 }
 
 /// Keeps where the work has come to: the next run gets it in `call.job`.

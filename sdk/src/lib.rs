@@ -91,7 +91,10 @@ pub use reply::{ErrorCode, Failure, Reply};
 pub use rest::Rest;
 
 /// The generated bindings of `wit/`, for [`export!`] and for what the typed API does not cover.
-#[expect(missing_docs, reason = "generated from wit/, where the documentation stands")]
+#[expect(
+    missing_docs,
+    reason = "generated from wit/, where the documentation stands"
+)]
 pub mod bindings {
     wit_bindgen::generate!({
         path: ["../wit/cache", "../wit/config", "../wit/dns", "../wit/http", "../wit/ip-database", "../wit/jobs", "../wit/line-query", "../wit/logging", "../wit/state", "../wit/plugin"],
@@ -130,7 +133,8 @@ pub use schemars;
 macro_rules! export {
     ($plugin:path) => {
         const _: () = {
-            static PLUGIN: ::std::sync::LazyLock<$crate::Plugin> = ::std::sync::LazyLock::new($plugin);
+            static PLUGIN: ::std::sync::LazyLock<$crate::Plugin> =
+                ::std::sync::LazyLock::new($plugin);
 
             struct Component;
 
@@ -150,8 +154,8 @@ macro_rules! export {
                 }
             }
 
-            $crate::bindings::export_component!(Component with_types_in $crate::bindings);
-};
+    $crate::bindings::export_component!(Component with_types_in $crate::bindings);
+        };
     };
 }
 

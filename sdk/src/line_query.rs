@@ -25,7 +25,14 @@ impl Request {
     /// A line without its end, for a host and a port, with the host's defaults for size and times.
     pub fn new(host: impl Into<String>, port: u16, line: impl Into<String>) -> Self {
         let (host, line) = (host.into(), line.into());
-        Self { host, port, line, response_bytes: None, total_ms: None, idle_ms: None }
+        Self {
+            host,
+            port,
+            line,
+            response_bytes: None,
+            total_ms: None,
+            idle_ms: None,
+        }
     }
 }
 

@@ -197,13 +197,19 @@ impl Operation {
     }
 
     pub(crate) fn work(&self, call: Call, input: String) -> Answer {
-        let worker = self.worker.as_ref().unwrap_or_else(|| panic!("operation `{}` has no worker", self.id));
+        let worker = self
+            .worker
+            .as_ref()
+            .unwrap_or_else(|| panic!("operation `{}` has no worker", self.id));
         worker(call, input)
     }
 
     pub(crate) fn describe(&self) -> Value {
-        let errors: Vec<Value> =
-            self.errors.iter().map(|e| json!({ "code": e.code, "status": e.status, "when": e.when })).collect();
+        let errors: Vec<Value> = self
+            .errors
+            .iter()
+            .map(|e| json!({ "code": e.code, "status": e.status, "when": e.when }))
+            .collect();
         let mut row = Map::new();
         let mut put = |name: &str, value: Value| row.insert(name.to_owned(), value);
         put("id", json!(self.id));
@@ -212,7 +218,13 @@ impl Operation {
         put("input", (self.input)());
         put("output", (self.output)());
         put("errors", Value::Array(errors));
-        put("examples", self.examples.iter().map(|(title, input)| example(title, input)).collect());
+        put(
+            "examples",
+            self.examples
+                .iter()
+                .map(|(title, input)| example(title, input))
+                .collect(),
+        );
         if let Some(rest) = &self.rest {
             put("rest", rest.describe());
         }
@@ -223,7 +235,10 @@ impl Operation {
             put("deadline_ms", json!(milliseconds));
         }
         if let Some((code, retry_after_s)) = self.on_deadline {
-            put("on_deadline", json!({ "code": code, "retry_after_s": retry_after_s }));
+            put(
+                "on_deadline",
+                json!({ "code": code, "retry_after_s": retry_after_s }),
+            );
         }
         if let Some(code) = self.on_unavailable {
             put("on_unavailable", json!({ "code": code }));
@@ -244,16 +259,20 @@ where
 {
     Box::new(move |call, input| {
         Box::pin(async move {
-            let input = serde_json::from_str(&input)
-                .unwrap_or_else(|error| panic!("the input fits the schema and not its type: {error}"));
-            handler(call, input).await.map(Reply::into_wire).map_err(Failure::into_wire)
+            let input = serde_json::from_str(&input).unwrap_or_else(|error| {
+                panic!("the input fits the schema and not its type: {error}")
+            });
+            handler(call, input)
+                .await
+                .map(Reply::into_wire)
+                .map_err(Failure::into_wire)
         })
     })
 }
 
 fn example(title: &str, input: &str) -> Value {
-    let input: Value =
-        serde_json::from_str(input).unwrap_or_else(|error| panic!("the example `{title}` is no JSON text: {error}"));
+    let input: Value = serde_json::from_str(input)
+        .unwrap_or_else(|error| panic!("the example `{title}` is no JSON text: {error}"));
     json!({ "title": title, "input": input })
 }
 

@@ -27,14 +27,24 @@ impl Plugin {
     /// `name` is what the operator's manifest calls it (lower case with hyphens), `version` its semantic version,
     /// `summary` one line.
     pub fn new(name: &'static str, version: &'static str, summary: &'static str) -> Self {
-        Self { name, version, summary, wants: Vec::new(), operations: Vec::new() }
+        Self {
+            name,
+            version,
+            summary,
+            wants: Vec::new(),
+            operations: Vec::new(),
+        }
     }
 
     /// Asks for a capability: a grant atom such as `logging`, and why the plugin needs it. The operator reads the
     /// reason. What is not asked for is never granted.
     #[must_use]
     pub fn wants(mut self, atom: &'static str, why: &'static str) -> Self {
-        self.wants.push(Want { atom, why, optional: false });
+        self.wants.push(Want {
+            atom,
+            why,
+            optional: false,
+        });
         self
     }
 
@@ -42,7 +52,11 @@ impl Plugin {
     /// denied.
     #[must_use]
     pub fn welcomes(mut self, atom: &'static str, why: &'static str) -> Self {
-        self.wants.push(Want { atom, why, optional: true });
+        self.wants.push(Want {
+            atom,
+            why,
+            optional: true,
+        });
         self
     }
 
@@ -81,16 +95,27 @@ pub fn describe(plugin: &Plugin) -> String {
 
 /// Runs the operation that a call names. An operation that this plugin did not describe is a bug of the host, so it
 /// traps rather than answers.
-pub async fn invoke(plugin: &'static Plugin, call: wire::Call, input: String) -> Result<wire::Reply, wire::Failure> {
+pub async fn invoke(
+    plugin: &'static Plugin,
+    call: wire::Call,
+    input: String,
+) -> Result<wire::Reply, wire::Failure> {
     named(plugin, &call).run(call, input).await
 }
 
 /// Runs the worker of the operation that a job's call names. A job of an operation without one traps.
-pub async fn work(plugin: &'static Plugin, call: wire::Call, input: String) -> Result<wire::Reply, wire::Failure> {
+pub async fn work(
+    plugin: &'static Plugin,
+    call: wire::Call,
+    input: String,
+) -> Result<wire::Reply, wire::Failure> {
     named(plugin, &call).work(call, input).await
 }
 
 fn named(plugin: &'static Plugin, call: &wire::Call) -> &'static Operation {
-    let operation = plugin.operations.iter().find(|operation| operation.id() == call.operation);
+    let operation = plugin
+        .operations
+        .iter()
+        .find(|operation| operation.id() == call.operation);
     operation.unwrap_or_else(|| panic!("operation `{}` is not described", call.operation))
 }

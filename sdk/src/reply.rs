@@ -41,7 +41,12 @@ pub struct Failure {
 impl Failure {
     /// `message` names the thing, the rule and the value; it never holds a secret.
     pub fn new(code: &ErrorCode, message: impl Into<String>) -> Self {
-        Self { code: code.code, message: message.into(), retry_after_ms: None, details: Map::new() }
+        Self {
+            code: code.code,
+            message: message.into(),
+            retry_after_ms: None,
+            details: Map::new(),
+        }
     }
 
     /// Adds a member to the envelope's `data`: `field`, `max`, `min` or one of the operation's own.
@@ -84,8 +89,14 @@ impl<T: Serialize> Reply<T> {
 
     /// Another outcome that the REST face declares, such as `accepted`.
     pub fn outcome(outcome: &'static str, data: T) -> Self {
-        let data = serde_json::to_string(&data).expect("an output type has string keys, so it always serialises");
-        Self { outcome, data, headers: Vec::new(), output: PhantomData }
+        let data = serde_json::to_string(&data)
+            .expect("an output type has string keys, so it always serialises");
+        Self {
+            outcome,
+            data,
+            headers: Vec::new(),
+            output: PhantomData,
+        }
     }
 }
 
@@ -93,7 +104,12 @@ impl<T> Reply<T> {
     /// The outcome `ok` with data that is JSON text of the output type already, such as what was kept of an earlier answer.
     /// The host checks it as it checks all data.
     pub fn ok_text(data: String) -> Self {
-        Self { outcome: "ok", data, headers: Vec::new(), output: PhantomData }
+        Self {
+            outcome: "ok",
+            data,
+            headers: Vec::new(),
+            output: PhantomData,
+        }
     }
 
     /// Sends a response header that the REST face declares.

@@ -100,8 +100,11 @@ impl Rest {
     }
 
     pub(crate) fn describe(&self) -> Value {
-        let outcomes: Map<String, Value> =
-            self.outcomes.iter().map(|(outcome, status)| ((*outcome).to_owned(), json!(status))).collect();
+        let outcomes: Map<String, Value> = self
+            .outcomes
+            .iter()
+            .map(|(outcome, status)| ((*outcome).to_owned(), json!(status)))
+            .collect();
         let mut row = json!({
             "method": self.method,
             "path": self.path,

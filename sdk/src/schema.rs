@@ -12,7 +12,10 @@ use serde_json::Value;
 pub(crate) fn of_input<T: JsonSchema>() -> Value {
     let mut schema = generate::<T>(Contract::Deserialize);
     let mut drop_null = |schema: &mut Schema| drop_null(schema);
-    transform::Transform::transform(&mut transform::RecursiveTransform(&mut drop_null), &mut schema);
+    transform::Transform::transform(
+        &mut transform::RecursiveTransform(&mut drop_null),
+        &mut schema,
+    );
     schema.to_value()
 }
 
@@ -92,6 +95,9 @@ mod tests {
     fn an_output_schema_requires_what_is_always_written() {
         let schema = of_output::<Sample>();
         assert_eq!(schema["required"], serde_json::json!(["count", "word"]));
-        assert_eq!(schema["properties"]["count"]["type"], serde_json::json!(["integer", "null"]));
+        assert_eq!(
+            schema["properties"]["count"]["type"],
+            serde_json::json!(["integer", "null"])
+        );
     }
 }

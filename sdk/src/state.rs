@@ -89,7 +89,12 @@ pub async fn get_json<T: DeserializeOwned>(key: &str) -> Result<Option<Entry<T>>
 /// # Errors
 /// As for [`put`], and where the value has no JSON form ([`Error::NotAcceptable`]).
 pub async fn put_json(key: &str, value: &impl Serialize, expected: Expected) -> Result<u64, Error> {
-    put(key, serde_json::to_vec(value).map_err(|error| not_json(&error))?, expected).await
+    put(
+        key,
+        serde_json::to_vec(value).map_err(|error| not_json(&error))?,
+        expected,
+    )
+    .await
 }
 
 /// Makes a record of what it was, and gives back what it is then. `next` runs again where another instance was faster.

@@ -4,8 +4,8 @@
 
 /// A star at the end stands for any end.
 const NAMES: &[&str] = &[
-    "utm_*", "mtm_*", "mc_*", "fbclid", "gclid", "dclid", "msclkid", "yclid", "twclid", "_ga", "_gl", "spm", "igsh",
-    "igshid",
+    "utm_*", "mtm_*", "mc_*", "fbclid", "gclid", "dclid", "msclkid", "yclid", "twclid", "_ga",
+    "_gl", "spm", "igsh", "igshid",
 ];
 
 /// Whether the parameter of this name, decoded, is one of them.

@@ -18,7 +18,10 @@ const GENERATE: &str = "/api/v1/tools/bank-qr";
 async fn directory() -> Vec<Value> {
     let answer = Service::shared().get(BANKS).await;
     assert_eq!(answer.status, 200);
-    answer.json()["data"]["banks"].as_array().expect("banks").clone()
+    answer.json()["data"]["banks"]
+        .as_array()
+        .expect("banks")
+        .clone()
 }
 
 /// Generates a code and gives back the answer's `data`, after scanning its picture: whatever is asked for, the picture says
@@ -29,20 +32,35 @@ async fn generated(request: &Value) -> Value {
     assert_eq!(answer.status, 200, "{request}: {body}");
     let data = body["data"].clone();
     assert_eq!(members(&data), ["bank", "transfer", "qr", "warnings"]);
-    assert_eq!(members(&data["bank"]), ["bin", "code", "shortName", "name", "transferSupported"]);
-    assert_eq!(members(&data["transfer"]), ["accountNumber", "amount", "memo"]);
+    assert_eq!(
+        members(&data["bank"]),
+        ["bin", "code", "shortName", "name", "transferSupported"]
+    );
+    assert_eq!(
+        members(&data["transfer"]),
+        ["accountNumber", "amount", "memo"]
+    );
     assert_eq!(members(&data["qr"]), ["type", "payload", "image"]);
     let (payload, image) = (text(&data["qr"]["payload"]), &data["qr"]["image"]);
     assert_eq!(members(image), ["format", "mimeType", "dataUrl", "size"]);
-    assert_eq!((&image["format"], &image["mimeType"]), (&json!("svg"), &json!("image/svg+xml")));
+    assert_eq!(
+        (&image["format"], &image["mimeType"]),
+        (&json!("svg"), &json!("image/svg+xml"))
+    );
     let size = request["imageSize"].as_u64().unwrap_or(320);
     assert_eq!(image["size"], size, "{request}");
-    assert_eq!(scanner::scan(text(&image["dataUrl"]), size), payload, "{request}");
+    assert_eq!(
+        scanner::scan(text(&image["dataUrl"]), size),
+        payload,
+        "{request}"
+    );
     data
 }
 
 fn text(value: &Value) -> &str {
-    value.as_str().unwrap_or_else(|| panic!("{value} is no string"))
+    value
+        .as_str()
+        .unwrap_or_else(|| panic!("{value} is no string"))
 }
 
 #[tokio::test]
@@ -51,15 +69,27 @@ async fn the_directory_lists_65_banks_and_says_so() {
     assert_eq!(members(&data), ["banks", "count", "updatedAt"]);
     assert_eq!(data["banks"].as_array().map(Vec::len), Some(65));
     assert_eq!(data["count"], 65);
-    assert_eq!(data["updatedAt"], "2026-07-14T07:24:47Z", "the snapshot's time, not the request's");
-    let supported = data["banks"].as_array().expect("banks").iter().filter(|bank| bank["transferSupported"] == true);
+    assert_eq!(
+        data["updatedAt"], "2026-07-14T07:24:47Z",
+        "the snapshot's time, not the request's"
+    );
+    let supported = data["banks"]
+        .as_array()
+        .expect("banks")
+        .iter()
+        .filter(|bank| bank["transferSupported"] == true);
     assert_eq!(supported.count(), 41);
 }
 
 #[tokio::test]
 async fn a_bank_has_exactly_the_published_fields() {
     let banks = directory().await;
-    let find = |bin: &str| banks.iter().find(|bank| bank["bin"] == bin).unwrap_or_else(|| panic!("no bank {bin}"));
+    let find = |bin: &str| {
+        banks
+            .iter()
+            .find(|bank| bank["bin"] == bin)
+            .unwrap_or_else(|| panic!("no bank {bin}"))
+    };
     let expected = json!({
         "bin": "970436", "code": "VCB", "shortName": "Vietcombank", "name": "Ngân hàng TMCP Ngoại Thương Việt Nam",
         "transferSupported": true, "logoUrl": "https://cdn.vietqr.io/img/VCB.png",
@@ -73,7 +103,10 @@ async fn a_bank_has_exactly_the_published_fields() {
     for bank in &banks {
         let mut fields = members(bank);
         fields.retain(|name| *name != "logoUrl");
-        assert_eq!(fields, ["bin", "code", "shortName", "name", "transferSupported"]);
+        assert_eq!(
+            fields,
+            ["bin", "code", "shortName", "name", "transferSupported"]
+        );
         assert!(bank["transferSupported"].is_boolean(), "{bank}");
     }
 }
@@ -86,9 +119,17 @@ async fn every_bank_is_well_formed() {
         assert!(six_digits.is_match(text(&bank["bin"])), "{bank}");
         for field in ["code", "shortName", "name"] {
             let name = text(&bank[field]);
-            assert!(is_nfc(name) && name.trim() == name && !name.is_empty(), "{bank}");
+            assert!(
+                is_nfc(name) && name.trim() == name && !name.is_empty(),
+                "{bank}"
+            );
         }
-        assert!(bank["logoUrl"].as_str().is_none_or(|url| logo.is_match(url)), "{bank}");
+        assert!(
+            bank["logoUrl"]
+                .as_str()
+                .is_none_or(|url| logo.is_match(url)),
+            "{bank}"
+        );
     }
 }
 
@@ -96,8 +137,10 @@ async fn every_bank_is_well_formed() {
 async fn no_key_of_the_directory_means_two_banks() {
     let mut seen = HashSet::new();
     for bank in directory().await {
-        let keys: HashSet<String> =
-            ["bin", "code", "shortName"].iter().map(|field| text(&bank[*field]).to_lowercase()).collect();
+        let keys: HashSet<String> = ["bin", "code", "shortName"]
+            .iter()
+            .map(|field| text(&bank[*field]).to_lowercase())
+            .collect();
         for key in keys {
             assert!(seen.insert(key.clone()), "{key} names two banks");
         }
@@ -109,7 +152,10 @@ async fn former_names_are_never_published() {
     for bank in directory().await {
         for field in ["code", "shortName"] {
             let name = text(&bank[field]).to_lowercase();
-            assert!(!["oceanbank", "dob", "dongabank", "vietcapitalbank"].contains(&name.as_str()), "{bank}");
+            assert!(
+                !["oceanbank", "dob", "dongabank", "vietcapitalbank"].contains(&name.as_str()),
+                "{bank}"
+            );
         }
         assert_eq!(bank.get("aliases"), None);
     }
@@ -119,7 +165,10 @@ async fn former_names_are_never_published() {
 async fn every_key_of_the_directory_finds_its_bank() {
     for bank in directory().await {
         let mut expected = bank.clone();
-        expected.as_object_mut().expect("an object").shift_remove("logoUrl");
+        expected
+            .as_object_mut()
+            .expect("an object")
+            .shift_remove("logoUrl");
         for field in ["bin", "code", "shortName"] {
             let request = json!({ "bank": bank[field], "accountNumber": "0123456789" });
             let answer = Service::shared().post(GENERATE, &request).await.json();
@@ -146,26 +195,66 @@ async fn a_bank_is_found_in_any_case_and_by_its_former_names() {
 async fn check_bank(key: &str, expected: (&str, &str, &str)) {
     let data = generated(&json!({ "bank": key, "accountNumber": "0123456789" })).await;
     let bank = &data["bank"];
-    assert_eq!((text(&bank["bin"]), text(&bank["code"]), text(&bank["shortName"])), expected, "{key}");
-    let encoded = emv::fields(text(&data["qr"]["payload"])).into_iter().find(|(path, _)| path == "38.01.00");
-    assert_eq!(encoded, Some(("38.01.00".to_owned(), expected.0.to_owned())), "{key}");
+    assert_eq!(
+        (
+            text(&bank["bin"]),
+            text(&bank["code"]),
+            text(&bank["shortName"])
+        ),
+        expected,
+        "{key}"
+    );
+    let encoded = emv::fields(text(&data["qr"]["payload"]))
+        .into_iter()
+        .find(|(path, _)| path == "38.01.00");
+    assert_eq!(
+        encoded,
+        Some(("38.01.00".to_owned(), expected.0.to_owned())),
+        "{key}"
+    );
 }
 
 #[tokio::test]
 async fn a_bank_that_is_not_in_the_directory_is_told_as_the_field_bank() {
-    for key in ["XYZ", "97043", "9704360", " VCB", "VCB ", "IBK-HN", "ＶＣＢ", "\u{212A}Bank", "Ngân hàng TMCP Á Châu"]
-    {
-        let answer = Service::shared().post(GENERATE, &json!({ "bank": key, "accountNumber": "0123456789" })).await;
-        assert_eq!(answer.refusal(), (400, "VALIDATION_ERROR".to_owned()), "{key}");
+    for key in [
+        "XYZ",
+        "97043",
+        "9704360",
+        " VCB",
+        "VCB ",
+        "IBK-HN",
+        "ＶＣＢ",
+        "\u{212A}Bank",
+        "Ngân hàng TMCP Á Châu",
+    ] {
+        let answer = Service::shared()
+            .post(
+                GENERATE,
+                &json!({ "bank": key, "accountNumber": "0123456789" }),
+            )
+            .await;
+        assert_eq!(
+            answer.refusal(),
+            (400, "VALIDATION_ERROR".to_owned()),
+            "{key}"
+        );
         let data = answer.json()["data"].clone();
-        assert_eq!((members(&data).len(), &data["field"]), (2, &json!("bank")), "{key}");
+        assert_eq!(
+            (members(&data).len(), &data["field"]),
+            (2, &json!("bank")),
+            "{key}"
+        );
     }
 }
 
 /// The whole payload of a transfer, and the kind of code.
 async fn check_payload(request: Value, kind: &str, expected: &str) {
     let data = generated(&request).await;
-    assert_eq!((text(&data["qr"]["type"]), text(&data["qr"]["payload"])), (kind, expected), "{request}");
+    assert_eq!(
+        (text(&data["qr"]["type"]), text(&data["qr"]["payload"])),
+        (kind, expected),
+        "{request}"
+    );
 }
 
 #[tokio::test]
@@ -245,7 +334,8 @@ async fn a_payload_has_the_fields_of_napas_in_their_order() {
     ];
     let expected = expected.map(|(path, value)| (path.to_owned(), value.to_owned()));
     assert_eq!(emv::fields(text(&data["qr"]["payload"])), expected);
-    let transfer = json!({ "accountNumber": "0011001234567", "amount": 150_000, "memo": "Tien ca phe" });
+    let transfer =
+        json!({ "accountNumber": "0011001234567", "amount": 150_000, "memo": "Tien ca phe" });
     assert_eq!(data["transfer"], transfer);
 }
 
@@ -297,9 +387,21 @@ async fn a_memo_is_folded_and_the_caller_is_told() {
     check_memo("Thanh toan HD 1024", "Thanh toan HD 1024").await;
     check_memo("A.B_C/D,E:F(G)H+I&J#K-L", "A.B_C/D,E:F(G)H+I&J#K-L").await;
     // Composed, decomposed, and composed letters with loose marks: Đặng thị Hường.
-    check_memo("\u{110}\u{1EB7}ng th\u{1ECB} H\u{1B0}\u{1EDD}ng", "Dang thi Huong").await;
-    check_memo("\u{110}a\u{323}\u{306}ng thi\u{323} Hu\u{31B}o\u{31B}\u{300}ng", "Dang thi Huong").await;
-    check_memo("\u{110}\u{1EA1}\u{306}ng th\u{1ECB} H\u{1B0}\u{1A1}\u{300}ng", "Dang thi Huong").await;
+    check_memo(
+        "\u{110}\u{1EB7}ng th\u{1ECB} H\u{1B0}\u{1EDD}ng",
+        "Dang thi Huong",
+    )
+    .await;
+    check_memo(
+        "\u{110}a\u{323}\u{306}ng thi\u{323} Hu\u{31B}o\u{31B}\u{300}ng",
+        "Dang thi Huong",
+    )
+    .await;
+    check_memo(
+        "\u{110}\u{1EA1}\u{306}ng th\u{1ECB} H\u{1B0}\u{1A1}\u{300}ng",
+        "Dang thi Huong",
+    )
+    .await;
     check_memo("đ Đ ð Ð", "d D d D").await;
     check_memo("a@b", "a b").await;
     check_memo("mutluluk.©Bamszlk", "mutluluk. Bamszlk").await;
@@ -310,7 +412,11 @@ async fn a_memo_is_folded_and_the_caller_is_told() {
     check_memo("1234567890123456789012345", "1234567890123456789012345").await;
     check_memo("12345678901234567890123456", "1234567890123456789012345").await;
     check_memo("123456789012345678901234 67", "123456789012345678901234").await;
-    check_memo("Đặng thị Hường chuyển khoản tiền nhà", "Dang thi Huong chuyen kho").await;
+    check_memo(
+        "Đặng thị Hường chuyển khoản tiền nhà",
+        "Dang thi Huong chuyen kho",
+    )
+    .await;
     check_memo("", "").await;
     check_memo("   ", "").await;
     check_memo("🙏", "").await;
@@ -319,15 +425,31 @@ async fn a_memo_is_folded_and_the_caller_is_told() {
 
 /// What a memo is encoded as. The warning is there exactly where that is not what was written.
 async fn check_memo(memo: &str, expected: &str) {
-    let data = generated(&json!({ "bank": "VCB", "accountNumber": "0123456789", "memo": memo })).await;
+    let data =
+        generated(&json!({ "bank": "VCB", "accountNumber": "0123456789", "memo": memo })).await;
     assert_eq!(data["transfer"]["memo"], expected, "{memo:?}");
     let fields = emv::fields(text(&data["qr"]["payload"]));
-    let purpose = fields.iter().find(|(path, _)| path.starts_with("62")).map(|(path, value)| (&**path, &**value));
-    assert_eq!(purpose, (!expected.is_empty()).then_some(("62.08", expected)), "{memo:?}");
-    let warned: &[&str] = if memo == expected { &[] } else { &["MEMO_NORMALIZED"] };
+    let purpose = fields
+        .iter()
+        .find(|(path, _)| path.starts_with("62"))
+        .map(|(path, value)| (&**path, &**value));
+    assert_eq!(
+        purpose,
+        (!expected.is_empty()).then_some(("62.08", expected)),
+        "{memo:?}"
+    );
+    let warned: &[&str] = if memo == expected {
+        &[]
+    } else {
+        &["MEMO_NORMALIZED"]
+    };
     assert_eq!(warnings(&data), warned, "{memo:?}");
-    let again = generated(&json!({ "bank": "VCB", "accountNumber": "0123456789", "memo": expected })).await;
-    assert_eq!(again["qr"]["payload"], data["qr"]["payload"], "folding {memo:?} twice");
+    let again =
+        generated(&json!({ "bank": "VCB", "accountNumber": "0123456789", "memo": expected })).await;
+    assert_eq!(
+        again["qr"]["payload"], data["qr"]["payload"],
+        "folding {memo:?} twice"
+    );
 }
 
 fn warnings(data: &Value) -> Vec<&str> {
@@ -336,14 +458,25 @@ fn warnings(data: &Value) -> Vec<&str> {
         assert_eq!(members(warning), ["code", "message"]);
         assert!(!text(&warning["message"]).is_empty());
     }
-    warnings.iter().map(|warning| text(&warning["code"])).collect()
+    warnings
+        .iter()
+        .map(|warning| text(&warning["code"]))
+        .collect()
 }
 
 #[tokio::test]
 async fn a_warning_is_a_success() {
-    check_warnings(json!({ "bank": "VCB", "accountNumber": "0123456789", "memo": "a" }), &[]).await;
+    check_warnings(
+        json!({ "bank": "VCB", "accountNumber": "0123456789", "memo": "a" }),
+        &[],
+    )
+    .await;
     check_warnings(json!({ "bank": "VCB", "accountNumber": "0123456789" }), &[]).await;
-    check_warnings(json!({ "bank": "CIMB", "accountNumber": "0123456789" }), &["LIMITED_TRANSFER_SUPPORT"]).await;
+    check_warnings(
+        json!({ "bank": "CIMB", "accountNumber": "0123456789" }),
+        &["LIMITED_TRANSFER_SUPPORT"],
+    )
+    .await;
     let both = json!({ "bank": "422589", "accountNumber": "0123456789", "memo": "á" });
     check_warnings(both, &["MEMO_NORMALIZED", "LIMITED_TRANSFER_SUPPORT"]).await;
 }
@@ -354,7 +487,8 @@ async fn check_warnings(request: Value, expected: &[&str]) {
 
 #[tokio::test]
 async fn the_image_is_320_pixels_where_none_are_asked_for() {
-    let request = |size: Value| json!({ "bank": "VCB", "accountNumber": "0123456789", "imageSize": size });
+    let request =
+        |size: Value| json!({ "bank": "VCB", "accountNumber": "0123456789", "imageSize": size });
     for (size, expected) in [(json!(null), 320), (json!(160), 160), (json!(1024), 1024)] {
         let data = generated(&request(size)).await;
         assert_eq!(data["qr"]["image"]["size"], expected);

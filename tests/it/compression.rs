@@ -9,7 +9,9 @@ use crate::support::{Answer, Service};
 const BANKS: &str = "/api/v1/tools/bank-qr/banks";
 
 async fn get(path: &str, accept_encoding: &str) -> Answer {
-    let request = Service::shared().request(Method::GET, path).header("accept-encoding", accept_encoding);
+    let request = Service::shared()
+        .request(Method::GET, path)
+        .header("accept-encoding", accept_encoding);
     Service::send(request).await
 }
 
@@ -38,7 +40,11 @@ async fn large_json_is_encoded_as_asked() {
             ("zstd, GZIP", "gzip"),
         ] {
             let answer = get(path, accepted).await;
-            assert_eq!(answer.header("content-encoding"), encoding, "{path} as {accepted}");
+            assert_eq!(
+                answer.header("content-encoding"),
+                encoding,
+                "{path} as {accepted}"
+            );
             assert!(answer.bytes.len() < plain.bytes.len());
             assert_eq!(decoded(&answer), plain.bytes, "{path} as {accepted}");
         }
@@ -47,10 +53,20 @@ async fn large_json_is_encoded_as_asked() {
 
 #[tokio::test]
 async fn an_encoding_that_is_refused_or_unknown_is_not_used() {
-    for accepted in ["gzip;q=0", "gzip;q=0, br;q=0.000", "zstd, deflate", "", "identity", "gzip;q=0, identity;q=0"] {
+    for accepted in [
+        "gzip;q=0",
+        "gzip;q=0, br;q=0.000",
+        "zstd, deflate",
+        "",
+        "identity",
+        "gzip;q=0, identity;q=0",
+    ] {
         let answer = get(BANKS, accepted).await;
         assert_eq!(answer.status, 200, "{accepted}");
-        assert!(!answer.headers.contains_key("content-encoding"), "{accepted}");
+        assert!(
+            !answer.headers.contains_key("content-encoding"),
+            "{accepted}"
+        );
         assert_eq!(answer.json()["success"], true);
     }
 }
@@ -77,7 +93,10 @@ async fn caches_can_tell_the_encodings_apart_and_one_weak_tag_fits_all() {
             .header("if-none-match", &tag);
         let again = Service::send(request).await;
         assert_eq!((again.status, again.bytes.len()), (304, 0));
-        assert_eq!((again.header("etag"), again.header("vary")), (&*tag, "accept-encoding"));
+        assert_eq!(
+            (again.header("etag"), again.header("vary")),
+            (&*tag, "accept-encoding")
+        );
         assert!(!again.headers.contains_key("content-encoding"));
     }
 }

@@ -20,9 +20,19 @@ fn mode(path: &Path) -> u32 {
 
 /// The line that a server fails with, the folder's path left out.
 async fn refused(data: &Path) -> String {
-    let manifest = workspace().join("tests/programs/swapped.toml").display().to_string();
+    let manifest = workspace()
+        .join("tests/programs/swapped.toml")
+        .display()
+        .to_string();
     let line = failure_in(data, &["--manifest", &manifest]).await;
-    line.replace(&data.canonicalize().expect("it is there").display().to_string(), "DATA")
+    line.replace(
+        &data
+            .canonicalize()
+            .expect("it is there")
+            .display()
+            .to_string(),
+        "DATA",
+    )
 }
 
 #[tokio::test]
@@ -36,15 +46,26 @@ async fn a_folder_that_others_may_have_put_something_into_is_refused() {
              there, then `chmod 700` it, or use another one"
         );
         assert_eq!(refused(folder.path()).await, expected);
-        assert_eq!(self::mode(folder.path()), mode, "it is left to its operator");
+        assert_eq!(
+            self::mode(folder.path()),
+            mode,
+            "it is left to its operator"
+        );
     }
 }
 
 #[tokio::test]
 async fn a_folder_that_nobody_used_is_made_private() {
-    let (data, elsewhere) = (TempDir::new().expect("a folder"), TempDir::new().expect("a folder"));
+    let (data, elsewhere) = (
+        TempDir::new().expect("a folder"),
+        TempDir::new().expect("a folder"),
+    );
     let manifest = elsewhere.path().join("plugin-manifest.toml");
-    fs::write(&manifest, "[[plugin]]\nname = \"none\"\nsource = \"none.wasm\"\n").expect("it is written");
+    fs::write(
+        &manifest,
+        "[[plugin]]\nname = \"none\"\nsource = \"none.wasm\"\n",
+    )
+    .expect("it is written");
     set(data.path(), 0o777);
     // What fails is what comes after.
     let line = failure_in(data.path(), &["--manifest", &manifest.to_string_lossy()]).await;
@@ -56,11 +77,17 @@ async fn a_folder_that_nobody_used_is_made_private() {
 async fn a_folder_that_a_group_may_write_to_is_made_private_and_told() {
     let data = Arc::new(TempDir::new().expect("a folder"));
     set(data.path(), 0o775);
-    let service = Service::start(Options { data: Some(Arc::clone(&data)), ..Options::default() }).await;
+    let service = Service::start(Options {
+        data: Some(Arc::clone(&data)),
+        ..Options::default()
+    })
+    .await;
     assert_eq!(mode(data.path()), 0o700);
     service.log_until(|lines| {
         let told = "others could write to the data folder; its mode is 0700 now";
-        lines.iter().any(|line| line["level"] == "WARN" && line["message"] == told && line["mode"] == "0775")
+        lines.iter().any(|line| {
+            line["level"] == "WARN" && line["message"] == told && line["mode"] == "0775"
+        })
     });
 }
 
@@ -71,7 +98,12 @@ async fn a_folder_that_others_may_replace_is_refused() {
     fs::create_dir(&data).expect("a folder");
     set(&data, 0o700);
     set(above.path(), 0o777);
-    let path = above.path().canonicalize().expect("it is there").display().to_string();
+    let path = above
+        .path()
+        .canonicalize()
+        .expect("it is there")
+        .display()
+        .to_string();
     let expected = format!(
         "others may write to {path} (mode 0777) and so replace the data folder DATA in it: `chmod o-w {path}`, or use a data \
          folder elsewhere"

@@ -13,7 +13,10 @@ use crate::support::{Dev, Service, build, issue, workspace};
 
 /// Swaps of the component under load; `SWITCHBAY_ROUNDS` asks for more.
 fn rounds() -> usize {
-    std::env::var("SWITCHBAY_ROUNDS").ok().and_then(|text| text.parse().ok()).unwrap_or(200)
+    std::env::var("SWITCHBAY_ROUNDS")
+        .ok()
+        .and_then(|text| text.parse().ok())
+        .unwrap_or(200)
 }
 
 const HELLO: &str = r##"//! Greets.
@@ -76,17 +79,27 @@ fn write_source(folder: &Path, word: &str) {
 }
 
 async fn greeting(dev: &Dev) -> String {
-    let answer = Service::send(dev.request(Method::POST, "/api/v1/hello").json(&json!({ "name": "Ada" }))).await;
+    let answer = Service::send(
+        dev.request(Method::POST, "/api/v1/hello")
+            .json(&json!({ "name": "Ada" })),
+    )
+    .await;
     assert_eq!(answer.status, 200, "{answer:?}");
-    answer.json()["data"]["text"].as_str().expect("a greeting").to_owned()
+    answer.json()["data"]["text"]
+        .as_str()
+        .expect("a greeting")
+        .to_owned()
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn an_edit_is_live_without_a_failed_call_and_a_broken_one_keeps_the_old_revision() {
     let folder = tempfile::tempdir().expect("a folder");
     write_crate(&folder.path().join("hello"));
-    std::fs::write(folder.path().join("plugin-manifest.toml"), "[[plugin]]\nname = \"hello\"\nsource = \"hello\"\n")
-        .expect("a manifest");
+    std::fs::write(
+        folder.path().join("plugin-manifest.toml"),
+        "[[plugin]]\nname = \"hello\"\nsource = \"hello\"\n",
+    )
+    .expect("a manifest");
     let dev = Arc::new(Dev::start(folder.path()).await);
     assert_eq!(greeting(&dev).await, "Hello, Ada!");
 
@@ -111,21 +124,31 @@ async fn an_edit_is_live_without_a_failed_call_and_a_broken_one_keeps_the_old_re
     write_source(&folder.path().join("hello"), "{");
     let broken = dev.line_with("Not reloaded").await;
     assert!(broken.contains("cargo could not build hello"), "{broken}");
-    assert!(dev.stderr().contains("error: invalid format string"), "{}", dev.stderr());
+    assert!(
+        dev.stderr().contains("error: invalid format string"),
+        "{}",
+        dev.stderr()
+    );
     assert_eq!(greeting(&dev).await, "Hello, Ada!");
 
     write_source(&folder.path().join("hello"), "Good day");
     dev.line_with("Reloaded hello").await;
     assert_eq!(greeting(&dev).await, "Good day, Ada!");
     stop.store(true, Ordering::Relaxed);
-    assert_eq!(calling.await.expect("no call failed"), ["Hello, Ada!", "Good day, Ada!"]);
+    assert_eq!(
+        calling.await.expect("no call failed"),
+        ["Hello, Ada!", "Good day, Ada!"]
+    );
 }
 
 /// Puts a component in place as a build does: whole, by a rename.
 fn install(folder: &Path, revision: &str) {
-    let built = workspace().join(format!("target/components/wasm32-wasip2/plugin/versioned_{revision}.wasm"));
+    let built = workspace().join(format!(
+        "target/components/wasm32-wasip2/plugin/versioned_{revision}.wasm"
+    ));
     std::fs::copy(built, folder.join("next")).expect("the component is copied");
-    std::fs::rename(folder.join("next"), folder.join("versioned.wasm")).expect("the component is put in place");
+    std::fs::rename(folder.join("next"), folder.join("versioned.wasm"))
+        .expect("the component is put in place");
 }
 
 /// The plugin that is swapped, at its revision `a`, with a key that has no limit.
@@ -145,9 +168,20 @@ async fn versioned() -> (tempfile::TempDir, Dev) {
 async fn consistent(dev: &Dev) -> String {
     let answer = Service::send(dev.request(Method::GET, "/api/v1/test/which")).await;
     assert_eq!(answer.status, 200, "{answer:?}");
-    let revision = answer.json()["data"]["revision"].as_str().expect("a revision").to_owned();
-    let expected = if revision == "a" { "max-age=11" } else { "max-age=22" };
-    assert_eq!(answer.header("cache-control"), expected, "an answer mixes two revisions");
+    let revision = answer.json()["data"]["revision"]
+        .as_str()
+        .expect("a revision")
+        .to_owned();
+    let expected = if revision == "a" {
+        "max-age=11"
+    } else {
+        "max-age=22"
+    };
+    assert_eq!(
+        answer.header("cache-control"),
+        expected,
+        "an answer mixes two revisions"
+    );
     revision
 }
 
@@ -155,7 +189,10 @@ async fn consistent(dev: &Dev) -> String {
 async fn swapping_under_load_fails_no_call_and_mixes_no_answer() {
     let (folder, dev) = versioned().await;
     let dev = Arc::new(dev);
-    let (stop, calls) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicU64::new(0)));
+    let (stop, calls) = (
+        Arc::new(AtomicBool::new(false)),
+        Arc::new(AtomicU64::new(0)),
+    );
     let callers: Vec<_> = (0..8)
         .map(|_| {
             let (dev, stop, calls) = (Arc::clone(&dev), Arc::clone(&stop), Arc::clone(&calls));
@@ -193,7 +230,10 @@ fn a_manifest_that_is_not_there_is_one_line() {
         .expect("the binary runs");
     assert_eq!(done.status.code(), Some(1));
     let text = String::from_utf8(done.stderr).expect("text");
-    assert!(text.starts_with("switchbay: there is no plugin-manifest.toml in "), "{text}");
+    assert!(
+        text.starts_with("switchbay: there is no plugin-manifest.toml in "),
+        "{text}"
+    );
     assert_eq!(text.lines().count(), 1);
 }
 
@@ -203,12 +243,29 @@ async fn the_series_of_a_revision_go_with_it() {
     let data = folder.path().join(".switchbay");
     let mut names = Vec::new();
     for next in ["b", "a"] {
-        assert_eq!(Service::send(dev.request(Method::GET, "/api/v1/test/which")).await.status, 200);
+        assert_eq!(
+            Service::send(dev.request(Method::GET, "/api/v1/test/which"))
+                .await
+                .status,
+            200
+        );
         let revision = revision(&data, "versioned").await;
         let metrics = scrape(&data).await;
-        for name in [CALLS, "switchbay_plugin_call_duration_seconds_count", "switchbay_plugin_instances"] {
-            assert_eq!(metrics.values_of(name, "revision"), [revision.clone()].into(), "{name}");
-            assert_eq!(metrics.counts(name, &[], "revision"), counts([(revision.as_str(), 1)]), "{name}");
+        for name in [
+            CALLS,
+            "switchbay_plugin_call_duration_seconds_count",
+            "switchbay_plugin_instances",
+        ] {
+            assert_eq!(
+                metrics.values_of(name, "revision"),
+                [revision.clone()].into(),
+                "{name}"
+            );
+            assert_eq!(
+                metrics.counts(name, &[], "revision"),
+                counts([(revision.as_str(), 1)]),
+                "{name}"
+            );
         }
         names.push(revision);
         install(folder.path(), next);

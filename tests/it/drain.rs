@@ -11,11 +11,16 @@ use crate::transport::HEALTH;
 pub(crate) async fn signal(service: &Service, name: &str) {
     kill(service, name);
     let address = service.base_url.trim_start_matches("http://");
-    in_time("new connections are refused", async { while TcpStream::connect(address).await.is_ok() {} }).await;
+    in_time("new connections are refused", async {
+        while TcpStream::connect(address).await.is_ok() {}
+    })
+    .await;
 }
 
 fn kill(service: &Service, name: &str) {
-    let sent = Command::new("sh").args(["-c", &format!("kill -{name} {}", service.pid())]).status();
+    let sent = Command::new("sh")
+        .args(["-c", &format!("kill -{name} {}", service.pid())])
+        .status();
     assert!(sent.expect("kill runs").success());
 }
 
@@ -27,7 +32,10 @@ async fn drains_on(name: &str) {
     let mut silent = Wire::connect(&service.base_url).await;
     let running = Held::open(&service).await;
     signal(&service, name).await;
-    assert_eq!((idle.ended().await, silent.ended().await), (String::new(), String::new()));
+    assert_eq!(
+        (idle.ended().await, silent.ended().await),
+        (String::new(), String::new())
+    );
     let answer = running.finish().await;
     assert_eq!((answer.status, answer.header("connection")), (200, "close"));
     assert_eq!(service.exit_code().await, Some(0));

@@ -15,7 +15,9 @@ const ENTRIES_A_PAGE: usize = 1000;
 
 /// How often the process is killed; `SWITCHBAY_ROUNDS` asks for more.
 fn rounds() -> usize {
-    let asked = std::env::var("SWITCHBAY_ROUNDS").ok().and_then(|text| text.parse().ok());
+    let asked = std::env::var("SWITCHBAY_ROUNDS")
+        .ok()
+        .and_then(|text| text.parse().ok());
     asked.unwrap_or(10)
 }
 
@@ -34,7 +36,9 @@ struct Known {
 async fn no_acknowledged_debit_is_lost_or_doubled_when_the_process_is_killed() {
     let mut metered = Metered::start("", None).await;
     let entitlement = json!({ "plan": "paid", "creditsPerMonth": 1_000_000_000 });
-    let account = metered.account(json!({ "concurrency": 1000, "entitlement": entitlement })).await;
+    let account = metered
+        .account(json!({ "concurrency": 1000, "entitlement": entitlement }))
+        .await;
     let key = metered.key(json!({ "account": account })).await;
     let known = Known::default();
     let mut expired = 0;
@@ -44,7 +48,11 @@ async fn no_acknowledged_debit_is_lost_or_doubled_when_the_process_is_killed() {
         futures::future::join_all(callers).await;
         metered = Metered::start("", Some(metered.into_data())).await;
         let entries = check(&metered, &account, &known).await;
-        let of_round = entries.values().filter(|(resolution, _)| resolution == "expired").count() - expired;
+        let of_round = entries
+            .values()
+            .filter(|(resolution, _)| resolution == "expired")
+            .count()
+            - expired;
         expired += of_round;
         check_names(&metered, &key, &known, of_round).await;
     }
@@ -53,12 +61,24 @@ async fn no_acknowledged_debit_is_lost_or_doubled_when_the_process_is_killed() {
 }
 
 /// Calls until there is no answer; the caller whose answer is the last one that is wanted kills the process.
-async fn call(metered: &Metered, key: &str, known: &Known, round: usize, caller: usize, until: usize) {
+async fn call(
+    metered: &Metered,
+    key: &str,
+    known: &Known,
+    round: usize,
+    caller: usize,
+    until: usize,
+) {
     for number in 0.. {
         let name = format!("{round}-{caller}-{number}");
-        let (operation, how) = [("plain", "reply"), ("costly", "reply"), ("costly", "fail")][(caller + number) % 3];
+        let (operation, how) =
+            [("plain", "reply"), ("costly", "reply"), ("costly", "fail")][(caller + number) % 3];
         let Ok(response) = request(metered, key, operation, how, &name).send().await else {
-            known.unanswered.lock().expect("no caller panicked").push(name);
+            known
+                .unanswered
+                .lock()
+                .expect("no caller panicked")
+                .push(name);
             return;
         };
         // The status line is here, so the debit is acknowledged, whatever becomes of the body.
@@ -68,10 +88,21 @@ async fn call(metered: &Metered, key: &str, known: &Known, round: usize, caller:
             (418, _) => ("released", 4),
             (status, _) => panic!("{status}"),
         };
-        let id = response.headers()["x-request-id"].to_str().expect("text").to_owned();
-        known.told.lock().expect("no caller panicked").insert(id, meaning);
+        let id = response.headers()["x-request-id"]
+            .to_str()
+            .expect("text")
+            .to_owned();
+        known
+            .told
+            .lock()
+            .expect("no caller panicked")
+            .insert(id, meaning);
         if number == 0 {
-            known.answered.lock().expect("no caller panicked").push(name);
+            known
+                .answered
+                .lock()
+                .expect("no caller panicked")
+                .push(name);
         }
         if known.count.fetch_add(1, Ordering::Relaxed) + 1 == until {
             metered.service.kill();
@@ -80,8 +111,13 @@ async fn call(metered: &Metered, key: &str, known: &Known, round: usize, caller:
 }
 
 fn request(metered: &Metered, key: &str, operation: &str, how: &str, name: &str) -> RequestBuilder {
-    let request = metered.service.bare(Method::POST, &format!("/api/v1/test/{operation}")).bearer_auth(key);
-    request.header("idempotency-key", name).json(&json!({ "how": how }))
+    let request = metered
+        .service
+        .bare(Method::POST, &format!("/api/v1/test/{operation}"))
+        .bearer_auth(key);
+    request
+        .header("idempotency-key", name)
+        .json(&json!({ "how": how }))
 }
 
 /// Compares the entries with what the clients know, and the balances with the entries; gives back the entries by request.
@@ -92,14 +128,23 @@ async fn check(metered: &Metered, account: &str, known: &Known) -> HashMap<Strin
         answer.json()["data"].clone()
     };
     let audit = get("/admin/v1/audit").await;
-    assert_eq!((&audit["disagreements"], &audit["pending"]), (&json!(0), &json!(0)), "{audit}");
+    assert_eq!(
+        (&audit["disagreements"], &audit["pending"]),
+        (&json!(0), &json!(0)),
+        "{audit}"
+    );
     let mut entries = HashMap::new();
     let mut path = format!("/admin/v1/accounts/{account}/entries");
     loop {
         let page = get(&path).await;
         let rows = page["entries"].as_array().expect("entries");
         for entry in rows {
-            let text = |name: &str| entry[name].as_str().unwrap_or_else(|| panic!("{entry}")).to_owned();
+            let text = |name: &str| {
+                entry[name]
+                    .as_str()
+                    .unwrap_or_else(|| panic!("{entry}"))
+                    .to_owned()
+            };
             let credits = entry["credits"].as_u64().expect("credits");
             let other = entries.insert(text("requestId"), (text("resolution"), credits));
             assert_eq!(other, None, "two entries of one request: {entry}");
@@ -112,21 +157,38 @@ async fn check(metered: &Metered, account: &str, known: &Known) -> HashMap<Strin
         }
     }
     for (id, (resolution, credits)) in known.told.lock().expect("no caller panicked").iter() {
-        assert_eq!(entries.get(id), Some(&((*resolution).to_owned(), *credits)), "{id}");
+        assert_eq!(
+            entries.get(id),
+            Some(&((*resolution).to_owned(), *credits)),
+            "{id}"
+        );
     }
-    let settled: u64 = entries.values().filter(|(end, _)| end == "settled").map(|(_, credits)| credits).sum();
+    let settled: u64 = entries
+        .values()
+        .filter(|(end, _)| end == "settled")
+        .map(|(_, credits)| credits)
+        .sum();
     let shown = get(&format!("/admin/v1/accounts/{account}")).await;
-    assert_eq!(shown["credits"]["spent"], settled, "unless the month turned under the test");
+    assert_eq!(
+        shown["credits"]["spent"], settled,
+        "unless the month turned under the test"
+    );
     assert_eq!(shown["credits"]["reserved"], 0);
     entries
 }
 
 /// Every name of an answered call is burnt, and of the unanswered ones exactly those whose reservation lapsed say so.
 async fn check_names(metered: &Metered, key: &str, known: &Known, expired: usize) {
-    let take = |names: &Mutex<Vec<String>>| std::mem::take(&mut *names.lock().expect("no caller panicked"));
+    let take = |names: &Mutex<Vec<String>>| {
+        std::mem::take(&mut *names.lock().expect("no caller panicked"))
+    };
     for name in take(&known.answered) {
         let again = Service::send(request(metered, key, "plain", "reply", &name)).await;
-        assert_eq!(again.refusal(), (409, "USAGE_RESERVATION_CONFLICT".to_owned()), "{name}");
+        assert_eq!(
+            again.refusal(),
+            (409, "USAGE_RESERVATION_CONFLICT".to_owned()),
+            "{name}"
+        );
     }
     let mut lapsed = 0;
     for name in take(&known.unanswered) {
@@ -135,7 +197,11 @@ async fn check_names(metered: &Metered, key: &str, known: &Known, expired: usize
             // Never admitted; used up by now, and it cost nothing.
             418 => {}
             _ if again.refusal().1 == "USAGE_RESERVATION_EXPIRED" => lapsed += 1,
-            _ => assert_eq!(again.refusal(), (409, "USAGE_RESERVATION_CONFLICT".to_owned()), "{name}"),
+            _ => assert_eq!(
+                again.refusal(),
+                (409, "USAGE_RESERVATION_CONFLICT".to_owned()),
+                "{name}"
+            ),
         }
     }
     assert_eq!(lapsed, expired);
@@ -148,10 +214,14 @@ async fn a_call_that_was_running_is_given_back_and_its_name_has_expired() {
     let account = metered.account(json!({ "entitlement": entitlement })).await;
     let key = metered.key(json!({ "account": account })).await;
     let path = format!("/admin/v1/accounts/{account}");
-    let running = request(&metered, &key, "costly", "reply", "cut").json(&json!({ "wait_ms": 60_000 })).send();
+    let running = request(&metered, &key, "costly", "reply", "cut")
+        .json(&json!({ "wait_ms": 60_000 }))
+        .send();
     let killed = async {
         let reserved = async || {
-            operator(&metered.service, Method::GET, &path, &Value::Null).await.json()["data"]["credits"]["reserved"]
+            operator(&metered.service, Method::GET, &path, &Value::Null)
+                .await
+                .json()["data"]["credits"]["reserved"]
                 .clone()
         };
         while reserved().await != 4 {}
@@ -160,15 +230,31 @@ async fn a_call_that_was_running_is_given_back_and_its_name_has_expired() {
     let (answer, ()) = futures::join!(running, killed);
     assert!(answer.is_err());
     let metered = Metered::start("", Some(metered.into_data())).await;
-    let shown = operator(&metered.service, Method::GET, &path, &Value::Null).await.json();
+    let shown = operator(&metered.service, Method::GET, &path, &Value::Null)
+        .await
+        .json();
     let credits = &shown["data"]["credits"];
-    assert_eq!((&credits["spent"], &credits["reserved"]), (&json!(0), &json!(0)));
+    assert_eq!(
+        (&credits["spent"], &credits["reserved"]),
+        (&json!(0), &json!(0))
+    );
     let rest = Service::send(request(&metered, &key, "plain", "reply", "cut")).await;
-    assert_eq!(rest.refusal(), (409, "USAGE_RESERVATION_EXPIRED".to_owned()));
-    let tool = Post::call("call_plain", &json!({})).bearer(&key).header("idempotency-key", "cut");
+    assert_eq!(
+        rest.refusal(),
+        (409, "USAGE_RESERVATION_EXPIRED".to_owned())
+    );
+    let tool = Post::call("call_plain", &json!({}))
+        .bearer(&key)
+        .header("idempotency-key", "cut");
     let tool = tool.send(&metered.service).await;
     assert_eq!(outcome(&tool), "200 isError USAGE_RESERVATION_EXPIRED #7");
     for answer in [rest, tool] {
-        assert_eq!((answer.header("x-apikey-credit-cost"), answer.header("x-apikey-credit-limit")), ("0", "9"));
+        assert_eq!(
+            (
+                answer.header("x-apikey-credit-cost"),
+                answer.header("x-apikey-credit-limit")
+            ),
+            ("0", "9")
+        );
     }
 }

@@ -28,7 +28,8 @@ fn probe(revision: u32, wants: &[&str]) -> Vec<u8> {
 }
 
 fn named(name: &str, revision: u32, wants: &[&str]) -> Vec<u8> {
-    let want = |atom: &&str| json!({ "atom": atom, "why": format!("revision {revision} needs it") });
+    let want =
+        |atom: &&str| json!({ "atom": atom, "why": format!("revision {revision} needs it") });
     wanting(name, revision, wants.iter().map(want).collect())
 }
 
@@ -37,7 +38,9 @@ fn wanting(name: &str, revision: u32, wants: Value) -> Vec<u8> {
     description["version"] = json!(format!("{revision}.0.0"));
     description["wants"] = wants;
     let operation = &mut description["operations"][0];
-    operation["description"] = json!(format!("Tells that this is revision {revision} of the plugin."));
+    operation["description"] = json!(format!(
+        "Tells that this is revision {revision} of the plugin."
+    ));
     operation["rest"]["cache_control"] = json!(format!("max-age={revision}"));
     describing(&description.to_string())
 }
@@ -51,9 +54,13 @@ impl House {
     /// With the plugin `probe`, whose entry has these lines, at revision 1 without wants.
     fn new(entry: &str) -> Self {
         build();
-        let house = Self { folder: Arc::new(TempDir::new().expect("a folder")) };
+        let house = Self {
+            folder: Arc::new(TempDir::new().expect("a folder")),
+        };
         house.write("probe.wasm", &probe(1, &[]));
-        house.manifest(&format!("[[plugin]]\nname = \"probe\"\nsource = \"probe.wasm\"\n{entry}\n"));
+        house.manifest(&format!(
+            "[[plugin]]\nname = \"probe\"\nsource = \"probe.wasm\"\n{entry}\n"
+        ));
         house
     }
 
@@ -77,10 +84,18 @@ impl House {
     }
 
     async fn serve_with(&self, arguments: &[&str]) -> Service {
-        let arguments = arguments.iter().map(|&argument| argument.to_owned()).collect();
+        let arguments = arguments
+            .iter()
+            .map(|&argument| argument.to_owned())
+            .collect();
         let manifest = Some(self.path("plugin-manifest.toml"));
-        Service::start(Options { manifest, data: Some(Arc::clone(&self.folder)), arguments, ..Options::default() })
-            .await
+        Service::start(Options {
+            manifest,
+            data: Some(Arc::clone(&self.folder)),
+            arguments,
+            ..Options::default()
+        })
+        .await
     }
 }
 
@@ -90,7 +105,12 @@ fn cli(service: &Service, arguments: &[&str]) -> Output {
 }
 
 fn cli_on(data: &Path, arguments: &[&str]) -> Output {
-    Command::new(binary()).args(arguments).arg("--data").arg(data).output().expect("the binary runs")
+    Command::new(binary())
+        .args(arguments)
+        .arg("--data")
+        .arg(data)
+        .output()
+        .expect("the binary runs")
 }
 
 /// What a command printed that ended with this code.
@@ -111,12 +131,24 @@ fn complaint(done: &Output, code: i32) -> String {
 async fn serving(service: &Service) -> u32 {
     let answer = service.get(PATH).await;
     assert_eq!(answer.status, 200, "{answer:?}");
-    let header = answer.header("cache-control").strip_prefix("max-age=").expect("the revision's header").to_owned();
+    let header = answer
+        .header("cache-control")
+        .strip_prefix("max-age=")
+        .expect("the revision's header")
+        .to_owned();
     let sentence = format!("this is revision {header} of");
     let document = Service::send(service.bare(Method::GET, "/openapi.json")).await;
-    assert!(String::from_utf8_lossy(&document.bytes).contains(&sentence), "the document is not of revision {header}");
-    let tools = service.mcp(&json!({ "jsonrpc": "2.0", "id": 1, "method": "tools/list" })).await;
-    assert!(String::from_utf8_lossy(&tools.bytes).contains(&sentence), "the tools are not of revision {header}");
+    assert!(
+        String::from_utf8_lossy(&document.bytes).contains(&sentence),
+        "the document is not of revision {header}"
+    );
+    let tools = service
+        .mcp(&json!({ "jsonrpc": "2.0", "id": 1, "method": "tools/list" }))
+        .await;
+    assert!(
+        String::from_utf8_lossy(&tools.bytes).contains(&sentence),
+        "the tools are not of revision {header}"
+    );
     let told = service.told(PLUGIN).await;
     assert_eq!(told["version"], format!("{header}.0.0"), "{told}");
     header.parse().expect("a number")
@@ -126,14 +158,23 @@ async fn serving(service: &Service) -> u32 {
 async fn stage(service: &Service, component: Vec<u8>, query: &str) -> Value {
     let answer = upload(service, component, query).await;
     assert_eq!(answer.status, 202, "{answer:?}");
-    let number = answer.json()["data"]["revision"].as_u64().expect("a number");
+    let number = answer.json()["data"]["revision"]
+        .as_u64()
+        .expect("a number");
     prepared(service, number).await
 }
 
 async fn upload(service: &Service, component: Vec<u8>, query: &str) -> Answer {
     let url = format!("{}{PLUGIN}/revisions{query}", service.operator_url());
-    let request = reqwest::Client::new().post(url).bearer_auth(service.operator_token());
-    Service::send(request.header("content-type", "application/wasm").body(component)).await
+    let request = reqwest::Client::new()
+        .post(url)
+        .bearer_auth(service.operator_token());
+    Service::send(
+        request
+            .header("content-type", "application/wasm")
+            .body(component),
+    )
+    .await
 }
 
 async fn prepared(service: &Service, number: u64) -> Value {
@@ -148,7 +189,9 @@ async fn prepared(service: &Service, number: u64) -> Value {
 
 /// An act of the operator's API, with its status.
 async fn act(service: &Service, path: &str, body: Value) -> Answer {
-    service.admin(Method::POST, &format!("{PLUGIN}/{path}"), Some(&body)).await
+    service
+        .admin(Method::POST, &format!("{PLUGIN}/{path}"), Some(&body))
+        .await
 }
 
 async fn done(service: &Service, path: &str, body: Value) -> Value {
@@ -164,7 +207,12 @@ async fn states(service: &Service) -> Vec<(u64, String)> {
         .as_array()
         .expect("revisions")
         .iter()
-        .map(|one| (one["revision"].as_u64().expect("a number"), one["state"].as_str().expect("a state").to_owned()))
+        .map(|one| {
+            (
+                one["revision"].as_u64().expect("a number"),
+                one["state"].as_str().expect("a state").to_owned(),
+            )
+        })
         .collect();
     states.sort();
     states

@@ -2,7 +2,10 @@
 //!
 //! Each file is a subject. Nothing here links the host: what the wire cannot show is not promised.
 
-#![expect(clippy::disallowed_methods, reason = "a test's tasks end with its runtime")]
+#![expect(
+    clippy::disallowed_methods,
+    reason = "a test's tasks end with its runtime"
+)]
 
 mod lab;
 mod support;

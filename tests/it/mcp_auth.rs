@@ -21,11 +21,22 @@ fn call_banks() -> Post {
 fn challenge(answer: &Answer) -> BTreeMap<String, String> {
     let all: Vec<_> = answer.headers.get_all("www-authenticate").iter().collect();
     assert_eq!(all.len(), 1, "{answer:?}");
-    let parameters = answer.header("www-authenticate").strip_prefix("Bearer ").expect("the scheme is Bearer");
+    let parameters = answer
+        .header("www-authenticate")
+        .strip_prefix("Bearer ")
+        .expect("the scheme is Bearer");
     let mut found = BTreeMap::new();
-    for parameter in parameters.split("\", ").map(|parameter| parameter.trim_end_matches('"')) {
-        let (name, value) = parameter.split_once("=\"").unwrap_or_else(|| panic!("`{parameter}` is no parameter"));
-        assert!(found.insert(name.to_owned(), value.to_owned()).is_none(), "{name} stands twice");
+    for parameter in parameters
+        .split("\", ")
+        .map(|parameter| parameter.trim_end_matches('"'))
+    {
+        let (name, value) = parameter
+            .split_once("=\"")
+            .unwrap_or_else(|| panic!("`{parameter}` is no parameter"));
+        assert!(
+            found.insert(name.to_owned(), value.to_owned()).is_none(),
+            "{name} stands twice"
+        );
     }
     found
 }
@@ -34,36 +45,82 @@ fn challenge(answer: &Answer) -> BTreeMap<String, String> {
 /// provider there is no metadata to point at.
 async fn check(post: &Post, status: u16, error: Option<&str>, scope: &str) {
     let answer = post.send(Service::shared()).await;
-    assert_eq!(outcome(&answer), format!("{status} {status} #7"), "{post:?}");
+    assert_eq!(
+        outcome(&answer),
+        format!("{status} {status} #7"),
+        "{post:?}"
+    );
     let mut challenge = challenge(&answer);
-    assert_eq!(challenge.remove("scope").as_deref(), Some(scope), "{post:?}");
+    assert_eq!(
+        challenge.remove("scope").as_deref(),
+        Some(scope),
+        "{post:?}"
+    );
     assert_eq!(challenge.remove("error").as_deref(), error, "{post:?}");
-    let described = challenge.remove("error_description").is_some_and(|text| !text.is_empty());
-    assert_eq!((described, challenge), (error.is_some(), BTreeMap::new()), "{post:?}");
+    let described = challenge
+        .remove("error_description")
+        .is_some_and(|text| !text.is_empty());
+    assert_eq!(
+        (described, challenge),
+        (error.is_some(), BTreeMap::new()),
+        "{post:?}"
+    );
 
     let envelope = &answer.json()["error"]["data"];
-    let code = if status == 401 { "UNAUTHORIZED" } else { "FORBIDDEN" };
-    assert_eq!((&envelope["success"], &envelope["error"]["code"]), (&json!(false), &json!(code)));
-    assert_eq!(envelope["error"]["message"], answer.json()["error"]["message"]);
-    assert_eq!(envelope["data"], json!({ "requestId": answer.header("x-request-id") }));
+    let code = if status == 401 {
+        "UNAUTHORIZED"
+    } else {
+        "FORBIDDEN"
+    };
+    assert_eq!(
+        (&envelope["success"], &envelope["error"]["code"]),
+        (&json!(false), &json!(code))
+    );
+    assert_eq!(
+        envelope["error"]["message"],
+        answer.json()["error"]["message"]
+    );
+    assert_eq!(
+        envelope["data"],
+        json!({ "requestId": answer.header("x-request-id") })
+    );
 }
 
 #[tokio::test]
 async fn a_call_without_a_credential_is_told_the_scope_alone() {
     for version in VERSIONS {
-        check(&Post::of(version, "tools/call", json!({ "name": BANKS })), 401, None, "bank-qr:banks").await;
+        check(
+            &Post::of(version, "tools/call", json!({ "name": BANKS })),
+            401,
+            None,
+            "bank-qr:banks",
+        )
+        .await;
     }
-    check(&Post::call("generate_bank_qr", &json!({})), 401, None, "bank-qr:generate").await;
+    check(
+        &Post::call("generate_bank_qr", &json!({})),
+        401,
+        None,
+        "bank-qr:generate",
+    )
+    .await;
 }
 
 #[tokio::test]
 async fn an_unknown_credential_is_an_invalid_token() {
     let key = Service::shared().key();
-    let mistyped = format!("{}{}", &key[..key.len() - 1], if key.ends_with('0') { "1" } else { "0" });
+    let mistyped = format!(
+        "{}{}",
+        &key[..key.len() - 1],
+        if key.ends_with('0') { "1" } else { "0" }
+    );
     let cases = [
         ("authorization", "Bearer nonsense".to_owned()),
         ("authorization", format!("Bearer {mistyped}")),
-        ("authorization", "Bearer eyJhbGciOiJub25lIn0.e30.".to_owned()),
+        (
+            "authorization",
+            "Bearer eyJhbGciOiJub25lIn0.e30.".to_owned(),
+        ),
         ("authorization", "Bearer ".to_owned()),
         ("authorization", key.to_owned()),
         ("authorization", "Basic dXNlcjpwYXNz".to_owned()),
@@ -71,9 +128,17 @@ async fn an_unknown_credential_is_an_invalid_token() {
         ("x-service-api-key", String::new()),
     ];
     for (name, value) in cases {
-        check(&call_banks().header(name, &value), 401, Some("invalid_token"), "bank-qr:banks").await;
+        check(
+            &call_banks().header(name, &value),
+            401,
+            Some("invalid_token"),
+            "bank-qr:banks",
+        )
+        .await;
     }
-    let two = call_banks().bearer(key).header("x-service-api-key", "nonsense");
+    let two = call_banks()
+        .bearer(key)
+        .header("x-service-api-key", "nonsense");
     check(&two, 401, Some("invalid_token"), "bank-qr:banks").await;
 }
 
@@ -83,9 +148,18 @@ async fn both_header_forms_of_a_key_are_accepted() {
     for version in VERSIONS {
         let post = Post::of(version, "tools/call", json!({ "name": BANKS }));
         post.clone().bearer(key).check("200 result #7").await;
-        post.clone().header("authorization", &format!("bearer {key}")).check("200 result #7").await;
-        post.clone().header("x-service-api-key", key).check("200 result #7").await;
-        post.bearer(key).header("x-service-api-key", key).check("200 result #7").await;
+        post.clone()
+            .header("authorization", &format!("bearer {key}"))
+            .check("200 result #7")
+            .await;
+        post.clone()
+            .header("x-service-api-key", key)
+            .check("200 result #7")
+            .await;
+        post.bearer(key)
+            .header("x-service-api-key", key)
+            .check("200 result #7")
+            .await;
     }
 }
 
@@ -93,7 +167,13 @@ async fn both_header_forms_of_a_key_are_accepted() {
 async fn a_key_in_the_url_or_in_the_arguments_is_no_credential() {
     let key = Service::shared().key();
     for name in ["access_token", "api_key", "x-service-api-key"] {
-        check(&call_banks().to(&format!("/mcp?{name}={key}")), 401, None, "bank-qr:banks").await;
+        check(
+            &call_banks().to(&format!("/mcp?{name}={key}")),
+            401,
+            None,
+            "bank-qr:banks",
+        )
+        .await;
     }
     let post = Post::call(BANKS, &json!({ "x-service-api-key": key }));
     check(&post, 401, None, "bank-qr:banks").await;
@@ -113,7 +193,9 @@ async fn a_key_without_the_scope_is_refused_before_its_arguments_are_read() {
 async fn operate(method: Method, path: &str, body: Option<Value>) -> Value {
     let service = Service::shared();
     let url = format!("{}/admin/v1/keys{path}", service.operator_url());
-    let mut request = Client::new().request(method, url).bearer_auth(service.operator_token());
+    let mut request = Client::new()
+        .request(method, url)
+        .bearer_auth(service.operator_token());
     if let Some(body) = body {
         request = request.json(&body);
     }
@@ -124,22 +206,47 @@ async fn operate(method: Method, path: &str, body: Option<Value>) -> Value {
 
 #[tokio::test]
 async fn a_revoked_key_is_forbidden_as_an_invalid_token() {
-    let issued = operate(Method::POST, "", Some(json!({ "label": "test", "scopes": ["*"] }))).await;
-    let (id, key) = (issued["id"].as_str().expect("an id"), issued["key"].as_str().expect("a key"));
+    let issued = operate(
+        Method::POST,
+        "",
+        Some(json!({ "label": "test", "scopes": ["*"] })),
+    )
+    .await;
+    let (id, key) = (
+        issued["id"].as_str().expect("an id"),
+        issued["key"].as_str().expect("a key"),
+    );
     call_banks().bearer(key).check("200 result #7").await;
     operate(Method::DELETE, &format!("/{id}"), None).await;
-    check(&call_banks().bearer(key), 403, Some("invalid_token"), "bank-qr:banks").await;
+    check(
+        &call_banks().bearer(key),
+        403,
+        Some("invalid_token"),
+        "bank-qr:banks",
+    )
+    .await;
     check_public(key).await;
 }
 
 /// Calls until the clock has passed the key's end; each answer is one or the other.
 #[tokio::test]
 async fn an_expired_key_is_forbidden_as_an_invalid_token() {
-    let now = || SystemTime::now().duration_since(UNIX_EPOCH).expect("after 1970").as_secs();
+    let now = || {
+        SystemTime::now()
+            .duration_since(UNIX_EPOCH)
+            .expect("after 1970")
+            .as_secs()
+    };
     let ends = now() + 2;
-    let at = OffsetDateTime::from_unix_timestamp(i64::try_from(ends).expect("a time of today")).expect("a time");
+    let at = OffsetDateTime::from_unix_timestamp(i64::try_from(ends).expect("a time of today"))
+        .expect("a time");
     let at = at.format(&Rfc3339).expect("a timestamp");
-    let issued = operate(Method::POST, "", Some(json!({ "label": "test", "scopes": ["*"], "expiresAt": at }))).await;
+    let issued = operate(
+        Method::POST,
+        "",
+        Some(json!({ "label": "test", "scopes": ["*"], "expiresAt": at })),
+    )
+    .await;
     let post = call_banks().bearer(issued["key"].as_str().expect("a key"));
     while now() < ends {
         let told = outcome(&post.send(Service::shared()).await);
@@ -158,15 +265,36 @@ async fn check_public(credential: &str) {
         ("2025-03-26", "tools/list", json!({}), "200 result #7"),
         (MODERN, "tools/list", json!({}), "200 result #7"),
         ("2025-06-18", "resources/list", json!({}), "200 result #7"),
-        ("2025-06-18", "resources/templates/list", json!({}), "200 result #7"),
-        (MODERN, "resources/read", json!({ "uri": "service://openapi" }), "200 result #7"),
+        (
+            "2025-06-18",
+            "resources/templates/list",
+            json!({}),
+            "200 result #7",
+        ),
+        (
+            MODERN,
+            "resources/read",
+            json!({ "uri": "service://openapi" }),
+            "200 result #7",
+        ),
         ("2025-11-25", "foo/bar", json!({}), "200 -32601 #7"),
-        ("2025-11-25", "tools/call", json!({ "name": "nothing" }), "200 -32602 #7"),
+        (
+            "2025-11-25",
+            "tools/call",
+            json!({ "name": "nothing" }),
+            "200 -32602 #7",
+        ),
     ];
     for (version, method, params, expected) in public {
-        let answer = Post::of(version, method, params).bearer(credential).send(Service::shared()).await;
+        let answer = Post::of(version, method, params)
+            .bearer(credential)
+            .send(Service::shared())
+            .await;
         assert_eq!(outcome(&answer), expected, "{version} {method}");
-        assert!(answer.headers.get("www-authenticate").is_none(), "{version} {method}");
+        assert!(
+            answer.headers.get("www-authenticate").is_none(),
+            "{version} {method}"
+        );
     }
 }
 

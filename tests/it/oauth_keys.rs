@@ -8,14 +8,20 @@ use futures::stream::FuturesUnordered;
 use reqwest::Method;
 use serde_json::{Value, json};
 
-use crate::support::{Answer, Document, Issuer, KEYS, METADATA, Options, Post, Service, Signer, encode, outcome};
+use crate::support::{
+    Answer, Document, Issuer, KEYS, METADATA, Options, Post, Service, Signer, encode, outcome,
+};
 
 const BANKS: &str = "/api/v1/tools/bank-qr/banks";
 const OPENID: &str = "/.well-known/openid-configuration";
 
 async fn serve(issuer: &Issuer, lines: &str) -> Service {
     let config = issuer.config(&format!("per_minute = 1000000\n{lines}"));
-    Service::start(Options { config, ..Options::default() }).await
+    Service::start(Options {
+        config,
+        ..Options::default()
+    })
+    .await
 }
 
 async fn get(service: &Service, token: &str) -> Answer {
@@ -30,9 +36,22 @@ async fn status(service: &Service, token: &str) -> u16 {
 async fn check_unavailable(service: &Service, token: &str, what: &str) {
     let answer = get(service, token).await;
     assert_eq!(answer.status, 503, "{what}");
-    assert_eq!(answer.refusal(), (503, "SERVICE_UNAVAILABLE".to_owned()), "{what}");
-    assert!(answer.header("retry-after").parse::<u64>().is_ok_and(|seconds| (1..=60).contains(&seconds)), "{what}");
-    assert!(answer.headers.get("www-authenticate").is_none(), "{what}: {answer:?}");
+    assert_eq!(
+        answer.refusal(),
+        (503, "SERVICE_UNAVAILABLE".to_owned()),
+        "{what}"
+    );
+    assert!(
+        answer
+            .header("retry-after")
+            .parse::<u64>()
+            .is_ok_and(|seconds| (1..=60).contains(&seconds)),
+        "{what}"
+    );
+    assert!(
+        answer.headers.get("www-authenticate").is_none(),
+        "{what}: {answer:?}"
+    );
 }
 
 #[tokio::test]
@@ -42,24 +61,57 @@ async fn keys_are_fetched_once_and_when_a_token_comes() {
     let service = serve(&issuer, "").await;
     let claims = issuer.claims(&service.base_url);
     assert_eq!(service.get(BANKS).await.status, 200);
-    assert_eq!(issuer.heads().len(), 0, "an API key needs no keys of the issuer's");
+    assert_eq!(
+        issuer.heads().len(),
+        0,
+        "an API key needs no keys of the issuer's"
+    );
     let tokens = [rsa.token(&claims), p256.token(&claims), rsa.token(&claims)];
     let calls = join_all((0..30).map(|call| status(&service, &tokens[call % 3]))).await;
     assert_eq!(calls, [200; 30]);
-    assert_eq!((issuer.asked(METADATA), issuer.asked(KEYS), issuer.heads().len()), (1, 1, 2));
+    assert_eq!(
+        (
+            issuer.asked(METADATA),
+            issuer.asked(KEYS),
+            issuer.heads().len()
+        ),
+        (1, 1, 2)
+    );
     for head in issuer.heads() {
         let head = head.to_ascii_lowercase();
         assert!(head.contains("\r\naccept: application/json\r\n"), "{head}");
-        for name in ["authorization", "cookie", "referer", "accept-encoding", "x-request-id", "traceparent"] {
+        for name in [
+            "authorization",
+            "cookie",
+            "referer",
+            "accept-encoding",
+            "x-request-id",
+            "traceparent",
+        ] {
             assert!(!head.contains(&format!("\r\n{name}:")), "{name} in {head}");
         }
     }
-    let lines = service.log_until(|lines| lines.iter().any(|line| line["message"] == "the issuer's keys were fetched"));
-    let audited: Vec<&Value> = lines.iter().filter(|line| line["message"] == "a document was fetched").collect();
-    let told: Vec<(&Value, &Value, &Value)> =
-        audited.iter().map(|line| (&line["purpose"], &line["origin"], &line["path"])).collect();
+    let lines = service.log_until(|lines| {
+        lines
+            .iter()
+            .any(|line| line["message"] == "the issuer's keys were fetched")
+    });
+    let audited: Vec<&Value> = lines
+        .iter()
+        .filter(|line| line["message"] == "a document was fetched")
+        .collect();
+    let told: Vec<(&Value, &Value, &Value)> = audited
+        .iter()
+        .map(|line| (&line["purpose"], &line["origin"], &line["path"]))
+        .collect();
     let (purpose, origin) = (json!("identity-provider"), json!(issuer.url));
-    assert_eq!(told, [(&purpose, &origin, &json!(METADATA)), (&purpose, &origin, &json!(KEYS))]);
+    assert_eq!(
+        told,
+        [
+            (&purpose, &origin, &json!(METADATA)),
+            (&purpose, &origin, &json!(KEYS))
+        ]
+    );
 }
 
 #[tokio::test]
@@ -69,9 +121,16 @@ async fn a_new_key_is_fetched_once_and_one_that_is_gone_verifies_no_more() {
     let service = serve(&issuer, "").await;
     let claims = issuer.claims(&service.base_url);
     let (before, after) = (old.token(&claims), new.token(&claims));
-    assert_eq!((status(&service, &before).await, issuer.asked(KEYS)), (200, 1));
+    assert_eq!(
+        (status(&service, &before).await, issuer.asked(KEYS)),
+        (200, 1)
+    );
     issuer.publish(&[new]);
-    assert_eq!((status(&service, &before).await, issuer.asked(KEYS)), (200, 1), "known keys are not asked for again");
+    assert_eq!(
+        (status(&service, &before).await, issuer.asked(KEYS)),
+        (200, 1),
+        "known keys are not asked for again"
+    );
     let calls = join_all((0..40).map(|_| status(&service, &after))).await;
     assert_eq!((calls, issuer.asked(KEYS)), (vec![200; 40], 2));
     assert_eq!(issuer.asked(METADATA), 1);
@@ -92,7 +151,9 @@ async fn keys_that_have_grown_old_serve_while_they_are_fetched_anew() {
     issuer.publish(&[new]);
     // Sooner or later the withdrawn key is noticed, without any token of another.
     let noticed = async { while status(&service, &token).await != 401 {} };
-    tokio::time::timeout(Duration::from_secs(60), noticed).await.expect("the key is noticed to be gone");
+    tokio::time::timeout(Duration::from_secs(60), noticed)
+        .await
+        .expect("the key is noticed to be gone");
     let most = issuer.asked(KEYS);
     assert!((2..=8).contains(&most), "{most} fetches");
 }
@@ -129,13 +190,18 @@ async fn a_flood_of_unknown_keys_fetches_a_few_times() {
         )
     };
     for round in 0..10 {
-        let calls = (0..50).map(|call| unknown(round * 50 + call)).map(async |token| status(&service, &token).await);
+        let calls = (0..50)
+            .map(|call| unknown(round * 50 + call))
+            .map(async |token| status(&service, &token).await);
         assert_eq!(join_all(calls).await, [401; 50]);
         assert_eq!(status(&service, &good).await, 200);
     }
     let refilled = usize::try_from(started.elapsed().as_secs() / 15).expect("a short test") + 1;
     let fetches = issuer.asked(KEYS);
-    assert!((2..=4 + refilled).contains(&fetches), "{fetches} fetches for 500 unknown keys");
+    assert!(
+        (2..=4 + refilled).contains(&fetches),
+        "{fetches} fetches for 500 unknown keys"
+    );
 }
 
 #[tokio::test]
@@ -150,17 +216,27 @@ async fn while_the_issuer_is_down_known_keys_serve() {
     let post = Post::call("list_bank_qr_banks", &json!({})).bearer(&known);
     let answer = post.send(&service).await;
     assert_eq!(outcome(&answer), "200 isError SERVICE_UNAVAILABLE #7");
-    assert_eq!(service.get(BANKS).await.status, 200, "API keys do not need it");
+    assert_eq!(
+        service.get(BANKS).await.status,
+        200,
+        "API keys do not need it"
+    );
 
     issuer.up().await;
     assert_eq!(status(&service, &known).await, 200);
     issuer.stop().await;
     assert_eq!(status(&service, &known).await, 200);
-    assert_eq!(status(&service, &rsa.token(&claims)).await, 200, "another token by a known key");
+    assert_eq!(
+        status(&service, &rsa.token(&claims)).await,
+        200,
+        "another token by a known key"
+    );
     check_unavailable(&service, &unknown, "down later").await;
     assert_eq!(status(&service, &known).await, 200);
     let told = service.log_until(|lines| {
-        lines.iter().any(|line| line["message"] == "the issuer's keys were not fetched" && line["serving"] == true)
+        lines.iter().any(|line| {
+            line["message"] == "the issuer's keys were not fetched" && line["serving"] == true
+        })
     });
     assert!(told.iter().all(|line| line["level"] != "ERROR"), "{told:?}");
 }
@@ -214,7 +290,10 @@ async fn bad_metadata_is_no_issuers() {
     })
     .await;
     check_documents("no key set", |issuer| {
-        issuer.set(METADATA, Document::Text(json!({ "issuer": issuer.url }).to_string()));
+        issuer.set(
+            METADATA,
+            Document::Text(json!({ "issuer": issuer.url }).to_string()),
+        );
     })
     .await;
     check_documents("another issuer's", |issuer| {
@@ -222,7 +301,10 @@ async fn bad_metadata_is_no_issuers() {
     })
     .await;
     check_documents("the issuer with a slash", |issuer| {
-        issuer.set(METADATA, metadata_of(&format!("{}/", issuer.url), &keys(issuer)));
+        issuer.set(
+            METADATA,
+            metadata_of(&format!("{}/", issuer.url), &keys(issuer)),
+        );
     })
     .await;
     let elsewhere = Issuer::start(&[&Signer::shared()[0]]).await;
@@ -230,9 +312,16 @@ async fn bad_metadata_is_no_issuers() {
         issuer.set(METADATA, metadata_of(&issuer.url, &keys(&elsewhere)));
     })
     .await;
-    assert_eq!(elsewhere.heads(), Vec::<String>::new(), "nobody but the issuer is asked without TLS");
+    assert_eq!(
+        elsewhere.heads(),
+        Vec::<String>::new(),
+        "nobody but the issuer is asked without TLS"
+    );
     check_documents("keys behind a password", |issuer| {
-        issuer.set(METADATA, metadata_of(&issuer.url, &keys(issuer).replace("http://", "http://a:b@")));
+        issuer.set(
+            METADATA,
+            metadata_of(&issuer.url, &keys(issuer).replace("http://", "http://a:b@")),
+        );
     })
     .await;
     check_documents("keys in a file", |issuer| {
@@ -240,7 +329,8 @@ async fn bad_metadata_is_no_issuers() {
     })
     .await;
     check_documents("too large", |issuer| {
-        let padded = json!({ "issuer": issuer.url, "jwks_uri": keys(issuer), "x": "x".repeat(70_000) });
+        let padded =
+            json!({ "issuer": issuer.url, "jwks_uri": keys(issuer), "x": "x".repeat(70_000) });
         issuer.set(METADATA, Document::Text(padded.to_string()));
     })
     .await;
@@ -274,7 +364,11 @@ async fn bad_key_sets_are_not_taken() {
         issuer.set(KEYS, Document::Redirect(format!("{}{KEYS}", elsewhere.url)));
     })
     .await;
-    assert_eq!(elsewhere.heads(), Vec::<String>::new(), "no redirect is followed");
+    assert_eq!(
+        elsewhere.heads(),
+        Vec::<String>::new(),
+        "no redirect is followed"
+    );
 }
 
 #[tokio::test]
@@ -296,7 +390,8 @@ async fn only_keys_for_our_signatures_verify() {
         key("short", &|key| key["n"] = json!(encode([0xc5; 128]))),
         key("no base64", &|key| key["n"] = json!("?")),
         key("a secret", &|key| {
-            *key = json!({ "kty": "oct", "kid": "a secret", "k": encode("secret"), "alg": "HS256" });
+            *key =
+                json!({ "kty": "oct", "kid": "a secret", "k": encode("secret"), "alg": "HS256" });
         }),
         key(
             "of another curve",
@@ -315,20 +410,33 @@ async fn only_keys_for_our_signatures_verify() {
         members.remove("alg");
     })];
     let issuer = Issuer::start(&[]).await;
-    issuer.publish_raw(bad.iter().chain(&good).cloned().chain([p256.jwk()]).collect());
+    issuer.publish_raw(
+        bad.iter()
+            .chain(&good)
+            .cloned()
+            .chain([p256.jwk()])
+            .collect(),
+    );
     let service = serve(&issuer, "").await;
     let claims = issuer.claims(&service.base_url).to_string();
     for (keys, expected) in [(&bad[..11], 401), (&good[..], 200)] {
         for kid in keys.iter().map(|key| &key["kid"]) {
             for alg in ["RS256", "ES256"] {
                 let header = json!({ "typ": "at+jwt", "alg": alg, "kid": kid }).to_string();
-                let token = if alg == "RS256" { rsa.sign(&header, &claims) } else { p256.sign(&header, &claims) };
+                let token = if alg == "RS256" {
+                    rsa.sign(&header, &claims)
+                } else {
+                    p256.sign(&header, &claims)
+                };
                 let expected = if alg == "RS256" { expected } else { 401 };
                 assert_eq!(status(&service, &token).await, expected, "{kid} {alg}");
             }
         }
     }
-    assert_eq!(status(&service, &p256.sign(&p256.header().to_string(), &claims)).await, 200);
+    assert_eq!(
+        status(&service, &p256.sign(&p256.header().to_string(), &claims)).await,
+        200
+    );
 }
 
 #[tokio::test]
@@ -339,20 +447,41 @@ async fn the_metadata_of_openid_connect_is_found_too() {
     issuer.set(METADATA, Document::Failure);
     issuer.set(OPENID, text);
     let service = serve(&issuer, "").await;
-    assert_eq!(status(&service, &rsa.token(&issuer.claims(&service.base_url))).await, 200);
-    assert_eq!((issuer.asked(METADATA), issuer.asked(OPENID), issuer.asked(KEYS)), (1, 1, 1));
+    assert_eq!(
+        status(&service, &rsa.token(&issuer.claims(&service.base_url))).await,
+        200
+    );
+    assert_eq!(
+        (
+            issuer.asked(METADATA),
+            issuer.asked(OPENID),
+            issuer.asked(KEYS)
+        ),
+        (1, 1, 1)
+    );
 }
 
 #[tokio::test]
 async fn an_issuer_with_a_path_has_its_metadata_by_either_rule() {
     let [rsa, _] = Signer::shared();
-    for place in ["/.well-known/oauth-authorization-server/a/b", "/a/b/.well-known/openid-configuration"] {
+    for place in [
+        "/.well-known/oauth-authorization-server/a/b",
+        "/a/b/.well-known/openid-configuration",
+    ] {
         let mut issuer = Issuer::start(&[rsa]).await;
         let keys = format!("{}{KEYS}", issuer.url);
         issuer.url.push_str("/a/b");
         issuer.set(place, metadata_of(&issuer.url, &keys));
         let service = serve(&issuer, "").await;
-        assert_eq!(status(&service, &rsa.token(&issuer.claims(&service.base_url))).await, 200, "{place}");
-        assert_eq!(issuer.asked(METADATA), 0, "the metadata of the origin is another issuer's");
+        assert_eq!(
+            status(&service, &rsa.token(&issuer.claims(&service.base_url))).await,
+            200,
+            "{place}"
+        );
+        assert_eq!(
+            issuer.asked(METADATA),
+            0,
+            "the metadata of the origin is another issuer's"
+        );
     }
 }

@@ -13,7 +13,9 @@ use std::sync::OnceLock;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-use crate::support::{LAB_TOKEN, Lab, Options, Post, Reply, Service, build, failure, outcome, workspace};
+use crate::support::{
+    LAB_TOKEN, Lab, Options, Post, Reply, Service, build, failure, outcome, workspace,
+};
 
 const RESOLVE: &str = "/api/v1/oembed/resolve";
 const TOOL: &str = "resolve_social_embed";
@@ -46,10 +48,16 @@ impl House {
 
     /// The same with more lines of `[egress]`.
     async fn start_by_names(limits: &str, lines: &str, egress: &str) -> Self {
-        tokio::task::spawn_blocking(build).await.expect("it is built");
+        tokio::task::spawn_blocking(build)
+            .await
+            .expect("it is built");
         let (lab, folder) = (Lab::start(), TempDir::new().expect("a folder"));
-        let product = std::fs::read_to_string(workspace().join("plugin-manifest.toml")).expect("the manifest");
-        let entry = product.split("[[plugin]]").find(|entry| entry.contains("name = \"oembed\"")).expect("an entry");
+        let product = std::fs::read_to_string(workspace().join("plugin-manifest.toml"))
+            .expect("the manifest");
+        let entry = product
+            .split("[[plugin]]")
+            .find(|entry| entry.contains("name = \"oembed\""))
+            .expect("an entry");
         let component = workspace().join("target/components/wasm32-wasip2/plugin/oembed.wasm");
         let entry = entry
             .replace("\"plugins/oembed\"", &format!("{component:?}"))
@@ -59,18 +67,33 @@ impl House {
         let text = format!("[[plugin]]{entry}\nsecrets = [{secret}]\n{lines}\n");
         std::fs::write(&manifest, text).expect("it is written");
         let config = format!("{}{egress}", lab.configuration());
-        let options = Options { config, manifest: Some(manifest), ..Options::default() };
+        let options = Options {
+            config,
+            manifest: Some(manifest),
+            ..Options::default()
+        };
         let service = Service::start(options).await;
-        Self { lab, service, _folder: folder }
+        Self {
+            lab,
+            service,
+            _folder: folder,
+        }
     }
 
     /// The `data` of a success, the same on both faces.
     async fn resolved(&self, url: &str) -> Value {
         let answer = self.service.post(RESOLVE, &json!({ "url": url })).await;
         assert_eq!(answer.status, 200, "{url}: {answer:?}");
-        let called = Post::call(TOOL, &json!({ "url": url })).bearer(self.service.key()).send(&self.service).await;
+        let called = Post::call(TOOL, &json!({ "url": url }))
+            .bearer(self.service.key())
+            .send(&self.service)
+            .await;
         assert_eq!(outcome(&called), "200 result #7", "{url}");
-        assert_eq!(called.json()["result"]["structuredContent"], answer.json(), "{url}");
+        assert_eq!(
+            called.json()["result"]["structuredContent"],
+            answer.json(),
+            "{url}"
+        );
         answer.json()["data"].clone()
     }
 
@@ -78,18 +101,33 @@ impl House {
     async fn refused(&self, url: &str) -> (u16, String, Value) {
         let answer = self.service.post(RESOLVE, &json!({ "url": url })).await;
         let (status, code) = answer.refusal();
-        let called = Post::call(TOOL, &json!({ "url": url })).bearer(self.service.key()).send(&self.service).await;
+        let called = Post::call(TOOL, &json!({ "url": url }))
+            .bearer(self.service.key())
+            .send(&self.service)
+            .await;
         assert_eq!(outcome(&called), format!("200 isError {code} #7"), "{url}");
         let mut bodies = [answer.json(), failure(&called.json()["result"]).1];
         for body in &mut bodies {
-            body["data"].as_object_mut().expect("data").remove("requestId");
+            body["data"]
+                .as_object_mut()
+                .expect("data")
+                .remove("requestId");
             assert!(!body.to_string().contains(LAB_TOKEN), "{body}");
         }
         // What is left of a wait gets shorter.
-        let retry_after =
-            bodies.each_mut().map(|body| body["data"].as_object_mut().expect("data").remove("retryAfter"));
-        let seconds = retry_after.each_ref().map(|wait| wait.as_ref().and_then(Value::as_u64));
-        assert!(seconds[0] >= seconds[1] && seconds[0].is_some() == seconds[1].is_some(), "{seconds:?}");
+        let retry_after = bodies.each_mut().map(|body| {
+            body["data"]
+                .as_object_mut()
+                .expect("data")
+                .remove("retryAfter")
+        });
+        let seconds = retry_after
+            .each_ref()
+            .map(|wait| wait.as_ref().and_then(Value::as_u64));
+        assert!(
+            seconds[0] >= seconds[1] && seconds[0].is_some() == seconds[1].is_some(),
+            "{seconds:?}"
+        );
         assert_eq!(bodies[0], bodies[1], "{url}");
         let mut data = bodies[0]["data"].clone();
         if let Some(seconds) = seconds[0] {

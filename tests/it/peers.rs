@@ -7,14 +7,20 @@ use reqwest::Method;
 use serde_json::{Value, json};
 
 use crate::metrics::scrape;
-use crate::support::{Held, Options, Service, Wire, ask, get, get_from, in_time, post_held, streams, with};
+use crate::support::{
+    Held, Options, Service, Wire, ask, get, get_from, in_time, post_held, streams, with,
+};
 use crate::transport::HEALTH;
 
 const BANKS: &str = "/api/v1/tools/bank-qr/banks";
 const TRUSTED: &str = "[peers]\ntrusted_proxies = [\"127.0.0.2\"]";
 
 async fn with_config(config: &str) -> Service {
-    Service::start(Options { config: config.to_owned(), ..Options::default() }).await
+    Service::start(Options {
+        config: config.to_owned(),
+        ..Options::default()
+    })
+    .await
 }
 
 /// A connection that was served once.
@@ -32,7 +38,9 @@ async fn is_served_again(wire: &mut Wire) {
 
 /// What the metrics say of closed connections.
 async fn connections(service: &Service, how: &str) -> f64 {
-    scrape(service.data.path()).await.value("switchbay_http_connections_refused_total", &[("how", how)])
+    scrape(service.data.path())
+        .await
+        .value("switchbay_http_connections_refused_total", &[("how", how)])
 }
 
 #[tokio::test]
@@ -50,23 +58,45 @@ async fn nine_connections_that_take_and_send_nothing_keep_nobody_out() {
                     request
                 }
             };
-            requests.ready().await.expect("the connection takes requests");
+            requests
+                .ready()
+                .await
+                .expect("the connection takes requests");
             answers.push(requests.send_request(request));
         }
         open.push((requests, connection));
     }
     for _ in 0..50 {
         for path in ["/healthz", "/readyz", "/openapi.json", BANKS] {
-            assert_eq!(get_from(&service, "127.0.0.3", path).await.status, 200, "{path}");
+            assert_eq!(
+                get_from(&service, "127.0.0.3", path).await.status,
+                200,
+                "{path}"
+            );
         }
         let message = json!({ "jsonrpc": "2.0", "id": 1, "method": "tools/list" });
         assert_eq!(service.mcp(&message).await.status, 200);
-        assert_eq!(service.admin(Method::GET, "/admin/v1/status", None).await.status, 200);
+        assert_eq!(
+            service
+                .admin(Method::GET, "/admin/v1/status", None)
+                .await
+                .status,
+            200
+        );
     }
     let metrics = scrape(service.data.path()).await;
-    let refused = metrics.value("switchbay_http_requests_refused_total", &[("share", "peer")]);
-    assert!(refused > 0.0, "the peer with nine connections is told that it has its share");
-    assert!(metrics.value("switchbay_http_requests_in_flight", &[]) <= 33.0, "32 and perhaps one of ours");
+    let refused = metrics.value(
+        "switchbay_http_requests_refused_total",
+        &[("share", "peer")],
+    );
+    assert!(
+        refused > 0.0,
+        "the peer with nine connections is told that it has its share"
+    );
+    assert!(
+        metrics.value("switchbay_http_requests_in_flight", &[]) <= 33.0,
+        "32 and perhaps one of ours"
+    );
     drop((held, answers, open));
 }
 
@@ -78,16 +108,30 @@ async fn a_burst_of_bodies_waits_for_its_turns() {
     // A peer's share of the lobby is four here.
     for _ in 0..12 {
         let (body, request) = post_held();
-        requests.ready().await.expect("the connection takes requests");
+        requests
+            .ready()
+            .await
+            .expect("the connection takes requests");
         answers.push(requests.send_request(request));
         held.push(body);
     }
-    let in_lobby = async || scrape(service.data.path()).await.value("switchbay_http_requests_in_lobby", &[]);
-    in_time("four bodies are awaited", async { while in_lobby().await < 4.0 {} }).await;
+    let in_lobby = async || {
+        scrape(service.data.path())
+            .await
+            .value("switchbay_http_requests_in_lobby", &[])
+    };
+    in_time("four bodies are awaited", async {
+        while in_lobby().await < 4.0 {}
+    })
+    .await;
     assert_eq!(get_from(&service, "127.0.0.3", BANKS).await.status, 200);
     drop(held);
     for answer in in_time("all answers", join_all(answers)).await {
-        assert_eq!(answer.expect("it is answered").status(), 401, "each is read to its end and judged");
+        assert_eq!(
+            answer.expect("it is answered").status(),
+            401,
+            "each is read to its end and judged"
+        );
     }
 }
 
@@ -100,18 +144,31 @@ async fn strangers_from_several_addresses_leave_a_part_of_the_lobby_to_others() 
         let (mut requests, connection) = streams(&service, from, 65_535).await;
         for _ in 0..8 {
             let (body, request) = post_held();
-            requests.ready().await.expect("the connection takes requests");
+            requests
+                .ready()
+                .await
+                .expect("the connection takes requests");
             answers.push(requests.send_request(request));
             held.push(body);
         }
         open.push((requests, connection));
     }
-    let in_lobby = async || scrape(service.data.path()).await.value("switchbay_http_requests_in_lobby", &[]);
-    in_time("twelve bodies are awaited", async { while in_lobby().await < 12.0 {} }).await;
+    let in_lobby = async || {
+        scrape(service.data.path())
+            .await
+            .value("switchbay_http_requests_in_lobby", &[])
+    };
+    in_time("twelve bodies are awaited", async {
+        while in_lobby().await < 12.0 {}
+    })
+    .await;
     for _ in 0..10 {
         assert_eq!(get_from(&service, "127.0.0.5", BANKS).await.status, 200);
     }
-    assert!(in_lobby().await <= 13.0, "the rest of it is for those who have nothing there");
+    assert!(
+        in_lobby().await <= 13.0,
+        "the rest of it is for those who have nothing there"
+    );
     drop((held, answers, open));
 }
 
@@ -119,7 +176,14 @@ async fn strangers_from_several_addresses_leave_a_part_of_the_lobby_to_others() 
 async fn a_full_listener_closes_the_longest_idle_connection_of_the_peer_that_holds_the_most() {
     let service = with_config("[limits]\nconnections = 6").await;
     let mut wires = Vec::new();
-    for from in ["127.0.0.3", "127.0.0.2", "127.0.0.2", "127.0.0.2", "127.0.0.3", "127.0.0.4"] {
+    for from in [
+        "127.0.0.3",
+        "127.0.0.2",
+        "127.0.0.2",
+        "127.0.0.2",
+        "127.0.0.3",
+        "127.0.0.4",
+    ] {
         wires.push(served(&service, from).await);
     }
     // The first of .2 is busier than the second.
@@ -129,10 +193,22 @@ async fn a_full_listener_closes_the_longest_idle_connection_of_the_peer_that_hol
     for wire in wires.iter_mut().chain([&mut newcomer]) {
         is_served_again(wire).await;
     }
-    assert_eq!((connections(&service, "closed").await, connections(&service, "turned_away").await), (1.0, 0.0));
+    assert_eq!(
+        (
+            connections(&service, "closed").await,
+            connections(&service, "turned_away").await
+        ),
+        (1.0, 0.0)
+    );
     let told = service.log_until(|lines| lines.iter().any(|line| line["closed"] == 1));
-    let line = told.iter().find(|line| line["closed"] == 1).expect("it was told");
-    assert_eq!((&line["level"], &line["turned_away"]), (&json!("WARN"), &json!(0)));
+    let line = told
+        .iter()
+        .find(|line| line["closed"] == 1)
+        .expect("it was told");
+    assert_eq!(
+        (&line["level"], &line["turned_away"]),
+        (&json!("WARN"), &json!(0))
+    );
 }
 
 #[tokio::test]
@@ -145,15 +221,23 @@ async fn idle_connections_of_one_address_leave_room_for_others() {
     for _ in 0..20 {
         assert_eq!(get_from(&service, "127.0.0.3", BANKS).await.status, 200);
     }
-    let open = scrape(service.data.path()).await.value("switchbay_http_connections", &[]);
-    assert!(open <= 257.0, "{open} connections are open, and 256 is a peer's share");
+    let open = scrape(service.data.path())
+        .await
+        .value("switchbay_http_connections", &[]);
+    assert!(
+        open <= 257.0,
+        "{open} connections are open, and 256 is a peer's share"
+    );
     assert!(connections(&service, "closed").await >= 144.0);
 }
 
 #[tokio::test]
 async fn a_peer_with_its_share_of_connections_closes_its_own_idle_one_or_is_turned_away() {
     let service = with_config("[peers]\nconnections = 2").await;
-    let (mut first, mut second) = (served(&service, "127.0.0.1").await, served(&service, "127.0.0.1").await);
+    let (mut first, mut second) = (
+        served(&service, "127.0.0.1").await,
+        served(&service, "127.0.0.1").await,
+    );
     let held = Held::open(&service).await;
     assert_eq!(first.ended().await, "");
     is_served_again(&mut second).await;
@@ -199,10 +283,16 @@ async fn a_trusted_proxys_connections_have_no_cap_and_its_clients_have_shares() 
             held.push(body);
         }
         let of = |client: &str| with(get("/developer-guide"), "x-forwarded-for", client);
-        in_time("the client has its share", async { while ask(&mut requests, of(same)).await.status() != 503 {} })
-            .await;
+        in_time("the client has its share", async {
+            while ask(&mut requests, of(same)).await.status() != 503 {}
+        })
+        .await;
         assert_eq!(ask(&mut requests, of(other)).await.status(), 200, "{other}");
-        assert_eq!(ask(&mut requests, get("/developer-guide")).await.status(), 200, "the proxy speaks for itself");
+        assert_eq!(
+            ask(&mut requests, get("/developer-guide")).await.status(),
+            200,
+            "the proxy speaks for itself"
+        );
         drop(held);
         join_all(answers).await;
     }
@@ -215,7 +305,11 @@ async fn what_a_stranger_forwards_counts_for_nothing() {
     let (mut held, mut answers) = (Vec::new(), Vec::new());
     for number in 0..4 {
         let (body, request) = post_held();
-        answers.push(requests.send_request(with(request, "x-forwarded-for", &format!("192.0.2.{number}"))));
+        answers.push(requests.send_request(with(
+            request,
+            "x-forwarded-for",
+            &format!("192.0.2.{number}"),
+        )));
         held.push(body);
     }
     in_time("the peer has its share", async {
@@ -223,7 +317,12 @@ async fn what_a_stranger_forwards_counts_for_nothing() {
         while ask(&mut requests, forwarded()).await.status() != 503 {}
     })
     .await;
-    assert_eq!(get_from(&service, "127.0.0.3", "/developer-guide").await.status, 200);
+    assert_eq!(
+        get_from(&service, "127.0.0.3", "/developer-guide")
+            .await
+            .status,
+        200
+    );
 }
 
 #[tokio::test]
@@ -233,11 +332,15 @@ async fn the_operators_listener_knows_shares_too() {
     let mut idle = Vec::new();
     for from in ["127.0.0.2", "127.0.0.2", "127.0.0.2", "127.0.0.3"] {
         let mut wire = Wire::connect_from(&url, from).await;
-        wire.send("GET /metrics HTTP/1.1\r\nhost: test\r\n\r\n").await;
+        wire.send("GET /metrics HTTP/1.1\r\nhost: test\r\n\r\n")
+            .await;
         assert_eq!(wire.answer().await.status, 401);
         idle.push(wire);
     }
     assert_eq!(idle.remove(0).ended().await, "", "the peer's share is two");
     let answer = service.admin(Method::GET, "/admin/v1/status", None).await;
-    assert_eq!((answer.status, answer.json()["success"].clone()), (200, Value::Bool(true)));
+    assert_eq!(
+        (answer.status, answer.json()["success"].clone()),
+        (200, Value::Bool(true))
+    );
 }

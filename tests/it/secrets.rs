@@ -80,7 +80,12 @@ async fn a_trace_of_our_own_holds_no_secret_as_text() {
 
 async fn check(filter: &str, form: &'static str, panics: Panics) {
     let arguments = vec!["--log".to_owned(), filter.to_owned()];
-    let service = Service::start(Options { arguments, log_format: Some(form), ..Options::default() }).await;
+    let service = Service::start(Options {
+        arguments,
+        log_format: Some(form),
+        ..Options::default()
+    })
+    .await;
     let secrets = secrets(&service).await;
     for secret in &secrets {
         rest(&service, secret).await;
@@ -94,8 +99,15 @@ async fn check(filter: &str, form: &'static str, panics: Panics) {
     let lines = service.stop();
     let loud = filter != "info";
     let told = |text: &str| lines.iter().any(|line| line.contains(text));
-    assert!(told("a call failed") && told("stopping"), "the log is there: {lines:?}");
-    assert_eq!(told("a call was answered") && told("a call was refused"), loud, "{filter} is what it is");
+    assert!(
+        told("a call failed") && told("stopping"),
+        "the log is there: {lines:?}"
+    );
+    assert_eq!(
+        told("a call was answered") && told("a call was refused"),
+        loud,
+        "{filter} is what it is"
+    );
     for secret in secrets.iter().chain([&token, &service.key().to_owned()]) {
         for form in forms(secret) {
             let found = lines.iter().find(|line| line.contains(&form));
@@ -112,13 +124,26 @@ async fn check(filter: &str, form: &'static str, panics: Panics) {
 /// A key of this service that is then revoked, one that is not, a good key of elsewhere, a made-up token and a plain word.
 async fn secrets(service: &Service) -> [String; 5] {
     let elsewhere = TempDir::new().expect("a folder");
-    let word = || Uuid::now_v7().simple().to_string().chars().rev().collect::<String>();
+    let word = || {
+        Uuid::now_v7()
+            .simple()
+            .to_string()
+            .chars()
+            .rev()
+            .collect::<String>()
+    };
     let revoked = key(service).await;
     let path = format!("/admin/v1/keys/{}", revoked["id"].as_str().expect("an id"));
     assert_eq!(admin(service, Method::DELETE, &path, "").await, 200);
     let text = |issued: &Value| issued["key"].as_str().expect("a key").to_owned();
     let good = text(&key(service).await);
-    [text(&revoked), good, issue(elsewhere.path(), &["--all-scopes"]), format!("sbop_{}", word()), word()]
+    [
+        text(&revoked),
+        good,
+        issue(elsewhere.path(), &["--all-scopes"]),
+        format!("sbop_{}", word()),
+        word(),
+    ]
 }
 
 /// Issues a key by the operator's API.
@@ -133,10 +158,20 @@ async fn key(service: &Service) -> Value {
 
 async fn rest(service: &Service, secret: &str) {
     for route in ROUTES {
-        for method in [Method::GET, Method::POST, Method::from_bytes(secret.as_bytes()).expect("a token")] {
-            let query = format!("{route}?{secret}&bank={secret}&{secret}=1&x={}", encoded(secret));
+        for method in [
+            Method::GET,
+            Method::POST,
+            Method::from_bytes(secret.as_bytes()).expect("a token"),
+        ] {
+            let query = format!(
+                "{route}?{secret}&bank={secret}&{secret}=1&x={}",
+                encoded(secret)
+            );
             Service::send(service.request(method.clone(), &query)).await;
-            Service::send(service.request(method, &format!("{route}/{secret}/{}", encoded(secret)))).await;
+            Service::send(
+                service.request(method, &format!("{route}/{secret}/{}", encoded(secret))),
+            )
+            .await;
         }
     }
     let good = json!({ "bank": "VCB", "accountNumber": "0011001234567" });
@@ -156,8 +191,16 @@ async fn rest(service: &Service, secret: &str) {
         secret.repeat(3000),
     ];
     for body in bodies {
-        service.post_raw(&format!("{BANK_QR}?{secret}"), body.clone()).await;
-        Service::send(service.request(Method::POST, BANK_QR).header("content-type", secret).body(body)).await;
+        service
+            .post_raw(&format!("{BANK_QR}?{secret}"), body.clone())
+            .await;
+        Service::send(
+            service
+                .request(Method::POST, BANK_QR)
+                .header("content-type", secret)
+                .body(body),
+        )
+        .await;
     }
 }
 
@@ -170,19 +213,39 @@ async fn headers(service: &Service, secret: &str) {
         &[("x-service-api-key", secret)],
         &[("x-service-api-key", &bearer)],
         &[("authorization", &bearer), ("x-service-api-key", secret)],
-        &[("authorization", &bearer), ("x-service-api-key", service.key())],
-        &[("cookie", secret), ("referer", secret), ("user-agent", secret), ("x-request-id", secret)],
+        &[
+            ("authorization", &bearer),
+            ("x-service-api-key", service.key()),
+        ],
+        &[
+            ("cookie", secret),
+            ("referer", secret),
+            ("user-agent", secret),
+            ("x-request-id", secret),
+        ],
         &[("origin", secret)],
         &[("if-none-match", &quoted)],
         &[("accept", secret), ("accept-encoding", secret)],
-        &[("mcp-name", secret), ("mcp-method", secret), ("mcp-protocol-version", secret)],
-        &[("traceparent", secret), ("forwarded", secret), ("x-forwarded-for", secret)],
+        &[
+            ("mcp-name", secret),
+            ("mcp-method", secret),
+            ("mcp-protocol-version", secret),
+        ],
+        &[
+            ("traceparent", secret),
+            ("forwarded", secret),
+            ("x-forwarded-for", secret),
+        ],
         &[(secret, secret)],
     ];
     let how = json!({ "how": "behave" });
     for (index, headers) in sent.into_iter().enumerate() {
         for route in [MISBEHAVE, "/mcp", "/openapi.json"] {
-            let method = if route == "/openapi.json" { Method::GET } else { Method::POST };
+            let method = if route == "/openapi.json" {
+                Method::GET
+            } else {
+                Method::POST
+            };
             let mut request = match index {
                 0..6 => service.bare(method, route),
                 _ => service.request(method, route),
@@ -205,7 +268,11 @@ async fn mcp(service: &Service, secret: &str) {
         Post::legacy("2025-11-25", secret, json!({ secret: secret })),
         Post::legacy(secret, "tools/list", json!({})),
         Post::legacy("2025-11-25", "tools/list", json!({ "cursor": secret })),
-        Post::legacy("2025-11-25", "resources/read", json!({ "uri": format!("service://{secret}") })),
+        Post::legacy(
+            "2025-11-25",
+            "resources/read",
+            json!({ "uri": format!("service://{secret}") }),
+        ),
         Post::legacy(
             "2025-11-25",
             "initialize",
@@ -216,12 +283,22 @@ async fn mcp(service: &Service, secret: &str) {
             "tools/call",
             json!({ "name": "misbehave", "arguments": { "how": "behave" }, "_meta": meta }),
         ),
-        Post::modern("tools/call", json!({ "name": secret, "arguments": arguments })),
-        Post::modern("tools/call", json!({ "name": "misbehave", "arguments": arguments })).header("mcp-name", secret),
+        Post::modern(
+            "tools/call",
+            json!({ "name": secret, "arguments": arguments }),
+        ),
+        Post::modern(
+            "tools/call",
+            json!({ "name": "misbehave", "arguments": arguments }),
+        )
+        .header("mcp-name", secret),
         Post::modern("resources/read", json!({ "uri": secret })),
         Post::of(MODERN, secret, json!({})),
         Post::raw(json!({ "jsonrpc": secret, "id": secret, "method": secret }).to_string()),
-        Post::raw(format!("[{}]", json!({ "jsonrpc": "2.0", "id": secret, "method": "ping" }))),
+        Post::raw(format!(
+            "[{}]",
+            json!({ "jsonrpc": "2.0", "id": secret, "method": "ping" })
+        )),
         Post::raw(format!("{{\"{secret}\": {secret}")),
         Post::raw(secret),
     ];
@@ -229,7 +306,11 @@ async fn mcp(service: &Service, secret: &str) {
         let post = post.to(&format!("/mcp?{secret}"));
         for credential in [service.key(), secret] {
             post.clone().bearer(credential).send(service).await;
-            post.clone().header("x-service-api-key", credential).header("origin", secret).send(service).await;
+            post.clone()
+                .header("x-service-api-key", credential)
+                .header("origin", secret)
+                .send(service)
+                .await;
         }
     }
 }
@@ -239,8 +320,14 @@ async fn operator(service: &Service, secret: &str) {
     for route in OPERATOR_ROUTES {
         for token in [secret, &service.operator_token()] {
             for method in [Method::GET, Method::POST, Method::DELETE] {
-                let url = format!("{}{route}/{secret}?{secret}={secret}", service.operator_url());
-                let request = client.request(method, url).bearer_auth(token).header("cookie", secret);
+                let url = format!(
+                    "{}{route}/{secret}?{secret}={secret}",
+                    service.operator_url()
+                );
+                let request = client
+                    .request(method, url)
+                    .bearer_auth(token)
+                    .header("cookie", secret);
                 Service::send(request.body(secret.to_owned())).await;
             }
         }
@@ -252,9 +339,21 @@ async fn operator(service: &Service, secret: &str) {
         json!(secret),
     ];
     for body in bodies {
-        assert_eq!(admin(service, Method::POST, "/admin/v1/keys", &body.to_string()).await, 400);
+        assert_eq!(
+            admin(service, Method::POST, "/admin/v1/keys", &body.to_string()).await,
+            400
+        );
     }
-    assert_eq!(admin(service, Method::DELETE, &format!("/admin/v1/keys/{secret}"), "").await, 404);
+    assert_eq!(
+        admin(
+            service,
+            Method::DELETE,
+            &format!("/admin/v1/keys/{secret}"),
+            ""
+        )
+        .await,
+        404
+    );
 }
 
 /// One request with the operator's token; gives back its status.
@@ -269,8 +368,21 @@ async fn admin(service: &Service, method: Method, path: &str, body: &str) -> u16
 
 /// Plugins that hold the secret as they fail.
 async fn guests(service: &Service, secret: &str, panics: Panics) {
-    let mut ways = vec!["trap", "exit", "eat_memory", "fail_with_note", "undeclared_outcome", "break_schema"];
-    ways.extend(["fail_undeclared", "host_details", "undeclared_header", "huge_reply", "fail_as_declared"]);
+    let mut ways = vec![
+        "trap",
+        "exit",
+        "eat_memory",
+        "fail_with_note",
+        "undeclared_outcome",
+        "break_schema",
+    ];
+    ways.extend([
+        "fail_undeclared",
+        "host_details",
+        "undeclared_header",
+        "huge_reply",
+        "fail_as_declared",
+    ]);
     ways.extend((panics == Panics::Quoting).then_some("trap_with_note"));
     for how in ways {
         let input = json!({ "how": how, "note": secret });
@@ -287,12 +399,20 @@ async fn malformed(service: &Service, secret: &str) {
         format!("GET /{secret} HTTP/9.9\r\n\r\n"),
         format!("GET /?{secret} {secret} HTTP/1.1\r\nhost: test\r\n\r\n"),
         format!("GET /healthz?{secret} HTTP/1.1\r\n\r\n"),
-        format!("GET http://{secret}@{secret}/healthz HTTP/1.1\r\nhost: {secret}\r\nhost: {secret}\r\n\r\n"),
+        format!(
+            "GET http://{secret}@{secret}/healthz HTTP/1.1\r\nhost: {secret}\r\nhost: {secret}\r\n\r\n"
+        ),
         format!("GET /healthz HTTP/1.1\r\nhost: test\r\n{secret}\r\n\r\n"),
         format!("GET /healthz HTTP/1.1\r\nhost: test\r\nauthorization: Bearer {secret}\0\r\n\r\n"),
-        format!("GET /healthz HTTP/1.1\r\nhost: test\r\nx-service-api-key : {secret}\r\n {secret}\r\n\r\n"),
-        format!("POST {BANK_QR} HTTP/1.1\r\nhost: test\r\ncontent-length: {secret}\r\n\r\n{secret}"),
-        format!("POST {BANK_QR} HTTP/1.1\r\nhost: test\r\ntransfer-encoding: chunked\r\n\r\n{secret}\r\n{secret}"),
+        format!(
+            "GET /healthz HTTP/1.1\r\nhost: test\r\nx-service-api-key : {secret}\r\n {secret}\r\n\r\n"
+        ),
+        format!(
+            "POST {BANK_QR} HTTP/1.1\r\nhost: test\r\ncontent-length: {secret}\r\n\r\n{secret}"
+        ),
+        format!(
+            "POST {BANK_QR} HTTP/1.1\r\nhost: test\r\ntransfer-encoding: chunked\r\n\r\n{secret}\r\n{secret}"
+        ),
         format!("POST {BANK_QR} HTTP/1.1\r\nhost: test\r\ncontent-length: 9999\r\n\r\n{secret}"),
         format!("\x16\x03\x01{secret}"),
         // HTTP/2: SETTINGS, then a GOAWAY whose debug data is the secret, then no frame at all.
@@ -317,7 +437,11 @@ fn encoded(secret: &str) -> String {
 /// What would give a secret away: a part from its middle, past any prefix that all keys share, as it is and encoded.
 fn forms(secret: &str) -> Vec<String> {
     let middle = &secret[secret.len() / 2 - PART / 2..][..PART];
-    let mut forms = vec![middle.to_owned(), encoded(middle), encoded(middle).to_uppercase()];
+    let mut forms = vec![
+        middle.to_owned(),
+        encoded(middle),
+        encoded(middle).to_uppercase(),
+    ];
     forms.push(utf8_percent_encode(secret, NON_ALPHANUMERIC).to_string());
     // In base64 a text has one of three looks, by where in its group it begins; the ends mix with what stands beside it.
     for shift in 0..3 {

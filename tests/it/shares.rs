@@ -11,7 +11,9 @@ use tempfile::TempDir;
 use tokio::task::JoinSet;
 
 use crate::metrics::{CALLS, scrape};
-use crate::support::{Answer, Metered, Options, Service, build, built, in_time, operator, workspace};
+use crate::support::{
+    Answer, Metered, Options, Service, build, built, in_time, operator, workspace,
+};
 
 const SPIN: &str = "/api/v1/test/spin";
 /// Longer than any test: what is held ends when its client goes.
@@ -26,8 +28,16 @@ struct House {
 impl House {
     async fn start(config: &str) -> Self {
         let manifest = Some(workspace().join("tests/programs/shares.toml"));
-        let service = Service::start(Options { config: config.to_owned(), manifest, ..Options::default() }).await;
-        Self { metered: Arc::new(Metered { service }), held: JoinSet::new() }
+        let service = Service::start(Options {
+            config: config.to_owned(),
+            manifest,
+            ..Options::default()
+        })
+        .await;
+        Self {
+            metered: Arc::new(Metered { service }),
+            held: JoinSet::new(),
+        }
     }
 
     async fn key(&self) -> String {
@@ -37,7 +47,10 @@ impl House {
     /// An account, and keys of it.
     async fn account<const N: usize>(&self) -> (String, [String; N]) {
         let entitlement = json!({ "plan": "paid", "creditsPerMonth": 1000 });
-        let account = self.metered.account(json!({ "concurrency": 100, "entitlement": entitlement })).await;
+        let account = self
+            .metered
+            .account(json!({ "concurrency": 100, "entitlement": entitlement }))
+            .await;
         let keys = join_all((0..N).map(|_| self.metered.key(json!({ "account": account })))).await;
         (account, keys.try_into().expect("as many"))
     }
@@ -46,19 +59,31 @@ impl House {
     fn hold(&mut self, key: &str, calls: usize, wait_ms: u32) {
         for _ in 0..calls {
             let (metered, key) = (Arc::clone(&self.metered), key.to_owned());
-            self.held.spawn(async move { metered.rest(&key, "plain", &json!({ "wait_ms": wait_ms }), &[]).await });
+            self.held.spawn(async move {
+                metered
+                    .rest(&key, "plain", &json!({ "wait_ms": wait_ms }), &[])
+                    .await
+            });
         }
     }
 
     /// Waits until so many calls have a place, and so many wait.
     async fn until(&self, taken: u32, waiting: u32) {
         let expected = (f64::from(taken), f64::from(waiting));
-        in_time("the places are as they should", async { while self.places().await != expected {} }).await;
+        in_time("the places are as they should", async {
+            while self.places().await != expected {}
+        })
+        .await;
     }
 
     async fn places(&self) -> (f64, f64) {
         let metrics = scrape(self.metered.service.data.path()).await;
-        let of = |state| metrics.value("switchbay_plugin_places", &[("plugin", "metered"), ("state", state)]);
+        let of = |state| {
+            metrics.value(
+                "switchbay_plugin_places",
+                &[("plugin", "metered"), ("state", state)],
+            )
+        };
         (of("taken"), of("waiting"))
     }
 
@@ -68,7 +93,11 @@ impl House {
     }
 
     async fn spin(&self, key: &str, input: Value) -> Answer {
-        let request = self.metered.service.bare(Method::POST, SPIN).bearer_auth(key);
+        let request = self
+            .metered
+            .service
+            .bare(Method::POST, SPIN)
+            .bearer_auth(key);
         Service::send(request.json(&input)).await
     }
 
@@ -88,7 +117,11 @@ impl House {
 
     /// How calls of a plugin ended that were not served.
     async fn outcomes(&self, plugin: &str) -> Value {
-        let mut ended = scrape(self.metered.service.data.path()).await.counts(CALLS, &[("plugin", plugin)], "outcome");
+        let mut ended = scrape(self.metered.service.data.path()).await.counts(
+            CALLS,
+            &[("plugin", plugin)],
+            "outcome",
+        );
         for ordinary in ["ok", "abandoned"] {
             ended.remove(ordinary);
         }
@@ -99,8 +132,14 @@ impl House {
 /// The message of a 503, which says when to come again.
 fn refusal(answer: &Answer) -> String {
     assert_eq!(answer.refusal(), (503, "SERVICE_UNAVAILABLE".to_owned()));
-    assert_eq!(answer.header("retry-after"), answer.json()["data"]["retryAfter"].to_string());
-    let message = answer.json()["error"]["message"].as_str().expect("a message").to_owned();
+    assert_eq!(
+        answer.header("retry-after"),
+        answer.json()["data"]["retryAfter"].to_string()
+    );
+    let message = answer.json()["error"]["message"]
+        .as_str()
+        .expect("a message")
+        .to_owned();
     format!("{message} {}", answer.header("retry-after"))
 }
 
@@ -115,12 +154,24 @@ async fn a_caller_has_its_share_of_the_places_and_a_quarter_is_for_those_who_hol
     house.hold(&many, 5, HELD_MS);
     house.until(3, 2).await;
     assert_eq!(house.refused(&many).await, OWN_SHARE);
-    assert_eq!(house.metered.rest(&other, "plain", &json!({}), &[]).await.status, 200, "others are served");
+    assert_eq!(
+        house
+            .metered
+            .rest(&other, "plain", &json!({}), &[])
+            .await
+            .status,
+        200,
+        "others are served"
+    );
     house.hold(&more, 3, HELD_MS);
     house.until(6, 2).await;
     house.hold(&one, 1, HELD_MS);
     house.until(7, 2).await;
-    assert_eq!(house.refused(&one).await, OWN_SHARE, "it holds one, and the last place is for who holds none");
+    assert_eq!(
+        house.refused(&one).await,
+        OWN_SHARE,
+        "it holds one, and the last place is for who holds none"
+    );
     house.hold(&another, 1, HELD_MS);
     house.until(8, 2).await;
     assert_eq!(house.refused(&late).await, TAKEN);
@@ -129,8 +180,18 @@ async fn a_caller_has_its_share_of_the_places_and_a_quarter_is_for_those_who_hol
     // Those that have places or wait for one, and go away, leave nothing.
     house.held.shutdown().await;
     house.until(0, 0).await;
-    assert_eq!(house.metered.rest(&late, "plain", &json!({}), &[]).await.status, 200);
-    assert_eq!(house.outcomes("metered").await, json!({ "busy": 1.0, "own_share": 2.0 }));
+    assert_eq!(
+        house
+            .metered
+            .rest(&late, "plain", &json!({}), &[])
+            .await
+            .status,
+        200
+    );
+    assert_eq!(
+        house.outcomes("metered").await,
+        json!({ "busy": 1.0, "own_share": 2.0 })
+    );
 }
 
 #[tokio::test]
@@ -145,9 +206,14 @@ async fn keys_of_an_account_share_its_places_and_pay_nothing_for_none() {
         assert_eq!(answer.expect("no panic").status, 200);
     }
     let path = format!("/admin/v1/accounts/{account}");
-    let shown = operator(&house.metered.service, Method::GET, &path, &Value::Null).await.json();
+    let shown = operator(&house.metered.service, Method::GET, &path, &Value::Null)
+        .await
+        .json();
     let credits = &shown["data"]["credits"];
-    assert_eq!((&credits["spent"], &credits["reserved"]), (&json!(3), &json!(0)));
+    assert_eq!(
+        (&credits["spent"], &credits["reserved"]),
+        (&json!(3), &json!(0))
+    );
 }
 
 #[tokio::test]
@@ -157,12 +223,29 @@ async fn a_caller_has_so_many_calls_that_wait_and_the_next_is_told_at_once() {
     house.hold(&key, 5, HELD_MS);
     house.until(3, 2).await;
     let told = refusal(&house.metered.rest(&key, "plain", &json!({}), &[]).await);
-    assert_eq!(told, "As many of your calls wait for a place as may; try again shortly 1");
+    assert_eq!(
+        told,
+        "As many of your calls wait for a place as may; try again shortly 1"
+    );
     let other = house.key().await;
-    assert_eq!(house.metered.rest(&other, "plain", &json!({}), &[]).await.status, 200);
+    assert_eq!(
+        house
+            .metered
+            .rest(&other, "plain", &json!({}), &[])
+            .await
+            .status,
+        200
+    );
     house.held.shutdown().await;
     house.until(0, 0).await;
-    assert_eq!(house.metered.rest(&key, "plain", &json!({}), &[]).await.status, 200);
+    assert_eq!(
+        house
+            .metered
+            .rest(&key, "plain", &json!({}), &[])
+            .await
+            .status,
+        200
+    );
 }
 
 /// What a burst needed is not held for the next one.
@@ -170,11 +253,25 @@ async fn a_caller_has_so_many_calls_that_wait_and_the_next_is_told_at_once() {
 async fn warm_instances_that_nobody_needs_are_dropped() {
     let manifest = Some(workspace().join("tests/programs/shares.toml"));
     let arguments = vec!["--log".to_owned(), "switchbay=debug".to_owned()];
-    let service = Service::start(Options { manifest, arguments, ..Options::default() }).await;
+    let service = Service::start(Options {
+        manifest,
+        arguments,
+        ..Options::default()
+    })
+    .await;
     let input = json!({ "wait_ms": 1000 });
     let call = || service.post("/api/v1/test/plain", &input);
-    assert!(join_all([call(), call(), call()]).await.iter().all(|answer| answer.status == 200));
-    let living = async || scrape(service.data.path()).await.counts("switchbay_plugin_instances", &[], "plugin");
+    assert!(
+        join_all([call(), call(), call()])
+            .await
+            .iter()
+            .all(|answer| answer.status == 200)
+    );
+    let living = async || {
+        scrape(service.data.path())
+            .await
+            .counts("switchbay_plugin_instances", &[], "plugin")
+    };
     assert_eq!(living().await["metered"], 3.0);
     let dropped = |line: &Value| line["message"] == "warm instances that nobody needed are dropped";
     service.log_until(|lines| lines.iter().any(dropped));
@@ -191,24 +288,58 @@ async fn a_caller_whose_calls_spin_is_paused_alone_and_longer_each_time() {
     let paused = async |key: &str| {
         let told = refusal(&house.spin(key, json!({ "milliseconds": 0 })).await);
         let (message, seconds) = told.rsplit_once(' ').expect("a number of seconds");
-        assert_eq!(message, "The operation is paused for you: your last calls used up their processor time");
+        assert_eq!(
+            message,
+            "The operation is paused for you: your last calls used up their processor time"
+        );
         seconds.parse::<u64>().expect("a number")
     };
-    assert!((1..=10).contains(&paused(&first).await), "the key is paused");
-    assert!((1..=10).contains(&paused(&second).await), "and so is the other one of its account");
+    assert!(
+        (1..=10).contains(&paused(&first).await),
+        "the key is paused"
+    );
+    assert!(
+        (1..=10).contains(&paused(&second).await),
+        "and so is the other one of its account"
+    );
     assert!(house.is_served(&stranger).await, "nobody else is");
     let metrics = scrape(house.metered.service.data.path()).await;
-    assert_eq!(metrics.value("switchbay_plugin_callers_paused", &[("plugin", "spin")]), 1.0);
+    assert_eq!(
+        metrics.value("switchbay_plugin_callers_paused", &[("plugin", "spin")]),
+        1.0
+    );
     let cpu_s = metrics.value("switchbay_plugin_cpu_seconds_total", &[("plugin", "spin")]);
-    assert!((0.5..5.0).contains(&cpu_s), "killed calls are paid for: {cpu_s}");
-    let line = |line: &Value| line["message"] == "a caller is paused: its calls used up their processor time";
-    let lines = house.metered.service.log_until(|lines| lines.iter().any(line));
+    assert!(
+        (0.5..5.0).contains(&cpu_s),
+        "killed calls are paid for: {cpu_s}"
+    );
+    let line = |line: &Value| {
+        line["message"] == "a caller is paused: its calls used up their processor time"
+    };
+    let lines = house
+        .metered
+        .service
+        .log_until(|lines| lines.iter().any(line));
     let told = lines.iter().find(|told| line(told)).expect("a line");
-    assert_eq!((&told["plugin"], &told["seconds"]), (&json!("spin"), &json!(10)));
-    assert!(told["tenant"].as_str().is_some_and(|tenant| tenant.starts_with("account:")), "{told}");
-    in_time("the pause ends", async { while !house.is_served(&first).await {} }).await;
+    assert_eq!(
+        (&told["plugin"], &told["seconds"]),
+        (&json!("spin"), &json!(10))
+    );
+    assert!(
+        told["tenant"]
+            .as_str()
+            .is_some_and(|tenant| tenant.starts_with("account:")),
+        "{told}"
+    );
+    in_time("the pause ends", async {
+        while !house.is_served(&first).await {}
+    })
+    .await;
     house.spin_on(&second, 5).await;
-    assert!((11..=20).contains(&paused(&first).await), "the next pause is longer");
+    assert!(
+        (11..=20).contains(&paused(&first).await),
+        "the next pause is longer"
+    );
     assert_eq!(house.outcomes("spin").await["cpu_spent"], 10.0);
 }
 
@@ -221,11 +352,24 @@ async fn a_plugin_that_spins_for_everybody_is_paused_for_everybody() {
     }
     let told = refusal(&house.spin(&keys[3], json!({})).await);
     assert!(
-        told.starts_with("The operation is paused: calls of several callers used up their processor time "),
+        told.starts_with(
+            "The operation is paused: calls of several callers used up their processor time "
+        ),
         "{told}"
     );
-    assert_eq!(house.outcomes("spin").await, json!({ "cpu_spent": 5.0, "paused": 1.0 }));
-    assert_eq!(house.metered.rest(&keys[3], "plain", &json!({}), &[]).await.status, 200, "its neighbour serves");
+    assert_eq!(
+        house.outcomes("spin").await,
+        json!({ "cpu_spent": 5.0, "paused": 1.0 })
+    );
+    assert_eq!(
+        house
+            .metered
+            .rest(&keys[3], "plain", &json!({}), &[])
+            .await
+            .status,
+        200,
+        "its neighbour serves"
+    );
 }
 
 #[tokio::test]
@@ -243,17 +387,31 @@ async fn a_caller_that_used_up_its_processor_time_waits_and_pays_nothing() {
     };
     for answer in [refused, house.spin(&second, json!({})).await] {
         assert_eq!(answer.refusal(), (429, "RATE_LIMITED".to_owned()));
-        let told =
-            "The processor time that you have in a minute for this operation and those that share its tag is used up";
+        let told = "The processor time that you have in a minute for this operation and those that share its tag is used up";
         assert_eq!(answer.json()["error"]["message"], told);
-        let wait = answer.json()["data"]["retryAfter"].as_u64().expect("a wait");
-        assert!((1..=60).contains(&wait) && answer.header("retry-after") == wait.to_string(), "{answer:?}");
+        let wait = answer.json()["data"]["retryAfter"]
+            .as_u64()
+            .expect("a wait");
+        assert!(
+            (1..=60).contains(&wait) && answer.header("retry-after") == wait.to_string(),
+            "{answer:?}"
+        );
     }
     let stranger = house.key().await;
     assert!(house.is_served(&stranger).await, "nobody else waits");
-    assert_eq!(house.metered.rest(&first, "plain", &json!({}), &[]).await.status, 200, "nor for another plugin");
+    assert_eq!(
+        house
+            .metered
+            .rest(&first, "plain", &json!({}), &[])
+            .await
+            .status,
+        200,
+        "nor for another plugin"
+    );
     let path = format!("/admin/v1/accounts/{account}");
-    let shown = operator(&house.metered.service, Method::GET, &path, &Value::Null).await.json();
+    let shown = operator(&house.metered.service, Method::GET, &path, &Value::Null)
+        .await
+        .json();
     assert_eq!(shown["data"]["credits"]["spent"], json!(served + 1));
     assert_eq!(house.outcomes("spin").await["over_budget"], 2.0);
 }
@@ -267,9 +425,20 @@ async fn a_call_that_computes_has_a_processor_beside_eight_of_another_caller() {
     let entry = "[[plugin]]\nname = \"spin\"\nsource = \"spin.wasm\"\nlimits = { memory = \"16MiB\", cpu_ms = 500 }";
     let manifest = folder.path().join("plugin-manifest.toml");
     std::fs::write(&manifest, entry).expect("the manifest is written");
-    let service = Service::start(Options { manifest: Some(manifest), ..Options::default() }).await;
+    let service = Service::start(Options {
+        manifest: Some(manifest),
+        ..Options::default()
+    })
+    .await;
     let [one, other] = [(); 2].map(|()| service.issue(&["--all-scopes"]));
-    let spin = |key: &str| Service::send(service.bare(Method::POST, SPIN).bearer_auth(key).json(&json!({})));
+    let spin = |key: &str| {
+        Service::send(
+            service
+                .bare(Method::POST, SPIN)
+                .bearer_auth(key)
+                .json(&json!({})),
+        )
+    };
     let before = service.processor_time();
     let alone = async {
         let computing = async {
@@ -284,7 +453,8 @@ async fn a_call_that_computes_has_a_processor_beside_eight_of_another_caller() {
     };
     let (all, alone) = tokio::join!(join_all((0..8).map(|_| spin(&one))), alone);
     assert!(all.iter().all(|answer| answer.status == 504));
-    let processors = std::thread::available_parallelism().map_or(1, |processors| processors.get() as u32);
+    let processors =
+        std::thread::available_parallelism().map_or(1, |processors| processors.get() as u32);
     // Shared alike with each of the eight, there would be half a second for each of nine.
     let most = Duration::from_millis(500) * (processors + 2);
     assert!(alone < most, "the server used {alone:?} in its time");

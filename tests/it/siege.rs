@@ -31,23 +31,35 @@ const CAMPAIGN_SECONDS: u64 = 60;
 
 /// How long each part takes; `SWITCHBAY_ROUNDS` asks for other numbers of seconds.
 fn seconds() -> u64 {
-    std::env::var("SWITCHBAY_ROUNDS").ok().and_then(|text| text.parse().ok()).unwrap_or(3)
+    std::env::var("SWITCHBAY_ROUNDS")
+        .ok()
+        .and_then(|text| text.parse().ok())
+        .unwrap_or(3)
 }
 
 /// An ordinary page, of some thirty kilobytes.
 fn article() -> Vec<u8> {
-    let paragraph =
-        "<p>The harbour lights went out at ten, and nobody who stood on the quay could say why they did.</p>";
-    format!("<title>Lights</title><article><h1>Lights</h1>{}</article>", paragraph.repeat(300)).into_bytes()
+    let paragraph = "<p>The harbour lights went out at ten, and nobody who stood on the quay could say why they did.</p>";
+    format!(
+        "<title>Lights</title><article><h1>Lights</h1>{}</article>",
+        paragraph.repeat(300)
+    )
+    .into_bytes()
 }
 
 fn sites() -> Pages {
     let (article, hostile) = (article(), attack::hostile_pages());
-    Pages::serve(&["good.test", "hostile.test", "slow.test"], move |visit| match &*visit.host {
-        "good.test" => Reply::body(200, "text/html", article.clone()),
-        "slow.test" => Reply::Hang,
-        _ => hostile.get(&*visit.path).cloned().unwrap_or_else(|| Reply::page(404, "nothing")),
-    })
+    Pages::serve(
+        &["good.test", "hostile.test", "slow.test"],
+        move |visit| match &*visit.host {
+            "good.test" => Reply::body(200, "text/html", article.clone()),
+            "slow.test" => Reply::Hang,
+            _ => hostile
+                .get(&*visit.path)
+                .cloned()
+                .unwrap_or_else(|| Reply::page(404, "nothing")),
+        },
+    )
 }
 
 /// The most that the process held while `part` went on.
@@ -84,7 +96,12 @@ fn mib(bytes: u64) -> u64 {
 async fn no_attack_takes_anything_from_honest_callers() {
     let pages = sites();
     let manifest = Some(workspace().join("tests/programs/siege.toml"));
-    let service = Service::start(Options { config: pages.configuration(), manifest, ..Options::default() }).await;
+    let service = Service::start(Options {
+        config: pages.configuration(),
+        manifest,
+        ..Options::default()
+    })
+    .await;
     let service = Arc::new(service);
     let crowd = Crowd::gather(&service);
     // Instances are made, and the allocator has seen this load.
@@ -102,10 +119,23 @@ async fn no_attack_takes_anything_from_honest_callers() {
         let left = given_back(&service, start + KEPT_BYTES_MAX).await;
         let slower = besieged.beside(&quiet);
         let (most_mib, left_mib) = (mib(most), mib(left));
-        eprintln!("{attacks:?}: {besieged}; {slower}; at most {most_mib} MiB, then {left_mib} MiB; {did}");
-        assert!(besieged.failures.is_empty(), "{attacks:?}: honest calls failed: {:?}", besieged.failures);
-        assert!(most <= RESIDENT_BYTES_MAX, "{attacks:?}: the process held {most_mib} MiB");
-        assert!(left <= start + KEPT_BYTES_MAX, "{attacks:?}: {left_mib} MiB are left of {} MiB", mib(start));
+        eprintln!(
+            "{attacks:?}: {besieged}; {slower}; at most {most_mib} MiB, then {left_mib} MiB; {did}"
+        );
+        assert!(
+            besieged.failures.is_empty(),
+            "{attacks:?}: honest calls failed: {:?}",
+            besieged.failures
+        );
+        assert!(
+            most <= RESIDENT_BYTES_MAX,
+            "{attacks:?}: the process held {most_mib} MiB"
+        );
+        assert!(
+            left <= start + KEPT_BYTES_MAX,
+            "{attacks:?}: {left_mib} MiB are left of {} MiB",
+            mib(start)
+        );
         if seconds() >= CAMPAIGN_SECONDS {
             assert!(slower.within(SLOWER), "{attacks:?}: {slower}");
         }

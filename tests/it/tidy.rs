@@ -21,13 +21,19 @@ fn files(folder: &str) -> Vec<File> {
     let mut found = Vec::new();
     let mut folders = vec![workspace().join(folder)];
     while let Some(folder) = folders.pop() {
-        for entry in std::fs::read_dir(&folder).unwrap_or_else(|error| panic!("{}: {error}", folder.display())) {
+        for entry in std::fs::read_dir(&folder)
+            .unwrap_or_else(|error| panic!("{}: {error}", folder.display()))
+        {
             let path = entry.expect("an entry").path();
             if path.is_dir() && !path.ends_with("target") && !path.ends_with("node_modules") {
                 folders.push(path);
             } else if path.extension().is_some_and(|extension| extension == "rs") {
                 let text = std::fs::read_to_string(&path).expect("text");
-                let path = path.strip_prefix(workspace()).expect("below the root").display().to_string();
+                let path = path
+                    .strip_prefix(workspace())
+                    .expect("below the root")
+                    .display()
+                    .to_string();
                 found.push(File { path, text });
             }
         }
@@ -37,36 +43,60 @@ fn files(folder: &str) -> Vec<File> {
 }
 
 fn all() -> Vec<File> {
-    ["host/src", "toolchain", "sdk/src", "plugins", "tests"].into_iter().flat_map(files).collect()
+    ["host/src", "toolchain", "sdk/src", "plugins", "tests"]
+        .into_iter()
+        .flat_map(files)
+        .collect()
 }
 
 /// No line of the files matches, but in the rooms that may.
 fn only_in(files: &[File], rooms: &[&str], what: &str, matches: impl Fn(&str) -> bool) {
-    for file in files.iter().filter(|file| !rooms.iter().any(|room| file.path.starts_with(room))) {
+    for file in files
+        .iter()
+        .filter(|file| !rooms.iter().any(|room| file.path.starts_with(room)))
+    {
         for (number, line) in file.text.lines().enumerate() {
-            assert!(!matches(line), "{}:{}: {what} stands outside {rooms:?}: {line}", file.path, number + 1);
+            assert!(
+                !matches(line),
+                "{}:{}: {what} stands outside {rooms:?}: {line}",
+                file.path,
+                number + 1
+            );
         }
     }
 }
 
 fn folders(path: &str) -> Vec<PathBuf> {
     let entries = std::fs::read_dir(workspace().join(path)).expect("the folder");
-    let mut folders: Vec<PathBuf> =
-        entries.map(|entry| entry.expect("an entry").path()).filter(|p| p.is_dir()).collect();
+    let mut folders: Vec<PathBuf> = entries
+        .map(|entry| entry.expect("an entry").path())
+        .filter(|p| p.is_dir())
+        .collect();
     folders.sort();
     folders
 }
 
 fn name(path: &Path) -> String {
-    path.file_name().and_then(|name| name.to_str()).expect("a name").to_owned()
+    path.file_name()
+        .and_then(|name| name.to_str())
+        .expect("a name")
+        .to_owned()
 }
 
 #[test]
 fn every_file_opens_with_its_purpose_and_is_short() {
     for file in all() {
-        assert!(file.text.starts_with("//!"), "{} does not open with `//!`", file.path);
+        assert!(
+            file.text.starts_with("//!"),
+            "{} does not open with `//!`",
+            file.path
+        );
         let lines = file.text.lines().count();
-        assert!(lines <= LINES_MAX, "{} has {lines} lines; at most {LINES_MAX} are readable", file.path);
+        assert!(
+            lines <= LINES_MAX,
+            "{} has {lines} lines; at most {LINES_MAX} are readable",
+            file.path
+        );
     }
 }
 
@@ -84,19 +114,30 @@ fn defined_type(line: &str) -> Option<&str> {
         None => line,
     };
     let (kind, rest) = line.split_once(' ')?;
-    let end = rest.find(|c: char| !c.is_alphanumeric() && c != '_').unwrap_or(rest.len());
-    ["struct", "enum", "trait", "type", "union"].contains(&kind).then_some(&rest[..end])
+    let end = rest
+        .find(|c: char| !c.is_alphanumeric() && c != '_')
+        .unwrap_or(rest.len());
+    ["struct", "enum", "trait", "type", "union"]
+        .contains(&kind)
+        .then_some(&rest[..end])
 }
 
 #[test]
 fn a_type_has_a_name_of_its_own() {
-    let plugins = folders("plugins").into_iter().map(|folder| format!("plugins/{}/src", name(&folder)));
-    for folder in ["host/src".to_owned(), "sdk/src".to_owned()].into_iter().chain(plugins) {
+    let plugins = folders("plugins")
+        .into_iter()
+        .map(|folder| format!("plugins/{}/src", name(&folder)));
+    for folder in ["host/src".to_owned(), "sdk/src".to_owned()]
+        .into_iter()
+        .chain(plugins)
+    {
         let mut defined = BTreeMap::new();
         for file in files(&folder) {
             for name in file.text.lines().filter_map(defined_type) {
                 let is_shared = SHARED_NAMES.contains(&(&*folder, name));
-                let other = defined.insert(name.to_owned(), file.path.clone()).filter(|_| !is_shared);
+                let other = defined
+                    .insert(name.to_owned(), file.path.clone())
+                    .filter(|_| !is_shared);
                 assert_eq!(other, None, "{} defines `{name}` too", file.path);
             }
         }
@@ -109,14 +150,23 @@ fn the_host_names_no_plugin() {
     let host = files("host/src");
     for plugin in folders("plugins").iter().map(|folder| name(folder)) {
         let literal = format!("\"{plugin}\"");
-        only_in(&host, &[], "a plugin's name", |line| line.contains(&literal));
+        only_in(&host, &[], "a plugin's name", |line| {
+            line.contains(&literal)
+        });
     }
 }
 
 /// Libraries that one part of the house knows, and where.
 const LIBRARIES: [(&str, &[&str]); 8] = [
     // The command line's client speaks to the operator's listener.
-    ("hyper", &["host/src/transport/", "host/src/egress/", "host/src/cli/client.rs"]),
+    (
+        "hyper",
+        &[
+            "host/src/transport/",
+            "host/src/egress/",
+            "host/src/cli/client.rs",
+        ],
+    ),
     ("rustls", &["host/src/egress/"]),
     ("hickory_resolver", &["host/src/egress/"]),
     ("wasmtime", &["host/src/runtime/"]),
@@ -131,7 +181,9 @@ fn libraries_stay_in_their_rooms() {
     let host = files("host/src");
     for (library, rooms) in LIBRARIES {
         let path = format!("{library}::");
-        only_in(&host, rooms, library, |line| line.contains(&path) && !line.trim_start().starts_with("//"));
+        only_in(&host, rooms, library, |line| {
+            line.contains(&path) && !line.trim_start().starts_with("//")
+        });
     }
     let dials = |line: &str| line.contains("TcpStream::connect") || line.contains("legacy::Client");
     let rooms = ["host/src/egress/", "host/src/cli/client.rs"];
@@ -143,8 +195,14 @@ fn libraries_stay_in_their_rooms() {
 
 #[test]
 fn the_pipeline_alone_invokes_plugins() {
-    let rooms = ["host/src/pipeline/", "host/src/catalogue/revision.rs", "host/src/runtime/"];
-    only_in(&files("host/src"), &rooms, "a call of a plugin", |line| line.contains(".invoke("));
+    let rooms = [
+        "host/src/pipeline/",
+        "host/src/catalogue/revision.rs",
+        "host/src/runtime/",
+    ];
+    only_in(&files("host/src"), &rooms, "a call of a plugin", |line| {
+        line.contains(".invoke(")
+    });
 }
 
 #[test]
@@ -152,10 +210,17 @@ fn status_numbers_stand_in_the_transports_their_description_and_the_table() {
     let numbers = |line: &str| {
         let code = line.split("//").next().unwrap_or_default();
         code.contains("StatusCode::")
-            && code.split("StatusCode::").skip(1).any(|rest| rest.starts_with(|c: char| c.is_ascii_uppercase()))
+            && code
+                .split("StatusCode::")
+                .skip(1)
+                .any(|rest| rest.starts_with(|c: char| c.is_ascii_uppercase()))
     };
-    let rooms =
-        ["host/src/contract/error.rs", "host/src/published/openapi/", "host/src/transport/", "host/src/egress/proxy/"];
+    let rooms = [
+        "host/src/contract/error.rs",
+        "host/src/published/openapi/",
+        "host/src/transport/",
+        "host/src/egress/proxy/",
+    ];
     only_in(&files("host/src"), &rooms, "a status", numbers);
 }
 
@@ -164,11 +229,19 @@ fn an_interface_and_its_capability_have_one_name() {
     let mut interfaces: Vec<String> = folders("wit").iter().map(|folder| name(folder)).collect();
     interfaces.retain(|interface| interface != "plugin");
     for interface in &interfaces {
-        let file = workspace().join(format!("host/src/runtime/capabilities/{}.rs", interface.replace('-', "_")));
-        assert!(file.is_file(), "wit/{interface} has no host/src/runtime/capabilities/{interface}.rs");
+        let file = workspace().join(format!(
+            "host/src/runtime/capabilities/{}.rs",
+            interface.replace('-', "_")
+        ));
+        assert!(
+            file.is_file(),
+            "wit/{interface} has no host/src/runtime/capabilities/{interface}.rs"
+        );
     }
     for file in files("host/src/runtime/capabilities") {
-        let stem = name(Path::new(&file.path)).trim_end_matches(".rs").replace('_', "-");
+        let stem = name(Path::new(&file.path))
+            .trim_end_matches(".rs")
+            .replace('_', "-");
         let known = stem == "mod" || stem == "instance" || interfaces.contains(&stem);
         assert!(known, "{} has no wit/{stem}", file.path);
     }
@@ -176,9 +249,13 @@ fn an_interface_and_its_capability_have_one_name() {
 
 #[test]
 fn every_plugin_is_served_and_tested() {
-    let manifest = std::fs::read_to_string(workspace().join("plugin-manifest.toml")).expect("the manifest");
+    let manifest =
+        std::fs::read_to_string(workspace().join("plugin-manifest.toml")).expect("the manifest");
     for plugin in folders("plugins").iter().map(|folder| name(folder)) {
-        assert!(manifest.contains(&format!("source = \"plugins/{plugin}\"")), "{plugin} has no manifest entry");
+        assert!(
+            manifest.contains(&format!("source = \"plugins/{plugin}\"")),
+            "{plugin} has no manifest entry"
+        );
         let tests = workspace().join(format!("tests/it/{}.rs", plugin.replace('-', "_")));
         assert!(tests.is_file(), "{plugin} has no {}", tests.display());
     }
@@ -186,9 +263,21 @@ fn every_plugin_is_served_and_tested() {
 
 #[test]
 fn nothing_is_left_undone() {
-    let marks = ["todo!(", "unimplemented!(", "#[ignore", "allow(dead_code", "FIXME", "#[should_panic"];
-    let files: Vec<File> = all().into_iter().filter(|file| file.path != "tests/it/tidy.rs").collect();
+    let marks = [
+        "todo!(",
+        "unimplemented!(",
+        "#[ignore",
+        "allow(dead_code",
+        "FIXME",
+        "#[should_panic",
+    ];
+    let files: Vec<File> = all()
+        .into_iter()
+        .filter(|file| file.path != "tests/it/tidy.rs")
+        .collect();
     for mark in marks {
-        only_in(&files, &[], "a mark of unfinished work", |line| line.contains(mark));
+        only_in(&files, &[], "a mark of unfinished work", |line| {
+            line.contains(mark)
+        });
     }
 }

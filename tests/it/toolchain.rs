@@ -19,15 +19,30 @@ fn house() -> TempDir {
     let program = |name: &str, text: &str| {
         write("text", text);
         let (text, path) = (folder.path().join("text"), folder.path().join(name));
-        let made = Command::new("install").args(["-D", "-m", "755"]).args([text, path]).status();
+        let made = Command::new("install")
+            .args(["-D", "-m", "755"])
+            .args([text, path])
+            .status();
         assert!(made.expect("install runs").success());
     };
     // By its path: the one below comes first where programs are looked for.
-    let asked = Command::new("rustc").args(["--print", "sysroot"]).output().expect("rustc runs");
-    let rustc = format!("{}/bin/rustc", String::from_utf8_lossy(&asked.stdout).trim_end());
+    let asked = Command::new("rustc")
+        .args(["--print", "sysroot"])
+        .output()
+        .expect("rustc runs");
+    let rustc = format!(
+        "{}/bin/rustc",
+        String::from_utf8_lossy(&asked.stdout).trim_end()
+    );
     let path = folder.path().display();
-    write("plugin-manifest.toml", "[[plugin]]\nname = \"empty\"\nsource = \"empty\"\n");
-    write("empty/Cargo.toml", "[package]\nname = \"empty\"\n\n[lib]\ncrate-type = [\"cdylib\"]\n\n[workspace]\n");
+    write(
+        "plugin-manifest.toml",
+        "[[plugin]]\nname = \"empty\"\nsource = \"empty\"\n",
+    );
+    write(
+        "empty/Cargo.toml",
+        "[package]\nname = \"empty\"\n\n[lib]\ncrate-type = [\"cdylib\"]\n\n[workspace]\n",
+    );
     write("empty/src/lib.rs", "");
     program(
         "bin/rustc",
@@ -46,10 +61,18 @@ fn house() -> TempDir {
 }
 
 fn built(house: &Path) -> Output {
-    let path = format!("{}:{}", house.join("bin").display(), std::env::var("PATH").expect("a path"));
+    let path = format!(
+        "{}:{}",
+        house.join("bin").display(),
+        std::env::var("PATH").expect("a path")
+    );
     let mut command = Command::new(binary());
     // Only what the build asks by itself counts: under rustup every program of the toolchain is a program that asks it.
-    command.arg("build").current_dir(house).env("PATH", path).env("RUSTC", house.join("bin/rustc"));
+    command
+        .arg("build")
+        .current_dir(house)
+        .env("PATH", path)
+        .env("RUSTC", house.join("bin/rustc"));
     command.output().expect("it runs")
 }
 
@@ -64,13 +87,27 @@ fn a_build_adds_the_target_or_names_the_command_in_one_line() {
          are compiled for: run `rustup target add wasm32-wasip2` in the workspace's folder\n",
         house.path().display()
     );
-    assert_eq!((done.status.code(), String::from_utf8_lossy(&done.stderr).into_owned()), (Some(1), expected));
+    assert_eq!(
+        (
+            done.status.code(),
+            String::from_utf8_lossy(&done.stderr).into_owned()
+        ),
+        (Some(1), expected)
+    );
 
     std::fs::remove_file(offline).expect("it is removed");
     for _ in 0..2 {
         let done = built(house.path());
-        assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
+        assert!(
+            done.status.success(),
+            "{}",
+            String::from_utf8_lossy(&done.stderr)
+        );
     }
     let asked = std::fs::read_to_string(house.path().join("asked")).expect("it was asked");
-    assert_eq!(asked, "rustup target add wasm32-wasip2\n".repeat(2), "what is there is not added again");
+    assert_eq!(
+        asked,
+        "rustup target add wasm32-wasip2\n".repeat(2),
+        "what is there is not added again"
+    );
 }

@@ -12,13 +12,19 @@ use crate::transport::HEALTH;
 /// Short deadlines for heads and bodies; connections may be idle for an hour.
 async fn impatient() -> &'static Service {
     static SERVICE: OnceCell<Service> = OnceCell::const_new();
-    SERVICE.get_or_init(|| Service::with_limits("header_ms = 300\nbody_ms = 300\nidle_ms = 3600000")).await
+    SERVICE
+        .get_or_init(|| Service::with_limits("header_ms = 300\nbody_ms = 300\nidle_ms = 3600000"))
+        .await
 }
 
 /// Short idleness; heads and bodies may take an hour.
 async fn restless() -> &'static Service {
     static SERVICE: OnceCell<Service> = OnceCell::const_new();
-    SERVICE.get_or_init(|| Service::with_limits("header_ms = 3600000\nbody_ms = 3600000\nidle_ms = 300")).await
+    SERVICE
+        .get_or_init(|| {
+            Service::with_limits("header_ms = 3600000\nbody_ms = 3600000\nidle_ms = 300")
+        })
+        .await
 }
 
 /// Both listeners.
@@ -30,7 +36,12 @@ fn listeners(service: &Service) -> [String; 2] {
 async fn a_connection_that_does_not_finish_its_first_head_is_cut() {
     let service = impatient().await;
     for url in listeners(service) {
-        for sent in ["", "PRI * HTTP/2.0\r\n\r", "GET /heal", "GET /healthz HTTP/1.1\r\nhost: te"] {
+        for sent in [
+            "",
+            "PRI * HTTP/2.0\r\n\r",
+            "GET /heal",
+            "GET /healthz HTTP/1.1\r\nhost: te",
+        ] {
             let mut wire = Wire::connect(&url).await;
             wire.send(sent).await;
             assert_eq!(wire.ended().await, "", "after {sent:?}");
@@ -46,7 +57,8 @@ async fn a_head_that_drips_is_cut_at_the_same_deadline() {
     assert_eq!(dripped_until_cut(first).await, "");
 
     let mut kept = Wire::connect(&service.base_url).await;
-    kept.send([HEALTH, "GET /healthz HTTP/1.1\r\nx-drip: "].concat()).await;
+    kept.send([HEALTH, "GET /healthz HTTP/1.1\r\nx-drip: "].concat())
+        .await;
     assert_eq!(kept.answer().await.status, 200);
     assert_eq!(dripped_until_cut(kept).await, "");
 }
@@ -69,7 +81,11 @@ async fn a_kept_connection_is_not_cut_by_the_deadline_of_heads() {
         kept.send(HEALTH).await;
         kept.answer().await;
         for _ in 0..2 {
-            assert_eq!(Wire::connect(&url).await.ended().await, "", "a silent connection is cut meanwhile");
+            assert_eq!(
+                Wire::connect(&url).await.ended().await,
+                "",
+                "a silent connection is cut meanwhile"
+            );
         }
         kept.send(HEALTH).await;
         kept.answer().await;
@@ -92,7 +108,10 @@ async fn a_body_that_does_not_arrive_in_time_is_408() {
         }
     };
     in_time("the server answers", dripping).await;
-    assert_eq!(wire.answer().await.refusal(), (408, "REQUEST_TIMEOUT".to_owned()));
+    assert_eq!(
+        wire.answer().await.refusal(),
+        (408, "REQUEST_TIMEOUT".to_owned())
+    );
     assert_eq!(wire.ended().await, "");
 }
 
@@ -109,8 +128,14 @@ async fn the_operators_listener_limits_bodies_in_size_and_time() {
         .await;
         wire.answer().await
     };
-    assert_eq!(post(100).await.refusal(), (408, "REQUEST_TIMEOUT".to_owned()));
-    assert_eq!(post(1 << 20).await.refusal(), (413, "PAYLOAD_TOO_LARGE".to_owned()));
+    assert_eq!(
+        post(100).await.refusal(),
+        (408, "REQUEST_TIMEOUT".to_owned())
+    );
+    assert_eq!(
+        post(1 << 20).await.refusal(),
+        (413, "PAYLOAD_TOO_LARGE".to_owned())
+    );
 }
 
 #[tokio::test]
@@ -152,7 +177,10 @@ async fn a_client_that_never_reads_its_answers_is_cut() {
     let requests = "GET /openapi.json HTTP/1.1\r\nhost: test\r\n\r\n".repeat(1000);
     // More answers than the sockets' buffers hold; the server ceases to read long before the last request.
     in_time("the server ceases to read", async {
-        while deaf.send_within(Duration::from_millis(500), &requests).await {}
+        while deaf
+            .send_within(Duration::from_millis(500), &requests)
+            .await
+        {}
     })
     .await;
     let next = in_time("another is served", service.get("/healthz")).await;

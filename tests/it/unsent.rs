@@ -4,7 +4,9 @@ use futures::future::join_all;
 use serde_json::{Value, json};
 
 use crate::metrics::scrape;
-use crate::support::{Options, Post, Service, ask, get, get_from, in_time, post_mcp, streams, with, workspace};
+use crate::support::{
+    Options, Post, Service, ask, get, get_from, in_time, post_mcp, streams, with, workspace,
+};
 
 const BANKS: &str = "/api/v1/tools/bank-qr/banks";
 const MIB: u64 = 1 << 20;
@@ -16,7 +18,12 @@ fn read(id: usize) -> Value {
 /// The project's own plugins, whose documents are large.
 async fn all(config: &str) -> Service {
     let manifest = Some(workspace().join("plugin-manifest.toml"));
-    Service::start(Options { config: config.to_owned(), manifest, ..Options::default() }).await
+    Service::start(Options {
+        config: config.to_owned(),
+        manifest,
+        ..Options::default()
+    })
+    .await
 }
 
 /// Asks for many documents in batches and takes nothing of them; tells by how much the server grew.
@@ -27,13 +34,20 @@ async fn grown(service: &Service, from: &str, encoding: &str) -> u64 {
     for _ in 0..4 {
         let (mut requests, connection) = streams(service, from, 0).await;
         for _ in 0..60 {
-            answers.push(requests.send_request(with(post_mcp(&batch), "accept-encoding", encoding)));
+            answers.push(requests.send_request(with(
+                post_mcp(&batch),
+                "accept-encoding",
+                encoding,
+            )));
         }
         open.push((requests, connection));
     }
     // Each is answered, if only with a refusal; the heads need no window.
     let answers = in_time("the heads of all answers", join_all(answers)).await;
-    let told = answers.iter().filter(|answer| answer.as_ref().is_ok_and(|answer| answer.status() == 200)).count();
+    let told = answers
+        .iter()
+        .filter(|answer| answer.as_ref().is_ok_and(|answer| answer.status() == 200))
+        .count();
     assert!(told >= 32, "{told} of the batches were answered");
     let grown = service.resident_bytes().saturating_sub(before);
     drop((answers, open));
@@ -47,9 +61,17 @@ async fn documents_that_nobody_takes_cost_next_to_nothing() {
     for encoding in ["identity", "br"] {
         grown(&service, "127.0.0.2", encoding).await;
     }
-    for (from, encoding) in [("127.0.0.3", "identity"), ("127.0.0.4", "gzip"), ("127.0.0.5", "br")] {
+    for (from, encoding) in [
+        ("127.0.0.3", "identity"),
+        ("127.0.0.4", "gzip"),
+        ("127.0.0.5", "br"),
+    ] {
         let grown = grown(&service, from, encoding).await;
-        assert!(grown < 48 * MIB, "the server grew by {} MiB for {encoding}", grown / MIB);
+        assert!(
+            grown < 48 * MIB,
+            "the server grew by {} MiB for {encoding}",
+            grown / MIB
+        );
     }
 }
 
@@ -63,21 +85,42 @@ async fn a_batch_is_answered_until_its_answers_are_enough() {
     let messages = answer.json();
     let messages = messages.as_array().expect("a batch");
     assert_eq!(messages.len(), 16);
-    let full: Vec<&Value> = messages.iter().filter(|message| message["error"]["code"] == -32000).collect();
-    assert!(!full.is_empty(), "16 answers of {} bytes are too much", single.bytes.len());
+    let full: Vec<&Value> = messages
+        .iter()
+        .filter(|message| message["error"]["code"] == -32000)
+        .collect();
+    assert!(
+        !full.is_empty(),
+        "16 answers of {} bytes are too much",
+        single.bytes.len()
+    );
     for (id, message) in messages.iter().enumerate() {
         assert_eq!(message["id"], id);
         let is_full = id >= messages.len() - full.len();
         assert_eq!(message["error"]["code"] == -32000, is_full, "{id}");
-        assert!(is_full || message["result"] == single.json()["result"], "{id}");
+        assert!(
+            is_full || message["result"] == single.json()["result"],
+            "{id}"
+        );
     }
-    assert!(answer.bytes.len() < (1 << 20) + single.bytes.len() + 16 * 200, "{} bytes", answer.bytes.len());
+    assert!(
+        answer.bytes.len() < (1 << 20) + single.bytes.len() + 16 * 200,
+        "{} bytes",
+        answer.bytes.len()
+    );
     let told = &full[0]["error"]["message"];
-    assert_eq!(*told, "This batch's answers are over 1048576 bytes: send this message in another");
+    assert_eq!(
+        *told,
+        "This batch's answers are over 1048576 bytes: send this message in another"
+    );
 }
 
 /// Asks for banks with a key on streams that have no window, until that is refused; tells how often it was not.
-async fn untaken(service: &Service, from: &str, most: usize) -> (usize, Vec<impl Sized>, impl Sized) {
+async fn untaken(
+    service: &Service,
+    from: &str,
+    most: usize,
+) -> (usize, Vec<impl Sized>, impl Sized) {
     let (mut requests, connection) = streams(service, from, 0).await;
     let mut held = Vec::new();
     while held.len() < most {
@@ -94,8 +137,15 @@ async fn untaken(service: &Service, from: &str, most: usize) -> (usize, Vec<impl
 
 #[tokio::test]
 async fn a_peer_that_reads_nothing_is_refused_what_others_get() {
-    for bound in ["[peers]\nunsent_bytes = 65536", "[limits]\nconnection_unsent_bytes = 65536"] {
-        let service = Service::start(Options { config: bound.to_owned(), ..Options::default() }).await;
+    for bound in [
+        "[peers]\nunsent_bytes = 65536",
+        "[limits]\nconnection_unsent_bytes = 65536",
+    ] {
+        let service = Service::start(Options {
+            config: bound.to_owned(),
+            ..Options::default()
+        })
+        .await;
         let length = service.get(BANKS).await.bytes.len();
         let (count, held, open) = untaken(&service, "127.0.0.2", 50).await;
         assert_eq!(count, 65_536 / length, "{bound}: answers of {length} bytes");
@@ -106,7 +156,10 @@ async fn a_peer_that_reads_nothing_is_refused_what_others_get() {
         };
         assert!(unsent().await >= (count * length) as f64);
         drop((held, open));
-        in_time("they are thrown away", async { while unsent().await > 0.0 {} }).await;
+        in_time("they are thrown away", async {
+            while unsent().await > 0.0 {}
+        })
+        .await;
         let (again, _held, _open) = untaken(&service, "127.0.0.2", 50).await;
         assert_eq!(again, count, "{bound}: nothing is left of the first");
     }
@@ -115,7 +168,11 @@ async fn a_peer_that_reads_nothing_is_refused_what_others_get() {
 #[tokio::test]
 async fn where_all_bytes_are_taken_the_connection_with_the_most_is_cut() {
     let config = "[limits]\nunsent_bytes = 65536".to_owned();
-    let service = Service::start(Options { config, ..Options::default() }).await;
+    let service = Service::start(Options {
+        config,
+        ..Options::default()
+    })
+    .await;
     let (few, _few, _kept) = untaken(&service, "127.0.0.2", 2).await;
     let (more, more_held, _cut) = untaken(&service, "127.0.0.3", 3).await;
     assert_eq!((few, more), (2, 3));
@@ -124,5 +181,11 @@ async fn where_all_bytes_are_taken_the_connection_with_the_most_is_cut() {
         drop(answer);
     }
     let closed = scrape(service.data.path()).await;
-    assert_eq!(closed.value("switchbay_http_connections_refused_total", &[("how", "closed")]), 1.0);
+    assert_eq!(
+        closed.value(
+            "switchbay_http_connections_refused_total",
+            &[("how", "closed")]
+        ),
+        1.0
+    );
 }

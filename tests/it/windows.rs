@@ -8,21 +8,33 @@ use serde_json::json;
 use tokio::sync::Notify;
 
 use crate::support::{
-    Answer, Document, Issuer, KEYS, Metered, Signer, in_one_minute, in_one_second, in_time, now_s, outcome,
+    Answer, Document, Issuer, KEYS, Metered, Signer, in_one_minute, in_one_second, in_time, now_s,
+    outcome,
 };
 
 /// Status, limit, remaining, reset and window of an answer.
 fn standing(answer: &Answer) -> (u16, [u64; 4]) {
-    let read = |name: &str| answer.header(&format!("x-apikey-ratelimit-{name}")).parse().expect("an integer");
-    (answer.status, ["limit", "remaining", "reset", "window"].map(read))
+    let read = |name: &str| {
+        answer
+            .header(&format!("x-apikey-ratelimit-{name}"))
+            .parse()
+            .expect("an integer")
+    };
+    (
+        answer.status,
+        ["limit", "remaining", "reset", "window"].map(read),
+    )
 }
 
 /// A key of a new account with these seconds.
 async fn key(metered: &Metered, of_account: Option<u32>, of_key: Option<u32>) -> (String, String) {
     let entitlement = json!({ "plan": "paid", "creditsPerMonth": 1_000_000 });
-    let account = json!({ "perSecond": of_account, "concurrency": 100, "entitlement": entitlement });
+    let account =
+        json!({ "perSecond": of_account, "concurrency": 100, "entitlement": entitlement });
     let account = metered.account(account).await;
-    let key = metered.key(json!({ "account": account, "perSecond": of_key })).await;
+    let key = metered
+        .key(json!({ "account": account, "perSecond": of_key }))
+        .await;
     (account, key)
 }
 
@@ -41,11 +53,21 @@ async fn a_self_service_key_has_windows_of_a_second() {
     .await;
     let told: Vec<(u16, [u64; 4])> = answers.iter().map(standing).collect();
     let reset = started + 1;
-    assert_eq!(told, [(200, 1), (200, 0), (429, 0), (200, 0)].map(|(status, left)| (status, [2, left, reset, 1])));
+    assert_eq!(
+        told,
+        [(200, 1), (200, 0), (429, 0), (200, 0)]
+            .map(|(status, left)| (status, [2, left, reset, 1]))
+    );
     assert_eq!(answers[2].refusal(), (429, "RATE_LIMITED".to_owned()));
     assert_eq!(answers[2].header("retry-after"), "1");
     assert_eq!(answers[2].json()["data"]["retryAfter"], 1);
-    assert_eq!((outcome(&answers[3]).as_str(), answers[3].header("retry-after")), ("200 isError RATE_LIMITED #7", "1"));
+    assert_eq!(
+        (
+            outcome(&answers[3]).as_str(),
+            answers[3].header("retry-after")
+        ),
+        ("200 isError RATE_LIMITED #7", "1")
+    );
 }
 
 #[tokio::test]
@@ -67,14 +89,25 @@ async fn the_keys_of_an_account_share_its_second() {
         (status, limit, remaining, window)
     });
     // The one with the least left is told, then the one that refused.
-    assert_eq!(told, [(200, 2, 1, 1), (200, 3, 1, 1), (200, 2, 0, 1), (429, 3, 0, 1)]);
+    assert_eq!(
+        told,
+        [
+            (200, 2, 1, 1),
+            (200, 3, 1, 1),
+            (200, 2, 0, 1),
+            (429, 3, 0, 1)
+        ]
+    );
 }
 
 #[tokio::test]
 async fn an_operations_own_window_counts_each_owner_and_leaves_the_keys_alone() {
     let metered = Metered::shared().await;
     let (started, answers) = in_one_minute(async || {
-        let [one, other] = [metered.key(json!({ "perMinute": 5 })).await, metered.key(json!({ "perMinute": 5 })).await];
+        let [one, other] = [
+            metered.key(json!({ "perMinute": 5 })).await,
+            metered.key(json!({ "perMinute": 5 })).await,
+        ];
         let mut answers = Vec::new();
         for _ in 0..4 {
             answers.push(metered.rest(&one, "limited", &json!({}), &[]).await);
@@ -101,7 +134,10 @@ async fn an_operations_own_window_counts_each_owner_and_leaves_the_keys_alone() 
         (200, 5, 0),
         (429, 5, 0),
     ];
-    assert_eq!(told, expected.map(|(status, limit, left)| (status, [limit, left, reset, 60])));
+    assert_eq!(
+        told,
+        expected.map(|(status, limit, left)| (status, [limit, left, reset, 60]))
+    );
     assert_eq!(outcome(&answers[4]), "200 isError RATE_LIMITED #7");
 }
 
@@ -109,7 +145,8 @@ async fn an_operations_own_window_counts_each_owner_and_leaves_the_keys_alone() 
 async fn a_key_may_have_a_number_of_its_own_in_the_place_of_an_operations() {
     let metered = Metered::shared().await;
     let (_, answers) = in_one_minute(async || {
-        let windows = |calls: u32| json!({ "windows": { "metered.limited": calls, "other.limited": 1 } });
+        let windows =
+            |calls: u32| json!({ "windows": { "metered.limited": calls, "other.limited": 1 } });
         let [more, less] = [metered.key(windows(5)).await, metered.key(windows(1)).await];
         let mut answers = Vec::new();
         for key in [&more, &more, &more, &more, &less, &less] {
@@ -118,8 +155,18 @@ async fn a_key_may_have_a_number_of_its_own_in_the_place_of_an_operations() {
         answers
     })
     .await;
-    let told = answers.iter().map(standing).map(|(status, [limit, left, _, _])| (status, limit, left));
-    let expected = [(200, 5, 4), (200, 5, 3), (200, 5, 2), (200, 5, 1), (200, 1, 0), (429, 1, 0)];
+    let told = answers
+        .iter()
+        .map(standing)
+        .map(|(status, [limit, left, _, _])| (status, limit, left));
+    let expected = [
+        (200, 5, 4),
+        (200, 5, 3),
+        (200, 5, 2),
+        (200, 5, 1),
+        (200, 1, 0),
+        (429, 1, 0),
+    ];
     assert_eq!(told.collect::<Vec<_>>(), expected);
 }
 
@@ -138,7 +185,10 @@ async fn an_operation_that_consumes_nothing_takes_no_slot() {
     .await;
     assert_eq!(standing(&answers[0]).1[..2], [1, 0]);
     for answer in &answers[1..] {
-        let told = answer.headers.keys().find(|name| name.as_str().contains("ratelimit"));
+        let told = answer
+            .headers
+            .keys()
+            .find(|name| name.as_str().contains("ratelimit"));
         assert_eq!((answer.status, told), (200, None));
     }
 }
@@ -153,18 +203,32 @@ async fn many_callers_at_once_are_admitted_exactly_to_the_limit() {
     let caller = async || {
         let mut told = Vec::new();
         for _ in 0..30 {
-            told.push(standing(&metered.rest(&key, "plain", &json!({}), &[]).await));
+            told.push(standing(
+                &metered.rest(&key, "plain", &json!({}), &[]).await,
+            ));
         }
         told
     };
-    let told: Vec<(u16, [u64; 4])> =
-        futures::future::join_all((0..32).map(|_| caller())).await.into_iter().flatten().collect();
+    let told: Vec<(u16, [u64; 4])> = futures::future::join_all((0..32).map(|_| caller()))
+        .await
+        .into_iter()
+        .flatten()
+        .collect();
     let mut resets: Vec<u64> = told.iter().map(|(_, [_, _, reset, _])| *reset).collect();
     resets.sort_unstable();
     resets.dedup();
     for reset in resets {
-        let of = |status: u16| told.iter().filter(|one| one.0 == status && one.1[2] == reset).count() as u64;
-        assert!(of(200) == LIMIT || (of(200) < LIMIT && of(429) == 0), "{reset}: {} and {}", of(200), of(429));
+        let of = |status: u16| {
+            told.iter()
+                .filter(|one| one.0 == status && one.1[2] == reset)
+                .count() as u64
+        };
+        assert!(
+            of(200) == LIMIT || (of(200) < LIMIT && of(429) == 0),
+            "{reset}: {} and {}",
+            of(200),
+            of(429)
+        );
     }
 }
 

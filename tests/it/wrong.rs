@@ -38,7 +38,9 @@ const COMPONENT_BYTES_MAX: u64 = 64 << 20;
 /// A component in which each `name` is another of the same length.
 fn renamed(mut component: Vec<u8>, name: &str, other: &str) -> Vec<u8> {
     assert_eq!(name.len(), other.len());
-    let places: Vec<usize> = (0..component.len()).filter(|&at| component[at..].starts_with(name.as_bytes())).collect();
+    let places: Vec<usize> = (0..component.len())
+        .filter(|&at| component[at..].starts_with(name.as_bytes()))
+        .collect();
     assert!(!places.is_empty(), "{name} does not occur");
     for at in places {
         component[at..at + other.len()].copy_from_slice(other.as_bytes());
@@ -63,7 +65,12 @@ impl Floor {
             install(folder.path(), name, &describing(&good(name).to_string()));
         }
         let dev = Dev::start(folder.path()).await;
-        Self { folder, dev, seen: HashSet::new(), last: String::new() }
+        Self {
+            folder,
+            dev,
+            seen: HashSet::new(),
+            last: String::new(),
+        }
     }
 
     async fn serves(&self, path: &str) {
@@ -80,11 +87,22 @@ impl Floor {
                 break line;
             }
         };
-        let folder = self.folder.path().canonicalize().expect("a folder").display().to_string();
-        let told = line.strip_prefix("Not reloaded: ").and_then(|rest| rest.strip_suffix(SERVES_ON));
+        let folder = self
+            .folder
+            .path()
+            .canonicalize()
+            .expect("a folder")
+            .display()
+            .to_string();
+        let told = line
+            .strip_prefix("Not reloaded: ")
+            .and_then(|rest| rest.strip_suffix(SERVES_ON));
         let told = told.unwrap_or_else(|| panic!("not one whole line: {line}"));
         assert_eq!(told.replace(&folder, "[folder]"), message);
-        assert!(self.seen.insert(line.clone()), "two components have one message: {line}");
+        assert!(
+            self.seen.insert(line.clone()),
+            "two components have one message: {line}"
+        );
         self.last = line;
         self.serves("/api/v1/test/describes").await;
     }
@@ -97,7 +115,8 @@ impl Floor {
 
     /// As `check`, for a description in which these members are other ones.
     async fn check_with(&mut self, changes: &[(&str, Value)], message: &str) {
-        self.check_set(changes, &format!("plugin `describes`: {message}")).await;
+        self.check_set(changes, &format!("plugin `describes`: {message}"))
+            .await;
     }
 
     /// As `check_with`, where the message begins with more than one plugin.
@@ -107,7 +126,8 @@ impl Floor {
             let (parent, member) = at.rsplit_once('/').expect("a pointer");
             description.pointer_mut(parent).expect("a parent")[member] = value.clone();
         }
-        self.check(&describing(&description.to_string()), message).await;
+        self.check(&describing(&description.to_string()), message)
+            .await;
     }
 }
 
@@ -120,7 +140,8 @@ fn install(folder: &Path, name: &str, component: &[u8]) {
 }
 
 fn put(folder: &Path, name: &str) {
-    std::fs::rename(folder.join("next"), folder.join(format!("{name}.wasm"))).expect("the component is put in place");
+    std::fs::rename(folder.join("next"), folder.join(format!("{name}.wasm")))
+        .expect("the component is put in place");
 }
 
 async fn files(floor: &mut Floor) {
@@ -133,7 +154,8 @@ async fn files(floor: &mut Floor) {
     floor.check(b"\0asm\x01\0\0\0", "plugin `describes`: it is not a WebAssembly component: [folder]/describes.wasm is a core module, which is made into one by `wasm-tools component new`").await;
     floor.check(b"", "plugin `describes`: it is not a WebAssembly component: [folder]/describes.wasm is empty").await;
     let huge = std::fs::File::create(floor.folder.path().join("next")).expect("a file");
-    huge.set_len(COMPONENT_BYTES_MAX + 1).expect("a long file without blocks");
+    huge.set_len(COMPONENT_BYTES_MAX + 1)
+        .expect("a long file without blocks");
     put(floor.folder.path(), "describes");
     floor
         .refused(
@@ -155,15 +177,24 @@ async fn worlds(floor: &mut Floor) {
             "plugin `describes`: it imports `wasi:logging/logging@0.2.0-draft`, which this host does not have",
         )
         .await;
-    floor.check(&built("ungranted"), "plugin `describes`: its description says that it is `ungranted`").await;
+    floor
+        .check(
+            &built("ungranted"),
+            "plugin `describes`: its description says that it is `ungranted`",
+        )
+        .await;
     install(floor.folder.path(), "describes", &guest());
     install(floor.folder.path(), "ungranted", &built("ungranted"));
     floor.refused("plugin `ungranted`: it imports `wasi:logging/logging@0.1.0-draft` but does not ask for `logging` in its `wants`").await;
-    install(floor.folder.path(), "ungranted", &describing(&good("ungranted").to_string()));
+    install(
+        floor.folder.path(),
+        "ungranted",
+        &describing(&good("ungranted").to_string()),
+    );
 }
 
 async fn reads(floor: &mut Floor) {
-    floor.check(&describing("trap"), "plugin `describes`: reading its description failed: the plugin trapped: wasm trap: wasm `unreachable` instruction executed: thread '<unnamed>' (1) panicked at tests/programs/describes/src/lib.rs:19:23:\\nthe guest does not describe itself\\nnote: run with `RUST_BACKTRACE=1` environment variable to display a backtrace").await;
+    floor.check(&describing("trap"), "plugin `describes`: reading its description failed: the plugin trapped: wasm trap: wasm `unreachable` instruction executed: thread '<unnamed>' (1) panicked at tests/programs/describes/src/lib.rs:22:23:\\nthe guest does not describe itself\\nnote: run with `RUST_BACKTRACE=1` environment variable to display a backtrace").await;
     floor
         .check(
             &describing("exit"),
@@ -177,7 +208,12 @@ async fn reads(floor: &mut Floor) {
         )
         .await;
     floor.check(&describing("eat memory"), "plugin `describes`: reading its description failed: the plugin ran out of its memory of 16777216 bytes: memory allocation of 1048576 bytes failed\\nnote: run with `RUST_BACKTRACE=1` environment variable to display a backtrace").await;
-    floor.check(&describing("unstable"), "plugin `describes`: its description differs between two reads").await;
+    floor
+        .check(
+            &describing("unstable"),
+            "plugin `describes`: its description differs between two reads",
+        )
+        .await;
     floor
         .check(
             &describing("I am a plugin"),
@@ -185,41 +221,87 @@ async fn reads(floor: &mut Floor) {
         )
         .await;
     floor.check(&describing("{}"), "plugin `describes`: its description is no JSON of the expected form: missing field `schema` at line 1 column 2").await;
-    floor.check_with(&[("/schema", json!(2))], "its description has schema 2; this host reads schema 1").await;
-    floor.check_with(&[("/name", json!("other"))], "its description says that it is `other`").await;
+    floor
+        .check_with(
+            &[("/schema", json!(2))],
+            "its description has schema 2; this host reads schema 1",
+        )
+        .await;
+    floor
+        .check_with(
+            &[("/name", json!("other"))],
+            "its description says that it is `other`",
+        )
+        .await;
     floor.check_with(&[("/colour", json!("red"))], "its description is no JSON of the expected form: unknown field `colour`, expected one of `schema`, `name`, `version`, `summary`, `wants`, `operations` at line 1 column 737").await;
-    floor.check_with(&[("/operations", json!([]))], "its description must have 1 to 64 operations, not 0").await;
+    floor
+        .check_with(
+            &[("/operations", json!([]))],
+            "its description must have 1 to 64 operations, not 0",
+        )
+        .await;
 }
 
 async fn wants(floor: &mut Floor) {
     let want = |atom: &str, why: &str| json!({ "atom": atom, "why": why });
-    let known =
-        "blobs, browser, cache, config, dns, features, http, ip-database, jobs, line-query, logging, media, state";
+    let known = "blobs, browser, cache, config, dns, features, http, ip-database, jobs, line-query, logging, media, state";
     let cannot = "its description wants what cannot be granted:";
     let fetch = format!("{cannot} `fetch:*` is no grant that this host knows; it knows {known}");
-    floor.check_with(&[("/wants", json!([want("fetch:*", "to try")]))], &fetch).await;
+    floor
+        .check_with(&[("/wants", json!([want("fetch:*", "to try")]))], &fetch)
+        .await;
     let any = format!(
         "{cannot} `http:GET https://*/` has a wildcard in `*`; one may stand only for the whole first label above a name \
          of at least two"
     );
-    floor.check_with(&[("/wants", json!([want("http:GET https://*/", "to try")]))], &any).await;
-    let twice = format!("{cannot} `config` stands beside `config`, which says it already or says otherwise");
-    floor.check_with(&[("/wants", json!([want("config", "to try"), want("config", "again")]))], &twice).await;
+    floor
+        .check_with(
+            &[("/wants", json!([want("http:GET https://*/", "to try")]))],
+            &any,
+        )
+        .await;
+    let twice = format!(
+        "{cannot} `config` stands beside `config`, which says it already or says otherwise"
+    );
+    floor
+        .check_with(
+            &[(
+                "/wants",
+                json!([want("config", "to try"), want("config", "again")]),
+            )],
+            &twice,
+        )
+        .await;
     let why = "its description must say in 1 to 200 bytes why it wants `config`, not 0";
-    floor.check_with(&[("/wants", json!([want("config", "")]))], why).await;
+    floor
+        .check_with(&[("/wants", json!([want("config", "")]))], why)
+        .await;
 }
 
 async fn terms(floor: &mut Floor) {
     for (member, value, rule) in [
         ("cost", 1_000_001, "it must be from 0 to 1000000"),
         ("window_per_minute", 0, "it must be from 1 to 1000000"),
-        ("first_party_per_minute", 1_000_001, "it must be from 1 to 1000000"),
+        (
+            "first_party_per_minute",
+            1_000_001,
+            "it must be from 1 to 1000000",
+        ),
     ] {
         let message = format!("operation `first` has `{member}` {value}; {rule}");
-        floor.check_with(&[(&format!("/operations/0/{member}"), json!(value))], &message).await;
+        floor
+            .check_with(
+                &[(&format!("/operations/0/{member}"), json!(value))],
+                &message,
+            )
+            .await;
     }
     for (member, value, known) in [
-        ("settle", json!("job"), "unknown variant `job`, expected `reply` at line 1 column 741"),
+        (
+            "settle",
+            json!("job"),
+            "unknown variant `job`, expected `reply` at line 1 column 741",
+        ),
         (
             "idempotency",
             json!("header"),
@@ -232,7 +314,9 @@ async fn terms(floor: &mut Floor) {
         ),
     ] {
         let message = format!("its description is no JSON of the expected form: {known}");
-        floor.check_with(&[(&format!("/operations/0/{member}"), value)], &message).await;
+        floor
+            .check_with(&[(&format!("/operations/0/{member}"), value)], &message)
+            .await;
     }
 }
 
@@ -247,8 +331,15 @@ async fn a_wrong_component_is_refused_by_its_own_message_and_the_running_revisio
     terms(&mut floor).await;
 
     let mut description = good("describes");
-    description["operations"] = json!([operation("first", "describes"), operation("second", "second")]);
-    install(floor.folder.path(), "describes", &describing(&description.to_string()));
+    description["operations"] = json!([
+        operation("first", "describes"),
+        operation("second", "second")
+    ]);
+    install(
+        floor.folder.path(),
+        "describes",
+        &describing(&description.to_string()),
+    );
     floor.dev.line_with("Reloaded describes").await;
     floor.serves("/api/v1/test/describes").await;
     floor.serves("/api/v1/test/second").await;

@@ -57,10 +57,15 @@ impl Toolchain {
             .output()
             .map_err(ToolchainError::Compiler)?;
         if !asked.status.success() {
-            return Err(ToolchainError::Compiler(io::Error::other(asked.status.to_string())));
+            return Err(ToolchainError::Compiler(io::Error::other(
+                asked.status.to_string(),
+            )));
         }
         let sysroot = PathBuf::from(String::from_utf8_lossy(&asked.stdout).trim_end());
-        Ok(Self { sysroot, folder: folder.to_owned() })
+        Ok(Self {
+            sysroot,
+            folder: folder.to_owned(),
+        })
     }
 
     /// Where the target's libraries stand once they are there.
@@ -74,10 +79,14 @@ impl Toolchain {
     /// They are not.
     pub fn check(&self) -> Result<(), ToolchainError> {
         let core = |file: &io::Result<std::fs::DirEntry>| {
-            file.as_ref().is_ok_and(|file| file.file_name().to_string_lossy().starts_with("libcore-"))
+            file.as_ref()
+                .is_ok_and(|file| file.file_name().to_string_lossy().starts_with("libcore-"))
         };
-        let is_there = std::fs::read_dir(self.libraries()).is_ok_and(|mut files| files.any(|file| core(&file)));
-        is_there.then_some(()).ok_or_else(|| ToolchainError::NoTarget(self.sysroot.clone()))
+        let is_there = std::fs::read_dir(self.libraries())
+            .is_ok_and(|mut files| files.any(|file| core(&file)));
+        is_there
+            .then_some(())
+            .ok_or_else(|| ToolchainError::NoTarget(self.sysroot.clone()))
     }
 
     /// Has rustup add the target's libraries where they are missing. What rustup says goes to standard error.
@@ -124,12 +133,18 @@ mod tests {
     use super::*;
 
     fn toolchain(sysroot: &Path) -> Result<Toolchain, ToolchainError> {
-        Ok(Toolchain { sysroot: sysroot.to_owned(), folder: sysroot.to_owned() })
+        Ok(Toolchain {
+            sysroot: sysroot.to_owned(),
+            folder: sysroot.to_owned(),
+        })
     }
 
     #[track_caller]
     fn check(told: &str, expected: &[&str]) {
-        let lines: Vec<&str> = told.lines().filter(|line| !line.starts_with("cargo::rerun-if-changed=")).collect();
+        let lines: Vec<&str> = told
+            .lines()
+            .filter(|line| !line.starts_with("cargo::rerun-if-changed="))
+            .collect();
         assert_eq!(lines, expected);
     }
 
@@ -141,12 +156,21 @@ mod tests {
              wasm32-wasip2` in the workspace's folder",
             folder.path().display()
         );
-        check(&told_to_cargo(toolchain(folder.path()), "debug"), &[&format!("cargo::error={line}")]);
-        check(&told_to_cargo(toolchain(folder.path()), "release"), &[&format!("cargo::warning={line}")]);
+        check(
+            &told_to_cargo(toolchain(folder.path()), "debug"),
+            &[&format!("cargo::error={line}")],
+        );
+        check(
+            &told_to_cargo(toolchain(folder.path()), "release"),
+            &[&format!("cargo::warning={line}")],
+        );
         // The folder alone is what a removed target leaves.
         let libraries = folder.path().join("lib/rustlib/wasm32-wasip2/lib");
         std::fs::create_dir_all(&libraries).expect("a folder");
-        check(&told_to_cargo(toolchain(folder.path()), "debug"), &[&format!("cargo::error={line}")]);
+        check(
+            &told_to_cargo(toolchain(folder.path()), "debug"),
+            &[&format!("cargo::error={line}")],
+        );
         std::fs::write(libraries.join("libcore-0123.rlib"), "").expect("a file");
         check(&told_to_cargo(toolchain(folder.path()), "debug"), &[]);
         let watched = format!("cargo::rerun-if-changed={}\n", libraries.display());

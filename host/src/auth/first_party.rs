@@ -18,6 +18,8 @@ impl FirstParty {
 
     /// Whether browsers may call from pages of this origin.
     pub(crate) fn allows(&self, origin: &HeaderValue) -> bool {
-        self.origins.iter().any(|allowed| origin == allowed.as_str())
+        self.origins
+            .iter()
+            .any(|allowed| origin == allowed.as_str())
     }
 }

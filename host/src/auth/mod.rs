@@ -41,12 +41,17 @@ impl Presented {
     pub(crate) fn read<'h>(headers: &'h HeaderMap) -> Self {
         let mut found: Option<String> = None;
         // An access token is a bearer's (spec, "Authentication" 2).
-        let key = |value: &'h HeaderValue| value.to_str().ok().filter(|text| !oauth::is_token(text));
+        let key =
+            |value: &'h HeaderValue| value.to_str().ok().filter(|text| !oauth::is_token(text));
         let keys = headers.get_all(API_KEY_HEADER).iter().map(key);
-        let bearers = headers.get_all(AUTHORIZATION).iter().map(|value| value.to_str().ok().and_then(bearer));
+        let bearers = headers
+            .get_all(AUTHORIZATION)
+            .iter()
+            .map(|value| value.to_str().ok().and_then(bearer));
         for credential in keys.chain(bearers) {
-            let usable =
-                credential.map(str::trim).filter(|text| !text.is_empty() && text.len() <= CREDENTIAL_BYTES_MAX);
+            let usable = credential
+                .map(str::trim)
+                .filter(|text| !text.is_empty() && text.len() <= CREDENTIAL_BYTES_MAX);
             match (usable, &found) {
                 (None, _) => return Self::Unusable,
                 (Some(text), Some(other)) if text != other => return Self::Unusable,
@@ -59,7 +64,9 @@ impl Presented {
     /// Whether it has the form of a self-service key; nobody was asked yet whether it is one.
     pub(crate) fn is_self_service(&self) -> bool {
         match self {
-            Self::One(text) => ApiKey::parse(text).is_some_and(|key| key.kind() == KeyKind::SelfService),
+            Self::One(text) => {
+                ApiKey::parse(text).is_some_and(|key| key.kind() == KeyKind::SelfService)
+            }
             Self::Nothing | Self::Unusable => false,
         }
     }
@@ -146,19 +153,35 @@ pub(crate) async fn identify(
         Ok(token) => {
             let owner = token.owner.clone();
             let (per_minute, per_month) = (oauth.per_minute(), oauth.per_month());
-            Ok(Caller { owner, known_by: KnownBy::Token { token, per_minute, per_month } })
+            Ok(Caller {
+                owner,
+                known_by: KnownBy::Token {
+                    token,
+                    per_minute,
+                    per_month,
+                },
+            })
         }
         Err(OAuthError::Token(TokenError::Expired)) => Err(AuthError::TokenExpired),
         Err(OAuthError::Token(_)) => Err(AuthError::Invalid),
-        Err(OAuthError::Keys { retry_after }) => Err(AuthError::Keys { retry_after_s: retry_after.as_secs() + 1 }),
+        Err(OAuthError::Keys { retry_after }) => Err(AuthError::Keys {
+            retry_after_s: retry_after.as_secs() + 1,
+        }),
     }
 }
 
 /// Finds whose API key it is.
-pub(crate) fn by_key(store: &Store, credential: &str, now: SystemTime) -> Result<Caller, AuthError> {
+pub(crate) fn by_key(
+    store: &Store,
+    credential: &str,
+    now: SystemTime,
+) -> Result<Caller, AuthError> {
     // The checksum sorts out what was mistyped or made up before the store is asked.
     let key = ApiKey::parse(credential).ok_or(AuthError::Invalid)?;
-    let record = store.key(&key.digest()).map_err(AuthError::Store)?.ok_or(AuthError::Invalid)?;
+    let record = store
+        .key(&key.digest())
+        .map_err(AuthError::Store)?
+        .ok_or(AuthError::Invalid)?;
     if record.revoked_at.is_some() {
         return Err(AuthError::Revoked);
     }
@@ -169,26 +192,46 @@ pub(crate) fn by_key(store: &Store, credential: &str, now: SystemTime) -> Result
         None => None,
         Some(id) => {
             let account = store.account(id).map_err(AuthError::Store)?;
-            Some(account.filter(|account| account.entitlement(now).is_some()).ok_or(AuthError::Plan)?)
+            Some(
+                account
+                    .filter(|account| account.entitlement(now).is_some())
+                    .ok_or(AuthError::Plan)?,
+            )
         }
     };
-    Ok(Caller { owner: record.id.clone(), known_by: KnownBy::Key { key: record, account } })
+    Ok(Caller {
+        owner: record.id.clone(),
+        known_by: KnownBy::Key {
+            key: record,
+            account,
+        },
+    })
 }
 
 impl Caller {
     /// A first-party browser, for an operation that has an allowance for those.
     pub(crate) fn of_address(address: Address) -> Self {
-        Self { owner: address.to_string(), known_by: KnownBy::Address }
+        Self {
+            owner: address.to_string(),
+            known_by: KnownBy::Address,
+        }
     }
 
     /// Whether the credential carries the scope. The allowance for an address is a scope of its own.
     pub(crate) fn authorize(&self, scope: &Scope) -> Result<(), AuthError> {
         let is_held = match &self.known_by {
-            KnownBy::Key { key, .. } => key.scopes.iter().any(|held| held == scope.as_str() || held == ALL_SCOPES),
+            KnownBy::Key { key, .. } => key
+                .scopes
+                .iter()
+                .any(|held| held == scope.as_str() || held == ALL_SCOPES),
             KnownBy::Token { token, .. } => token.scopes.iter().any(|held| held == scope.as_str()),
             KnownBy::Address => true,
         };
-        if is_held { Ok(()) } else { Err(AuthError::Scope(scope.clone())) }
+        if is_held {
+            Ok(())
+        } else {
+            Err(AuthError::Scope(scope.clone()))
+        }
     }
 
     /// Whose limits and jobs these are: the key's id, a name of client and subject, or the address.
@@ -199,7 +242,10 @@ impl Caller {
     /// Who pays: the account of a self-service key, or else the caller alone.
     pub(crate) fn tenant(&self) -> Tenant {
         match &self.known_by {
-            KnownBy::Key { account: Some(account), .. } => Tenant::account(&account.id),
+            KnownBy::Key {
+                account: Some(account),
+                ..
+            } => Tenant::account(&account.id),
             KnownBy::Key { account: None, .. } => Tenant::key(&self.owner),
             KnownBy::Token { .. } => Tenant::client(&self.owner),
             KnownBy::Address => Tenant::address(&self.owner),
@@ -239,12 +285,20 @@ impl Caller {
     /// What the credential itself allows.
     pub(crate) fn limits(&self) -> CallerLimits {
         match &self.known_by {
-            KnownBy::Key { key, .. } => {
-                CallerLimits { per_second: key.per_second, per_minute: key.per_minute, per_month: key.per_month }
-            }
-            KnownBy::Token { per_minute, per_month, .. } => {
-                CallerLimits { per_second: None, per_minute: Some(*per_minute), per_month: *per_month }
-            }
+            KnownBy::Key { key, .. } => CallerLimits {
+                per_second: key.per_second,
+                per_minute: key.per_minute,
+                per_month: key.per_month,
+            },
+            KnownBy::Token {
+                per_minute,
+                per_month,
+                ..
+            } => CallerLimits {
+                per_second: None,
+                per_minute: Some(*per_minute),
+                per_month: *per_month,
+            },
             KnownBy::Address => CallerLimits::default(),
         }
     }
@@ -263,7 +317,12 @@ impl Caller {
 impl AuthError {
     /// As a client of this face reads it. An access token that has expired is a 401 on /mcp, whose clients get another on no
     /// other status, and a 403 on REST, as the specification has it.
-    pub(crate) fn refusal(self, face: Face, scope: &Scope, resource_metadata: Option<&str>) -> Refusal {
+    pub(crate) fn refusal(
+        self,
+        face: Face,
+        scope: &Scope,
+        resource_metadata: Option<&str>,
+    ) -> Refusal {
         let (code, error) = match &self {
             AuthError::Missing => (Code::Unauthorized, None),
             AuthError::Invalid => (Code::Unauthorized, Some("invalid_token")),
@@ -285,11 +344,19 @@ impl AuthError {
         };
         let mut refusal = Refusal::new(code, sentence(self.to_string()));
         let resource_metadata = resource_metadata.map(str::to_owned);
-        refusal.challenge = Some(Challenge { scope: scope.clone(), error, resource_metadata });
+        refusal.challenge = Some(Challenge {
+            scope: scope.clone(),
+            error,
+            resource_metadata,
+        });
         refusal
     }
 }
 
 fn uncheckable(retry_after_s: u64) -> Refusal {
-    Refusal::new(Code::ServiceUnavailable, "Credentials cannot be checked at the moment").retry_after(retry_after_s)
+    Refusal::new(
+        Code::ServiceUnavailable,
+        "Credentials cannot be checked at the moment",
+    )
+    .retry_after(retry_after_s)
 }

@@ -4,7 +4,8 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 /// Whole seconds since 1970.
 pub(crate) fn epoch_seconds(now: SystemTime) -> u64 {
-    now.duration_since(UNIX_EPOCH).map_or(0, |time| time.as_secs())
+    now.duration_since(UNIX_EPOCH)
+        .map_or(0, |time| time.as_secs())
 }
 
 /// Whole milliseconds since 1970.
@@ -25,5 +26,8 @@ pub(crate) fn microseconds(time: Duration) -> u64 {
 /// What the thread that asks has used of a processor.
 pub(crate) fn thread_time() -> Duration {
     let now = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
-    Duration::new(u64::try_from(now.tv_sec).unwrap_or(0), u32::try_from(now.tv_nsec).unwrap_or(0))
+    Duration::new(
+        u64::try_from(now.tv_sec).unwrap_or(0),
+        u32::try_from(now.tv_nsec).unwrap_or(0),
+    )
 }

@@ -39,11 +39,18 @@ impl Watch {
         let watcher = notify::recommended_watcher(move |event: notify::Result<notify::Event>| {
             // Reading a file is an event too, and what follows a signal reads them all: counted, each would cause the next.
             let relevant = match &event {
-                Ok(event) => !event.kind.is_access() && event.paths.iter().any(|path| concerns(path)),
+                Ok(event) => {
+                    !event.kind.is_access() && event.paths.iter().any(|path| concerns(path))
+                }
                 Err(_) => true,
             };
             // A full channel means that a change is waiting already.
-            if relevant && matches!(sender.try_send(()), Err(mpsc::error::TrySendError::Closed(()))) {
+            if relevant
+                && matches!(
+                    sender.try_send(()),
+                    Err(mpsc::error::TrySendError::Closed(()))
+                )
+            {
                 tracing::debug!("nobody watches any more");
             }
         })?;
@@ -65,7 +72,9 @@ impl Watch {
     /// Waits for the next change; `None` when watching has ended.
     pub(crate) async fn changed(&mut self) -> Option<()> {
         self.changes.recv().await?;
-        let quiet = async { while let Ok(Some(())) = tokio::time::timeout(QUIET, self.changes.recv()).await {} };
+        let quiet = async {
+            while let Ok(Some(())) = tokio::time::timeout(QUIET, self.changes.recv()).await {}
+        };
         // A source that never rests is read as it stands; what changes meanwhile is the next signal.
         tokio::time::timeout(BURST, quiet).await.ok();
         Some(())

@@ -10,12 +10,17 @@ use serde_json::{Map, Number, Value};
 pub(crate) fn strict_json(bytes: &[u8]) -> Result<Value, MalformedJson> {
     let duplicate = RefCell::new(None);
     let mut deserializer = serde_json::Deserializer::from_slice(bytes);
-    let parsed = Strict { duplicate: &duplicate }
-        .deserialize(&mut deserializer)
-        .and_then(|value| deserializer.end().map(|()| value));
+    let parsed = Strict {
+        duplicate: &duplicate,
+    }
+    .deserialize(&mut deserializer)
+    .and_then(|value| deserializer.end().map(|()| value));
     parsed.map_err(|error| match duplicate.take() {
         Some(name) => MalformedJson::Duplicate(name),
-        None => MalformedJson::Json { line: error.line(), column: error.column() },
+        None => MalformedJson::Json {
+            line: error.line(),
+            column: error.column(),
+        },
     })
 }
 
@@ -64,7 +69,9 @@ impl<'de> Visitor<'de> for Strict<'_> {
     }
 
     fn visit_f64<E: serde::de::Error>(self, value: f64) -> Result<Value, E> {
-        Number::from_f64(value).map(Value::Number).ok_or_else(|| E::custom("a number is out of range"))
+        Number::from_f64(value)
+            .map(Value::Number)
+            .ok_or_else(|| E::custom("a number is out of range"))
     }
 
     fn visit_str<E>(self, value: &str) -> Result<Value, E> {

@@ -27,7 +27,11 @@ struct LineRateState {
 
 impl Default for LineRateState {
     fn default() -> Self {
-        Self { bucket: LINES, dropped: 0, reported_at: None }
+        Self {
+            bucket: LINES,
+            dropped: 0,
+            reported_at: None,
+        }
     }
 }
 
@@ -45,7 +49,9 @@ impl LineRate {
     /// How many lines were dropped since the last report, where there is something to tell and it is time.
     pub(crate) fn report(&self, now: Instant) -> Option<u64> {
         let mut state = self.lock();
-        let is_time = state.reported_at.is_none_or(|at| now.saturating_duration_since(at) >= REPORT_EVERY);
+        let is_time = state
+            .reported_at
+            .is_none_or(|at| now.saturating_duration_since(at) >= REPORT_EVERY);
         if state.dropped == 0 || !is_time {
             return None;
         }
@@ -73,7 +79,11 @@ mod tests {
         assert_eq!(admitted(&rate, 10, start + Duration::from_millis(19)), 0);
         assert_eq!(admitted(&rate, 10, start + Duration::from_millis(20)), 1);
         assert_eq!(admitted(&rate, 1000, start + Duration::from_secs(1)), 49);
-        assert_eq!(admitted(&rate, 1000, start + Duration::from_secs(3600)), 256, "silence saves no more than a burst");
+        assert_eq!(
+            admitted(&rate, 1000, start + Duration::from_secs(3600)),
+            256,
+            "silence saves no more than a burst"
+        );
     }
 
     #[test]

@@ -2,7 +2,10 @@
 
 /// Whether it says this type; parameters such as a charset do not matter.
 pub(crate) fn is(value: &str, essence: &str) -> bool {
-    value.split(';').next().is_some_and(|said| said.trim().eq_ignore_ascii_case(essence))
+    value
+        .split(';')
+        .next()
+        .is_some_and(|said| said.trim().eq_ignore_ascii_case(essence))
 }
 
 #[cfg(test)]
@@ -11,10 +14,21 @@ mod tests {
 
     #[test]
     fn case_space_and_parameters_do_not_matter() {
-        for same in ["application/json", "Application/JSON", " application/json ; charset=utf-8", "application/json;"] {
+        for same in [
+            "application/json",
+            "Application/JSON",
+            " application/json ; charset=utf-8",
+            "application/json;",
+        ] {
             assert!(is(same, "application/json"), "{same}");
         }
-        for other in ["", "application/jsonp", "text/json", "application", "charset=utf-8; application/json"] {
+        for other in [
+            "",
+            "application/jsonp",
+            "text/json",
+            "application",
+            "charset=utf-8; application/json",
+        ] {
             assert!(!is(other, "application/json"), "{other}");
         }
     }

@@ -26,7 +26,12 @@ impl SharedStock {
     /// Of so many permits for all, and for each.
     pub(crate) fn new(all: usize, each: usize) -> Self {
         let kept = all / 4;
-        Self { open: Arc::new(Semaphore::new(all - kept)), kept: Arc::new(Semaphore::new(kept)), all, each }
+        Self {
+            open: Arc::new(Semaphore::new(all - kept)),
+            kept: Arc::new(Semaphore::new(kept)),
+            all,
+            each,
+        }
     }
 
     /// The share of one who comes.
@@ -62,16 +67,26 @@ impl SharedStock {
         } else {
             open.await.ok()?
         };
-        Some(StockPortion { _common: common, _own: own })
+        Some(StockPortion {
+            _common: common,
+            _own: own,
+        })
     }
 
     /// Takes so many permits by one's share, where they are free.
     pub(crate) fn try_take(&self, share: &Arc<Semaphore>, permits: u32) -> Option<StockPortion> {
         let try_acquire = |of: &Arc<Semaphore>| Arc::clone(of).try_acquire_many_owned(permits).ok();
         let own = try_acquire(share)?;
-        let kept = || self.is_first(share, permits).then(|| try_acquire(&self.kept)).flatten();
+        let kept = || {
+            self.is_first(share, permits)
+                .then(|| try_acquire(&self.kept))
+                .flatten()
+        };
         let common = try_acquire(&self.open).or_else(kept)?;
-        Some(StockPortion { _common: common, _own: own })
+        Some(StockPortion {
+            _common: common,
+            _own: own,
+        })
     }
 
     /// Whether these are all that it holds.
@@ -91,9 +106,23 @@ mod tests {
         let all: Vec<StockPortion> = std::iter::from_fn(|| stock.try_take(&one, 1)).collect();
         assert_eq!((all.len(), stock.taken()), (6, 6));
         let first = stock.try_take(&other, 1);
-        assert!(first.is_some() && stock.try_take(&other, 1).is_none(), "the rest is for another's first");
-        assert!(stock.try_take(&third, 1).is_some_and(|_| stock.taken() == 8));
+        assert!(
+            first.is_some() && stock.try_take(&other, 1).is_none(),
+            "the rest is for another's first"
+        );
+        assert!(
+            stock
+                .try_take(&third, 1)
+                .is_some_and(|_| stock.taken() == 8)
+        );
         drop((all, first));
-        assert_eq!((stock.taken(), one.available_permits(), other.available_permits()), (0, 6, 6));
+        assert_eq!(
+            (
+                stock.taken(),
+                one.available_permits(),
+                other.available_permits()
+            ),
+            (0, 6, 6)
+        );
     }
 }

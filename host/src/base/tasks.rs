@@ -58,7 +58,9 @@ impl Tasks {
     pub(crate) async fn end(&self, at_most: Duration) -> bool {
         self.stop.cancel();
         self.tracker.close();
-        tokio::time::timeout(at_most, self.tracker.wait()).await.is_ok()
+        tokio::time::timeout(at_most, self.tracker.wait())
+            .await
+            .is_ok()
     }
 }
 

@@ -13,7 +13,11 @@ pub(crate) struct Bucket {
 
 impl Bucket {
     pub(crate) const fn new(burst: u32, interval: Duration) -> Self {
-        Self { burst, interval, full_at: None }
+        Self {
+            burst,
+            interval,
+            full_at: None,
+        }
     }
 
     /// Takes one, if one is there.
@@ -27,7 +31,9 @@ impl Bucket {
 
     /// How long until one is there.
     pub(crate) fn wait(&self, now: Instant) -> Duration {
-        let empties = self.full_at.map_or(Duration::ZERO, |at| at.saturating_duration_since(now));
+        let empties = self
+            .full_at
+            .map_or(Duration::ZERO, |at| at.saturating_duration_since(now));
         empties.saturating_sub(self.interval * (self.burst - 1))
     }
 }

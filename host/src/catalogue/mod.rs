@@ -22,9 +22,17 @@ use crate::contract::operation::{Operation, RestFace, ToolFace};
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum CollisionError {
     #[error("{pair} both serve {method} {path}")]
-    Route { pair: Pair, method: Method, path: String },
+    Route {
+        pair: Pair,
+        method: Method,
+        path: String,
+    },
     #[error("{pair} serve paths of which {path} {source}")]
-    Path { pair: Pair, path: String, source: RouteTableError },
+    Path {
+        pair: Pair,
+        path: String,
+        source: RouteTableError,
+    },
     #[error("{pair} both have the tool `{tool}`")]
     Tool { pair: Pair, tool: String },
 }
@@ -33,7 +41,11 @@ pub(crate) enum CollisionError {
 #[derive(Debug)]
 pub(crate) enum Pair {
     Plugins(String, String),
-    Operations { plugin: String, first: String, second: String },
+    Operations {
+        plugin: String,
+        first: String,
+        second: String,
+    },
 }
 
 impl Pair {
@@ -45,7 +57,10 @@ impl Pair {
                 second: second.operation.id.clone(),
             }
         } else {
-            Self::Plugins(first.revision.plugin.to_string(), second.revision.plugin.to_string())
+            Self::Plugins(
+                first.revision.plugin.to_string(),
+                second.revision.plugin.to_string(),
+            )
         }
     }
 }
@@ -54,8 +69,15 @@ impl fmt::Display for Pair {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Plugins(first, second) => write!(f, "plugins `{first}` and `{second}`"),
-            Self::Operations { plugin, first, second } => {
-                write!(f, "plugin `{plugin}`: its operations `{first}` and `{second}`")
+            Self::Operations {
+                plugin,
+                first,
+                second,
+            } => {
+                write!(
+                    f,
+                    "plugin `{plugin}`: its operations `{first}` and `{second}`"
+                )
             }
         }
     }
@@ -101,7 +123,12 @@ impl Catalogue {
                 })
             })
             .collect();
-        Ok(Self { routes: routes(&bound)?, tools: tools(&bound)?, revisions, bound })
+        Ok(Self {
+            routes: routes(&bound)?,
+            tools: tools(&bound)?,
+            revisions,
+            bound,
+        })
     }
 
     /// The operations that the published documents name.
@@ -146,7 +173,11 @@ fn routes(bound: &[Bound]) -> Result<RouteTable, CollisionError> {
                 (RouteTableError::Parameters { .. } | RouteTableError::Form, _) => false,
             };
             let other = bound.iter().find(at).unwrap_or(&one);
-            CollisionError::Path { pair: Pair::new(other, &one), path: path.to_owned(), source }
+            CollisionError::Path {
+                pair: Pair::new(other, &one),
+                path: path.to_owned(),
+                source,
+            }
         })?;
     }
     Ok(table)
@@ -157,7 +188,10 @@ fn tools(bound: &[Bound]) -> Result<HashMap<String, Bound>, CollisionError> {
     for one in bound {
         let Some(tool) = one.tool() else { continue };
         if let Some(other) = tools.insert(tool.name.clone(), one.clone()) {
-            return Err(CollisionError::Tool { pair: Pair::new(&other, one), tool: tool.name.clone() });
+            return Err(CollisionError::Tool {
+                pair: Pair::new(&other, one),
+                tool: tool.name.clone(),
+            });
         }
     }
     Ok(tools)

@@ -26,7 +26,10 @@ impl OperationState {
     /// Nothing was called yet.
     pub(crate) fn new(operation: &Operation) -> Self {
         let declared = operation.errors.iter().map(|error| error.code.as_str());
-        Self { requests: Requests::new(declared), checked: Mutex::new(LruCache::new(CHECKED_MAX)) }
+        Self {
+            requests: Requests::new(declared),
+            checked: Mutex::new(LruCache::new(CHECKED_MAX)),
+        }
     }
 
     /// Whether a reply with this digest passed its check lately.

@@ -77,8 +77,12 @@ impl Revision {
     }
 
     /// Its operations, each with what stands beside its row.
-    pub(crate) fn operations(&self) -> impl Iterator<Item = (&Arc<Operation>, &Arc<OperationState>)> {
-        self.operations.iter().map(|(operation, state)| (operation, state))
+    pub(crate) fn operations(
+        &self,
+    ) -> impl Iterator<Item = (&Arc<Operation>, &Arc<OperationState>)> {
+        self.operations
+            .iter()
+            .map(|(operation, state)| (operation, state))
     }
 
     /// Whether a tenant's call may begin, its place aside. One that may not counts as a call that ended so.
@@ -86,7 +90,9 @@ impl Revision {
         let Runner::Component(instances) = &self.runner else {
             return Ok(());
         };
-        instances.judge(tenant).inspect_err(|error| self.calls.begin(Instant::now()).end(outcome_of(error)))
+        instances
+            .judge(tenant)
+            .inspect_err(|error| self.calls.begin(Instant::now()).end(outcome_of(error)))
     }
 
     /// Runs one call. Only the pipeline calls this.
@@ -125,7 +131,9 @@ impl Revision {
 
     /// Whether it has answered a call well.
     pub(crate) fn has_answered(&self) -> bool {
-        self.calls.ended().any(|(outcome, count)| outcome == Outcome::Ok && count > 0)
+        self.calls
+            .ended()
+            .any(|(outcome, count)| outcome == Outcome::Ok && count > 0)
     }
 
     /// Whether the published documents name its operations.
@@ -135,7 +143,12 @@ impl Revision {
 
     /// The longest that one of its calls may take.
     pub(crate) fn longest_call(&self) -> Duration {
-        let longest = self.operations.iter().map(|(operation, _)| operation.deadline).max().unwrap_or_default();
+        let longest = self
+            .operations
+            .iter()
+            .map(|(operation, _)| operation.deadline)
+            .max()
+            .unwrap_or_default();
         match &self.runner {
             Runner::Component(instances) => longest.min(instances.wall()),
             Runner::Native(_) | Runner::Off(_) => longest,

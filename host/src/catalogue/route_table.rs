@@ -30,11 +30,17 @@ pub(crate) enum RouteMatch<'t> {
 
 impl RouteTable {
     /// Adds a path with all its methods.
-    pub(crate) fn insert(&mut self, path: &str, methods: Vec<(Method, Bound)>) -> Result<(), RouteTableError> {
-        self.paths.insert(path, methods).map_err(|error| match error {
-            matchit::InsertError::Conflict { with } => RouteTableError::Parameters { with },
-            _ => RouteTableError::Form,
-        })
+    pub(crate) fn insert(
+        &mut self,
+        path: &str,
+        methods: Vec<(Method, Bound)>,
+    ) -> Result<(), RouteTableError> {
+        self.paths
+            .insert(path, methods)
+            .map_err(|error| match error {
+                matchit::InsertError::Conflict { with } => RouteTableError::Parameters { with },
+                _ => RouteTableError::Form,
+            })
     }
 
     /// Finds what serves a request. HEAD is served wherever GET is.
@@ -42,10 +48,18 @@ impl RouteTable {
         let Ok(matched) = self.paths.at(path) else {
             return RouteMatch::Nothing;
         };
-        let wanted = if *method == Method::HEAD { &Method::GET } else { method };
+        let wanted = if *method == Method::HEAD {
+            &Method::GET
+        } else {
+            method
+        };
         match matched.value.iter().find(|(served, _)| served == wanted) {
             Some((_, bound)) => {
-                let params = matched.params.iter().map(|(name, value)| (name.to_owned(), value.to_owned())).collect();
+                let params = matched
+                    .params
+                    .iter()
+                    .map(|(name, value)| (name.to_owned(), value.to_owned()))
+                    .collect();
                 RouteMatch::Operation(bound, params)
             }
             None => RouteMatch::OtherMethods(allow(matched.value.iter().map(|(served, _)| served))),

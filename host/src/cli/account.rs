@@ -1,5 +1,8 @@
 //! `switchbay account`: who pays for self-service keys, and what it may spend.
-#![expect(clippy::print_stdout, reason = "what these commands are for is printed")]
+#![expect(
+    clippy::print_stdout,
+    reason = "what these commands are for is printed"
+)]
 
 use std::time::SystemTime;
 
@@ -80,13 +83,28 @@ pub(super) async fn run(command: AccountCommand) -> Result<(), CommandFailure> {
             let shown = match common.place()? {
                 RecordsPlace::Store(store) => accounts::show(&store, &id, SystemTime::now())?,
                 RecordsPlace::Server(data) => {
-                    client::call(&data, Method::GET, &path(accounts::PATH, &id, ""), Payload::Nothing).await?
+                    client::call(
+                        &data,
+                        Method::GET,
+                        &path(accounts::PATH, &id, ""),
+                        Payload::Nothing,
+                    )
+                    .await?
                 }
             };
             (common, shown)
         }
-        AccountCommand::Entitle(Entitle { named: AccountArgument { common, id }, plan, credits, expires }) => {
-            let request = EntitlementRequest { plan, credits_per_month: credits, expires_at: expires };
+        AccountCommand::Entitle(Entitle {
+            named: AccountArgument { common, id },
+            plan,
+            credits,
+            expires,
+        }) => {
+            let request = EntitlementRequest {
+                plan,
+                credits_per_month: credits,
+                expires_at: expires,
+            };
             let entitled = entitle(&common, &id, Some(&request)).await?;
             (common, entitled)
         }
@@ -102,36 +120,75 @@ pub(super) async fn run(command: AccountCommand) -> Result<(), CommandFailure> {
     }
     if let (false, Some(credits)) = (common.json, account.get("credits")) {
         let (spent, reserved) = (number(credits, "spent"), number(credits, "reserved"));
-        println!("{}: {spent} credits spent, {reserved} reserved", text(credits, "month"));
+        println!(
+            "{}: {spent} credits spent, {reserved} reserved",
+            text(credits, "month")
+        );
     }
     Ok(())
 }
 
 async fn open(arguments: Open) -> Result<(Common, Value), CommandFailure> {
-    let Open { common, label, per_second, concurrency, plan, credits } = arguments;
-    let entitlement = plan.zip(credits).map(|(plan, credits_per_month)| EntitlementRequest {
+    let Open {
+        common,
+        label,
+        per_second,
+        concurrency,
         plan,
-        credits_per_month,
-        expires_at: None,
-    });
-    let request = AccountRequest { label, per_second, concurrency, entitlement };
+        credits,
+    } = arguments;
+    let entitlement = plan
+        .zip(credits)
+        .map(|(plan, credits_per_month)| EntitlementRequest {
+            plan,
+            credits_per_month,
+            expires_at: None,
+        });
+    let request = AccountRequest {
+        label,
+        per_second,
+        concurrency,
+        entitlement,
+    };
     let opened = match common.place()? {
         RecordsPlace::Store(store) => accounts::open(&store, &request, SystemTime::now()).await?,
         RecordsPlace::Server(data) => {
-            client::call(&data, Method::POST, accounts::PATH, Payload::Json(&json!(request))).await?
+            client::call(
+                &data,
+                Method::POST,
+                accounts::PATH,
+                Payload::Json(&json!(request)),
+            )
+            .await?
         }
     };
     Ok((common, opened))
 }
 
-async fn entitle(common: &Common, id: &str, request: Option<&EntitlementRequest>) -> Result<Value, CommandFailure> {
+async fn entitle(
+    common: &Common,
+    id: &str,
+    request: Option<&EntitlementRequest>,
+) -> Result<Value, CommandFailure> {
     match common.place()? {
-        RecordsPlace::Store(store) => Ok(accounts::entitle(&store, id, request, SystemTime::now()).await?),
+        RecordsPlace::Store(store) => {
+            Ok(accounts::entitle(&store, id, request, SystemTime::now()).await?)
+        }
         RecordsPlace::Server(data) => {
-            let method = if request.is_some() { Method::PUT } else { Method::DELETE };
+            let method = if request.is_some() {
+                Method::PUT
+            } else {
+                Method::DELETE
+            };
             let body = request.map(|request| json!(request));
             let payload = body.as_ref().map_or(Payload::Nothing, Payload::Json);
-            Ok(client::call(&data, method, &path(accounts::PATH, id, "/entitlement"), payload).await?)
+            Ok(client::call(
+                &data,
+                method,
+                &path(accounts::PATH, id, "/entitlement"),
+                payload,
+            )
+            .await?)
         }
     }
 }
@@ -139,20 +196,36 @@ async fn entitle(common: &Common, id: &str, request: Option<&EntitlementRequest>
 async fn list(common: &Common) -> Result<(), CommandFailure> {
     let listed = match common.place()? {
         RecordsPlace::Store(store) => accounts::list(&store)?,
-        RecordsPlace::Server(data) => client::call(&data, Method::GET, accounts::PATH, Payload::Nothing).await?,
+        RecordsPlace::Server(data) => {
+            client::call(&data, Method::GET, accounts::PATH, Payload::Nothing).await?
+        }
     };
     if common.json {
         println!("{listed:#}");
         return Ok(());
     }
-    println!("{:36}  {:12}  {:>12}  {:>10}  LABEL", "ID", "PLAN", "CREDITS", "PER SECOND");
-    listed["accounts"].as_array().into_iter().flatten().for_each(line);
+    println!(
+        "{:36}  {:12}  {:>12}  {:>10}  LABEL",
+        "ID", "PLAN", "CREDITS", "PER SECOND"
+    );
+    listed["accounts"]
+        .as_array()
+        .into_iter()
+        .flatten()
+        .for_each(line);
     Ok(())
 }
 
 fn line(account: &Value) {
     let entitlement = &account["entitlement"];
     let plan = entitlement["plan"].as_str().unwrap_or("-");
-    let (credits, per_second) = (number(entitlement, "creditsPerMonth"), number(account, "perSecond"));
-    println!("{:36}  {plan:12}  {credits:>12}  {per_second:>10}  {}", text(account, "id"), text(account, "label"));
+    let (credits, per_second) = (
+        number(entitlement, "creditsPerMonth"),
+        number(account, "perSecond"),
+    );
+    println!(
+        "{:36}  {plan:12}  {credits:>12}  {per_second:>10}  {}",
+        text(account, "id"),
+        text(account, "label")
+    );
 }

@@ -15,8 +15,15 @@ use crate::contract::manifest::{ManifestEntry, ManifestSource};
 
 /// The profile, given with each call so that a plugin's workspace need not know of it: small, optimised as a whole, and
 /// without unwinding (a panic is a trap).
-const PROFILE_SETTINGS: [&str; 7] =
-    ["inherits='release'", "debug=false", "lto='fat'", "codegen-units=1", "opt-level=3", "panic='abort'", "strip=true"];
+const PROFILE_SETTINGS: [&str; 7] = [
+    "inherits='release'",
+    "debug=false",
+    "lto='fat'",
+    "codegen-units=1",
+    "opt-level=3",
+    "panic='abort'",
+    "strip=true",
+];
 
 /// A build that did not give components.
 #[derive(Debug, thiserror::Error)]
@@ -38,9 +45,14 @@ pub(crate) async fn build(entries: &[ManifestEntry]) -> Result<(), BuildError> {
         let ManifestSource::Crate(folder) = &entry.source else {
             continue;
         };
-        let package =
-            package(folder).ok_or_else(|| BuildError::NoCrate { plugin: entry.name.clone(), path: folder.clone() })?;
-        workspaces.entry(workspace(folder)).or_default().push(package.name);
+        let package = package(folder).ok_or_else(|| BuildError::NoCrate {
+            plugin: entry.name.clone(),
+            path: folder.clone(),
+        })?;
+        workspaces
+            .entry(workspace(folder))
+            .or_default()
+            .push(package.name);
     }
     for (workspace, packages) in workspaces {
         let folder = workspace.clone();
@@ -68,10 +80,19 @@ async fn cargo(workspace: &Path, packages: &[String]) -> Result<(), BuildError> 
         .stdout(Stdio::null())
         .kill_on_drop(true);
     // A caller's flags are for its own machine, not for the guests.
-    for name in ["RUSTFLAGS", "CARGO_ENCODED_RUSTFLAGS", "CARGO_BUILD_RUSTFLAGS", "CARGO_BUILD_TARGET"] {
+    for name in [
+        "RUSTFLAGS",
+        "CARGO_ENCODED_RUSTFLAGS",
+        "CARGO_BUILD_RUSTFLAGS",
+        "CARGO_BUILD_TARGET",
+    ] {
         command.env_remove(name);
     }
-    for name in ["CARGO_TARGET_DIR", "RUSTC_WORKSPACE_WRAPPER", "RUSTDOCFLAGS"] {
+    for name in [
+        "CARGO_TARGET_DIR",
+        "RUSTC_WORKSPACE_WRAPPER",
+        "RUSTDOCFLAGS",
+    ] {
         command.env_remove(name);
     }
     for setting in PROFILE_SETTINGS {
@@ -81,7 +102,13 @@ async fn cargo(workspace: &Path, packages: &[String]) -> Result<(), BuildError> 
         command.args(["--package", package]);
     }
     let status = command.status().await.map_err(BuildError::NoCargo)?;
-    if status.success() { Ok(()) } else { Err(BuildError::Failed { packages: packages.join(", ") }) }
+    if status.success() {
+        Ok(())
+    } else {
+        Err(BuildError::Failed {
+            packages: packages.join(", "),
+        })
+    }
 }
 
 /// The folders whose change makes a plugin's component another one: its crate, and the path dependencies that it shares.
@@ -94,5 +121,7 @@ pub(crate) fn watched(entry: &ManifestEntry) -> Vec<PathBuf> {
     };
     let workspace = workspace(folder);
     let shared = ["sdk", "wit"].map(|name| workspace.join(name));
-    std::iter::once(folder.clone()).chain(shared.into_iter().filter(|path| path.is_dir())).collect()
+    std::iter::once(folder.clone())
+        .chain(shared.into_iter().filter(|path| path.is_dir()))
+        .collect()
 }

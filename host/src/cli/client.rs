@@ -22,9 +22,16 @@ pub(crate) enum ClientError {
     #[error(
         "no server has left its {file} in {folder} ({source}): start one with `switchbay serve`, or name its --data"
     )]
-    File { file: &'static str, folder: PathBuf, source: std::io::Error },
+    File {
+        file: &'static str,
+        folder: PathBuf,
+        source: std::io::Error,
+    },
     #[error("no server answers at {address} ({source}): start one with `switchbay serve`")]
-    Unreachable { address: String, source: std::io::Error },
+    Unreachable {
+        address: String,
+        source: std::io::Error,
+    },
     #[error("the operator API's answer failed: {0}")]
     Transport(String),
     #[error("{message} ({code})")]
@@ -39,7 +46,12 @@ pub(crate) enum Payload<'p> {
 }
 
 /// Sends one request and gives back the `data` of its answer.
-pub(crate) async fn call(data: &Path, method: Method, path: &str, payload: Payload<'_>) -> Result<Value, ClientError> {
+pub(crate) async fn call(
+    data: &Path,
+    method: Method,
+    path: &str,
+    payload: Payload<'_>,
+) -> Result<Value, ClientError> {
     let read = |file: &'static str| {
         std::fs::read_to_string(data.join(file)).map_err(|source| ClientError::File {
             file,
@@ -48,9 +60,17 @@ pub(crate) async fn call(data: &Path, method: Method, path: &str, payload: Paylo
         })
     };
     let (token, address) = (read(FILE)?, read(ADDRESS_FILE)?);
-    tokio::time::timeout(DEADLINE, send(address.trim(), token.trim(), method, path, payload))
-        .await
-        .unwrap_or_else(|_| Err(ClientError::Transport(format!("no answer within {} s", DEADLINE.as_secs()))))
+    tokio::time::timeout(
+        DEADLINE,
+        send(address.trim(), token.trim(), method, path, payload),
+    )
+    .await
+    .unwrap_or_else(|_| {
+        Err(ClientError::Transport(format!(
+            "no answer within {} s",
+            DEADLINE.as_secs()
+        )))
+    })
 }
 
 async fn send(
@@ -62,10 +82,14 @@ async fn send(
 ) -> Result<Value, ClientError> {
     let stream = tokio::net::TcpStream::connect(address)
         .await
-        .map_err(|source| ClientError::Unreachable { address: address.to_owned(), source })?;
+        .map_err(|source| ClientError::Unreachable {
+            address: address.to_owned(),
+            source,
+        })?;
     let broken = |error: &dyn std::fmt::Display| ClientError::Transport(error.to_string());
-    let (mut sender, connection) =
-        hyper::client::conn::http1::handshake(TokioIo::new(stream)).await.map_err(|error| broken(&error))?;
+    let (mut sender, connection) = hyper::client::conn::http1::handshake(TokioIo::new(stream))
+        .await
+        .map_err(|error| broken(&error))?;
     let (media_type, body) = match payload {
         Payload::Nothing => ("application/json", Bytes::new()),
         Payload::Json(value) => ("application/json", Bytes::from(value.to_string())),
@@ -80,9 +104,14 @@ async fn send(
         .body(Full::new(body))
         .map_err(|error| broken(&error))?;
     let exchange = async {
-        let response = sender.send_request(request).await.map_err(|error| broken(&error))?;
-        let bytes =
-            Limited::new(response.into_body(), ANSWER_BYTES_MAX).collect().await.map_err(|error| broken(&error))?;
+        let response = sender
+            .send_request(request)
+            .await
+            .map_err(|error| broken(&error))?;
+        let bytes = Limited::new(response.into_body(), ANSWER_BYTES_MAX)
+            .collect()
+            .await
+            .map_err(|error| broken(&error))?;
         serde_json::from_slice::<Value>(&bytes.to_bytes()).map_err(|error| broken(&error))
     };
     let mut connection = std::pin::pin!(connection);
@@ -95,6 +124,14 @@ async fn send(
     if answer["success"] == true {
         return Ok(answer["data"].take());
     }
-    let text = |name: &str| answer["error"][name].as_str().unwrap_or("unknown").to_owned();
-    Err(ClientError::Refused { code: text("code"), message: text("message") })
+    let text = |name: &str| {
+        answer["error"][name]
+            .as_str()
+            .unwrap_or("unknown")
+            .to_owned()
+    };
+    Err(ClientError::Refused {
+        code: text("code"),
+        message: text("message"),
+    })
 }

@@ -28,5 +28,9 @@ pub(super) fn compile_component(arguments: &CompileArguments) -> ExitCode {
 /// This program. On Linux by the name that stays its own when its file is replaced, so that an upgrade on disk cannot give
 /// a running server another version's compiler.
 pub(super) fn program() -> std::io::Result<PathBuf> {
-    if cfg!(target_os = "linux") { Ok(PathBuf::from("/proc/self/exe")) } else { std::env::current_exe() }
+    if cfg!(target_os = "linux") {
+        Ok(PathBuf::from("/proc/self/exe"))
+    } else {
+        std::env::current_exe()
+    }
 }

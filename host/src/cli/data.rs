@@ -1,5 +1,8 @@
 //! `switchbay data`: free databases from an npm registry into the data folder, where a server takes them up by itself.
-#![expect(clippy::print_stdout, reason = "what these commands are for is printed")]
+#![expect(
+    clippy::print_stdout,
+    reason = "what these commands are for is printed"
+)]
 
 use std::path::Path;
 
@@ -28,7 +31,12 @@ pub(super) struct FetchArguments {
     #[arg(long, env = "SWITCHBAY_DATA", value_name = "DIR")]
     data: Option<std::path::PathBuf>,
     /// Which lines are logged: each request is one
-    #[arg(long, env = "SWITCHBAY_LOG", value_name = "FILTER", default_value = "info")]
+    #[arg(
+        long,
+        env = "SWITCHBAY_LOG",
+        value_name = "FILTER",
+        default_value = "info"
+    )]
     log: String,
 }
 
@@ -42,7 +50,10 @@ pub(super) async fn run(command: DataCommand) -> Result<(), CommandFailure> {
     let _alone = kept.lock()?;
     let registry = fetch::registry(Path::new("."))?;
     println!("From {}", registry.address());
-    for set in SETS.iter().filter(|set| sets.is_empty() || sets.iter().any(|name| name == set.name)) {
+    for set in SETS
+        .iter()
+        .filter(|set| sets.is_empty() || sets.iter().any(|name| name == set.name))
+    {
         let mut told = 0;
         fetch::fetch(set, &registry, &kept, |step| tell(set, &step, &mut told)).await?;
     }
@@ -52,19 +63,30 @@ pub(super) async fn run(command: DataCommand) -> Result<(), CommandFailure> {
 
 fn tell(set: &Set, step: &FetchStep<'_>, told: &mut u64) {
     match step {
-        FetchStep::Found { version, license, url } => {
+        FetchStep::Found {
+            version,
+            license,
+            url,
+        } => {
             println!("{}: {} {}", set.name, set.package, printable(version));
             println!("  licence   {}", printable(license));
             println!("  archive   {}", printable(url));
         }
         FetchStep::There => println!("  there already"),
         FetchStep::Arrived { bytes, announced } => {
-            let Some(percent) = announced.filter(|all| *all > 0).map(|all| (bytes * 100 / all).min(100)) else {
+            let Some(percent) = announced
+                .filter(|all| *all > 0)
+                .map(|all| (bytes * 100 / all).min(100))
+            else {
                 return;
             };
             if percent >= *told + TOLD_EVERY {
                 *told = percent - percent % TOLD_EVERY;
-                println!("  {told:>3} %     {} of {}", megabytes(*bytes), megabytes(announced.unwrap_or(*bytes)));
+                println!(
+                    "  {told:>3} %     {} of {}",
+                    megabytes(*bytes),
+                    megabytes(announced.unwrap_or(*bytes))
+                );
             }
         }
         FetchStep::Checked { integrity } => println!("  checksum  sha512-{integrity} agrees"),

@@ -1,5 +1,8 @@
 //! `switchbay dev` and `switchbay build`: components from crate folders, a working key, and plugins that follow their source.
-#![expect(clippy::print_stdout, reason = "what these commands are for is printed")]
+#![expect(
+    clippy::print_stdout,
+    reason = "what these commands are for is printed"
+)]
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -52,23 +55,41 @@ pub(super) async fn build(arguments: BuildArguments) -> Result<(), CommandFailur
     let manifest = Manifest::read(&path)?;
     build::build(&manifest.entries).await?;
     for entry in &manifest.entries {
-        println!("{}  {}", entry.name, crate::registry::component_path(&entry.source)?.display());
+        println!(
+            "{}  {}",
+            entry.name,
+            crate::registry::component_path(&entry.source)?.display()
+        );
     }
     Ok(())
 }
 
 /// `switchbay dev`.
 pub(super) async fn dev(arguments: DevelopArguments) -> Result<(), CommandFailure> {
-    let Opened { config, manifest, listeners, store, base_url } = start::open(&arguments.flags).await?;
-    let names: Vec<&str> = manifest.entries.iter().map(|entry| entry.name.as_str()).collect();
+    let Opened {
+        config,
+        manifest,
+        listeners,
+        store,
+        base_url,
+    } = start::open(&arguments.flags).await?;
+    let names: Vec<&str> = manifest
+        .entries
+        .iter()
+        .map(|entry| entry.name.as_str())
+        .collect();
     println!("Building {} …", names.join(", "));
     build::build(&manifest.entries).await?;
     // Watching begins before loading, so that an edit in between is not missed.
     let watcher = Watcher::start(&config.manifest, &manifest.entries)?;
     let key = development_key(&store.store, &config.data).await?;
     if let Some(path) = &arguments.key_file {
-        write_private(path, &key)
-            .map_err(|error| CommandFailure::of(format!("cannot write the key to {}: {error}", path.display())))?;
+        write_private(path, &key).map_err(|error| {
+            CommandFailure::of(format!(
+                "cannot write the key to {}: {error}",
+                path.display()
+            ))
+        })?;
     }
     let service = Service::open(config, store, &base_url, &compile::program()?).await?;
     let registry = &service.registry;
@@ -91,7 +112,10 @@ async fn follow(registry: Arc<Registry>, mut watcher: Watcher) {
         match watcher.renewed(registry.manifest_path(), &registry.manifest().entries) {
             Ok(Some(renewed)) => watcher = renewed,
             Ok(None) => {}
-            Err(error) => println!("New sources are not watched: {}", one_line(&error.to_string())),
+            Err(error) => println!(
+                "New sources are not watched: {}",
+                one_line(&error.to_string())
+            ),
         }
     }
 }
@@ -104,14 +128,24 @@ async fn rebuild(registry: &Arc<Registry>) {
     };
     match built.await {
         Ok(followed) => followed.into_iter().for_each(tell),
-        Err(error) => println!("Not reloaded: {}. The running revisions serve on.", one_line(&error.message)),
+        Err(error) => println!(
+            "Not reloaded: {}. The running revisions serve on.",
+            one_line(&error.message)
+        ),
     }
 }
 
 fn tell(followed: Followed) {
-    let Followed { plugin, outcome, took } = followed;
+    let Followed {
+        plugin,
+        outcome,
+        took,
+    } = followed;
     let kept = |error: &dyn std::fmt::Display| {
-        println!("Not reloaded: {}. The running revision serves on.", one_line(&error.to_string()));
+        println!(
+            "Not reloaded: {}. The running revision serves on.",
+            one_line(&error.to_string())
+        );
     };
     match outcome {
         Ok(BroughtIn::Nothing) => {}
@@ -138,7 +172,10 @@ async fn development_key(store: &Store, data: &Path) -> Result<String, CommandFa
         ..KeyRequest::default()
     };
     let issued = keys::issue(store, &request, now).await?;
-    let key = issued["key"].as_str().ok_or_else(|| CommandFailure::of("a key was issued without its text"))?.to_owned();
+    let key = issued["key"]
+        .as_str()
+        .ok_or_else(|| CommandFailure::of("a key was issued without its text"))?
+        .to_owned();
     write_private(&path, &key)?;
     Ok(key)
 }
@@ -151,20 +188,37 @@ fn greet(service: &Service, operator: &str, base_url: &str, key: &str) {
     println!("  MCP       {base_url}/mcp");
     println!(
         "  Operator  http://{operator}  (token: {})",
-        service.config.data.join(crate::transport::operator::token::FILE).display()
+        service
+            .config
+            .data
+            .join(crate::transport::operator::token::FILE)
+            .display()
     );
     println!("  Key       {key}");
     for revision in catalogue.revisions() {
-        println!("  Plugin    {} {} — {}", revision.plugin, revision.version, revision.summary);
+        println!(
+            "  Plugin    {} {} — {}",
+            revision.plugin, revision.version, revision.summary
+        );
     }
-    if let Some(request) =
-        snapshot.documents.guide.text().split("```sh\n").nth(1).and_then(|rest| rest.split("```").next())
+    if let Some(request) = snapshot
+        .documents
+        .guide
+        .text()
+        .split("```sh\n")
+        .nth(1)
+        .and_then(|rest| rest.split("```").next())
     {
         println!("\nTry:\n\n{}", request.replace("$SWITCHBAY_KEY", key));
     }
     println!("Plugins follow their source while this runs. Stop with Ctrl-C.");
-    let wants_databases = catalogue.revisions().iter().any(|revision| revision.rights.any_of("ip-database"));
+    let wants_databases = catalogue
+        .revisions()
+        .iter()
+        .any(|revision| revision.rights.any_of("ip-database"));
     if wants_databases && service.ip_databases.are_none() {
-        println!("There is no IP database yet: `switchbay data fetch` gets free ones while this runs.");
+        println!(
+            "There is no IP database yet: `switchbay data fetch` gets free ones while this runs."
+        );
     }
 }

@@ -1,5 +1,8 @@
 //! `switchbay key`: API keys, issued, listed, rotated and revoked.
-#![expect(clippy::print_stdout, reason = "what these commands are for is printed")]
+#![expect(
+    clippy::print_stdout,
+    reason = "what these commands are for is printed"
+)]
 
 use std::time::SystemTime;
 
@@ -38,7 +41,12 @@ pub(super) struct Issue {
     #[arg(long)]
     label: String,
     /// A scope that the key carries; repeat for more
-    #[arg(long = "scope", value_name = "SCOPE", required_unless_present = "all_scopes", conflicts_with = "all_scopes")]
+    #[arg(
+        long = "scope",
+        value_name = "SCOPE",
+        required_unless_present = "all_scopes",
+        conflicts_with = "all_scopes"
+    )]
     scopes: Vec<String>,
     /// Carry every scope, those of future plugins too
     #[arg(long)]
@@ -81,15 +89,39 @@ pub(super) async fn run(command: KeyCommand) -> Result<(), CommandFailure> {
 }
 
 async fn issue(arguments: Issue) -> Result<(), CommandFailure> {
-    let Issue { common, label, scopes, all_scopes, account, per_minute, per_month, per_second, windows, expires } =
-        arguments;
-    let scopes = if all_scopes { vec!["*".to_owned()] } else { scopes };
+    let Issue {
+        common,
+        label,
+        scopes,
+        all_scopes,
+        account,
+        per_minute,
+        per_month,
+        per_second,
+        windows,
+        expires,
+    } = arguments;
+    let scopes = if all_scopes {
+        vec!["*".to_owned()]
+    } else {
+        scopes
+    };
     let windows = Some(windows.into_iter().collect());
-    let request =
-        KeyRequest { label, scopes, account, per_minute, per_month, per_second, windows, expires_at: expires };
+    let request = KeyRequest {
+        label,
+        scopes,
+        account,
+        per_minute,
+        per_month,
+        per_second,
+        windows,
+        expires_at: expires,
+    };
     let issued = match common.place()? {
         RecordsPlace::Store(store) => keys::issue(&store, &request, SystemTime::now()).await?,
-        RecordsPlace::Server(data) => client::call(&data, Method::POST, KEYS, Payload::Json(&json!(request))).await?,
+        RecordsPlace::Server(data) => {
+            client::call(&data, Method::POST, KEYS, Payload::Json(&json!(request))).await?
+        }
     };
     show_once(&common, &issued);
     Ok(())
@@ -100,7 +132,13 @@ async fn rotate(arguments: &KeyArgument) -> Result<(), CommandFailure> {
     let issued = match common.place()? {
         RecordsPlace::Store(store) => keys::rotate(&store, id, SystemTime::now()).await?,
         RecordsPlace::Server(data) => {
-            client::call(&data, Method::POST, &path(KEYS, id, "/rotate"), Payload::Nothing).await?
+            client::call(
+                &data,
+                Method::POST,
+                &path(KEYS, id, "/rotate"),
+                Payload::Nothing,
+            )
+            .await?
         }
     };
     show_once(common, &issued);
@@ -112,20 +150,28 @@ fn show_once(common: &Common, issued: &Value) {
         println!("{issued:#}");
     } else {
         println!("{}", text(issued, "key"));
-        println!("id {}. This is the only time that the key is shown.", text(issued, "id"));
+        println!(
+            "id {}. This is the only time that the key is shown.",
+            text(issued, "id")
+        );
     }
 }
 
 async fn list(common: &Common) -> Result<(), CommandFailure> {
     let listed = match common.place()? {
         RecordsPlace::Store(store) => keys::list(&store)?,
-        RecordsPlace::Server(data) => client::call(&data, Method::GET, KEYS, Payload::Nothing).await?,
+        RecordsPlace::Server(data) => {
+            client::call(&data, Method::GET, KEYS, Payload::Nothing).await?
+        }
     };
     if common.json {
         println!("{listed:#}");
         return Ok(());
     }
-    println!("{:36}  {:12}  {:10}  {:9}  {:20}  SCOPES", "ID", "KEY", "PER MINUTE", "STATE", "LABEL");
+    println!(
+        "{:36}  {:12}  {:10}  {:9}  {:20}  SCOPES",
+        "ID", "KEY", "PER MINUTE", "STATE", "LABEL"
+    );
     for key in listed["keys"].as_array().into_iter().flatten() {
         let per_minute = number(key, "perMinute");
         let state = match (&key["revokedAt"], &key["expiresAt"]) {
@@ -134,9 +180,17 @@ async fn list(common: &Common) -> Result<(), CommandFailure> {
             (_, Value::String(_)) => "expires",
             _ => "active",
         };
-        let scopes: Vec<&str> = key["scopes"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
+        let scopes: Vec<&str> = key["scopes"]
+            .as_array()
+            .into_iter()
+            .flatten()
+            .filter_map(Value::as_str)
+            .collect();
         let (id, display, label) = (text(key, "id"), text(key, "display"), text(key, "label"));
-        println!("{id:36}  {display:12}  {per_minute:>10}  {state:9}  {label:20}  {}", scopes.join(" "));
+        println!(
+            "{id:36}  {display:12}  {per_minute:>10}  {state:9}  {label:20}  {}",
+            scopes.join(" ")
+        );
     }
     Ok(())
 }
@@ -152,13 +206,19 @@ async fn revoke(arguments: &KeyArgument) -> Result<(), CommandFailure> {
     if common.json {
         println!("{revoked:#}");
     } else {
-        println!("revoked {} ({})", text(&revoked, "id"), text(&revoked, "label"));
+        println!(
+            "revoked {} ({})",
+            text(&revoked, "id"),
+            text(&revoked, "label")
+        );
     }
     Ok(())
 }
 
 fn window(text: &str) -> Result<(String, u32), String> {
-    let parts = text.split_once('=').and_then(|(operation, calls)| Some((operation.to_owned(), calls.parse().ok()?)));
+    let parts = text
+        .split_once('=')
+        .and_then(|(operation, calls)| Some((operation.to_owned(), calls.parse().ok()?)));
     parts.ok_or_else(|| "write PLUGIN.OPERATION=CALLS, such as web-data.scrape=600".to_owned())
 }
 

@@ -28,7 +28,11 @@ use crate::contract::error::Code;
 use crate::transport::operator::request::RequestError;
 
 #[derive(Parser)]
-#[command(name = "switchbay", version, about = "Serves a developer API whose every feature is a WebAssembly component")]
+#[command(
+    name = "switchbay",
+    version,
+    about = "Serves a developer API whose every feature is a WebAssembly component"
+)]
 struct Arguments {
     #[command(subcommand)]
     command: Command,
@@ -88,7 +92,10 @@ pub fn run() -> ExitCode {
 }
 
 fn finish(work: impl Future<Output = Result<(), CommandFailure>>) -> ExitCode {
-    let runtime = match tokio::runtime::Builder::new_multi_thread().enable_all().build() {
+    let runtime = match tokio::runtime::Builder::new_multi_thread()
+        .enable_all()
+        .build()
+    {
         Ok(runtime) => runtime,
         Err(error) => return failed(&format!("cannot start: {error}")),
     };
@@ -110,15 +117,24 @@ struct CommandFailure {
 
 impl CommandFailure {
     fn of(message: impl Into<String>) -> Self {
-        Self { code: 1, message: message.into() }
+        Self {
+            code: 1,
+            message: message.into(),
+        }
     }
 
     fn waits(message: impl Into<String>) -> Self {
-        Self { code: 3, message: message.into() }
+        Self {
+            code: 3,
+            message: message.into(),
+        }
     }
 
     fn not_found(message: impl Into<String>) -> Self {
-        Self { code: 4, message: message.into() }
+        Self {
+            code: 4,
+            message: message.into(),
+        }
     }
 }
 
@@ -134,11 +150,17 @@ impl<E: std::error::Error + 'static> From<E> for CommandFailure {
             Some(ClientError::File { .. } | ClientError::Unreachable { .. }) => 6,
             _ => 1,
         };
-        Self { code, message: error.to_string() }
+        Self {
+            code,
+            message: error.to_string(),
+        }
     }
 }
 
-#[expect(clippy::print_stderr, reason = "the one line that says why a command failed")]
+#[expect(
+    clippy::print_stderr,
+    reason = "the one line that says why a command failed"
+)]
 fn failed(message: &str) -> ExitCode {
     eprintln!("switchbay: {}", one_line(message));
     ExitCode::FAILURE
@@ -146,14 +168,22 @@ fn failed(message: &str) -> ExitCode {
 
 /// What a library says may have several lines; what a guest says may forge one, or hold what a terminal obeys.
 fn one_line(message: &str) -> String {
-    let lines: Vec<&str> = message.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
+    let lines: Vec<&str> = message
+        .lines()
+        .map(str::trim)
+        .filter(|line| !line.is_empty())
+        .collect();
     printable(&lines.join(" "))
 }
 
 /// A text whose control characters a terminal shows and does not obey.
 fn printable(text: &str) -> String {
     let escaped = |character: char| {
-        if character.is_control() { character.escape_default().to_string() } else { character.to_string() }
+        if character.is_control() {
+            character.escape_default().to_string()
+        } else {
+            character.to_string()
+        }
     };
     text.chars().map(escaped).collect()
 }

@@ -52,7 +52,10 @@ pub(super) fn folder(named: Option<&Path>) -> Result<PathBuf, CommandFailure> {
 
 /// A path of the operator's API with an id in it.
 pub(super) fn path(prefix: &str, id: &str, suffix: &str) -> String {
-    format!("{prefix}/{}{suffix}", utf8_percent_encode(id, NON_ALPHANUMERIC))
+    format!(
+        "{prefix}/{}{suffix}",
+        utf8_percent_encode(id, NON_ALPHANUMERIC)
+    )
 }
 
 /// A member that is text, or nothing.
@@ -62,5 +65,7 @@ pub(super) fn text<'v>(value: &'v Value, name: &str) -> &'v str {
 
 /// A member that is a number, or `-`.
 pub(super) fn number(value: &Value, name: &str) -> String {
-    value[name].as_u64().map_or("-".to_owned(), |number| number.to_string())
+    value[name]
+        .as_u64()
+        .map_or("-".to_owned(), |number| number.to_string())
 }

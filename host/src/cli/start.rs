@@ -28,7 +28,13 @@ pub(super) struct Opened {
 
 /// `switchbay serve`.
 pub(super) async fn serve(flags: Flags) -> Result<(), CommandFailure> {
-    let Opened { config, listeners, store, base_url, .. } = open(&flags).await?;
+    let Opened {
+        config,
+        listeners,
+        store,
+        base_url,
+        ..
+    } = open(&flags).await?;
     let service = Service::open(config, store, &base_url, &compile::program()?).await?;
     ready(&service.config.data, &listeners)?;
     service.tasks.spawn(follow(
@@ -63,7 +69,10 @@ fn log(followed: Result<Vec<Followed>, RegistryError>) {
             return;
         }
     };
-    for Followed { plugin, outcome, .. } in outcomes {
+    for Followed {
+        plugin, outcome, ..
+    } in outcomes
+    {
         if let Err(error) = outcome {
             tracing::error!(plugin, %error, "a plugin was not brought in; what runs serves on");
         }
@@ -90,7 +99,13 @@ pub(super) async fn open(flags: &Flags) -> Result<Opened, CommandFailure> {
         Some(url) => url.clone(),
         None => format!("http://{}", api.local_addr()?),
     };
-    Ok(Opened { config, manifest, listeners: Listeners { api, operator }, store, base_url })
+    Ok(Opened {
+        config,
+        manifest,
+        listeners: Listeners { api, operator },
+        store,
+        base_url,
+    })
 }
 
 /// Leaves the operator API's address for the command line.
@@ -101,12 +116,14 @@ pub(super) fn ready(data: &Path, listeners: &Listeners) -> Result<(), CommandFai
 }
 
 async fn bind(flag: &str, address: SocketAddr) -> Result<TcpListener, CommandFailure> {
-    TcpListener::bind(address).await.map_err(|error| match error.kind() {
-        std::io::ErrorKind::AddrInUse => CommandFailure::of(format!(
-            "the address {address} is in use: stop what has it, or choose another with {flag}"
-        )),
-        _ => CommandFailure::of(format!("cannot listen on {address} ({flag}): {error}")),
-    })
+    TcpListener::bind(address)
+        .await
+        .map_err(|error| match error.kind() {
+            std::io::ErrorKind::AddrInUse => CommandFailure::of(format!(
+                "the address {address} is in use: stop what has it, or choose another with {flag}"
+            )),
+            _ => CommandFailure::of(format!("cannot listen on {address} ({flag}): {error}")),
+        })
 }
 
 /// SIGTERM and Ctrl-C.
@@ -118,7 +135,10 @@ pub(super) struct StopSignals {
 impl StopSignals {
     /// Hears them from now on.
     pub(super) fn listen() -> Result<Self, CommandFailure> {
-        Ok(Self { terminate: signal(SignalKind::terminate())?, interrupt: signal(SignalKind::interrupt())? })
+        Ok(Self {
+            terminate: signal(SignalKind::terminate())?,
+            interrupt: signal(SignalKind::interrupt())?,
+        })
     }
 
     /// Serves until the first of them, and drains. A second one ends the process at once.

@@ -13,12 +13,18 @@ pub(super) struct Table {
 
 impl Table {
     pub(super) fn new(head: &[&str]) -> Self {
-        Self { rows: vec![head.iter().map(|&name| name.to_owned()).collect()] }
+        Self {
+            rows: vec![head.iter().map(|&name| name.to_owned()).collect()],
+        }
     }
 
     pub(super) fn row(&mut self, cells: impl IntoIterator<Item = String>) {
         let shown = |cell: String| {
-            if cell.is_empty() { "-".to_owned() } else { printable(&cell) }
+            if cell.is_empty() {
+                "-".to_owned()
+            } else {
+                printable(&cell)
+            }
         };
         self.rows.push(cells.into_iter().map(shown).collect());
     }
@@ -33,7 +39,10 @@ impl fmt::Display for Table {
         };
         let widths: Vec<usize> = (0..columns).map(width).collect();
         for row in &self.rows {
-            let cells = row.iter().zip(&widths).map(|(cell, width)| format!("{cell:width$}"));
+            let cells = row
+                .iter()
+                .zip(&widths)
+                .map(|(cell, width)| format!("{cell:width$}"));
             writeln!(f, "{}", cells.collect::<Vec<_>>().join("  ").trim_end())?;
         }
         Ok(())

@@ -1,5 +1,8 @@
 //! `switchbay usage` and `switchbay audit`: what was used, and whether the balances are what their records say.
-#![expect(clippy::print_stdout, reason = "what these commands are for is printed")]
+#![expect(
+    clippy::print_stdout,
+    reason = "what these commands are for is printed"
+)]
 
 use std::time::SystemTime;
 
@@ -38,13 +41,18 @@ enum UsageFormat {
 }
 
 pub(super) async fn usage(arguments: UsageArguments) -> Result<(), CommandFailure> {
-    let UsageArguments { common, month, account, format } = arguments;
+    let UsageArguments {
+        common,
+        month,
+        account,
+        format,
+    } = arguments;
     let request = UsageRequest { month, account };
     let used = match common.place()? {
         RecordsPlace::Store(store) => usage::usage(&store, &request, SystemTime::now())?,
-        RecordsPlace::Server(data) => {
-            usage::MonthUsage::read(&client::call(&data, Method::GET, &request.path(), Payload::Nothing).await?)
-        }
+        RecordsPlace::Server(data) => usage::MonthUsage::read(
+            &client::call(&data, Method::GET, &request.path(), Payload::Nothing).await?,
+        ),
     };
     match (common.json, format) {
         (true, _) => println!("{:#}", used.json()),
@@ -55,7 +63,10 @@ pub(super) async fn usage(arguments: UsageArguments) -> Result<(), CommandFailur
 }
 
 fn table(used: &Value) {
-    println!("{:36}  {:36}  {:28}  {:>10}  {:>10}", "ACCOUNT", "KEY", "OPERATION", "CALLS", "CREDITS");
+    println!(
+        "{:36}  {:36}  {:28}  {:>10}  {:>10}",
+        "ACCOUNT", "KEY", "OPERATION", "CALLS", "CREDITS"
+    );
     for row in used["rows"].as_array().into_iter().flatten() {
         let account = row["account"].as_str().unwrap_or("-");
         let (key, operation) = (text(row, "key"), text(row, "operation"));
@@ -70,16 +81,29 @@ fn table(used: &Value) {
 pub(super) async fn audit(common: Common) -> Result<(), CommandFailure> {
     let found = match common.place()? {
         RecordsPlace::Store(store) => usage::audit(&store)?,
-        RecordsPlace::Server(data) => client::call(&data, Method::GET, usage::AUDIT, Payload::Nothing).await?,
+        RecordsPlace::Server(data) => {
+            client::call(&data, Method::GET, usage::AUDIT, Payload::Nothing).await?
+        }
     };
-    let (reservations, disagreements) = (number(&found, "reservations"), number(&found, "disagreements"));
+    let (reservations, disagreements) = (
+        number(&found, "reservations"),
+        number(&found, "disagreements"),
+    );
     if common.json {
         println!("{found:#}");
     } else {
-        for line in found["told"].as_array().into_iter().flatten().filter_map(Value::as_str) {
+        for line in found["told"]
+            .as_array()
+            .into_iter()
+            .flatten()
+            .filter_map(Value::as_str)
+        {
             println!("{line}");
         }
-        println!("{reservations} reservations, {} of them open", number(&found, "pending"));
+        println!(
+            "{reservations} reservations, {} of them open",
+            number(&found, "pending")
+        );
     }
     match found["disagreements"].as_u64() {
         Some(0) => Ok(()),

@@ -18,21 +18,37 @@ impl Watcher {
     pub(crate) fn start(manifest: &Path, entries: &[ManifestEntry]) -> notify::Result<Self> {
         let folders = folders(entries);
         let named = manifest.to_owned();
-        let mut watch = Watch::new(move |path| is_source(path) || path.file_name() == named.file_name())?;
+        let mut watch =
+            Watch::new(move |path| is_source(path) || path.file_name() == named.file_name())?;
         for folder in folders.iter().filter(|folder| folder.is_dir()) {
             watch.add(folder, Depth::Tree)?;
         }
         // An editor saves by a rename, which a watch of the file itself would lose sight of.
-        if let Some(folder) = manifest.parent().filter(|folder| !folders.contains(*folder)) {
-            let folder = if folder.as_os_str().is_empty() { Path::new(".") } else { folder };
+        if let Some(folder) = manifest
+            .parent()
+            .filter(|folder| !folders.contains(*folder))
+        {
+            let folder = if folder.as_os_str().is_empty() {
+                Path::new(".")
+            } else {
+                folder
+            };
             watch.add(folder, Depth::Folder)?;
         }
         Ok(Self { watch, folders })
     }
 
     /// Another watch, where these entries are built from other folders than this one watches.
-    pub(crate) fn renewed(&self, manifest: &Path, entries: &[ManifestEntry]) -> notify::Result<Option<Self>> {
-        if folders(entries) == self.folders { Ok(None) } else { Self::start(manifest, entries).map(Some) }
+    pub(crate) fn renewed(
+        &self,
+        manifest: &Path,
+        entries: &[ManifestEntry],
+    ) -> notify::Result<Option<Self>> {
+        if folders(entries) == self.folders {
+            Ok(None)
+        } else {
+            Self::start(manifest, entries).map(Some)
+        }
     }
 
     /// Waits for the next change; `None` when watching has ended.
@@ -49,5 +65,9 @@ fn folders(entries: &[ManifestEntry]) -> BTreeSet<PathBuf> {
 fn is_source(path: &std::path::Path) -> bool {
     let hidden = path.components().any(|part| part.as_os_str() == "target");
     let extension = path.extension().and_then(|extension| extension.to_str());
-    !hidden && matches!(extension, Some("rs" | "toml" | "wit" | "wasm" | "json" | "tsv"))
+    !hidden
+        && matches!(
+            extension,
+            Some("rs" | "toml" | "wit" | "wasm" | "json" | "tsv")
+        )
 }

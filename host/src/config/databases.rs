@@ -36,21 +36,46 @@ pub(super) struct WrittenIpDatabase {
 pub(super) fn databases(
     written: BTreeMap<String, WrittenIpDatabase>,
 ) -> Result<BTreeMap<String, DatabaseSource>, ConfigError> {
-    let refused = |value: String, rule: String| ConfigError::Value { name: "ip_databases", value, rule };
+    let refused = |value: String, rule: String| ConfigError::Value {
+        name: "ip_databases",
+        value,
+        rule,
+    };
     if written.len() > DATABASES_MAX {
-        return Err(refused(format!("{} databases", written.len()), format!("at most {DATABASES_MAX}")));
+        return Err(refused(
+            format!("{} databases", written.len()),
+            format!("at most {DATABASES_MAX}"),
+        ));
     }
     let mut all = BTreeMap::new();
-    for (name, WrittenIpDatabase { files, title, license }) in written {
+    for (
+        name,
+        WrittenIpDatabase {
+            files,
+            title,
+            license,
+        },
+    ) in written
+    {
         if Grants::parse([format!("ip-database:{name}")]).is_err() {
             let rule = "by names of a-z, 0-9, - and _, a letter first, as in `ip-database:NAME`";
             return Err(refused(name, rule.to_owned()));
         }
         if !(1..=FILES_MAX).contains(&files.len()) {
             let value = format!("{name} with {} files", files.len());
-            return Err(refused(value, "one file each, or one for IPv4 and one for IPv6".to_owned()));
+            return Err(refused(
+                value,
+                "one file each, or one for IPv4 and one for IPv6".to_owned(),
+            ));
         }
-        all.insert(name, DatabaseSource { title, license, files });
+        all.insert(
+            name,
+            DatabaseSource {
+                title,
+                license,
+                files,
+            },
+        );
     }
     Ok(all)
 }

@@ -36,7 +36,11 @@ pub struct ConnectTo {
 impl EgressSettings {
     pub(super) fn read(written: WrittenEgress, dns: WrittenDns) -> Result<Self, ConfigError> {
         Ok(Self {
-            connect_to: written.connect_to.iter().map(connect_to).collect::<Result<_, _>>()?,
+            connect_to: written
+                .connect_to
+                .iter()
+                .map(connect_to)
+                .collect::<Result<_, _>>()?,
             dns_servers: written.dns_servers,
             extra_roots: written.extra_roots,
             resolvers: resolvers::resolvers(dns)?,
@@ -53,7 +57,12 @@ fn connect_to((from, row): (&String, &WrittenConnectTo)) -> Result<ConnectTo, Co
     let read = || {
         let (host, port) = from.rsplit_once(':')?;
         let is_name = matches!(url::Host::parse(host), Ok(url::Host::Domain(name)) if name == host);
-        Some(ConnectTo { host: host.to_owned(), port: port.parse().ok().filter(|_| is_name)?, address, public })
+        Some(ConnectTo {
+            host: host.to_owned(),
+            port: port.parse().ok().filter(|_| is_name)?,
+            address,
+            public,
+        })
     };
     read().ok_or_else(|| ConfigError::Value {
         name: "egress.connect_to",

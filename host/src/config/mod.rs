@@ -75,7 +75,9 @@ pub enum ConfigError {
         to: &'static str,
     },
     /// No manifest was named and none was found.
-    #[error("there is no plugin-manifest.toml in {from} or a folder above it: name one with --manifest FILE")]
+    #[error(
+        "there is no plugin-manifest.toml in {from} or a folder above it: name one with --manifest FILE"
+    )]
     NoManifest {
         /// Where the search began.
         from: PathBuf,
@@ -165,7 +167,11 @@ impl Config {
             None => find_manifest()?,
         };
         let beside = manifest.parent().map(|folder| folder.join(".switchbay"));
-        let data = flags.data.clone().or(beside).unwrap_or_else(|| PathBuf::from(".switchbay"));
+        let data = flags
+            .data
+            .clone()
+            .or(beside)
+            .unwrap_or_else(|| PathBuf::from(".switchbay"));
         let limits = &written.limits;
         Ok(Self {
             listen: flags.listen,
@@ -190,7 +196,12 @@ impl Config {
             transport: Transport::read(limits)?,
             compile: Compile::read(limits)?,
             credits: Credits {
-                concurrency: within("credits.concurrency", written.credits.concurrency, 1, 100_000)?,
+                concurrency: within(
+                    "credits.concurrency",
+                    written.credits.concurrency,
+                    1,
+                    100_000,
+                )?,
                 costs: costs(written.credits.costs)?,
             },
             first_party: FirstPartyConfig {
@@ -208,9 +219,14 @@ impl Config {
 }
 
 fn read_file(path: &Path) -> Result<WrittenConfig, ConfigError> {
-    let text = std::fs::read_to_string(path).map_err(|source| ConfigError::Read { path: path.to_owned(), source })?;
-    toml::from_str(&text)
-        .map_err(|error| ConfigError::Parse { path: path.to_owned(), source: MalformedToml::new(&text, &error) })
+    let text = std::fs::read_to_string(path).map_err(|source| ConfigError::Read {
+        path: path.to_owned(),
+        source,
+    })?;
+    toml::from_str(&text).map_err(|error| ConfigError::Parse {
+        path: path.to_owned(),
+        source: MalformedToml::new(&text, &error),
+    })
 }
 
 /// What the environment says of a secret that the manifest binds.
@@ -228,9 +244,14 @@ pub(crate) struct Npm {
 
 /// Read by those who use what npm uses.
 pub(crate) fn npm() -> Npm {
-    let written = ["npm_config_registry", "NPM_CONFIG_REGISTRY"].into_iter().find_map(|name| std::env::var(name).ok());
+    let written = ["npm_config_registry", "NPM_CONFIG_REGISTRY"]
+        .into_iter()
+        .find_map(|name| std::env::var(name).ok());
     let registry = written.filter(|registry| !registry.is_empty());
-    Npm { registry, home: std::env::var("HOME").ok().map(PathBuf::from) }
+    Npm {
+        registry,
+        home: std::env::var("HOME").ok().map(PathBuf::from),
+    }
 }
 
 fn within<T: PartialOrd + std::fmt::Display + Copy>(
@@ -242,7 +263,11 @@ fn within<T: PartialOrd + std::fmt::Display + Copy>(
     if value >= min && value <= max {
         Ok(value)
     } else {
-        Err(ConfigError::Value { name, value: value.to_string(), rule: format!("from {min} to {max}") })
+        Err(ConfigError::Value {
+            name,
+            value: value.to_string(),
+            rule: format!("from {min} to {max}"),
+        })
     }
 }
 
@@ -262,9 +287,14 @@ fn time(name: &'static str, milliseconds: u64) -> Result<Duration, ConfigError> 
 /// An absolute HTTP(S) URL without query and fragment; the trailing slash goes.
 fn base_url(text: &str) -> Result<String, ConfigError> {
     let rule = || "an http or https URL without query and fragment".to_owned();
-    let refused = || ConfigError::Value { name: "base-url", value: text.to_owned(), rule: rule() };
+    let refused = || ConfigError::Value {
+        name: "base-url",
+        value: text.to_owned(),
+        rule: rule(),
+    };
     let url = url::Url::parse(text).map_err(|_| refused())?;
-    let plain = matches!(url.scheme(), "http" | "https") && url.has_host() && url.username().is_empty();
+    let plain =
+        matches!(url.scheme(), "http" | "https") && url.has_host() && url.username().is_empty();
     if !plain || url.query().is_some() || url.fragment().is_some() {
         return Err(refused());
     }
@@ -286,6 +316,9 @@ fn origin(name: &'static str, text: &str) -> Result<String, ConfigError> {
 /// The nearest `plugin-manifest.toml`, from the current folder upwards.
 pub(crate) fn find_manifest() -> Result<PathBuf, ConfigError> {
     let from = std::env::current_dir().unwrap_or_else(|_| PathBuf::from("."));
-    let found = from.ancestors().map(|folder| folder.join("plugin-manifest.toml")).find(|path| path.is_file());
+    let found = from
+        .ancestors()
+        .map(|folder| folder.join("plugin-manifest.toml"))
+        .find(|path| path.is_file());
     found.ok_or(ConfigError::NoManifest { from })
 }

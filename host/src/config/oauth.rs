@@ -29,13 +29,22 @@ pub struct OAuthSettings {
 impl OAuthSettings {
     /// Checks what was written.
     pub(super) fn read(written: WrittenOAuth) -> Result<Self, ConfigError> {
-        let WrittenOAuth { issuer, audiences, per_minute, per_month, fetch_ms, renew_ms } = written;
+        let WrittenOAuth {
+            issuer,
+            audiences,
+            per_minute,
+            per_month,
+            fetch_ms,
+            renew_ms,
+        } = written;
         Ok(Self {
             issuer_url: issuer_url(&issuer)?,
             issuer,
             audiences,
             per_minute: within("oauth.per_minute", per_minute, 1, 1_000_000)?,
-            per_month: per_month.map(|calls| within("oauth.per_month", calls, 1, u64::from(u32::MAX))).transpose()?,
+            per_month: per_month
+                .map(|calls| within("oauth.per_month", calls, 1, u64::from(u32::MAX)))
+                .transpose()?,
             fetch: time("oauth.fetch_ms", fetch_ms)?,
             renew: time("oauth.renew_ms", renew_ms)?,
         })
@@ -50,9 +59,13 @@ fn issuer_url(text: &str) -> Result<url::Url, ConfigError> {
         Some(url::Host::Domain(name)) => name == "localhost",
         None => false,
     };
-    let is_safe = |url: &url::Url| url.scheme() == "https" || (url.scheme() == "http" && is_loopback(url));
+    let is_safe =
+        |url: &url::Url| url.scheme() == "https" || (url.scheme() == "http" && is_loopback(url));
     let is_plain = |url: &url::Url| {
-        url.username().is_empty() && url.password().is_none() && url.query().is_none() && url.fragment().is_none()
+        url.username().is_empty()
+            && url.password().is_none()
+            && url.query().is_none()
+            && url.fragment().is_none()
     };
     url::Url::parse(text).ok().filter(|url| is_safe(url) && is_plain(url)).ok_or_else(|| ConfigError::Value {
         name: "oauth.issuer",

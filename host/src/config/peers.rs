@@ -27,13 +27,19 @@ pub struct PlaceLimits {
 }
 
 /// Checks what was written of the places of a listener.
-pub(super) fn places(limits: &WrittenLimits, peers: &WrittenPeers) -> Result<PlaceLimits, ConfigError> {
+pub(super) fn places(
+    limits: &WrittenLimits,
+    peers: &WrittenPeers,
+) -> Result<PlaceLimits, ConfigError> {
     let bytes = |name, bytes| within(name, bytes, 65_536, 1 << 40);
     Ok(PlaceLimits {
         connections: within("limits.connections", limits.connections, 1, 1_000_000)?,
         in_flight: within("limits.in_flight", limits.in_flight, 1, 1_000_000)?,
         unsent_bytes: bytes("limits.unsent_bytes", limits.unsent_bytes)?,
-        connection_unsent_bytes: bytes("limits.connection_unsent_bytes", limits.connection_unsent_bytes)?,
+        connection_unsent_bytes: bytes(
+            "limits.connection_unsent_bytes",
+            limits.connection_unsent_bytes,
+        )?,
         peer_connections: within("peers.connections", peers.connections, 1, 1_000_000)?,
         peer_in_flight: within("peers.in_flight", peers.in_flight, 1, 1_000_000)?,
         peer_unsent_bytes: bytes("peers.unsent_bytes", peers.unsent_bytes)?,
@@ -46,10 +52,16 @@ pub(super) fn trusted_proxies(
     at_old_place: Option<&toml::Value>,
 ) -> Result<Vec<IpNet>, ConfigError> {
     if at_old_place.is_some() {
-        return Err(ConfigError::Moved { name: "first_party.trusted_proxies", to: "peers.trusted_proxies" });
+        return Err(ConfigError::Moved {
+            name: "first_party.trusted_proxies",
+            to: "peers.trusted_proxies",
+        });
     }
     let network = |text: &String| {
-        let network = text.parse::<IpNet>().ok().or_else(|| text.parse::<IpAddr>().ok().map(IpNet::from));
+        let network = text
+            .parse::<IpNet>()
+            .ok()
+            .or_else(|| text.parse::<IpAddr>().ok().map(IpNet::from));
         network.ok_or_else(|| ConfigError::Value {
             name: "peers.trusted_proxies",
             value: text.clone(),

@@ -26,10 +26,23 @@ pub(crate) struct ProxySettings {
 impl ProxySettings {
     /// Checks what was written.
     pub(super) fn read(written: &WrittenProxy) -> Result<Self, ConfigError> {
-        let WrittenProxy { listen, connections, head_ms, idle_ms, total_ms, bytes } = *written;
+        let WrittenProxy {
+            listen,
+            connections,
+            head_ms,
+            idle_ms,
+            total_ms,
+            bytes,
+        } = *written;
         if !listen.ip().is_loopback() {
-            let rule = "an address on loopback, such as 127.0.0.1:0: credentials cross it in the clear".to_owned();
-            return Err(ConfigError::Value { name: "proxy.listen", value: listen.to_string(), rule });
+            let rule =
+                "an address on loopback, such as 127.0.0.1:0: credentials cross it in the clear"
+                    .to_owned();
+            return Err(ConfigError::Value {
+                name: "proxy.listen",
+                value: listen.to_string(),
+                rule,
+            });
         }
         Ok(Self {
             listen,

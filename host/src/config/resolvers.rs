@@ -8,9 +8,17 @@ use crate::contract::grants::Grants;
 
 /// What is there unless the operator writes something else under these names.
 const DEFAULTS: [(&str, &str, ClientSubnet); 2] = [
-    ("cloudflare", "https://cloudflare-dns.com/dns-query", ClientSubnet::Unsaid),
+    (
+        "cloudflare",
+        "https://cloudflare-dns.com/dns-query",
+        ClientSubnet::Unsaid,
+    ),
     // This one tells the servers that it asks where its clients are, unless they say that it may not.
-    ("google", "https://dns.google/dns-query", ClientSubnet::Withheld),
+    (
+        "google",
+        "https://dns.google/dns-query",
+        ClientSubnet::Withheld,
+    ),
 ];
 /// More are a mistake.
 const RESOLVERS_MAX: usize = 32;
@@ -44,9 +52,19 @@ impl ResolverSettings {
 }
 
 /// The defaults, and what was written in their place and beside them.
-pub(super) fn resolvers(written: WrittenDns) -> Result<BTreeMap<String, ResolverSettings>, ConfigError> {
+pub(super) fn resolvers(
+    written: WrittenDns,
+) -> Result<BTreeMap<String, ResolverSettings>, ConfigError> {
     let mut resolvers: BTreeMap<String, ResolverSettings> = DEFAULTS
-        .map(|(name, url, client_subnet)| (name.to_owned(), ResolverSettings { url: url.to_owned(), client_subnet }))
+        .map(|(name, url, client_subnet)| {
+            (
+                name.to_owned(),
+                ResolverSettings {
+                    url: url.to_owned(),
+                    client_subnet,
+                },
+            )
+        })
         .into();
     for (name, row) in written.resolvers {
         let (url, client_subnet) = match row {
@@ -58,7 +76,10 @@ pub(super) fn resolvers(written: WrittenDns) -> Result<BTreeMap<String, Resolver
     }
     let count = resolvers.len();
     if count > RESOLVERS_MAX {
-        return Err(refused(format!("a table of {count} resolvers"), format!("one of at most {RESOLVERS_MAX}")));
+        return Err(refused(
+            format!("a table of {count} resolvers"),
+            format!("one of at most {RESOLVERS_MAX}"),
+        ));
     }
     Ok(resolvers)
 }
@@ -80,5 +101,9 @@ fn check(name: &str, url: &str) -> Result<(), ConfigError> {
 }
 
 fn refused(value: String, rule: String) -> ConfigError {
-    ConfigError::Value { name: "dns.resolvers", value, rule }
+    ConfigError::Value {
+        name: "dns.resolvers",
+        value,
+        rule,
+    }
 }

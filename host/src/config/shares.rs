@@ -19,7 +19,12 @@ impl Shares {
     pub(super) fn read(written: &WrittenShares) -> Result<Self, ConfigError> {
         Ok(Self {
             waiting: within("shares.waiting", written.waiting, 0, 10_000)?,
-            cpu: Duration::from_secs(within("shares.cpu_seconds", written.cpu_seconds, 1, 1_000_000)?),
+            cpu: Duration::from_secs(within(
+                "shares.cpu_seconds",
+                written.cpu_seconds,
+                1,
+                1_000_000,
+            )?),
         })
     }
 }

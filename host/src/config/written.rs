@@ -90,7 +90,12 @@ pub(super) struct WrittenPeers {
 
 impl Default for WrittenPeers {
     fn default() -> Self {
-        Self { trusted_proxies: Vec::new(), connections: 256, in_flight: 128, unsent_bytes: 64 << 20 }
+        Self {
+            trusted_proxies: Vec::new(),
+            connections: 256,
+            in_flight: 128,
+            unsent_bytes: 64 << 20,
+        }
     }
 }
 
@@ -139,7 +144,10 @@ pub(super) struct WrittenCredits {
 
 impl Default for WrittenCredits {
     fn default() -> Self {
-        Self { concurrency: 5, costs: BTreeMap::new() }
+        Self {
+            concurrency: 5,
+            costs: BTreeMap::new(),
+        }
     }
 }
 
@@ -252,6 +260,9 @@ pub(super) struct WrittenShares {
 
 impl Default for WrittenShares {
     fn default() -> Self {
-        Self { waiting: 64, cpu_seconds: 30 }
+        Self {
+            waiting: 64,
+            cpu_seconds: 30,
+        }
     }
 }

@@ -44,14 +44,24 @@ const TABLE: [(Code, &str, StatusCode, &str); 18] = [
         StatusCode::BAD_REQUEST,
         "The request is malformed, or a field is unknown, missing or invalid; `data.field` names it.",
     ),
-    (Code::Unauthorized, "UNAUTHORIZED", StatusCode::UNAUTHORIZED, "The credential is missing or invalid."),
+    (
+        Code::Unauthorized,
+        "UNAUTHORIZED",
+        StatusCode::UNAUTHORIZED,
+        "The credential is missing or invalid.",
+    ),
     (
         Code::Forbidden,
         "FORBIDDEN",
         StatusCode::FORBIDDEN,
         "The credential is revoked, expired, of a denied plan, or lacks the operation's scope.",
     ),
-    (Code::NotFound, "NOT_FOUND", StatusCode::NOT_FOUND, "There is no such route."),
+    (
+        Code::NotFound,
+        "NOT_FOUND",
+        StatusCode::NOT_FOUND,
+        "There is no such route.",
+    ),
     (
         Code::MethodNotAllowed,
         "METHOD_NOT_ALLOWED",
@@ -64,7 +74,12 @@ const TABLE: [(Code, &str, StatusCode, &str); 18] = [
         StatusCode::REQUEST_TIMEOUT,
         "The request's body did not arrive in time.",
     ),
-    (Code::Conflict, "CONFLICT", StatusCode::CONFLICT, "What is asked for does not fit what is so now."),
+    (
+        Code::Conflict,
+        "CONFLICT",
+        StatusCode::CONFLICT,
+        "What is asked for does not fit what is so now.",
+    ),
     (
         Code::PayloadTooLarge,
         "PAYLOAD_TOO_LARGE",
@@ -138,7 +153,10 @@ const TABLE: [(Code, &str, StatusCode, &str); 18] = [
 
 impl Code {
     fn row(self) -> &'static (Code, &'static str, StatusCode, &'static str) {
-        TABLE.iter().find(|row| row.0 == self).expect("each code has a row, which the test below checks")
+        TABLE
+            .iter()
+            .find(|row| row.0 == self)
+            .expect("each code has a row, which the test below checks")
     }
 
     pub(crate) fn name(self) -> &'static str {
@@ -167,8 +185,15 @@ impl Code {
 /// `robots.txt`, and has no full stop at its end.
 pub(crate) fn sentence(text: impl Into<Cow<'static, str>>) -> Cow<'static, str> {
     let text = text.into();
-    let first = text.split(' ').next().unwrap_or_default().trim_end_matches([',', ':', ';']);
-    let is_word = !first.is_empty() && first.bytes().all(|byte| byte.is_ascii_lowercase() || byte == b'\'');
+    let first = text
+        .split(' ')
+        .next()
+        .unwrap_or_default()
+        .trim_end_matches([',', ':', ';']);
+    let is_word = !first.is_empty()
+        && first
+            .bytes()
+            .all(|byte| byte.is_ascii_lowercase() || byte == b'\'');
     let ends = text.ends_with('.') && !text.ends_with("..");
     if !is_word && !ends {
         return text;
@@ -237,7 +262,10 @@ impl Refusal {
 
     /// A failure of ours: the client learns nothing but the request id, the log learns the cause.
     pub(crate) fn internal(cause: impl Into<String>) -> Self {
-        let mut refusal = Self::new(Code::InternalError, "The service failed to answer this call");
+        let mut refusal = Self::new(
+            Code::InternalError,
+            "The service failed to answer this call",
+        );
         refusal.cause = Some(cause.into());
         refusal
     }
@@ -261,8 +289,9 @@ impl Refusal {
     /// It ends at a time, in Unix seconds.
     pub(crate) fn until(self, reset_epoch_s: u64, now_s: u64) -> Self {
         let mut refusal = self.retry_after(reset_epoch_s.saturating_sub(now_s));
-        refusal.reset_at =
-            i64::try_from(reset_epoch_s).ok().and_then(|seconds| OffsetDateTime::from_unix_timestamp(seconds).ok());
+        refusal.reset_at = i64::try_from(reset_epoch_s)
+            .ok()
+            .and_then(|seconds| OffsetDateTime::from_unix_timestamp(seconds).ok());
         refusal
     }
 
@@ -294,7 +323,10 @@ mod tests {
             ("no, never: not here.", "No, never: not here"),
             ("`url` has no host", "`url` has no host"),
             ("robots.txt forbids it", "robots.txt forbids it"),
-            ("params.name must be a string", "params.name must be a string"),
+            (
+                "params.name must be a string",
+                "params.name must be a string",
+            ),
             ("The service failed", "The service failed"),
             ("it goes on...", "It goes on..."),
             ("é is no letter", "é is no letter"),

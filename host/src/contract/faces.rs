@@ -68,7 +68,9 @@ pub(crate) struct WrittenTool {
 pub(crate) fn is_identifier(text: &str, length_max: usize) -> bool {
     text.len() <= length_max
         && text.starts_with(|first: char| first.is_ascii_lowercase())
-        && text.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'_')
+        && text
+            .bytes()
+            .all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'_')
 }
 
 /// The first that stands twice.
@@ -81,7 +83,8 @@ pub(crate) fn twice<T: PartialEq>(values: impl Iterator<Item = T> + Clone) -> Op
 }
 
 fn scope(access: &WrittenAccess) -> Result<Scope, String> {
-    Scope::parse(&access.scope).ok_or_else(|| format!("has the scope `{}`; write `area:action`", access.scope))
+    Scope::parse(&access.scope)
+        .ok_or_else(|| format!("has the scope `{}`; write `area:action`", access.scope))
 }
 
 pub(crate) fn rest_face(
@@ -95,18 +98,25 @@ pub(crate) fn rest_face(
         "POST" => Method::POST,
         "DELETE" => Method::DELETE,
         other => {
-            return Err(format!("has the method `{other}`; it must be GET, POST or DELETE"));
+            return Err(format!(
+                "has the method `{other}`; it must be GET, POST or DELETE"
+            ));
         }
     };
     if !is_path(&row.path) {
-        return Err(format!("has the path `{}`; write /api/v1/ and segments of a-z, 0-9, - or {{name}}", row.path));
+        return Err(format!(
+            "has the path `{}`; write /api/v1/ and segments of a-z, 0-9, - or {{name}}",
+            row.path
+        ));
     }
     if let Some(name) = twice(path_parameters(&row.path)) {
         return Err(format!("has {{{name}}} twice in its path"));
     }
     for name in path_parameters(&row.path) {
         if input.type_of(name).is_none() {
-            return Err(format!("has {{{name}}} in its path, which its input does not have"));
+            return Err(format!(
+                "has {{{name}}} in its path, which its input does not have"
+            ));
         }
     }
     if row.outcomes.is_empty() {
@@ -119,8 +129,14 @@ pub(crate) fn rest_face(
         let refused = HOST_HEADERS.contains(&name.to_ascii_lowercase().as_str())
             || name.to_ascii_lowercase().starts_with("x-apikey-")
             || name.to_ascii_lowercase().starts_with("access-control-");
-        let parsed = HeaderName::from_bytes(name.as_bytes()).ok().filter(|_| !refused);
-        headers.push(parsed.ok_or_else(|| format!("declares the header `{name}`, which is no plugin's to set"))?);
+        let parsed = HeaderName::from_bytes(name.as_bytes())
+            .ok()
+            .filter(|_| !refused);
+        headers.push(
+            parsed.ok_or_else(|| {
+                format!("declares the header `{name}`, which is no plugin's to set")
+            })?,
+        );
     }
     let cache_control = match row.cache_control {
         None => None,
@@ -151,10 +167,13 @@ fn outcomes(rows: BTreeMap<String, u16>) -> Result<HashMap<String, StatusCode>, 
     let mut outcomes = HashMap::new();
     for (outcome, status) in rows {
         if !is_identifier(&outcome, 40) {
-            return Err(format!("declares the outcome `{outcome}`; write 1 to 40 characters of a-z, 0-9 and _"));
+            return Err(format!(
+                "declares the outcome `{outcome}`; write 1 to 40 characters of a-z, 0-9 and _"
+            ));
         }
         // 204 and 205 have no body, and every answer has one.
-        let fits = |status: &StatusCode| status.is_success() && !matches!(status.as_u16(), 204 | 205);
+        let fits =
+            |status: &StatusCode| status.is_success() && !matches!(status.as_u16(), 204 | 205);
         let parsed = StatusCode::from_u16(status).ok().filter(fits);
         let status = parsed.ok_or_else(|| {
             format!("declares the outcome `{outcome}` with status {status}; it must be a 2xx that has a body")
@@ -173,18 +192,28 @@ fn narrowed(
     let mut narrowed = HashMap::new();
     for (outcome, properties) in rows {
         if !outcomes.contains_key(&outcome) {
-            return Err(format!("narrows the outcome `{outcome}`, which it does not declare"));
+            return Err(format!(
+                "narrows the outcome `{outcome}`, which it does not declare"
+            ));
         }
         let mut schema = output.clone();
         for (name, mut property) in properties {
-            let known = schema.get_mut("properties").and_then(|properties| properties.get_mut(&name));
-            let known = known.ok_or_else(|| format!("narrows `{name}`, which its output does not have"))?;
-            if let (Some(members), Some(description)) = (property.as_object_mut(), known.get("description")) {
-                members.entry("description").or_insert_with(|| description.clone());
+            let known = schema
+                .get_mut("properties")
+                .and_then(|properties| properties.get_mut(&name));
+            let known =
+                known.ok_or_else(|| format!("narrows `{name}`, which its output does not have"))?;
+            if let (Some(members), Some(description)) =
+                (property.as_object_mut(), known.get("description"))
+            {
+                members
+                    .entry("description")
+                    .or_insert_with(|| description.clone());
             }
             *known = property;
         }
-        let broken = |error: &dyn std::fmt::Display| format!("narrows the outcome `{outcome}`: {error}");
+        let broken =
+            |error: &dyn std::fmt::Display| format!("narrows the outcome `{outcome}`: {error}");
         profile::check_output(&schema).map_err(|error| broken(&error))?;
         let schema = OutputSchema::compile(schema).map_err(|error| broken(&error))?;
         narrowed.insert(outcome, schema);
@@ -198,7 +227,9 @@ fn is_path(path: &str) -> bool {
     };
     path.len() <= 200
         && rest.split('/').all(|segment| {
-            let name = segment.strip_prefix('{').and_then(|rest| rest.strip_suffix('}'));
+            let name = segment
+                .strip_prefix('{')
+                .and_then(|rest| rest.strip_suffix('}'));
             let text = name.unwrap_or(segment);
             let allowed = |b: u8| match name {
                 Some(_) => b.is_ascii_alphanumeric(),
@@ -210,26 +241,57 @@ fn is_path(path: &str) -> bool {
 
 /// The names of a path's `{name}` segments.
 pub(crate) fn path_parameters(path: &str) -> impl Iterator<Item = &str> + Clone {
-    path.split('/').filter_map(|segment| segment.strip_prefix('{')?.strip_suffix('}'))
+    path.split('/')
+        .filter_map(|segment| segment.strip_prefix('{')?.strip_suffix('}'))
 }
 
-pub(crate) fn tool_face(row: WrittenTool, input: FaceSchema, bytes_max: usize) -> Result<ToolFace, String> {
+pub(crate) fn tool_face(
+    row: WrittenTool,
+    input: FaceSchema,
+    bytes_max: usize,
+) -> Result<ToolFace, String> {
     if !is_identifier(&row.name, 40) || row.name.len() < 3 {
-        return Err(format!("has the tool name `{}`; write 3 to 40 characters of a-z, 0-9 and _", row.name));
+        return Err(format!(
+            "has the tool name `{}`; write 3 to 40 characters of a-z, 0-9 and _",
+            row.name
+        ));
     }
-    const HINTS: [&str; 4] = ["readOnlyHint", "destructiveHint", "idempotentHint", "openWorldHint"];
-    if let Some((name, _)) =
-        row.annotations.iter().find(|(name, hint)| !HINTS.contains(&name.as_str()) || !hint.is_boolean())
+    const HINTS: [&str; 4] = [
+        "readOnlyHint",
+        "destructiveHint",
+        "idempotentHint",
+        "openWorldHint",
+    ];
+    if let Some((name, _)) = row
+        .annotations
+        .iter()
+        .find(|(name, hint)| !HINTS.contains(&name.as_str()) || !hint.is_boolean())
     {
-        return Err(format!("has the tool annotation `{name}`; the annotations are the booleans {}", HINTS.join(", ")));
+        return Err(format!(
+            "has the tool annotation `{name}`; the annotations are the booleans {}",
+            HINTS.join(", ")
+        ));
     }
     let scope = scope(&row.access)?;
-    Ok(ToolFace { name: row.name, scope, annotations: row.annotations, input, fixed: row.fixed, bytes_max })
+    Ok(ToolFace {
+        name: row.name,
+        scope,
+        annotations: row.annotations,
+        input,
+        fixed: row.fixed,
+        bytes_max,
+    })
 }
 
 /// The first of some arguments that breaks the schema of its property; the others may be missing.
-pub(crate) fn schema_error(input: &Value, arguments: &Map<String, Value>) -> Result<Option<Offence>, String> {
-    let properties = input.get("properties").cloned().unwrap_or_else(|| json!({}));
+pub(crate) fn schema_error(
+    input: &Value,
+    arguments: &Map<String, Value>,
+) -> Result<Option<Offence>, String> {
+    let properties = input
+        .get("properties")
+        .cloned()
+        .unwrap_or_else(|| json!({}));
     let schema = json!({ "type": "object", "properties": properties });
     let schema = FaceSchema::compile(schema, &[]).map_err(|error| error.to_string())?;
     Ok(schema.check(&Value::Object(arguments.clone())).err())
@@ -239,31 +301,56 @@ pub(crate) fn schema_error(input: &Value, arguments: &Map<String, Value>) -> Res
 pub(crate) fn tool_input(input: &Value, tool: &WrittenTool) -> Result<Value, String> {
     let mut schema = input.clone();
     let empty = || json!({});
-    let properties = schema["properties"].as_object().cloned().unwrap_or_default();
+    let properties = schema["properties"]
+        .as_object()
+        .cloned()
+        .unwrap_or_default();
     let required: Vec<Value> = schema["required"].as_array().cloned().unwrap_or_default();
-    let taken = |name: &str| tool.fixed.contains_key(name) || tool.hidden.iter().any(|hidden| hidden == name);
+    let taken = |name: &str| {
+        tool.fixed.contains_key(name) || tool.hidden.iter().any(|hidden| hidden == name)
+    };
     for name in tool.fixed.keys().chain(&tool.hidden) {
         if !properties.contains_key(name) {
-            return Err(format!("fixes or hides `{name}`, which its input does not have"));
+            return Err(format!(
+                "fixes or hides `{name}`, which its input does not have"
+            ));
         }
     }
-    if let Some(name) = tool.hidden.iter().find(|name| required.contains(&json!(name))) {
+    if let Some(name) = tool
+        .hidden
+        .iter()
+        .find(|name| required.contains(&json!(name)))
+    {
         return Err(format!("hides `{name}`, which its input requires"));
     }
-    if let Some(name) = tool.added.keys().find(|name| properties.contains_key(*name)) {
+    if let Some(name) = tool
+        .added
+        .keys()
+        .find(|name| properties.contains_key(*name))
+    {
         return Err(format!("adds `{name}`, which its input has already"));
     }
     if let Some(offence) = schema_error(input, &tool.fixed)? {
-        return Err(format!("fixes `{}`, which {}", offence.field.unwrap_or_default(), offence.rule));
+        return Err(format!(
+            "fixes `{}`, which {}",
+            offence.field.unwrap_or_default(),
+            offence.rule
+        ));
     }
-    let kept: Map<String, Value> = properties.into_iter().filter(|(name, _)| !taken(name)).collect();
+    let kept: Map<String, Value> = properties
+        .into_iter()
+        .filter(|(name, _)| !taken(name))
+        .collect();
     schema["properties"] = empty();
     if let Some(all) = schema["properties"].as_object_mut() {
         all.extend(kept);
         all.extend(tool.added.clone());
     }
     profile::without_formats(&mut schema);
-    let required: Vec<Value> = required.into_iter().filter(|name| !name.as_str().is_some_and(taken)).collect();
+    let required: Vec<Value> = required
+        .into_iter()
+        .filter(|name| !name.as_str().is_some_and(taken))
+        .collect();
     if let Some(members) = schema.as_object_mut() {
         members.remove("required");
         if !required.is_empty() {

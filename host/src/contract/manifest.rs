@@ -17,11 +17,21 @@ use crate::base::toml::MalformedToml;
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum ManifestError {
     #[error("cannot read the plugin manifest {path}: {source}")]
-    Read { path: PathBuf, source: std::io::Error },
+    Read {
+        path: PathBuf,
+        source: std::io::Error,
+    },
     #[error("the plugin manifest {path} is malformed: {source}")]
-    Parse { path: PathBuf, source: MalformedToml },
+    Parse {
+        path: PathBuf,
+        source: MalformedToml,
+    },
     #[error("plugin `{plugin}` in {path}: {rule}")]
-    Entry { path: PathBuf, plugin: String, rule: String },
+    Entry {
+        path: PathBuf,
+        plugin: String,
+        rule: String,
+    },
 }
 
 /// All entries, in the order that they were written.
@@ -98,7 +108,9 @@ const OWNER_CONCURRENCY: usize = 8;
 impl PluginLimits {
     /// Calls at once of one tenant.
     pub(crate) fn owner_concurrency(&self) -> usize {
-        self.owner_concurrency.unwrap_or(OWNER_CONCURRENCY).min(self.concurrency)
+        self.owner_concurrency
+            .unwrap_or(OWNER_CONCURRENCY)
+            .min(self.concurrency)
     }
 
     /// By how many bytes a warm instance's memory may have grown for it to be kept: as many instances as there are places may
@@ -147,12 +159,15 @@ struct WrittenPluginLimits {
 impl Manifest {
     /// Reads and checks a manifest. Sources are taken relative to the file's folder.
     pub(crate) fn read(path: &Path) -> Result<Self, ManifestError> {
-        let text =
-            std::fs::read_to_string(path).map_err(|source| ManifestError::Read { path: path.to_owned(), source })?;
-        let written: WrittenManifest = toml::from_str(&text).map_err(|error| ManifestError::Parse {
+        let text = std::fs::read_to_string(path).map_err(|source| ManifestError::Read {
             path: path.to_owned(),
-            source: MalformedToml::new(&text, &error),
+            source,
         })?;
+        let written: WrittenManifest =
+            toml::from_str(&text).map_err(|error| ManifestError::Parse {
+                path: path.to_owned(),
+                source: MalformedToml::new(&text, &error),
+            })?;
         let folder = path.parent().unwrap_or(Path::new("."));
         let mut entries: Vec<ManifestEntry> = Vec::with_capacity(written.plugin.len());
         for entry in written.plugin {
@@ -161,7 +176,11 @@ impl Manifest {
             if entries.iter().any(|other| other.name == name) {
                 parsed = Err("has two entries".to_owned());
             }
-            entries.push(parsed.map_err(|rule| ManifestError::Entry { path: path.to_owned(), plugin: name, rule })?);
+            entries.push(parsed.map_err(|rule| ManifestError::Entry {
+                path: path.to_owned(),
+                plugin: name,
+                rule,
+            })?);
         }
         Ok(Self { entries })
     }
@@ -169,18 +188,29 @@ impl Manifest {
 
 fn meant(written: WrittenEntry, folder: &Path) -> Result<ManifestEntry, String> {
     if !is_plugin_name(&written.name) {
-        return Err("a name is 2 to 40 characters of a-z, 0-9 and hyphens, a letter first".to_owned());
+        return Err(
+            "a name is 2 to 40 characters of a-z, 0-9 and hyphens, a letter first".to_owned(),
+        );
     }
     if written.source.contains("://") {
-        return Err(format!("the source `{}` is neither a crate folder nor a .wasm file", written.source));
+        return Err(format!(
+            "the source `{}` is neither a crate folder nor a .wasm file",
+            written.source
+        ));
     }
     let source = folder.join(&written.source);
-    let source = if source.extension().is_some_and(|extension| extension == "wasm") {
+    let source = if source
+        .extension()
+        .is_some_and(|extension| extension == "wasm")
+    {
         ManifestSource::File(source)
     } else {
         ManifestSource::Crate(source)
     };
-    let config = written.config.into_iter().map(|(key, value)| Ok((key, setting(value)?)));
+    let config = written
+        .config
+        .into_iter()
+        .map(|(key, value)| Ok((key, setting(value)?)));
     let settings = Settings {
         instances: written.instances,
         limits: limits(&written.limits)?,
@@ -188,49 +218,94 @@ fn meant(written: WrittenEntry, folder: &Path) -> Result<ManifestEntry, String> 
         secrets: written.secrets,
     };
     if settings.secrets.len() > SECRETS_MAX {
-        return Err(format!("`secrets` has {} entries; at most {SECRETS_MAX} are bound", settings.secrets.len()));
+        return Err(format!(
+            "`secrets` has {} entries; at most {SECRETS_MAX} are bound",
+            settings.secrets.len()
+        ));
     }
     let grants = Grants::parse(&written.grants).map_err(|error| error.to_string())?;
-    Ok(ManifestEntry { name: written.name, source, grants, settings })
+    Ok(ManifestEntry {
+        name: written.name,
+        source,
+        grants,
+        settings,
+    })
 }
 
 fn is_plugin_name(name: &str) -> bool {
     (2..=40).contains(&name.len())
         && name.starts_with(|first: char| first.is_ascii_lowercase())
-        && name.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-')
+        && name
+            .bytes()
+            .all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-')
 }
 
 fn limits(written: &WrittenPluginLimits) -> Result<PluginLimits, String> {
-    let concurrency = bounded("limits.concurrency", written.concurrency.unwrap_or(32), 1, 256)?;
-    let own = written.owner_concurrency.map(|own| bounded("limits.owner_concurrency", own, 1, concurrency));
-    let growth = written.warm_growth.as_deref().map(|text| bytes("limits.warm_growth", text));
-    let growth = growth.transpose()?.map(|growth| bounded("limits.warm_growth", growth, 0, 256 << 20));
+    let concurrency = bounded(
+        "limits.concurrency",
+        written.concurrency.unwrap_or(32),
+        1,
+        256,
+    )?;
+    let own = written
+        .owner_concurrency
+        .map(|own| bounded("limits.owner_concurrency", own, 1, concurrency));
+    let growth = written
+        .warm_growth
+        .as_deref()
+        .map(|text| bytes("limits.warm_growth", text));
+    let growth = growth
+        .transpose()?
+        .map(|growth| bounded("limits.warm_growth", growth, 0, 256 << 20));
     Ok(PluginLimits {
         memory_bytes: bounded(
             "limits.memory",
-            bytes("limits.memory", written.memory.as_deref().unwrap_or("64MiB"))?,
+            bytes(
+                "limits.memory",
+                written.memory.as_deref().unwrap_or("64MiB"),
+            )?,
             1 << 20,
             256 << 20,
         )?,
-        cpu: Duration::from_millis(bounded("limits.cpu_ms", written.cpu_ms.unwrap_or(500), 10, 60_000)?),
-        wall: Duration::from_millis(bounded("limits.wall_ms", written.wall_ms.unwrap_or(150_000), 10, 150_000)?),
+        cpu: Duration::from_millis(bounded(
+            "limits.cpu_ms",
+            written.cpu_ms.unwrap_or(500),
+            10,
+            60_000,
+        )?),
+        wall: Duration::from_millis(bounded(
+            "limits.wall_ms",
+            written.wall_ms.unwrap_or(150_000),
+            10,
+            150_000,
+        )?),
         concurrency,
         owner_concurrency: own.transpose()?,
         warm_growth_bytes: growth.transpose()?,
         response_bytes: bounded(
             "limits.response",
-            bytes("limits.response", written.response.as_deref().unwrap_or("4MiB"))?,
+            bytes(
+                "limits.response",
+                written.response.as_deref().unwrap_or("4MiB"),
+            )?,
             1 << 10,
             64 << 20,
         )?,
     })
 }
 
-fn bounded<T: PartialOrd + std::fmt::Display + Copy>(name: &str, value: T, min: T, max: T) -> Result<T, String> {
+fn bounded<T: PartialOrd + std::fmt::Display + Copy>(
+    name: &str,
+    value: T,
+    min: T,
+    max: T,
+) -> Result<T, String> {
     if value >= min && value <= max {
         Ok(value)
     } else {
-        Err(format!("`{name}` is {value}; it must be from {min} to {max}"))
+        Err(format!(
+            "`{name}` is {value}; it must be from {min} to {max}"
+        ))
     }
 }
 
@@ -250,8 +325,7 @@ fn bytes(name: &str, text: &str) -> Result<usize, String> {
 fn setting(value: toml::Value) -> Result<String, String> {
     match value {
         toml::Value::String(text) => Ok(text),
-        other => {
-            serde_json::to_string(&other).map_err(|error| format!("a value of `config` has no JSON form: {error}"))
-        }
+        other => serde_json::to_string(&other)
+            .map_err(|error| format!("a value of `config` has no JSON form: {error}")),
     }
 }

@@ -138,7 +138,10 @@ impl Scope {
     /// Takes `area:action`, each of lower-case letters, digits and hyphens.
     pub(crate) fn parse(text: &str) -> Option<Self> {
         let part = |part: &str| {
-            !part.is_empty() && part.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-')
+            !part.is_empty()
+                && part
+                    .bytes()
+                    .all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-')
         };
         let (area, action) = text.split_once(':')?;
         (text.len() <= 64 && part(area) && part(action)).then(|| Self(text.to_owned()))
@@ -188,7 +191,10 @@ impl Owner {
     /// As it was written by [`Owner::as_str`].
     pub(crate) fn read(text: &str) -> Option<Self> {
         let digits: [u8; 32] = text.as_bytes().try_into().ok()?;
-        digits.iter().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f')).then_some(Self(digits))
+        digits
+            .iter()
+            .all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'))
+            .then_some(Self(digits))
     }
 
     pub(crate) fn as_str(&self) -> &str {

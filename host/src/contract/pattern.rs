@@ -25,12 +25,18 @@ pub(crate) fn check(pattern: &str, anchored: bool) -> Result<(), PatternError> {
     let ast = Parser::new().parse(pattern).map_err(|error| {
         let part = part(pattern, error.span());
         match error.kind() {
-            ErrorKind::UnsupportedBackreference | ErrorKind::UnsupportedLookAround => PatternError::Backtracking(part),
+            ErrorKind::UnsupportedBackreference | ErrorKind::UnsupportedLookAround => {
+                PatternError::Backtracking(part)
+            }
             kind => PatternError::Syntax(kind.to_string()),
         }
     })?;
     visit(&ast, Dialect(pattern))?;
-    if !anchored || is_anchored(&ast) { Ok(()) } else { Err(PatternError::Anchors) }
+    if !anchored || is_anchored(&ast) {
+        Ok(())
+    } else {
+        Err(PatternError::Anchors)
+    }
 }
 
 /// `^a|b$` begins and ends with an anchor too, and holds neither of its alternatives.
@@ -38,14 +44,18 @@ fn is_anchored(ast: &Ast) -> bool {
     let is = |ast: Option<&Ast>, kind| matches!(ast, Some(Ast::Assertion(assertion)) if assertion.kind == kind);
     match ast {
         Ast::Concat(whole) => {
-            is(whole.asts.first(), AssertionKind::StartLine) && is(whole.asts.last(), AssertionKind::EndLine)
+            is(whole.asts.first(), AssertionKind::StartLine)
+                && is(whole.asts.last(), AssertionKind::EndLine)
         }
         _ => false,
     }
 }
 
 fn part(pattern: &str, span: &Span) -> String {
-    pattern.get(span.start.offset..span.end.offset).unwrap_or(pattern).to_owned()
+    pattern
+        .get(span.start.offset..span.end.offset)
+        .unwrap_or(pattern)
+        .to_owned()
 }
 
 /// Looks for what this host's engine has and a client's may not: flags (one of which moves the anchors), named classes,
@@ -71,8 +81,13 @@ impl Visitor for Dialect<'_> {
         match ast {
             Ast::Flags(flags) => self.refuse(&flags.span),
             Ast::Group(group) => match &group.kind {
-                GroupKind::NonCapturing(flags) if !flags.items.is_empty() => self.refuse(&flags.span),
-                GroupKind::CaptureName { starts_with_p: true, .. } => self.refuse(&group.span),
+                GroupKind::NonCapturing(flags) if !flags.items.is_empty() => {
+                    self.refuse(&flags.span)
+                }
+                GroupKind::CaptureName {
+                    starts_with_p: true,
+                    ..
+                } => self.refuse(&group.span),
                 _ => Ok(()),
             },
             Ast::Assertion(assertion) => match assertion.kind {
@@ -91,7 +106,10 @@ impl Visitor for Dialect<'_> {
         }
     }
 
-    fn visit_class_set_binary_op_pre(&mut self, operation: &ClassSetBinaryOp) -> Result<(), PatternError> {
+    fn visit_class_set_binary_op_pre(
+        &mut self,
+        operation: &ClassSetBinaryOp,
+    ) -> Result<(), PatternError> {
         self.refuse(&operation.span)
     }
 }
@@ -102,13 +120,25 @@ mod tests {
 
     #[test]
     fn an_anchored_pattern_holds_the_whole_text() {
-        for pattern in
-            ["^$", "^a$", "^(a|b)$", "^(?:a|b)+$", r"^[a-z\d\-.]{1,9}\p{Lu}*$", r"^\bé\/?$", "^(?<year>[0-9]{4})$"]
-        {
+        for pattern in [
+            "^$",
+            "^a$",
+            "^(a|b)$",
+            "^(?:a|b)+$",
+            r"^[a-z\d\-.]{1,9}\p{Lu}*$",
+            r"^\bé\/?$",
+            "^(?<year>[0-9]{4})$",
+        ] {
             assert_eq!(check(pattern, true), Ok(()), "{pattern}");
         }
-        for pattern in ["", "a", "^a", "a$", "^a|b$", "(^a$)", r"^a\$", r"\^a$", "^", "$", "^*$|", "[^a$]"] {
-            assert_eq!(check(pattern, true), Err(PatternError::Anchors), "{pattern}");
+        for pattern in [
+            "", "a", "^a", "a$", "^a|b$", "(^a$)", r"^a\$", r"\^a$", "^", "$", "^*$|", "[^a$]",
+        ] {
+            assert_eq!(
+                check(pattern, true),
+                Err(PatternError::Anchors),
+                "{pattern}"
+            );
             assert_eq!(check(pattern, false), Ok(()), "{pattern}");
         }
     }
@@ -116,7 +146,11 @@ mod tests {
     #[test]
     fn what_is_slow_or_strange_is_named() {
         let slow = |pattern: &str, part: &str| {
-            assert_eq!(check(pattern, false), Err(PatternError::Backtracking(part.to_owned())), "{pattern}");
+            assert_eq!(
+                check(pattern, false),
+                Err(PatternError::Backtracking(part.to_owned())),
+                "{pattern}"
+            );
         };
         slow(r"^(a)\1$", r"\1");
         slow("^(?=a)b$", "(?=");
@@ -124,7 +158,11 @@ mod tests {
         slow("^a(?<=b)$", "(?<=");
         slow("^a(?<!b)$", "(?<!");
         let strange = |pattern: &str, part: &str| {
-            assert_eq!(check(pattern, false), Err(PatternError::Dialect(part.to_owned())), "{pattern}");
+            assert_eq!(
+                check(pattern, false),
+                Err(PatternError::Dialect(part.to_owned())),
+                "{pattern}"
+            );
         };
         strange("^(?m)a$", "(?m)");
         strange("^(?i:a)$", "i");
@@ -134,7 +172,13 @@ mod tests {
         strange("^[a[b]]$", "[b]");
         strange("^[a&&b]$", "a&&b");
         strange("^(?P<a>b)$", "(?P<a>b)");
-        assert_eq!(check("^[a$", true), Err(PatternError::Syntax("unclosed character class".to_owned())));
-        assert_eq!(check("^(a$", true), Err(PatternError::Syntax("unclosed group".to_owned())));
+        assert_eq!(
+            check("^[a$", true),
+            Err(PatternError::Syntax("unclosed character class".to_owned()))
+        );
+        assert_eq!(
+            check("^(a$", true),
+            Err(PatternError::Syntax("unclosed group".to_owned()))
+        );
     }
 }

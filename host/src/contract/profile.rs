@@ -25,9 +25,15 @@ const COMMON: [&str; 4] = ["type", "title", "description", "default"];
 
 /// What an input schema of one type may say beyond that; a type that is not here is refused.
 const INPUT_KEYWORDS: [(&str, &[&str]); 6] = [
-    ("object", &["properties", "required", "additionalProperties"]),
+    (
+        "object",
+        &["properties", "required", "additionalProperties"],
+    ),
     ("array", &["items", "minItems", "maxItems"]),
-    ("string", &["enum", "minLength", "maxLength", "pattern", "format"]),
+    (
+        "string",
+        &["enum", "minLength", "maxLength", "pattern", "format"],
+    ),
     ("integer", &["minimum", "maximum"]),
     ("number", &["minimum", "maximum"]),
     ("boolean", &[]),
@@ -73,7 +79,9 @@ const REFERENCES: [&str; 2] = ["$ref", "$dynamicRef"];
 
 /// Checks an input schema: a closed object of plainly typed, documented properties.
 pub(crate) fn check_input(schema: &Value) -> Result<(), ProfileError> {
-    let root = schema.as_object().ok_or_else(|| offence("", "must be an object schema"))?;
+    let root = schema
+        .as_object()
+        .ok_or_else(|| offence("", "must be an object schema"))?;
     if root.get("type") == Some(&json!("object")) {
         check_typed(root, "", 0)
     } else {
@@ -84,17 +92,36 @@ pub(crate) fn check_input(schema: &Value) -> Result<(), ProfileError> {
 /// Checks a schema of one type; `at` is its path and `depth` how many schemas it stands in.
 fn check_typed(schema: &Map<String, Value>, at: &str, depth: usize) -> Result<(), ProfileError> {
     if depth > DEPTH_MAX {
-        return Err(offence(at, &format!("is nested deeper than {DEPTH_MAX} levels")));
+        return Err(offence(
+            at,
+            &format!("is nested deeper than {DEPTH_MAX} levels"),
+        ));
     }
     refuse_references(schema, at)?;
-    let kind = schema.get("type").and_then(Value::as_str).ok_or_else(|| offence(at, "must name exactly one type"))?;
+    let kind = schema
+        .get("type")
+        .and_then(Value::as_str)
+        .ok_or_else(|| offence(at, "must name exactly one type"))?;
     let row = INPUT_KEYWORDS.iter().find(|(name, _)| *name == kind);
-    let (_, own) = row.ok_or_else(|| offence(at, &format!("has the type `{kind}`, which no argument can have")))?;
-    let unknown = |keyword: &&String| !COMMON.contains(&keyword.as_str()) && !own.contains(&keyword.as_str());
+    let (_, own) = row.ok_or_else(|| {
+        offence(
+            at,
+            &format!("has the type `{kind}`, which no argument can have"),
+        )
+    })?;
+    let unknown =
+        |keyword: &&String| !COMMON.contains(&keyword.as_str()) && !own.contains(&keyword.as_str());
     if let Some(keyword) = schema.keys().find(unknown) {
-        return Err(offence(at, &format!("uses `{keyword}`, which many clients cannot read on type `{kind}`")));
+        return Err(offence(
+            at,
+            &format!("uses `{keyword}`, which many clients cannot read on type `{kind}`"),
+        ));
     }
-    for (low, high) in [("minimum", "maximum"), ("minLength", "maxLength"), ("minItems", "maxItems")] {
+    for (low, high) in [
+        ("minimum", "maximum"),
+        ("minLength", "maxLength"),
+        ("minItems", "maxItems"),
+    ] {
         check_bounds(schema, at, low, high)?;
     }
     match kind {
@@ -107,25 +134,44 @@ fn check_typed(schema: &Map<String, Value>, at: &str, depth: usize) -> Result<()
 
 fn check_object(schema: &Map<String, Value>, at: &str, depth: usize) -> Result<(), ProfileError> {
     if schema.get("additionalProperties") != Some(&json!(false)) {
-        return Err(offence(at, "must refuse unknown fields (`additionalProperties: false`)"));
+        return Err(offence(
+            at,
+            "must refuse unknown fields (`additionalProperties: false`)",
+        ));
     }
     let none = Map::new();
     let properties = match schema.get("properties") {
         None => &none,
-        Some(properties) => properties.as_object().ok_or_else(|| offence(at, "has `properties` that are no object"))?,
+        Some(properties) => properties
+            .as_object()
+            .ok_or_else(|| offence(at, "has `properties` that are no object"))?,
     };
     if let Some(required) = schema.get("required") {
-        let names = required.as_array().filter(|names| !names.is_empty() && is_unique(names));
-        let known = |name: &Value| name.as_str().is_some_and(|name| properties.contains_key(name));
+        let names = required
+            .as_array()
+            .filter(|names| !names.is_empty() && is_unique(names));
+        let known = |name: &Value| {
+            name.as_str()
+                .is_some_and(|name| properties.contains_key(name))
+        };
         if !names.is_some_and(|names| names.iter().all(known)) {
-            return Err(offence(at, "must list in `required` one or more of its properties, each once"));
+            return Err(offence(
+                at,
+                "must list in `required` one or more of its properties, each once",
+            ));
         }
     }
     for (name, property) in properties {
         let at = format!("{at}/{name}");
-        let schema = property.as_object().ok_or_else(|| offence(&at, "must be an object schema"))?;
+        let schema = property
+            .as_object()
+            .ok_or_else(|| offence(&at, "must be an object schema"))?;
         check_typed(schema, &at, depth + 1)?;
-        if schema.get("description").and_then(Value::as_str).is_none_or(str::is_empty) {
+        if schema
+            .get("description")
+            .and_then(Value::as_str)
+            .is_none_or(str::is_empty)
+        {
             return Err(offence(&at, "must have a description"));
         }
     }
@@ -146,53 +192,93 @@ fn check_array(schema: &Map<String, Value>, at: &str, depth: usize) -> Result<()
 
 fn check_string(schema: &Map<String, Value>, at: &str) -> Result<(), ProfileError> {
     if let Some(allowed) = schema.get("enum") {
-        let values = allowed.as_array().filter(|values| !values.is_empty() && is_unique(values));
+        let values = allowed
+            .as_array()
+            .filter(|values| !values.is_empty() && is_unique(values));
         if !values.is_some_and(|values| values.iter().all(Value::is_string)) {
-            return Err(offence(at, "must list in `enum` one or more strings, each once"));
+            return Err(offence(
+                at,
+                "must list in `enum` one or more strings, each once",
+            ));
         }
     }
     if let Some(format) = schema.get("format")
-        && !format.as_str().is_some_and(|format| INPUT_FORMATS.contains(&format))
+        && !format
+            .as_str()
+            .is_some_and(|format| INPUT_FORMATS.contains(&format))
     {
-        return Err(offence(at, &format!("has the format {format}, which is none of {}", INPUT_FORMATS.join(", "))));
+        return Err(offence(
+            at,
+            &format!(
+                "has the format {format}, which is none of {}",
+                INPUT_FORMATS.join(", ")
+            ),
+        ));
     }
     check_pattern(schema, at, true)
 }
 
-fn check_pattern(schema: &Map<String, Value>, at: &str, anchored: bool) -> Result<(), ProfileError> {
+fn check_pattern(
+    schema: &Map<String, Value>,
+    at: &str,
+    anchored: bool,
+) -> Result<(), ProfileError> {
     let Some(pattern) = schema.get("pattern") else {
         return Ok(());
     };
-    let pattern = pattern.as_str().ok_or_else(|| offence(at, "has a `pattern` that is no string"))?;
-    pattern::check(pattern, anchored).map_err(|error| offence(at, &format!("has the pattern `{pattern}`: {error}")))
+    let pattern = pattern
+        .as_str()
+        .ok_or_else(|| offence(at, "has a `pattern` that is no string"))?;
+    pattern::check(pattern, anchored)
+        .map_err(|error| offence(at, &format!("has the pattern `{pattern}`: {error}")))
 }
 
 /// Lengths and counts are whole numbers, the others any; the lower bound is not above the upper.
-fn check_bounds(schema: &Map<String, Value>, at: &str, low: &str, high: &str) -> Result<(), ProfileError> {
+fn check_bounds(
+    schema: &Map<String, Value>,
+    at: &str,
+    low: &str,
+    high: &str,
+) -> Result<(), ProfileError> {
     let bound = |keyword: &str| {
         let Some(value) = schema.get(keyword) else {
             return Ok(None);
         };
         let whole = keyword == "minimum" || keyword == "maximum" || value.is_u64();
         let number = value.as_f64().filter(|_| whole);
-        number.map(Some).ok_or_else(|| offence(at, &format!("has the `{keyword}` {value}, which is no such number")))
+        number.map(Some).ok_or_else(|| {
+            offence(
+                at,
+                &format!("has the `{keyword}` {value}, which is no such number"),
+            )
+        })
     };
     match (bound(low)?, bound(high)?) {
-        (Some(least), Some(most)) if least > most => {
-            Err(offence(at, &format!("has a `{low}` above its `{high}`: no value fits")))
-        }
+        (Some(least), Some(most)) if least > most => Err(offence(
+            at,
+            &format!("has a `{low}` above its `{high}`: no value fits"),
+        )),
         _ => Ok(()),
     }
 }
 
 fn is_unique(values: &[Value]) -> bool {
-    values.iter().enumerate().all(|(index, value)| !values[..index].contains(value))
+    values
+        .iter()
+        .enumerate()
+        .all(|(index, value)| !values[..index].contains(value))
 }
 
 fn refuse_references(schema: &Map<String, Value>, at: &str) -> Result<(), ProfileError> {
-    match schema.iter().find(|(keyword, _)| REFERENCES.contains(&keyword.as_str())) {
+    match schema
+        .iter()
+        .find(|(keyword, _)| REFERENCES.contains(&keyword.as_str()))
+    {
         None => Ok(()),
-        Some((keyword, to)) => Err(offence(at, &format!("refers to {to} by `{keyword}`: references must be inlined"))),
+        Some((keyword, to)) => Err(offence(
+            at,
+            &format!("refers to {to} by `{keyword}`: references must be inlined"),
+        )),
     }
 }
 
@@ -207,24 +293,49 @@ pub(crate) fn check_output(schema: &Value) -> Result<(), ProfileError> {
 
 fn check_part(schema: &Value, at: &str, depth: usize) -> Result<(), ProfileError> {
     if depth > OUTPUT_DEPTH_MAX {
-        return Err(offence(at, &format!("is nested deeper than {OUTPUT_DEPTH_MAX} levels")));
+        return Err(offence(
+            at,
+            &format!("is nested deeper than {OUTPUT_DEPTH_MAX} levels"),
+        ));
     }
-    let members = schema.as_object().ok_or_else(|| offence(at, "must be an object schema"))?;
+    let members = schema
+        .as_object()
+        .ok_or_else(|| offence(at, "must be an object schema"))?;
     refuse_references(members, at)?;
-    if let Some(keyword) = members.keys().find(|keyword| !OUTPUT_KEYWORDS.contains(&keyword.as_str())) {
-        return Err(offence(at, &format!("uses `{keyword}`, which many clients cannot read")));
+    if let Some(keyword) = members
+        .keys()
+        .find(|keyword| !OUTPUT_KEYWORDS.contains(&keyword.as_str()))
+    {
+        return Err(offence(
+            at,
+            &format!("uses `{keyword}`, which many clients cannot read"),
+        ));
     }
     check_pattern(members, at, false)?;
-    for (name, property) in members.get("properties").and_then(Value::as_object).into_iter().flatten() {
+    for (name, property) in members
+        .get("properties")
+        .and_then(Value::as_object)
+        .into_iter()
+        .flatten()
+    {
         check_part(property, &format!("{at}/{name}"), depth + 1)?;
     }
     if let Some(items) = members.get("items") {
         check_part(items, &format!("{at}/items"), depth + 1)?;
     }
-    if let Some(others) = members.get("additionalProperties").filter(|others| !others.is_boolean()) {
+    if let Some(others) = members
+        .get("additionalProperties")
+        .filter(|others| !others.is_boolean())
+    {
         check_part(others, &format!("{at}/additionalProperties"), depth + 1)?;
     }
-    for (index, branch) in members.get("anyOf").and_then(Value::as_array).into_iter().flatten().enumerate() {
+    for (index, branch) in members
+        .get("anyOf")
+        .and_then(Value::as_array)
+        .into_iter()
+        .flatten()
+        .enumerate()
+    {
         check_part(branch, &format!("{at}/anyOf/{index}"), depth + 1)?;
     }
     Ok(())
@@ -235,7 +346,10 @@ fn check_part(schema: &Value, at: &str, depth: usize) -> Result<(), ProfileError
 pub(crate) fn without_formats(schema: &mut Value) {
     match schema {
         Value::Object(members) => {
-            if members.get("format").is_some_and(|format| format.is_string() && format != ENFORCED_FORMAT) {
+            if members
+                .get("format")
+                .is_some_and(|format| format.is_string() && format != ENFORCED_FORMAT)
+            {
                 members.remove("format");
             }
             members.values_mut().for_each(without_formats);
@@ -313,5 +427,8 @@ fn with_anyof_nulls(mut schema: Value) -> Value {
 
 fn offence(at: &str, rule: &str) -> ProfileError {
     let at = if at.is_empty() { "/" } else { at };
-    ProfileError { at: at.to_owned(), rule: rule.to_owned() }
+    ProfileError {
+        at: at.to_owned(),
+        rule: rule.to_owned(),
+    }
 }

@@ -40,7 +40,10 @@ impl FaceSchema {
             .should_validate_formats(true)
             .build(&enforced(&document, judged))
             .map_err(|error| SchemaError(error.to_string()))?;
-        Ok(Self { document, validator })
+        Ok(Self {
+            document,
+            validator,
+        })
     }
 
     /// The schema as published.
@@ -50,12 +53,20 @@ impl FaceSchema {
 
     /// The names and schemas of the arguments, in order.
     pub(crate) fn properties(&self) -> impl Iterator<Item = (&String, &Value)> {
-        self.document.get("properties").and_then(Value::as_object).into_iter().flatten()
+        self.document
+            .get("properties")
+            .and_then(Value::as_object)
+            .into_iter()
+            .flatten()
     }
 
     /// The declared type of an argument.
     pub(crate) fn type_of(&self, name: &str) -> Option<&str> {
-        self.document.get("properties")?.get(name)?.get("type")?.as_str()
+        self.document
+            .get("properties")?
+            .get(name)?
+            .get("type")?
+            .as_str()
     }
 
     /// Takes the optional properties that are `null` out of an input: they count as omitted.
@@ -68,8 +79,11 @@ impl FaceSchema {
         if self.validator.is_valid(input) {
             return Ok(());
         }
-        let mut offences: Vec<(Vec<usize>, Offence)> =
-            self.validator.iter_errors(input).map(|error| locate(&error, input, &self.document)).collect();
+        let mut offences: Vec<(Vec<usize>, Offence)> = self
+            .validator
+            .iter_errors(input)
+            .map(|error| locate(&error, input, &self.document))
+            .collect();
         offences.sort_by(|a, b| a.0.cmp(&b.0));
         match offences.into_iter().next() {
             Some((_, offence)) => Err(offence),
@@ -86,8 +100,13 @@ pub(crate) struct OutputSchema {
 
 impl OutputSchema {
     pub(crate) fn compile(document: Value) -> Result<Self, SchemaError> {
-        let validator = options(Draft::Draft202012).build(&document).map_err(|error| SchemaError(error.to_string()))?;
-        Ok(Self { document, validator })
+        let validator = options(Draft::Draft202012)
+            .build(&document)
+            .map_err(|error| SchemaError(error.to_string()))?;
+        Ok(Self {
+            document,
+            validator,
+        })
     }
 
     pub(crate) fn document(&self) -> &Value {
@@ -100,7 +119,11 @@ impl OutputSchema {
             return Ok(());
         }
         match self.validator.iter_errors(data).next() {
-            Some(error) => Err(format!("`{}` breaks `{}`", error.instance_path(), error.schema_path())),
+            Some(error) => Err(format!(
+                "`{}` breaks `{}`",
+                error.instance_path(),
+                error.schema_path()
+            )),
             None => Ok(()),
         }
     }
@@ -110,7 +133,12 @@ impl OutputSchema {
 fn enforced(document: &Value, judged: &[String]) -> Value {
     let mut schema = document.clone();
     profile::without_formats(&mut schema);
-    for (name, property) in schema.get_mut("properties").and_then(Value::as_object_mut).into_iter().flatten() {
+    for (name, property) in schema
+        .get_mut("properties")
+        .and_then(Value::as_object_mut)
+        .into_iter()
+        .flatten()
+    {
         if let (true, Some(members)) = (judged.contains(name), property.as_object_mut()) {
             members.retain(|keyword, _| keyword == "type");
         }
@@ -121,7 +149,9 @@ fn enforced(document: &Value, judged: &[String]) -> Value {
 /// Patterns run in an engine without backtracking, so that none takes more than linear time; one that needs backtracking is
 /// refused when it is compiled.
 fn options(draft: Draft) -> ValidationOptions<'static> {
-    jsonschema::options().with_draft(draft).with_pattern_options(PatternOptions::regex())
+    jsonschema::options()
+        .with_draft(draft)
+        .with_pattern_options(PatternOptions::regex())
 }
 
 fn drop_nulls(input: &mut Map<String, Value>, schema: &Value) {
@@ -129,8 +159,11 @@ fn drop_nulls(input: &mut Map<String, Value>, schema: &Value) {
         return;
     };
     let required = schema.get("required").and_then(Value::as_array);
-    let is_required = |name: &str| required.is_some_and(|names| names.iter().any(|required| required == name));
-    input.retain(|name, value| !(value.is_null() && properties.contains_key(name) && !is_required(name)));
+    let is_required =
+        |name: &str| required.is_some_and(|names| names.iter().any(|required| required == name));
+    input.retain(|name, value| {
+        !(value.is_null() && properties.contains_key(name) && !is_required(name))
+    });
     for (name, value) in input {
         if let (Value::Object(inner), Some(schema)) = (value, properties.get(name)) {
             drop_nulls(inner, schema);
@@ -140,9 +173,15 @@ fn drop_nulls(input: &mut Map<String, Value>, schema: &Value) {
 
 /// An error's place in the document, for sorting, and what to tell of it. An absent field sorts behind all that is there.
 fn locate(error: &ValidationError<'_>, input: &Value, schema: &Value) -> (Vec<usize>, Offence) {
-    let mut path: Vec<String> = error.instance_path().iter().map(|segment| segment.to_string()).collect();
+    let mut path: Vec<String> = error
+        .instance_path()
+        .iter()
+        .map(|segment| segment.to_string())
+        .collect();
     let mut place = place_of(&path, input);
-    let at = path.iter().try_fold(input, |value, segment| step(value, segment).map(|(_, value)| value));
+    let at = path.iter().try_fold(input, |value, segment| {
+        step(value, segment).map(|(_, value)| value)
+    });
     match error.kind() {
         ValidationErrorKind::Required { property } => {
             let name = property.as_str().unwrap_or_default();
@@ -151,7 +190,10 @@ fn locate(error: &ValidationError<'_>, input: &Value, schema: &Value) -> (Vec<us
             path.push(name.to_owned());
         }
         ValidationErrorKind::AdditionalProperties { unexpected } => {
-            let position = |name: &String| at.and_then(|value| step(value, name)).map_or(0, |(position, _)| position);
+            let position = |name: &String| {
+                at.and_then(|value| step(value, name))
+                    .map_or(0, |(position, _)| position)
+            };
             if let Some(name) = unexpected.iter().min_by_key(|name| position(name)) {
                 place.push(position(name));
                 path.push(name.clone());
@@ -159,7 +201,10 @@ fn locate(error: &ValidationError<'_>, input: &Value, schema: &Value) -> (Vec<us
         }
         // Where the schema names no property at all, the validator tells only that there is one.
         ValidationErrorKind::FalseSchema => {
-            if let Some(name) = at.and_then(Value::as_object).and_then(|members| members.keys().next()) {
+            if let Some(name) = at
+                .and_then(Value::as_object)
+                .and_then(|members| members.keys().next())
+            {
                 place.push(0);
                 path.push(name.clone());
             }
@@ -168,7 +213,15 @@ fn locate(error: &ValidationError<'_>, input: &Value, schema: &Value) -> (Vec<us
     }
     let field = (!path.is_empty()).then(|| path.join("."));
     let (min, max) = bounds(error.kind());
-    (place, Offence { field, rule: rule(error, schema), min, max })
+    (
+        place,
+        Offence {
+            field,
+            rule: rule(error, schema),
+            min,
+            max,
+        },
+    )
 }
 
 fn place_of(path: &[String], input: &Value) -> Vec<usize> {
@@ -186,17 +239,24 @@ fn place_of(path: &[String], input: &Value) -> Vec<usize> {
 
 fn step<'v>(value: &'v Value, segment: &str) -> Option<(usize, &'v Value)> {
     match value {
-        Value::Object(members) => {
-            members.iter().enumerate().find(|(_, (name, _))| *name == segment).map(|(i, m)| (i, m.1))
-        }
-        Value::Array(items) => segment.parse().ok().and_then(|index: usize| items.get(index).map(|item| (index, item))),
+        Value::Object(members) => members
+            .iter()
+            .enumerate()
+            .find(|(_, (name, _))| *name == segment)
+            .map(|(i, m)| (i, m.1)),
+        Value::Array(items) => segment
+            .parse()
+            .ok()
+            .and_then(|index: usize| items.get(index).map(|item| (index, item))),
         Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => None,
     }
 }
 
 fn order_in_schema(schema: &Value, name: &str) -> usize {
     let properties = schema.get("properties").and_then(Value::as_object);
-    properties.and_then(|properties| properties.keys().position(|key| key == name)).unwrap_or(usize::MAX)
+    properties
+        .and_then(|properties| properties.keys().position(|key| key == name))
+        .unwrap_or(usize::MAX)
 }
 
 fn bounds(kind: &ValidationErrorKind) -> (Option<Value>, Option<Value>) {
@@ -216,7 +276,10 @@ fn bounds(kind: &ValidationErrorKind) -> (Option<Value>, Option<Value>) {
 /// The rule in words. The value stands in only where it is short and a scalar.
 fn rule(error: &ValidationError<'_>, schema: &Value) -> String {
     let value = shown(error.instance());
-    let characters = error.instance().as_str().map_or(0, |text| text.chars().count());
+    let characters = error
+        .instance()
+        .as_str()
+        .map_or(0, |text| text.chars().count());
     match error.kind() {
         ValidationErrorKind::Required { .. } => "is required".to_owned(),
         ValidationErrorKind::AdditionalProperties { .. } | ValidationErrorKind::FalseSchema => {
@@ -266,7 +329,11 @@ fn title_beside<'s>(schema: &'s Value, error: &ValidationError<'_>) -> Option<&'
 }
 
 fn article(noun: &str) -> &'static str {
-    if noun.starts_with(['a', 'e', 'i', 'o', 'u']) { "an" } else { "a" }
+    if noun.starts_with(['a', 'e', 'i', 'o', 'u']) {
+        "an"
+    } else {
+        "a"
+    }
 }
 
 fn shown(value: &Value) -> String {

@@ -51,21 +51,34 @@ pub(crate) enum BindingError {
     )]
     Name { env: String, name: String },
     #[error("the secret `{env}` is for `{target}`, which is no target of one host: {rule}")]
-    Target { env: String, target: String, rule: String },
+    Target {
+        env: String,
+        target: String,
+        rule: String,
+    },
 }
 
 impl TryFrom<WrittenSecret> for Binding {
     type Error = BindingError;
 
     fn try_from(written: WrittenSecret) -> Result<Self, BindingError> {
-        let WrittenSecret { env, header, query, target } = written;
-        let is_variable = env.bytes().all(|b| b.is_ascii_uppercase() || b.is_ascii_digit() || b == b'_');
+        let WrittenSecret {
+            env,
+            header,
+            query,
+            target,
+        } = written;
+        let is_variable = env
+            .bytes()
+            .all(|b| b.is_ascii_uppercase() || b.is_ascii_digit() || b == b'_');
         if !is_variable || env.is_empty() || env.len() > NAME_BYTES_MAX {
             return Err(BindingError::Variable(env));
         }
         let place = match (header, query) {
             (Some(name), None) => match HeaderName::from_bytes(name.as_bytes()) {
-                Ok(header) if name.len() <= NAME_BYTES_MAX && may_be_set(&header) => SecretPlace::Header(header),
+                Ok(header) if name.len() <= NAME_BYTES_MAX && may_be_set(&header) => {
+                    SecretPlace::Header(header)
+                }
                 _ => return Err(BindingError::Name { env, name }),
             },
             (None, Some(name)) => {
@@ -77,8 +90,11 @@ impl TryFrom<WrittenSecret> for Binding {
             }
             (Some(_), Some(_)) | (None, None) => return Err(BindingError::Place { env }),
         };
-        let refused =
-            |rule: &str| BindingError::Target { env: env.clone(), target: target.clone(), rule: rule.to_owned() };
+        let refused = |rule: &str| BindingError::Target {
+            env: env.clone(),
+            target: target.clone(),
+            rule: rule.to_owned(),
+        };
         if target.contains('*') || !target.contains("://") {
             return Err(refused("write a URL such as https://api.example.com/v1/"));
         }
@@ -94,7 +110,12 @@ impl From<Binding> for WrittenSecret {
             SecretPlace::Header(name) => (Some(name.as_str().to_owned()), None),
             SecretPlace::Query(name) => (None, Some(name)),
         };
-        Self { env, header, query, target }
+        Self {
+            env,
+            header,
+            query,
+            target,
+        }
     }
 }
 

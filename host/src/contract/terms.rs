@@ -30,15 +30,28 @@ pub(crate) enum Settle {
 /// credential, every limit of the caller's, one credit, settled
 /// on the reply, named by the header.
 pub(crate) fn terms(written: WrittenTerms) -> Result<Terms, String> {
-    let WrittenTerms { window_per_minute, first_party_per_minute, consumes, cost, settle, idempotency } = written;
-    for (name, limit) in [("window_per_minute", window_per_minute), ("first_party_per_minute", first_party_per_minute)]
-    {
+    let WrittenTerms {
+        window_per_minute,
+        first_party_per_minute,
+        consumes,
+        cost,
+        settle,
+        idempotency,
+    } = written;
+    for (name, limit) in [
+        ("window_per_minute", window_per_minute),
+        ("first_party_per_minute", first_party_per_minute),
+    ] {
         if let Some(limit) = limit.filter(|limit| !(1..=PER_MINUTE_MAX).contains(limit)) {
-            return Err(format!("has `{name}` {limit}; it must be from 1 to {PER_MINUTE_MAX}"));
+            return Err(format!(
+                "has `{name}` {limit}; it must be from 1 to {PER_MINUTE_MAX}"
+            ));
         }
     }
     if let Some(cost) = cost.filter(|cost| *cost > COST_MAX) {
-        return Err(format!("has `cost` {cost}; it must be from 0 to {COST_MAX}"));
+        return Err(format!(
+            "has `cost` {cost}; it must be from 0 to {COST_MAX}"
+        ));
     }
     match settle {
         Some(Settle::Reply) | None => {}
@@ -46,7 +59,8 @@ pub(crate) fn terms(written: WrittenTerms) -> Result<Terms, String> {
     Ok(Terms {
         per_minute: window_per_minute,
         first_party_per_minute,
-        consumes: consumes.unwrap_or_else(|| vec![Consumed::Window, Consumed::Month, Consumed::Credits]),
+        consumes: consumes
+            .unwrap_or_else(|| vec![Consumed::Window, Consumed::Month, Consumed::Credits]),
         cost: cost.unwrap_or(COST_DEFAULT),
         idempotency: idempotency.unwrap_or(Idempotency::Key),
     })

@@ -57,7 +57,19 @@ impl<'d> HopAudit<'d> {
         let (started, host) = (Instant::now(), String::new());
         let (port, route, status, bytes, proxied) = (0, None, 0, 0, None);
         let what = "request";
-        Self { what, door, started, late, host, port, route, verdict: ABANDONED, status, bytes, proxied }
+        Self {
+            what,
+            door,
+            started,
+            late,
+            host,
+            port,
+            route,
+            verdict: ABANDONED,
+            status,
+            bytes,
+            proxied,
+        }
     }
 
     pub(super) fn begin_line(door: &'d EgressClient, late: Instant) -> Self {
@@ -79,7 +91,11 @@ impl<'d> HopAudit<'d> {
     }
 
     /// The record of what has no destination but one that is known.
-    pub(super) fn denied_at_once(door: &'d EgressClient, aim: Option<(String, u16)>, verdict: &'static str) {
+    pub(super) fn denied_at_once(
+        door: &'d EgressClient,
+        aim: Option<(String, u16)>,
+        verdict: &'static str,
+    ) {
         let mut audit = Self::begin(door, Instant::now());
         audit.aimed(|| aim);
         audit.verdict = verdict;
@@ -121,7 +137,12 @@ impl<'d> HopAudit<'d> {
 
 impl Drop for HopAudit<'_> {
     fn drop(&mut self) {
-        let EgressClient { plugin, revision, lines, .. } = self.door;
+        let EgressClient {
+            plugin,
+            revision,
+            lines,
+            ..
+        } = self.door;
         // What leaves is told one by one. What does not costs a plugin nothing, and could be told without an end.
         if self.route.is_none() && !lines.admit(1, Instant::now()) {
             return;
@@ -129,9 +150,15 @@ impl Drop for HopAudit<'_> {
         if self.verdict == ABANDONED && Instant::now() >= self.late {
             self.verdict = "late";
         }
-        let address = self.route.map(|route| tracing::field::display(route.address()));
+        let address = self
+            .route
+            .map(|route| tracing::field::display(route.address()));
         let (host, port, status) = (&self.host, self.port, self.status);
-        let verdict = self.proxied.as_ref().and_then(|proxied| proxied.flow.why_cut()).unwrap_or(self.verdict);
+        let verdict = self
+            .proxied
+            .as_ref()
+            .and_then(|proxied| proxied.flow.why_cut())
+            .unwrap_or(self.verdict);
         let elapsed_us = microseconds(self.started.elapsed());
         match &self.proxied {
             None => tracing::info!(

@@ -56,9 +56,15 @@ const CONNECTION_WINDOW_BYTES: u32 = WINDOW_BYTES * REQUESTS_MAX;
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum TlsError {
     #[error("cannot read the root certificates in {path}: {source}")]
-    Roots { path: PathBuf, source: rustls::pki_types::pem::Error },
+    Roots {
+        path: PathBuf,
+        source: rustls::pki_types::pem::Error,
+    },
     #[error("a root certificate in {path} cannot be used: {source}")]
-    Root { path: PathBuf, source: rustls::Error },
+    Root {
+        path: PathBuf,
+        source: rustls::Error,
+    },
     #[error("there is no root certificate in {path}")]
     NoRoot { path: PathBuf },
     #[error("TLS cannot be used: {0}")]
@@ -127,18 +133,25 @@ impl Dialer {
     pub(crate) fn new(extra_roots: &[PathBuf]) -> Result<Self, TlsError> {
         let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
         let roots = read_roots(extra_roots)?;
-        let config =
-            ClientConfig::builder_with_provider(Arc::clone(&provider)).with_safe_default_protocol_versions()?;
+        let config = ClientConfig::builder_with_provider(Arc::clone(&provider))
+            .with_safe_default_protocol_versions()?;
         let tls = match Verifier::new_with_extra_roots(roots, provider) {
-            Ok(verifier) => {
-                config.dangerous().with_custom_certificate_verifier(Arc::new(verifier)).with_no_client_auth()
-            }
+            Ok(verifier) => config
+                .dangerous()
+                .with_custom_certificate_verifier(Arc::new(verifier))
+                .with_no_client_auth(),
             Err(error) => {
                 tracing::warn!(target: "egress", %error, "no root certificate is trusted: no https request will succeed");
-                config.with_root_certificates(RootCertStore::empty()).with_no_client_auth()
+                config
+                    .with_root_certificates(RootCertStore::empty())
+                    .with_no_client_auth()
             }
         };
-        Ok(Self { tls, dials: Arc::default(), kept: Mutex::default() })
+        Ok(Self {
+            tls,
+            dials: Arc::default(),
+            kept: Mutex::default(),
+        })
     }
 
     /// How often a connection was asked for.
@@ -167,7 +180,11 @@ impl Dialer {
         }
         let client = self.make(origin.route, origin.versions);
         if kept.clients.len() >= ORIGINS_MAX {
-            let oldest = kept.clients.iter().min_by_key(|(_, (_, used))| *used).map(|(origin, _)| origin.clone());
+            let oldest = kept
+                .clients
+                .iter()
+                .min_by_key(|(_, (_, used))| *used)
+                .map(|(origin, _)| origin.clone());
             oldest.map(|origin| kept.clients.remove(&origin));
         }
         kept.clients.insert(origin.clone(), (client.clone(), now));
@@ -175,12 +192,17 @@ impl Dialer {
     }
 
     fn make(&self, route: DialRoute, versions: Versions) -> HttpClient {
-        let to = To { route, dials: Arc::clone(&self.dials) };
+        let to = To {
+            route,
+            dials: Arc::clone(&self.dials),
+        };
         let silent = match versions {
             Versions::Any => SILENT,
             Versions::Two => SILENT_TO_QUESTIONS,
         };
-        let connector = HttpsConnectorBuilder::new().with_tls_config(self.tls.clone()).https_or_http();
+        let connector = HttpsConnectorBuilder::new()
+            .with_tls_config(self.tls.clone())
+            .https_or_http();
         let connector = match versions {
             Versions::Any => connector.enable_all_versions().wrap_connector(to),
             Versions::Two => connector.enable_http2().wrap_connector(to),
@@ -198,19 +220,28 @@ impl Dialer {
             .http2_max_header_list_size(u32::try_from(HEADER_BYTES_MAX).unwrap_or(u32::MAX))
             .http2_initial_stream_window_size(WINDOW_BYTES)
             .http2_initial_connection_window_size(CONNECTION_WINDOW_BYTES)
-            .build(InTime { connector, versions })
+            .build(InTime {
+                connector,
+                versions,
+            })
     }
 }
 
 fn read_roots(paths: &[PathBuf]) -> Result<Vec<CertificateDer<'static>>, TlsError> {
     let mut roots = Vec::new();
     for path in paths {
-        let unread = |source| TlsError::Roots { path: path.clone(), source };
+        let unread = |source| TlsError::Roots {
+            path: path.clone(),
+            source,
+        };
         let before = roots.len();
         for certificate in CertificateDer::pem_file_iter(path).map_err(unread)? {
             let certificate = certificate.map_err(unread)?;
             let usable = RootCertStore::empty().add(certificate.clone());
-            usable.map_err(|source| TlsError::Root { path: path.clone(), source })?;
+            usable.map_err(|source| TlsError::Root {
+                path: path.clone(),
+                source,
+            })?;
             roots.push(certificate);
         }
         if roots.len() == before {
@@ -261,7 +292,8 @@ pub(crate) struct InTime {
 }
 
 impl tower::Service<Uri> for InTime {
-    type Response = TokioIo<CountedStream<TokioIo<<HttpsConnector<To> as tower::Service<Uri>>::Response>>>;
+    type Response =
+        TokioIo<CountedStream<TokioIo<<HttpsConnector<To> as tower::Service<Uri>>::Response>>>;
     type Error = tower::BoxError;
     type Future = Connecting<Self::Response, tower::BoxError>;
 
@@ -270,9 +302,14 @@ impl tower::Service<Uri> for InTime {
     }
 
     fn call(&mut self, uri: Uri) -> Self::Future {
-        let (connecting, versions) = (tokio::time::timeout(CONNECT, self.connector.call(uri)), self.versions);
+        let (connecting, versions) = (
+            tokio::time::timeout(CONNECT, self.connector.call(uri)),
+            self.versions,
+        );
         Box::pin(async move {
-            let stream = connecting.await.map_err(|_| io::Error::from(io::ErrorKind::TimedOut))??;
+            let stream = connecting
+                .await
+                .map_err(|_| io::Error::from(io::ErrorKind::TimedOut))??;
             let two = versions == Versions::Two || stream.connected().is_negotiated_h2();
             Ok(TokioIo::new(CountedStream::new(TokioIo::new(stream), two)))
         })

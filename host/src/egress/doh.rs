@@ -71,14 +71,23 @@ pub(super) struct Endpoints(BTreeMap<String, DohServer>);
 impl Endpoints {
     /// # Errors
     /// A URL is none that could be granted.
-    pub(super) fn new(resolvers: &BTreeMap<String, config::ResolverSettings>) -> Result<Self, EgressError> {
+    pub(super) fn new(
+        resolvers: &BTreeMap<String, config::ResolverSettings>,
+    ) -> Result<Self, EgressError> {
         let mut endpoints = BTreeMap::new();
         for (name, config::ResolverSettings { url, client_subnet }) in resolvers {
             let rights = Arc::new(Grants::parse([config::ResolverSettings::grant(url)])?.into());
             // Some resolvers know their customers by the path, so it is not told.
             let host = url.split('/').nth(2).unwrap_or_default();
             tracing::info!(target: "egress", name, host, ?client_subnet, "dns.resolvers: plugins can be granted this one");
-            endpoints.insert(name.clone(), DohServer { url: url.clone(), client_subnet: *client_subnet, rights });
+            endpoints.insert(
+                name.clone(),
+                DohServer {
+                    url: url.clone(),
+                    client_subnet: *client_subnet,
+                    rights,
+                },
+            );
         }
         Ok(Self(endpoints))
     }
@@ -89,11 +98,24 @@ impl EgressClient {
     ///
     /// # Errors
     /// It was denied, before anything was looked up or dialled, or there is no such message in time.
-    pub(crate) async fn query(&self, tenant: &Tenant, question: Question) -> Result<Vec<u8>, QueryError> {
-        let Question { resolver, name, record_type, timeout } = question;
+    pub(crate) async fn query(
+        &self,
+        tenant: &Tenant,
+        question: Question,
+    ) -> Result<Vec<u8>, QueryError> {
+        let Question {
+            resolver,
+            name,
+            record_type,
+            timeout,
+        } = question;
         let endpoint = self.egress.endpoints.0.get(&resolver);
         if !self.rights.grant_name("dns", &resolver) {
-            HopAudit::denied_at_once(self, endpoint.and_then(|endpoint| policy::aim(&endpoint.url)), "not_granted");
+            HopAudit::denied_at_once(
+                self,
+                endpoint.and_then(|endpoint| policy::aim(&endpoint.url)),
+                "not_granted",
+            );
             return Err(QueryError::Ungranted);
         }
         let Some(endpoint) = endpoint else {
@@ -101,7 +123,9 @@ impl EgressClient {
             return Err(QueryError::Unknown);
         };
         let asked = SentQuestion::read(&name, record_type)?;
-        let body = asked.message(endpoint.client_subnet).ok_or(QuestionError::Characters)?;
+        let body = asked
+            .message(endpoint.client_subnet)
+            .ok_or(QuestionError::Characters)?;
         let total = Some(timeout.map_or(TOTAL.0, |timeout| timeout.min(TOTAL.1)));
         let of_type = |name: &str| (name.to_owned(), MEDIA_TYPE.to_owned());
         let request = PluginRequest {
@@ -109,16 +133,30 @@ impl EgressClient {
             url: endpoint.url.clone(),
             headers: vec![of_type("content-type"), of_type("accept")],
             body,
-            caps: Caps { redirects: 0, response_bytes: Some(MESSAGE_BYTES_MAX), total, first_byte: total, idle: total },
+            caps: Caps {
+                redirects: 0,
+                response_bytes: Some(MESSAGE_BYTES_MAX),
+                total,
+                first_byte: total,
+                idle: total,
+            },
         };
-        let response = self.to(endpoint).fetch(tenant, request).await.map_err(|error| match error {
-            FetchError::TooLarge(Excess::Body) => QueryError::TooLarge,
-            error => QueryError::Fetch(error),
-        })?;
+        let response =
+            self.to(endpoint)
+                .fetch(tenant, request)
+                .await
+                .map_err(|error| match error {
+                    FetchError::TooLarge(Excess::Body) => QueryError::TooLarge,
+                    error => QueryError::Fetch(error),
+                })?;
         if response.status != ANSWERED {
             return Err(QueryError::Status(response.status));
         }
-        let said = response.headers.iter().find(|(name, _)| name == "content-type").map(|(_, value)| value.as_str());
+        let said = response
+            .headers
+            .iter()
+            .find(|(name, _)| name == "content-type")
+            .map(|(_, value)| value.as_str());
         if !said.is_some_and(|value| media_type::is(value, MEDIA_TYPE)) {
             return Err(QueryError::MediaType);
         }

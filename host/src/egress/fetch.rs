@@ -38,7 +38,11 @@ impl EgressClient {
     ///
     /// # Errors
     /// It was denied, before anything was looked up or dialled, or it came to no whole answer within its caps.
-    pub(crate) async fn fetch(&self, tenant: &Tenant, request: PluginRequest) -> Result<Response, FetchError> {
+    pub(crate) async fn fetch(
+        &self,
+        tenant: &Tenant,
+        request: PluginRequest,
+    ) -> Result<Response, FetchError> {
         let total = request.caps.total();
         match tokio::time::timeout(total, self.walk(tenant, request)).await {
             Ok(fetched) => fetched,
@@ -52,33 +56,49 @@ impl EgressClient {
         let late = Instant::now() + caps.total();
         let mut audit = HopAudit::begin(self, late);
         audit.aimed(|| policy::aim(&url));
-        let mut to =
-            self.judge(Destination::read(&url), request_of(&outgoing), &mut audit).map_err(FetchError::Denied)?;
-        self.refuse_bound_names(&to, &outgoing).inspect_err(|error| audit.failed(error))?;
+        let mut to = self
+            .judge(Destination::read(&url), request_of(&outgoing), &mut audit)
+            .map_err(FetchError::Denied)?;
+        self.refuse_bound_names(&to, &outgoing)
+            .inspect_err(|error| audit.failed(error))?;
         let share = self.traffic.share(tenant);
         let place = share.place(outgoing.body.len()).await;
         let _place = place.inspect_err(|error| audit.failed(error))?;
         // What is bound to where the plugin asked is no business of where it is sent.
         let mut is_at_home = true;
         for hop in 0..=caps.redirects() {
-            let secrets = self.secrets.iter().filter(|secret| is_at_home && secret.is_for(&to));
+            let secrets = self
+                .secrets
+                .iter()
+                .filter(|secret| is_at_home && secret.is_for(&to));
             let secrets: Vec<&Secret> = secrets.collect();
-            let answer =
-                self.exchange(&to, &outgoing, &secrets, &caps, &mut audit).await.map_err(|error| match error {
+            let answer = self
+                .exchange(&to, &outgoing, &secrets, &caps, &mut audit)
+                .await
+                .map_err(|error| match error {
                     FetchError::Denied(denial) if hop > 0 => FetchError::RedirectDenied(denial),
                     error => error,
                 });
-            let (head, body) = answer.inspect_err(|error| audit.failed(error))?.into_parts();
+            let (head, body) = answer
+                .inspect_err(|error| audit.failed(error))?
+                .into_parts();
             audit.status = head.status.as_u16();
             message::check_head(&head.headers).inspect_err(|error| audit.failed(error))?;
-            let location =
-                head.headers.get(header::LOCATION).filter(|_| is_redirect(audit.status) && caps.redirects > 0);
+            let location = head
+                .headers
+                .get(header::LOCATION)
+                .filter(|_| is_redirect(audit.status) && caps.redirects > 0);
             let Some(location) = location else {
                 let body = message::read_body(&head.headers, body, &caps, &share).await;
                 let body = body.inspect_err(|error| audit.failed(error))?;
                 audit.ended(body.len());
                 let (status, url) = (head.status.as_u16(), to.url().as_str().to_owned());
-                let response = Response { status, url, headers: message::visible(&head.headers), body };
+                let response = Response {
+                    status,
+                    url,
+                    headers: message::visible(&head.headers),
+                    body,
+                };
                 return self.redacted(response).await;
             };
             let status = audit.status;
@@ -87,11 +107,15 @@ impl EgressClient {
             let location = String::from_utf8_lossy(location.as_bytes()).into_owned();
             let next = to.redirected(&location);
             audit.aimed(|| to.aim(&location));
-            let elsewhere = next.as_ref().is_ok_and(|next| next.url().origin() != to.url().origin());
+            let elsewhere = next
+                .as_ref()
+                .is_ok_and(|next| next.url().origin() != to.url().origin());
             outgoing.redirected(status, elsewhere);
             is_at_home &= !elsewhere;
             let next = next.and_then(|next| self.keep_secrets(next, &outgoing.headers, is_at_home));
-            to = self.judge(next, request_of(&outgoing), &mut audit).map_err(FetchError::RedirectDenied)?;
+            to = self
+                .judge(next, request_of(&outgoing), &mut audit)
+                .map_err(FetchError::RedirectDenied)?;
         }
         let error = FetchError::TooManyRedirects(caps.redirects());
         audit.failed(&error);
@@ -107,7 +131,9 @@ impl EgressClient {
     ) -> Result<Destination, Denial> {
         let judged = destination.and_then(|destination| {
             audit.to(&destination);
-            self.permit(destination.host(), destination.port(), |rights| destination.permit(way, rights))?;
+            self.permit(destination.host(), destination.port(), |rights| {
+                destination.permit(way, rights)
+            })?;
             Ok(destination)
         });
         judged.inspect_err(|denial| audit.denied(denial))
@@ -126,7 +152,9 @@ impl EgressClient {
             Some(Instead { public: false, .. }) => {
                 by(self.rights.named()).map_err(|_| Private::Leads(host.to_string()).into())
             }
-            None if self.egress.own.is_named(&host.to_string(), port) => Err(Private::Own(host.to_string()).into()),
+            None if self.egress.own.is_named(&host.to_string(), port) => {
+                Err(Private::Own(host.to_string()).into())
+            }
             Some(Instead { public: true, .. }) | None => Ok(()),
         }
     }
@@ -142,7 +170,9 @@ impl EgressClient {
     ) -> Result<http::Response<Incoming>, FetchError> {
         let routes = self.egress.routes(to.host(), to.port()).await?;
         let (mut url, mut headers) = (to.url().clone(), outgoing.headers.clone());
-        secrets.iter().for_each(|secret| secret.add(&mut url, &mut headers));
+        secrets
+            .iter()
+            .for_each(|secret| secret.add(&mut url, &mut headers));
         let uri = to.uri_of(&url).map_err(FetchError::Denied)?;
         for route in routes.into_iter().take(TRIED_MAX) {
             audit.route = Some(route);
@@ -164,11 +194,15 @@ impl EgressClient {
                 Err(_) => return Err(FetchError::Late(Late::FirstByte)),
                 // Nothing asks for another protocol.
                 Ok(Ok(response)) if response.status().is_informational() => {
-                    return Err(FetchError::BadAnswer("it is an informational head and no answer".to_owned()));
+                    return Err(FetchError::BadAnswer(
+                        "it is an informational head and no answer".to_owned(),
+                    ));
                 }
                 Ok(Ok(response)) => return Ok(response),
                 Ok(Err(_)) if watch.is_cut() => {
-                    return Err(FetchError::BadAnswer("its server says too much that is no answer".to_owned()));
+                    return Err(FetchError::BadAnswer(
+                        "its server says too much that is no answer".to_owned(),
+                    ));
                 }
                 Ok(Err(error)) if error.is_connect() => {
                     tracing::debug!(address = %route.address(), "no connection: {error:?}");
@@ -186,12 +220,19 @@ impl EgressClient {
     ///
     /// # Errors
     /// It would be denied, or nobody knows where its name leads.
-    pub(crate) async fn judge_unsent(&self, request: PluginRequest, at_most: Duration) -> Result<(), FetchError> {
+    pub(crate) async fn judge_unsent(
+        &self,
+        request: PluginRequest,
+        at_most: Duration,
+    ) -> Result<(), FetchError> {
         let (at_most, url) = (at_most.min(JUDGED_MAX), request.url.clone());
         let outgoing = Outgoing::read(request)?;
         let mut audit = HopAudit::begin_judgement(self, Instant::now() + at_most);
-        let to = self.judge(Destination::read(&url), request_of(&outgoing), &mut audit).map_err(FetchError::Denied)?;
-        self.refuse_bound_names(&to, &outgoing).inspect_err(|error| audit.failed(error))?;
+        let to = self
+            .judge(Destination::read(&url), request_of(&outgoing), &mut audit)
+            .map_err(FetchError::Denied)?;
+        self.refuse_bound_names(&to, &outgoing)
+            .inspect_err(|error| audit.failed(error))?;
         let routes = tokio::time::timeout(at_most, self.egress.routes(to.host(), to.port())).await;
         let routes = routes.unwrap_or(Err(FetchError::Late(Late::Total)));
         routes.inspect_err(|error| audit.failed(error))?;
@@ -218,15 +259,26 @@ impl EgressClient {
     }
 
     /// A server that was told a secret may not send it on: not to anybody else, nor another one in its place.
-    fn keep_secrets(&self, next: Destination, headers: &HeaderMap, is_at_home: bool) -> Result<Destination, Denial> {
+    fn keep_secrets(
+        &self,
+        next: Destination,
+        headers: &HeaderMap,
+        is_at_home: bool,
+    ) -> Result<Destination, Denial> {
         let goes_along = |secret: &&Secret| is_at_home && secret.is_for(&next);
         let moves = |secret: &Secret| {
-            if goes_along(&secret) { secret.is_taken(next.url(), headers) } else { secret.is_in(next.url().as_str()) }
+            if goes_along(&secret) {
+                secret.is_taken(next.url(), headers)
+            } else {
+                secret.is_in(next.url().as_str())
+            }
         };
         if self.secrets.iter().any(moves) {
             return Err(Form::Secret.into());
         }
-        if headers.contains_key(header::RANGE) && self.secrets.iter().any(|secret| goes_along(&secret)) {
+        if headers.contains_key(header::RANGE)
+            && self.secrets.iter().any(|secret| goes_along(&secret))
+        {
             return Err(Form::Range.into());
         }
         Ok(next)
@@ -243,15 +295,22 @@ impl EgressClient {
         }
         // A body of many MiB takes a while, so it is searched on a thread that may.
         let redacting = tokio::task::spawn_blocking(move || redact(&secrets, response));
-        redacting.await.map_err(|_| FetchError::BadAnswer("searching it failed".to_owned()))
+        redacting
+            .await
+            .map_err(|_| FetchError::BadAnswer("searching it failed".to_owned()))
     }
 }
 
 fn redact(secrets: &[Secret], mut response: Response) -> Response {
     for secret in secrets {
-        let text = |text: String| String::from_utf8_lossy(&secret.redact(text.into_bytes())).into_owned();
+        let text =
+            |text: String| String::from_utf8_lossy(&secret.redact(text.into_bytes())).into_owned();
         response.url = text(response.url);
-        response.headers = response.headers.into_iter().map(|(name, value)| (text(name), text(value))).collect();
+        response.headers = response
+            .headers
+            .into_iter()
+            .map(|(name, value)| (text(name), text(value)))
+            .collect();
         response.body = secret.redact(response.body);
     }
     response
@@ -305,17 +364,25 @@ impl Egress {
                 return Err(FetchError::Unresolved);
             }
         };
-        if addresses.iter().any(|address| own::is_of_this_machine(address.address())) {
+        if addresses
+            .iter()
+            .any(|address| own::is_of_this_machine(address.address()))
+        {
             return Err(FetchError::Denied(Private::Leads(name.clone()).into()));
         }
         // More hosts have a way out over IPv4.
         addresses.sort_by_key(|address| address.address().is_ipv6());
-        Ok(addresses.into_iter().map(|address| DialRoute::public(address, port)).collect())
+        Ok(addresses
+            .into_iter()
+            .map(|address| DialRoute::public(address, port))
+            .collect())
     }
 }
 
 fn request_of(outgoing: &Outgoing) -> Way<'_> {
-    Way::Request { method: outgoing.method.as_str() }
+    Way::Request {
+        method: outgoing.method.as_str(),
+    }
 }
 
 fn is_redirect(status: u16) -> bool {

@@ -46,7 +46,11 @@ impl EgressClient {
     ///
     /// # Errors
     /// It was denied, before anything was looked up or dialled, or it came to no whole answer within its caps.
-    pub(crate) async fn query_line(&self, tenant: &Tenant, query: LineQuery) -> Result<Vec<u8>, FetchError> {
+    pub(crate) async fn query_line(
+        &self,
+        tenant: &Tenant,
+        query: LineQuery,
+    ) -> Result<Vec<u8>, FetchError> {
         let total = within(query.total, TOTAL);
         let mut audit = HopAudit::begin_line(self, Instant::now() + total);
         let asked = tokio::time::timeout(total, self.ask(tenant, &query, &mut audit)).await;
@@ -58,14 +62,22 @@ impl EgressClient {
         answer
     }
 
-    async fn ask(&self, tenant: &Tenant, query: &LineQuery, audit: &mut HopAudit<'_>) -> Result<Vec<u8>, FetchError> {
+    async fn ask(
+        &self,
+        tenant: &Tenant,
+        query: &LineQuery,
+        audit: &mut HopAudit<'_>,
+    ) -> Result<Vec<u8>, FetchError> {
         let line = written(&query.line)?;
         audit.aimed(|| Some((policy::told(&query.host), query.port)));
         let host = Host::read(&query.host).map_err(FetchError::Denied)?;
         audit.at(&host, query.port);
         let by = |rights: &Grants| host.permit_line(query.port, rights);
-        self.permit(&host, query.port, by).map_err(FetchError::Denied)?;
-        let bytes_max = query.response_bytes.map_or(RESPONSE_BYTES.0, |bytes| bytes.min(RESPONSE_BYTES.1));
+        self.permit(&host, query.port, by)
+            .map_err(FetchError::Denied)?;
+        let bytes_max = query
+            .response_bytes
+            .map_or(RESPONSE_BYTES.0, |bytes| bytes.min(RESPONSE_BYTES.1));
         let share = self.traffic.share(tenant);
         let _place = share.place(0).await?;
         let stream = self.egress.connect(&host, query.port, audit).await?;
@@ -76,11 +88,16 @@ impl EgressClient {
 /// The line as it is sent. One that had an end of its own would be two.
 fn written(line: &str) -> Result<Vec<u8>, FetchError> {
     if line.len() > LINE_BYTES_MAX {
-        let rule = format!("has a line of {} bytes; at most {LINE_BYTES_MAX} are sent", line.len());
+        let rule = format!(
+            "has a line of {} bytes; at most {LINE_BYTES_MAX} are sent",
+            line.len()
+        );
         return Err(FetchError::Invalid(rule));
     }
     if line.contains(char::is_control) {
-        return Err(FetchError::Invalid("has a control character in its line".to_owned()));
+        return Err(FetchError::Invalid(
+            "has a control character in its line".to_owned(),
+        ));
     }
     Ok([line.as_bytes(), b"\r\n"].concat())
 }
@@ -109,7 +126,10 @@ async fn exchange(
     }
 }
 
-async fn in_time<T>(idle: Duration, done: impl Future<Output = io::Result<T>>) -> Result<T, FetchError> {
+async fn in_time<T>(
+    idle: Duration,
+    done: impl Future<Output = io::Result<T>>,
+) -> Result<T, FetchError> {
     match tokio::time::timeout(idle, done).await {
         Err(_) => Err(FetchError::Late(Late::Idle)),
         Ok(Err(_)) => Err(FetchError::BadAnswer("the connection broke off".to_owned())),

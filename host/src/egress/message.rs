@@ -62,7 +62,8 @@ impl Caps {
     }
 
     pub(super) fn response_bytes(&self) -> usize {
-        self.response_bytes.map_or(RESPONSE_BYTES.0, |bytes| bytes.min(RESPONSE_BYTES.1))
+        self.response_bytes
+            .map_or(RESPONSE_BYTES.0, |bytes| bytes.min(RESPONSE_BYTES.1))
     }
 
     pub(super) fn total(&self) -> Duration {
@@ -103,7 +104,9 @@ pub(crate) enum FetchError {
     Invalid(String),
     #[error("the plugin has as many requests under way as it may")]
     Busy,
-    #[error("the requests of the plugin, or of this caller, hold as many bytes of bodies as they may")]
+    #[error(
+        "the requests of the plugin, or of this caller, hold as many bytes of bodies as they may"
+    )]
     Full,
     #[error("the host's name leads nowhere")]
     Unresolved,
@@ -169,13 +172,23 @@ impl Outgoing {
     /// Checks what the plugin made.
     pub(super) fn read(request: PluginRequest) -> Result<Self, FetchError> {
         let invalid = |rule: String| FetchError::Invalid(rule);
-        let method = Method::from_bytes(request.method.as_bytes()).map_err(|_| invalid("has no method".to_owned()))?;
+        let method = Method::from_bytes(request.method.as_bytes())
+            .map_err(|_| invalid("has no method".to_owned()))?;
         if request.headers.len() > HEADERS_MAX {
-            return Err(invalid(format!("has {} headers; at most {HEADERS_MAX} are sent", request.headers.len())));
+            return Err(invalid(format!(
+                "has {} headers; at most {HEADERS_MAX} are sent",
+                request.headers.len()
+            )));
         }
-        let bytes: usize = request.headers.iter().map(|(name, value)| name.len() + value.len()).sum();
+        let bytes: usize = request
+            .headers
+            .iter()
+            .map(|(name, value)| name.len() + value.len())
+            .sum();
         if bytes > HEADER_BYTES_MAX {
-            return Err(invalid(format!("has {bytes} bytes of headers; at most {HEADER_BYTES_MAX} are sent")));
+            return Err(invalid(format!(
+                "has {bytes} bytes of headers; at most {HEADER_BYTES_MAX} are sent"
+            )));
         }
         if request.body.len() > REQUEST_BYTES_MAX {
             return Err(invalid(format!(
@@ -185,25 +198,37 @@ impl Outgoing {
         }
         let mut headers = HeaderMap::with_capacity(request.headers.len() + 2);
         for (name, value) in request.headers {
-            let name = HeaderName::from_bytes(name.as_bytes()).map_err(|_| invalid("has no header name".to_owned()))?;
+            let name = HeaderName::from_bytes(name.as_bytes())
+                .map_err(|_| invalid("has no header name".to_owned()))?;
             if !may_be_set(&name) {
-                return Err(invalid(format!("sets the header `{name}`, which is the host's")));
+                return Err(invalid(format!(
+                    "sets the header `{name}`, which is the host's"
+                )));
             }
             let Ok(value) = HeaderValue::from_str(&value) else {
-                return Err(invalid(format!("has a value of the header `{name}` that cannot be sent")));
+                return Err(invalid(format!(
+                    "has a value of the header `{name}` that cannot be sent"
+                )));
             };
             headers.append(name, value);
         }
-        headers.insert(header::ACCEPT_ENCODING, HeaderValue::from_static(decode::ACCEPTED));
+        headers.insert(
+            header::ACCEPT_ENCODING,
+            HeaderValue::from_static(decode::ACCEPTED),
+        );
         let agent = HeaderValue::from_static(concat!("switchbay/", env!("CARGO_PKG_VERSION")));
         headers.entry(header::USER_AGENT).or_insert(agent);
-        Ok(Self { method, headers, body: request.body.into() })
+        Ok(Self {
+            method,
+            headers,
+            body: request.body.into(),
+        })
     }
 
     /// As it goes on after a redirect with this status.
     pub(super) fn redirected(&mut self, status: u16, to_another_origin: bool) {
-        let becomes_get =
-            status == 303 && self.method != Method::HEAD || matches!(status, 301 | 302) && self.method == Method::POST;
+        let becomes_get = status == 303 && self.method != Method::HEAD
+            || matches!(status, 301 | 302) && self.method == Method::POST;
         if becomes_get {
             self.method = Method::GET;
             self.body = Bytes::new();
@@ -221,7 +246,10 @@ impl Outgoing {
 
 /// Whether the head of an answer is within the limits, which HTTP/2 counts otherwise.
 pub(super) fn check_head(headers: &HeaderMap) -> Result<(), FetchError> {
-    let bytes: usize = headers.iter().map(|(name, value)| name.as_str().len() + value.len()).sum();
+    let bytes: usize = headers
+        .iter()
+        .map(|(name, value)| name.as_str().len() + value.len())
+        .sum();
     if headers.len() > HEADERS_MAX || bytes > HEADER_BYTES_MAX {
         return Err(FetchError::TooLarge(Excess::Headers));
     }
@@ -232,7 +260,12 @@ pub(super) fn check_head(headers: &HeaderMap) -> Result<(), FetchError> {
 pub(super) fn visible(headers: &HeaderMap) -> Vec<(String, String)> {
     let shown = headers.iter().filter(|(name, _)| may_be_set(name));
     shown
-        .map(|(name, value)| (name.as_str().to_owned(), String::from_utf8_lossy(value.as_bytes()).into_owned()))
+        .map(|(name, value)| {
+            (
+                name.as_str().to_owned(),
+                String::from_utf8_lossy(value.as_bytes()).into_owned(),
+            )
+        })
         .collect()
 }
 
@@ -243,13 +276,24 @@ pub(super) async fn read_body(
     caps: &Caps,
     share: &TrafficShare,
 ) -> Result<Vec<u8>, FetchError> {
-    let values = headers.get_all(header::CONTENT_ENCODING).iter().map(|value| value.to_str().unwrap_or("unreadable"));
+    let values = headers
+        .get_all(header::CONTENT_ENCODING)
+        .iter()
+        .map(|value| value.to_str().unwrap_or("unreadable"));
     let codings = decode::codings(values).map_err(undecoded)?;
     let bytes_max = caps.response_bytes();
     // A coded body may become as long as may be.
-    let stated = body.size_hint().exact().filter(|_| codings.is_empty()).and_then(|bytes| usize::try_from(bytes).ok());
+    let stated = body
+        .size_hint()
+        .exact()
+        .filter(|_| codings.is_empty())
+        .and_then(|bytes| usize::try_from(bytes).ok());
     let expected = stated.unwrap_or(bytes_max).min(bytes_max);
-    let mut room = BodyRoom { share, expected, taken: None };
+    let mut room = BodyRoom {
+        share,
+        expected,
+        taken: None,
+    };
     let body = collect(body, bytes_max, caps.idle(), &mut room).await?;
     if codings.is_empty() || body.is_empty() {
         return Ok(body);
@@ -259,7 +303,8 @@ pub(super) async fn read_body(
     // Ends the work as soon as nobody waits for it any more.
     let wanted = Arc::new(());
     let work = Work::wanted_by(&wanted);
-    let decoding = tokio::task::spawn_blocking(move || decode::decode(&codings, body, bytes_max, &work));
+    let decoding =
+        tokio::task::spawn_blocking(move || decode::decode(&codings, body, bytes_max, &work));
     let failed = |_| FetchError::BadAnswer("decoding it failed".to_owned());
     decoding.await.map_err(failed)?.map_err(undecoded)
 }
@@ -285,9 +330,10 @@ impl BodyRoom<'_> {
 fn undecoded(error: DecodeError) -> FetchError {
     match error {
         DecodeError::TooLarge { .. } => FetchError::TooLarge(Excess::Body),
-        DecodeError::TooMany | DecodeError::Unknown | DecodeError::Malformed | DecodeError::Work => {
-            FetchError::BadAnswer(error.to_string())
-        }
+        DecodeError::TooMany
+        | DecodeError::Unknown
+        | DecodeError::Malformed
+        | DecodeError::Work => FetchError::BadAnswer(error.to_string()),
     }
 }
 
@@ -316,7 +362,9 @@ async fn collect(
         }
         collected.extend_from_slice(&data);
     }
-    Err(FetchError::BadAnswer(format!("its body is in more than {PIECES_MAX} pieces")))
+    Err(FetchError::BadAnswer(format!(
+        "its body is in more than {PIECES_MAX} pieces"
+    )))
 }
 
 /// An exchange that went wrong after the connection was there.

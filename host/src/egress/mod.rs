@@ -108,9 +108,18 @@ impl Egress {
     ///
     /// # Errors
     /// A setting names what cannot be used.
-    pub(crate) fn open(settings: &config::EgressSettings, base_url: &str) -> Result<Self, EgressError> {
+    pub(crate) fn open(
+        settings: &config::EgressSettings,
+        base_url: &str,
+    ) -> Result<Self, EgressError> {
         let mut connect_to = HashMap::new();
-        for config::ConnectTo { host, port, address, public } in &settings.connect_to {
+        for config::ConnectTo {
+            host,
+            port,
+            address,
+            public,
+        } in &settings.connect_to
+        {
             if *public {
                 tracing::warn!(
                     target: "egress", host, port, %address,
@@ -122,7 +131,13 @@ impl Egress {
                     "egress.connect_to: plugins with a grant that names this host reach this address, which is not judged",
                 );
             }
-            connect_to.insert((host.clone(), *port), Instead { address: *address, public: *public });
+            connect_to.insert(
+                (host.clone(), *port),
+                Instead {
+                    address: *address,
+                    public: *public,
+                },
+            );
         }
         Ok(Self {
             connect_to,
@@ -148,11 +163,27 @@ impl Egress {
         secrets: Vec<Secret>,
     ) -> EgressClient {
         let plugin: Arc<str> = plugin.into();
-        let (traffic, questions) =
-            (self.traffic(&plugin, TrafficKind::Requests), self.traffic(&plugin, TrafficKind::Questions));
-        let (egress, rights, lines) = (Arc::clone(self), Arc::new(rights), Arc::clone(&traffic.lines));
+        let (traffic, questions) = (
+            self.traffic(&plugin, TrafficKind::Requests),
+            self.traffic(&plugin, TrafficKind::Questions),
+        );
+        let (egress, rights, lines) = (
+            Arc::clone(self),
+            Arc::new(rights),
+            Arc::clone(&traffic.lines),
+        );
         let (secrets, versions) = (secrets.into(), Versions::Any);
-        EgressClient { egress, plugin, revision, rights, secrets, traffic, questions, lines, versions }
+        EgressClient {
+            egress,
+            plugin,
+            revision,
+            rights,
+            secrets,
+            traffic,
+            questions,
+            lines,
+            versions,
+        }
     }
 
     fn traffic(&self, plugin: &Arc<str>, kind: TrafficKind) -> Arc<Traffic> {

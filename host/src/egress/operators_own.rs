@@ -68,7 +68,11 @@ impl OperatorsOwn {
             .pool_max_idle_per_host(0)
             .build()
             .map_err(DocumentError::Exchange)?;
-        Ok(Self { client, purpose, origin: configured.origin() })
+        Ok(Self {
+            client,
+            purpose,
+            origin: configured.origin(),
+        })
     }
 
     /// Whether a document may be fetched from there.
@@ -78,14 +82,20 @@ impl OperatorsOwn {
     }
 
     /// Fetches one JSON document, and writes one audit line of it.
-    pub(crate) async fn fetch(&self, url: &Url, bytes_max: usize, deadline: Duration) -> Result<Bytes, DocumentError> {
+    pub(crate) async fn fetch(
+        &self,
+        url: &Url,
+        bytes_max: usize,
+        deadline: Duration,
+    ) -> Result<Bytes, DocumentError> {
         let mut body = BytesMut::new();
         let take = |chunk: &[u8], _: Option<u64>| {
             body.extend_from_slice(chunk);
             Ok(())
         };
         let bytes_max = u64::try_from(bytes_max).unwrap_or(u64::MAX);
-        self.audited(url, "application/json", bytes_max, deadline, take).await?;
+        self.audited(url, "application/json", bytes_max, deadline, take)
+            .await?;
         Ok(body.freeze())
     }
 
@@ -111,7 +121,8 @@ impl OperatorsOwn {
     ) -> Result<(), DocumentError> {
         let started = Instant::now();
         let fetched = if self.allows(url) {
-            match tokio::time::timeout(deadline, self.exchange(url, accept, bytes_max, take)).await {
+            match tokio::time::timeout(deadline, self.exchange(url, accept, bytes_max, take)).await
+            {
                 Ok(fetched) => fetched,
                 Err(_) => Err(DocumentError::Deadline(deadline)),
             }
@@ -119,10 +130,18 @@ impl OperatorsOwn {
             Err(DocumentError::Destination)
         };
         let elapsed_us = microseconds(started.elapsed());
-        let (purpose, origin, path) = (self.purpose, url.origin().ascii_serialization(), url.path());
+        let (purpose, origin, path) =
+            (self.purpose, url.origin().ascii_serialization(), url.path());
         match &fetched {
             Ok(bytes) => {
-                tracing::info!(purpose, origin, path, bytes, elapsed_us, "a document was fetched");
+                tracing::info!(
+                    purpose,
+                    origin,
+                    path,
+                    bytes,
+                    elapsed_us,
+                    "a document was fetched"
+                );
             }
             Err(error) => {
                 tracing::info!(purpose, origin, path, cause = %error, elapsed_us, "a document was not fetched");
@@ -152,7 +171,9 @@ impl OperatorsOwn {
         }
         let mut bytes = 0;
         loop {
-            let arrived = tokio::time::timeout(IDLE, response.chunk()).await.map_err(|_| DocumentError::Idle(IDLE))?;
+            let arrived = tokio::time::timeout(IDLE, response.chunk())
+                .await
+                .map_err(|_| DocumentError::Idle(IDLE))?;
             let Some(chunk) = arrived.map_err(failed)? else {
                 return Ok(bytes);
             };

@@ -17,13 +17,18 @@ pub(super) struct Own {
 impl Own {
     pub(super) fn new(base_url: &str) -> Self {
         let base = Url::parse(base_url).ok();
-        Self { base: base.and_then(|url| Some((url.host_str()?.to_owned(), url.port_or_known_default()?))) }
+        Self {
+            base: base
+                .and_then(|url| Some((url.host_str()?.to_owned(), url.port_or_known_default()?))),
+        }
     }
 
     /// Whether clients reach this server by that name and port. The addresses that the name leads to may be shared with others,
     /// as those of a network before it are, and are not its own for that.
     pub(super) fn is_named(&self, host: &str, port: u16) -> bool {
-        self.base.as_ref().is_some_and(|(own, own_port)| own == host && *own_port == port)
+        self.base
+            .as_ref()
+            .is_some_and(|(own, own_port)| own == host && *own_port == port)
     }
 }
 
@@ -36,9 +41,15 @@ pub(super) fn is_of_this_machine(address: IpAddr) -> bool {
     // Addresses for documentation, which nobody has (RFC 5737, RFC 3849).
     let binds_to_any = match address {
         IpAddr::V4(_) => ANY_V4.get_or_init(|| can_bind(Ipv4Addr::new(192, 0, 2, 1).into())),
-        IpAddr::V6(_) => ANY_V6.get_or_init(|| can_bind(Ipv6Addr::new(0x2001, 0xdb8, 0, 0, 0, 0, 0, 1).into())),
+        IpAddr::V6(_) => {
+            ANY_V6.get_or_init(|| can_bind(Ipv6Addr::new(0x2001, 0xdb8, 0, 0, 0, 0, 0, 1).into()))
+        }
     };
-    if *binds_to_any { is_source_of_its_own(address) } else { can_bind(address) }
+    if *binds_to_any {
+        is_source_of_its_own(address)
+    } else {
+        can_bind(address)
+    }
 }
 
 fn can_bind(address: IpAddr) -> bool {
@@ -52,8 +63,11 @@ fn is_source_of_its_own(address: IpAddr) -> bool {
         IpAddr::V6(_) => Ipv6Addr::UNSPECIFIED.into(),
     };
     // Any port: none is contacted.
-    let source = UdpSocket::bind(SocketAddr::new(any, 0))
-        .and_then(|socket| socket.connect(SocketAddr::new(address, 9)).and_then(|()| socket.local_addr()));
+    let source = UdpSocket::bind(SocketAddr::new(any, 0)).and_then(|socket| {
+        socket
+            .connect(SocketAddr::new(address, 9))
+            .and_then(|()| socket.local_addr())
+    });
     source.is_ok_and(|source| source.ip() == address)
 }
 
@@ -64,14 +78,22 @@ mod tests {
     #[test]
     fn the_machines_own_addresses_are_told_from_all_others() {
         for own in ["127.0.0.1", "127.0.0.2", "127.255.255.254"] {
-            assert!(is_of_this_machine(own.parse().expect("an address")), "{own}");
+            assert!(
+                is_of_this_machine(own.parse().expect("an address")),
+                "{own}"
+            );
         }
         // For documentation and benchmarks: nobody has these, and nothing is sent to them.
         for other in ["192.0.2.1", "198.51.100.7", "198.18.0.1", "2001:db8::1"] {
             let other: IpAddr = other.parse().expect("an address");
-            assert!(!is_of_this_machine(other) && !is_source_of_its_own(other), "{other}");
+            assert!(
+                !is_of_this_machine(other) && !is_source_of_its_own(other),
+                "{other}"
+            );
         }
-        assert!(is_source_of_its_own("127.0.0.1".parse().expect("an address")));
+        assert!(is_source_of_its_own(
+            "127.0.0.1".parse().expect("an address")
+        ));
     }
 
     #[test]

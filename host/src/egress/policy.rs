@@ -23,7 +23,11 @@ const TOLD_CHARACTERS_MAX: usize = 80;
 pub(crate) enum Denial {
     /// No grant of the revision covers it.
     #[error("{way} to {host} on port {port} is not granted there")]
-    Ungranted { way: String, host: String, port: u16 },
+    Ungranted {
+        way: String,
+        host: String,
+        port: u16,
+    },
     /// It would reach something that is not of the public network.
     #[error("{0}")]
     NotPublic(#[from] Private),
@@ -170,7 +174,10 @@ impl Destination {
 
     /// As [`aim`], of a redirect from here.
     pub(super) fn aim(&self, location: &str) -> Option<(String, u16)> {
-        self.url.join(beginning(location)).ok().and_then(|url| aim_of(&url))
+        self.url
+            .join(beginning(location))
+            .ok()
+            .and_then(|url| aim_of(&url))
     }
 
     /// Whether these rights let this happen there. The one judge of requests and tunnels; of lines it is [`Host::permit_line`].
@@ -185,10 +192,27 @@ impl Destination {
         }
         let (secure, port, path) = (self.is_secure(), self.port, self.url.path());
         let (is_allowed, way) = match way {
-            Way::Request { method } => (rights.allow(&RequestForm { method, secure, name, port, path }), told(method)),
+            Way::Request { method } => (
+                rights.allow(&RequestForm {
+                    method,
+                    secure,
+                    name,
+                    port,
+                    path,
+                }),
+                told(method),
+            ),
             Way::Tunnel => (rights.allow_tunnel(name, port), "a tunnel".to_owned()),
         };
-        if is_allowed { Ok(()) } else { Err(Denial::Ungranted { way, host: self.host_text(), port }) }
+        if is_allowed {
+            Ok(())
+        } else {
+            Err(Denial::Ungranted {
+                way,
+                host: self.host_text(),
+                port,
+            })
+        }
     }
 
     /// Without a fragment.
@@ -235,7 +259,11 @@ impl Host {
     }
 
     fn judge<S: AsRef<str>>(host: url::Host<S>) -> Result<Self, Denial> {
-        let public = |address| Public::judge(address).map(Host::Address).map_err(Private::from);
+        let public = |address| {
+            Public::judge(address)
+                .map(Host::Address)
+                .map_err(Private::from)
+        };
         Ok(match host {
             url::Host::Ipv4(address) => public(address.into())?,
             url::Host::Ipv6(address) => public(address.into())?,
@@ -259,7 +287,11 @@ impl Host {
         if rights.allow_line(self.name(), port) {
             Ok(())
         } else {
-            Err(Denial::Ungranted { way: "a line".to_owned(), host: self.to_string(), port })
+            Err(Denial::Ungranted {
+                way: "a line".to_owned(),
+                host: self.to_string(),
+                port,
+            })
         }
     }
 }
@@ -290,14 +322,17 @@ fn public_name(name: &str) -> Result<String, Denial> {
 /// What a resolver is asked for: letters, digits and hyphens, and the underscores that some names have.
 fn is_label(label: &str) -> bool {
     (1..=63).contains(&label.len())
-        && label.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || matches!(b, b'-' | b'_'))
+        && label
+            .bytes()
+            .all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || matches!(b, b'-' | b'_'))
 }
 
 /// The URL as the client library reads it, if it reads the same host and port.
 fn written(url: &Url) -> Option<Uri> {
     let uri: Uri = url.as_str().parse().ok()?;
-    let is_same =
-        uri.scheme_str() == Some(url.scheme()) && uri.host() == url.host_str() && uri.port_u16() == url.port();
+    let is_same = uri.scheme_str() == Some(url.scheme())
+        && uri.host() == url.host_str()
+        && uri.port_u16() == url.port();
     is_same.then_some(uri)
 }
 
@@ -307,15 +342,23 @@ pub(super) fn aim(url: &str) -> Option<(String, u16)> {
 }
 
 fn aim_of(url: &Url) -> Option<(String, u16)> {
-    Some((told(url.host_str()?), url.port_or_known_default().unwrap_or(0)))
+    Some((
+        told(url.host_str()?),
+        url.port_or_known_default().unwrap_or(0),
+    ))
 }
 
 /// As much of a text as a URL may have.
 fn beginning(text: &str) -> &str {
-    let end = (0..=URL_BYTES_MAX.min(text.len())).rev().find(|end| text.is_char_boundary(*end));
+    let end = (0..=URL_BYTES_MAX.min(text.len()))
+        .rev()
+        .find(|end| text.is_char_boundary(*end));
     &text[..end.unwrap_or(0)]
 }
 
 pub(super) fn told(text: &str) -> String {
-    text.chars().take(TOLD_CHARACTERS_MAX).flat_map(char::escape_debug).collect()
+    text.chars()
+        .take(TOLD_CHARACTERS_MAX)
+        .flat_map(char::escape_debug)
+        .collect()
 }

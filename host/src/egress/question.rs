@@ -30,7 +30,9 @@ pub(crate) enum QuestionError {
     LongLabel(usize),
     #[error("has a name of {0} characters; it may have {NAME_MAX}, without a last dot")]
     LongName(usize),
-    #[error("has a label of other characters than letters, digits, `-` and `_`; international labels must be A-labels")]
+    #[error(
+        "has a label of other characters than letters, digits, `-` and `_`; international labels must be A-labels"
+    )]
     Characters,
     #[error("has the type {0}, which is no type of data")]
     Type(u16),
@@ -81,7 +83,12 @@ impl SentQuestion {
         match subnet {
             config::ClientSubnet::Unsaid => {}
             config::ClientSubnet::Withheld => {
-                edns.options_mut().insert(EdnsOption::Subnet(ClientSubnet::new(Ipv4Addr::UNSPECIFIED.into(), 0, 0)));
+                edns.options_mut()
+                    .insert(EdnsOption::Subnet(ClientSubnet::new(
+                        Ipv4Addr::UNSPECIFIED.into(),
+                        0,
+                        0,
+                    )));
             }
         }
         message.set_edns(edns);
@@ -92,7 +99,9 @@ impl SentQuestion {
     pub(super) fn check(&self, message: &[u8]) -> Result<(), Mismatch> {
         let mut decoder = BinDecoder::new(message);
         let header = Header::read(&mut decoder).map_err(|_| Mismatch::Unreadable)?;
-        if header.metadata.message_type != MessageType::Response || header.metadata.op_code != OpCode::Query {
+        if header.metadata.message_type != MessageType::Response
+            || header.metadata.op_code != OpCode::Query
+        {
             return Err(Mismatch::NoResponse);
         }
         if header.metadata.id != 0 {
@@ -105,7 +114,11 @@ impl SentQuestion {
         let is_same = echoed.name.eq_ignore_root(&self.0.name)
             && echoed.query_type == self.0.query_type
             && echoed.query_class == DNSClass::IN;
-        if is_same { Ok(()) } else { Err(Mismatch::Question) }
+        if is_same {
+            Ok(())
+        } else {
+            Err(Mismatch::Question)
+        }
     }
 }
 
@@ -114,7 +127,10 @@ fn check_labels(name: &str) -> Result<(), QuestionError> {
         if label.is_empty() {
             return Err(QuestionError::EmptyLabel);
         }
-        if !label.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'_')) {
+        if !label
+            .bytes()
+            .all(|b| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'_'))
+        {
             return Err(QuestionError::Characters);
         }
         if label.len() > LABEL_MAX {
@@ -144,15 +160,29 @@ mod tests {
     fn a_question_is_one_message_of_known_bytes() {
         let head = b"\0\0\x01\x20\0\x01\0\0\0\0\0\x01".as_slice();
         let plain = b"\0\0\x29\x04\xd0\0\0\0\0\0\0".as_slice();
-        assert_eq!(asked().message(config::ClientSubnet::Unsaid), Some([head, QUESTION, plain].concat()));
+        assert_eq!(
+            asked().message(config::ClientSubnet::Unsaid),
+            Some([head, QUESTION, plain].concat())
+        );
         let withheld = b"\0\0\x29\x04\xd0\0\0\0\0\0\x08\0\x08\0\x04\0\x01\0\0".as_slice();
-        assert_eq!(asked().message(config::ClientSubnet::Withheld), Some([head, QUESTION, withheld].concat()));
+        assert_eq!(
+            asked().message(config::ClientSubnet::Withheld),
+            Some([head, QUESTION, withheld].concat())
+        );
     }
 
     #[test]
     fn a_name_is_of_labels_and_a_type_of_data() {
         let longest = format!("{0}.{0}.{0}.{1}", "a".repeat(63), "a".repeat(61));
-        for name in [".", "com", "a.test.", "_dmarc.A-b.test", "xn--dng-hoa.test", "1.2.0.192.in-addr.arpa", &longest] {
+        for name in [
+            ".",
+            "com",
+            "a.test.",
+            "_dmarc.A-b.test",
+            "xn--dng-hoa.test",
+            "1.2.0.192.in-addr.arpa",
+            &longest,
+        ] {
             assert!(SentQuestion::read(name, A).is_ok(), "{name}");
         }
         let refused = [
@@ -165,35 +195,76 @@ mod tests {
             ("*.test", QuestionError::Characters),
             ("a\\.b.test", QuestionError::Characters),
             ("a.test\0", QuestionError::Characters),
-            (&format!("{}.test", "a".repeat(64)), QuestionError::LongLabel(64)),
+            (
+                &format!("{}.test", "a".repeat(64)),
+                QuestionError::LongLabel(64),
+            ),
             (&format!("{longest}a."), QuestionError::LongName(254)),
         ];
         for (name, expected) in refused {
-            assert_eq!(SentQuestion::read(name, A).expect_err(name), expected, "{name}");
+            assert_eq!(
+                SentQuestion::read(name, A).expect_err(name),
+                expected,
+                "{name}"
+            );
         }
         for record_type in [1, 28, 65, 127, 255, 257, 65_280] {
-            assert!(SentQuestion::read("a.test", record_type).is_ok(), "{record_type}");
+            assert!(
+                SentQuestion::read("a.test", record_type).is_ok(),
+                "{record_type}"
+            );
         }
         for record_type in [0, 41, 128, 249, 252, 254] {
-            assert_eq!(SentQuestion::read("a.test", record_type).expect_err("none"), QuestionError::Type(record_type));
+            assert_eq!(
+                SentQuestion::read("a.test", record_type).expect_err("none"),
+                QuestionError::Type(record_type)
+            );
         }
     }
 
     #[test]
     fn a_message_answers_the_question_that_it_repeats() {
-        let with = |head: &[u8; 12], question: &[u8]| asked().check(&[head.as_slice(), question].concat());
+        let with =
+            |head: &[u8; 12], question: &[u8]| asked().check(&[head.as_slice(), question].concat());
         let head = b"\0\0\x81\xa3\0\x01\0\0\0\0\0\0";
         assert_eq!(with(head, QUESTION), Ok(()));
         assert_eq!(with(head, b"\x01A\x04TeSt\x00\x00\x01\x00\x01"), Ok(()));
-        assert_eq!(with(head, b"\x01b\x04test\x00\x00\x01\x00\x01"), Err(Mismatch::Question));
-        assert_eq!(with(head, b"\x01a\x04test\x00\x00\x1c\x00\x01"), Err(Mismatch::Question));
-        assert_eq!(with(head, b"\x01a\x04test\x00\x00\x01\x00\x03"), Err(Mismatch::Question));
+        assert_eq!(
+            with(head, b"\x01b\x04test\x00\x00\x01\x00\x01"),
+            Err(Mismatch::Question)
+        );
+        assert_eq!(
+            with(head, b"\x01a\x04test\x00\x00\x1c\x00\x01"),
+            Err(Mismatch::Question)
+        );
+        assert_eq!(
+            with(head, b"\x01a\x04test\x00\x00\x01\x00\x03"),
+            Err(Mismatch::Question)
+        );
         assert_eq!(with(head, b"\x01a\x04te"), Err(Mismatch::Unreadable));
-        assert_eq!(with(b"\0\0\x81\x80\0\0\0\0\0\0\0\0", b""), Err(Mismatch::Question));
-        assert_eq!(with(b"\0\0\x81\x80\0\x02\0\0\0\0\0\0", &[QUESTION, QUESTION].concat()), Err(Mismatch::Question));
-        assert_eq!(with(b"\0\x01\x81\x80\0\x01\0\0\0\0\0\0", QUESTION), Err(Mismatch::Id));
-        assert_eq!(with(b"\0\0\x01\x20\0\x01\0\0\0\0\0\0", QUESTION), Err(Mismatch::NoResponse));
-        assert_eq!(with(b"\0\0\xa8\x80\0\x01\0\0\0\0\0\0", QUESTION), Err(Mismatch::NoResponse));
+        assert_eq!(
+            with(b"\0\0\x81\x80\0\0\0\0\0\0\0\0", b""),
+            Err(Mismatch::Question)
+        );
+        assert_eq!(
+            with(
+                b"\0\0\x81\x80\0\x02\0\0\0\0\0\0",
+                &[QUESTION, QUESTION].concat()
+            ),
+            Err(Mismatch::Question)
+        );
+        assert_eq!(
+            with(b"\0\x01\x81\x80\0\x01\0\0\0\0\0\0", QUESTION),
+            Err(Mismatch::Id)
+        );
+        assert_eq!(
+            with(b"\0\0\x01\x20\0\x01\0\0\0\0\0\0", QUESTION),
+            Err(Mismatch::NoResponse)
+        );
+        assert_eq!(
+            with(b"\0\0\xa8\x80\0\x01\0\0\0\0\0\0", QUESTION),
+            Err(Mismatch::NoResponse)
+        );
         assert_eq!(asked().check(b"\0\0\x81"), Err(Mismatch::Unreadable));
     }
 

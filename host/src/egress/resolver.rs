@@ -8,7 +8,8 @@ use std::time::Duration;
 
 use hickory_resolver::TokioResolver;
 use hickory_resolver::config::{
-    ConnectionConfig, LookupIpStrategy, NameServerConfig, ResolveHosts, ResolverConfig, ResolverOpts,
+    ConnectionConfig, LookupIpStrategy, NameServerConfig, ResolveHosts, ResolverConfig,
+    ResolverOpts,
 };
 use hickory_resolver::net::runtime::TokioRuntimeProvider;
 use hickory_resolver::proto::rr::Name;
@@ -78,7 +79,9 @@ impl Resolver {
         // A last dot makes the name absolute.
         let name = Name::from_ascii(format!("{name}.")).map_err(|_| LookupError::NoAddress)?;
         let resolver = self.0.as_ref().ok_or(LookupError::NoAddress)?;
-        let lookup = tokio::time::timeout(LOOKUP, resolver.lookup_ip(name)).await.map_err(|_| LookupError::Late)?;
+        let lookup = tokio::time::timeout(LOOKUP, resolver.lookup_ip(name))
+            .await
+            .map_err(|_| LookupError::Late)?;
         let found: Vec<IpAddr> = match lookup {
             Ok(lookup) => lookup.iter().take(ADDRESSES_MAX + 1).collect(),
             Err(error) => {

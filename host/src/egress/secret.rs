@@ -41,7 +41,9 @@ pub(crate) struct Secret {
 /// Says nothing of the value.
 impl fmt::Debug for Secret {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Secret").field("place", &self.place).finish_non_exhaustive()
+        f.debug_struct("Secret")
+            .field("place", &self.place)
+            .finish_non_exhaustive()
     }
 }
 
@@ -50,7 +52,10 @@ impl Secret {
     ///
     /// # Errors
     /// The variable is not there, or holds nothing that can be sent.
-    pub(crate) fn bind(binding: &Binding, value: impl Fn(&str) -> Option<String>) -> Result<Self, SecretError> {
+    pub(crate) fn bind(
+        binding: &Binding,
+        value: impl Fn(&str) -> Option<String>,
+    ) -> Result<Self, SecretError> {
         let env = || binding.env.clone();
         let value = value(&binding.env).ok_or_else(|| SecretError::Absent { env: env() })?;
         let is_sendable = (VALUE_BYTES_MIN..=VALUE_BYTES_MAX).contains(&value.len())
@@ -58,19 +63,27 @@ impl Secret {
             && value.trim() == value;
         let requests = binding.requests().ok().filter(|_| is_sendable);
         let requests = requests.ok_or_else(|| SecretError::Value { env: env() })?;
-        Ok(Self { place: binding.place.clone(), requests, forms: Forms::of(&value), value })
+        Ok(Self {
+            place: binding.place.clone(),
+            requests,
+            forms: Forms::of(&value),
+            value,
+        })
     }
 
     /// Whether it belongs to a request there.
     pub(super) fn is_for(&self, to: &Destination) -> bool {
-        to.permit(Way::Request { method: "GET" }, &self.requests).is_ok()
+        to.permit(Way::Request { method: "GET" }, &self.requests)
+            .is_ok()
     }
 
     /// Whether the request sets the name that this goes by, to anything but this.
     pub(super) fn is_taken(&self, url: &Url, headers: &HeaderMap) -> bool {
         match &self.place {
             SecretPlace::Header(name) => headers.contains_key(name),
-            SecretPlace::Query(name) => url.query_pairs().any(|(known, value)| known == *name && value != self.value),
+            SecretPlace::Query(name) => url
+                .query_pairs()
+                .any(|(known, value)| known == *name && value != self.value),
         }
     }
 
@@ -119,26 +132,62 @@ mod tests {
     }
 
     fn secret(toml: &str, value: &str) -> Result<Secret, SecretError> {
-        Secret::bind(&binding(toml).expect("a binding"), |_| Some(value.to_owned()))
+        Secret::bind(&binding(toml).expect("a binding"), |_| {
+            Some(value.to_owned())
+        })
     }
 
-    const QUERY: &str = "env = \"META_TOKEN\"\nquery = \"access_token\"\nfor = \"https://graph.example.com/v1/\"";
+    const QUERY: &str =
+        "env = \"META_TOKEN\"\nquery = \"access_token\"\nfor = \"https://graph.example.com/v1/\"";
 
     #[test]
     fn a_binding_is_one_place_at_one_host() {
         let written = serde_json::to_string(&binding(QUERY).expect("a binding")).expect("JSON");
-        assert_eq!(written, r#"{"env":"META_TOKEN","query":"access_token","for":"https://graph.example.com/v1/"}"#);
-        assert_eq!(serde_json::from_str::<Binding>(&written).expect("the same"), binding(QUERY).expect("a binding"));
+        assert_eq!(
+            written,
+            r#"{"env":"META_TOKEN","query":"access_token","for":"https://graph.example.com/v1/"}"#
+        );
+        assert_eq!(
+            serde_json::from_str::<Binding>(&written).expect("the same"),
+            binding(QUERY).expect("a binding")
+        );
         let refused = [
-            ("env = \"token\"\nquery = \"a\"\nfor = \"https://x.org/\"", "the secret `token` is no name of a variable"),
-            ("env = \"T\"\nfor = \"https://x.org/\"", "the secret `T` must have either"),
-            ("env = \"T\"\nquery = \"a\"\nheader = \"b\"\nfor = \"https://x.org/\"", "the secret `T` must have either"),
-            ("env = \"T\"\nheader = \"host\"\nfor = \"https://x.org/\"", "the secret `T` goes into `host`"),
-            ("env = \"T\"\nheader = \"a b\"\nfor = \"https://x.org/\"", "the secret `T` goes into `a b`"),
-            ("env = \"T\"\nquery = \"\"\nfor = \"https://x.org/\"", "the secret `T` goes into ``"),
-            ("env = \"T\"\nquery = \"a\"\nfor = \"public\"", "the secret `T` is for `public`"),
-            ("env = \"T\"\nquery = \"a\"\nfor = \"https://*.x.org/\"", "the secret `T` is for `https://*.x.org/`"),
-            ("env = \"T\"\nquery = \"a\"\nfor = \"https://127.0.0.1/\"", "the secret `T` is for `https://127.0.0.1/`"),
+            (
+                "env = \"token\"\nquery = \"a\"\nfor = \"https://x.org/\"",
+                "the secret `token` is no name of a variable",
+            ),
+            (
+                "env = \"T\"\nfor = \"https://x.org/\"",
+                "the secret `T` must have either",
+            ),
+            (
+                "env = \"T\"\nquery = \"a\"\nheader = \"b\"\nfor = \"https://x.org/\"",
+                "the secret `T` must have either",
+            ),
+            (
+                "env = \"T\"\nheader = \"host\"\nfor = \"https://x.org/\"",
+                "the secret `T` goes into `host`",
+            ),
+            (
+                "env = \"T\"\nheader = \"a b\"\nfor = \"https://x.org/\"",
+                "the secret `T` goes into `a b`",
+            ),
+            (
+                "env = \"T\"\nquery = \"\"\nfor = \"https://x.org/\"",
+                "the secret `T` goes into ``",
+            ),
+            (
+                "env = \"T\"\nquery = \"a\"\nfor = \"public\"",
+                "the secret `T` is for `public`",
+            ),
+            (
+                "env = \"T\"\nquery = \"a\"\nfor = \"https://*.x.org/\"",
+                "the secret `T` is for `https://*.x.org/`",
+            ),
+            (
+                "env = \"T\"\nquery = \"a\"\nfor = \"https://127.0.0.1/\"",
+                "the secret `T` is for `https://127.0.0.1/`",
+            ),
         ];
         for (toml, expected) in refused {
             let told = binding(toml).expect_err(toml);
@@ -149,12 +198,25 @@ mod tests {
     #[test]
     fn a_value_must_be_there_and_sendable() {
         assert!(secret(QUERY, "long enough").is_ok());
-        for value in ["", "short", "with\nnewline", "nicht ascii: ä", " space before"] {
+        for value in [
+            "",
+            "short",
+            "with\nnewline",
+            "nicht ascii: ä",
+            " space before",
+        ] {
             let told = secret(QUERY, value).expect_err(value).to_string();
-            assert!(told.starts_with("its entry binds the secret `META_TOKEN`, which must be 8"), "{told}");
+            assert!(
+                told.starts_with("its entry binds the secret `META_TOKEN`, which must be 8"),
+                "{told}"
+            );
         }
-        let absent = Secret::bind(&binding(QUERY).expect("a binding"), |_| None).expect_err("it is not there");
-        assert_eq!(absent.to_string(), "its entry binds the secret `META_TOKEN`, which is no variable of this process");
+        let absent = Secret::bind(&binding(QUERY).expect("a binding"), |_| None)
+            .expect_err("it is not there");
+        assert_eq!(
+            absent.to_string(),
+            "its entry binds the secret `META_TOKEN`, which is no variable of this process"
+        );
     }
 
     #[test]
@@ -172,22 +234,34 @@ mod tests {
         ] {
             assert!(!secret.is_for(&to(near)), "{near}");
         }
-        let (mut url, mut headers) = (to("https://graph.example.com/v1/me?a=%20b").url().clone(), HeaderMap::new());
+        let (mut url, mut headers) = (
+            to("https://graph.example.com/v1/me?a=%20b").url().clone(),
+            HeaderMap::new(),
+        );
         secret.add(&mut url, &mut headers);
-        assert_eq!(url.as_str(), "https://graph.example.com/v1/me?a=%20b&access_token=p%26ss%2Fw%25rd");
+        assert_eq!(
+            url.as_str(),
+            "https://graph.example.com/v1/me?a=%20b&access_token=p%26ss%2Fw%25rd"
+        );
         assert!(headers.is_empty());
         let taken = |url: &str| secret.is_taken(to(url).url(), &HeaderMap::new());
         assert!(taken("https://graph.example.com/v1/?access_token=mine"));
         assert!(taken("https://graph.example.com/v1/?access%5Ftoken"));
-        assert!(!taken("https://graph.example.com/v1/?access_tokens=mine#access_token=x"));
+        assert!(!taken(
+            "https://graph.example.com/v1/?access_tokens=mine#access_token=x"
+        ));
     }
 
     #[test]
     fn what_a_server_says_again_is_taken_out() {
         let secret = secret(QUERY, "p&ss/w%rd").expect("a secret");
-        let said = b"p&ss/w%rd, p%26ss%2Fw%25rd, p%26ss%2fw%25rd and p&ss\\/w%rd, but not p&ss/w".to_vec();
+        let said =
+            b"p&ss/w%rd, p%26ss%2Fw%25rd, p%26ss%2fw%25rd and p&ss\\/w%rd, but not p&ss/w".to_vec();
         let redacted = String::from_utf8(secret.redact(said)).expect("text");
-        assert_eq!(redacted, "[secret], [secret], [secret] and [secret], but not p&ss/w");
+        assert_eq!(
+            redacted,
+            "[secret], [secret], [secret] and [secret], but not p&ss/w"
+        );
         assert!(secret.is_in("x?p%26ss%2Fw%25rd") && !secret.is_in("p&ss"));
         assert!(!format!("{secret:?}").contains("ss/w"));
     }

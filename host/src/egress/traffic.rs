@@ -37,7 +37,8 @@ const PROXIED_KIB: usize = 32 << 10;
 const TUNNELS: usize = 64;
 
 /// The largest body fits into one tenant's share, and into what is kept.
-const _: () = assert!(REQUEST_BYTES_MAX >> 10 <= SENT_KIB.1 && REQUEST_BYTES_MAX >> 10 <= WAITING_KIB.1);
+const _: () =
+    assert!(REQUEST_BYTES_MAX >> 10 <= SENT_KIB.1 && REQUEST_BYTES_MAX >> 10 <= WAITING_KIB.1);
 const _: () = assert!(RESPONSE_BYTES.1 >> 10 <= ANSWERS_KIB.1);
 
 /// What does not wait for one another.
@@ -131,8 +132,14 @@ impl Traffic {
     /// There are as many requests, or as many bytes of their bodies, as there may be.
     pub(super) fn proxied(&self, body_bytes: usize) -> Result<ProxiedPlace<'_>, FetchError> {
         let request = self.proxied.try_acquire().map_err(|_| FetchError::Busy)?;
-        let sent = self.proxied_kib.try_acquire_many(kib(body_bytes)).map_err(|_| FetchError::Full)?;
-        Ok(ProxiedPlace { _request: request, _sent: sent })
+        let sent = self
+            .proxied_kib
+            .try_acquire_many(kib(body_bytes))
+            .map_err(|_| FetchError::Full)?;
+        Ok(ProxiedPlace {
+            _request: request,
+            _sent: sent,
+        })
     }
 
     /// A place for a program's tunnel, if there is one.
@@ -148,10 +155,24 @@ impl TrafficShare {
     /// The bodies that wait are as many bytes as they may be.
     pub(super) async fn place(&self, body_bytes: usize) -> Result<OutgoingPlace, FetchError> {
         let (traffic, permits) = (&*self.traffic, kib(body_bytes));
-        let _waiting = traffic.waiting.try_take(&self.waiting, permits).ok_or(FetchError::Full)?;
-        let request = traffic.requests.take(&self.requests, 1).await.ok_or(FetchError::Busy)?;
-        let sent = traffic.sent.take(&self.sent, permits).await.ok_or(FetchError::Busy)?;
-        Ok(OutgoingPlace { _request: request, _sent: sent })
+        let _waiting = traffic
+            .waiting
+            .try_take(&self.waiting, permits)
+            .ok_or(FetchError::Full)?;
+        let request = traffic
+            .requests
+            .take(&self.requests, 1)
+            .await
+            .ok_or(FetchError::Busy)?;
+        let sent = traffic
+            .sent
+            .take(&self.sent, permits)
+            .await
+            .ok_or(FetchError::Busy)?;
+        Ok(OutgoingPlace {
+            _request: request,
+            _sent: sent,
+        })
     }
 
     /// Waits for room for what an answer of so many bytes has beyond its beginning.
@@ -160,7 +181,11 @@ impl TrafficShare {
     /// None while the gate stands.
     pub(super) async fn answer(&self, bytes: usize) -> Result<StockPortion, FetchError> {
         let permits = kib(bytes.saturating_sub(BEGINNING_BYTES));
-        self.traffic.answers.take(&self.answers, permits).await.ok_or(FetchError::Busy)
+        self.traffic
+            .answers
+            .take(&self.answers, permits)
+            .await
+            .ok_or(FetchError::Busy)
     }
 
     /// Waits for a thread on which codings are undone.
@@ -168,7 +193,11 @@ impl TrafficShare {
     /// # Errors
     /// None while the gate stands.
     pub(super) async fn decoder(&self) -> Result<StockPortion, FetchError> {
-        self.traffic.decoders.take(&self.decoders, 1).await.ok_or(FetchError::Busy)
+        self.traffic
+            .decoders
+            .take(&self.decoders, 1)
+            .await
+            .ok_or(FetchError::Busy)
     }
 }
 

@@ -32,14 +32,19 @@ struct Budget {
 impl Budget {
     fn value<E: Error>(&self) -> Result<(), E> {
         let left = self.values.get().checked_sub(1);
-        let left = left.ok_or_else(|| E::custom(format_args!("it has more than {VALUES_MAX} values")))?;
+        let left =
+            left.ok_or_else(|| E::custom(format_args!("it has more than {VALUES_MAX} values")))?;
         self.values.set(left);
         Ok(())
     }
 
     fn text<E: Error>(&self, text: &str) -> Result<String, E> {
         let left = self.text.get().checked_sub(text.len());
-        let left = left.ok_or_else(|| E::custom(format_args!("it has more than {TEXT_BYTES_MAX} bytes of text")))?;
+        let left = left.ok_or_else(|| {
+            E::custom(format_args!(
+                "it has more than {TEXT_BYTES_MAX} bytes of text"
+            ))
+        })?;
         self.text.set(left);
         Ok(text.to_owned())
     }
@@ -47,9 +52,19 @@ impl Budget {
 
 impl<'de> Deserialize<'de> for DatabaseEntry {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let budget = Budget { values: Cell::new(VALUES_MAX), text: Cell::new(TEXT_BYTES_MAX) };
-        let value = Within { budget: &budget, depth: 0 }.deserialize(deserializer)?;
-        Ok(Self { value, values: VALUES_MAX - budget.values.get() })
+        let budget = Budget {
+            values: Cell::new(VALUES_MAX),
+            text: Cell::new(TEXT_BYTES_MAX),
+        };
+        let value = Within {
+            budget: &budget,
+            depth: 0,
+        }
+        .deserialize(deserializer)?;
+        Ok(Self {
+            value,
+            values: VALUES_MAX - budget.values.get(),
+        })
     }
 }
 
@@ -63,9 +78,14 @@ struct Within<'b> {
 impl Within<'_> {
     fn deeper<E: Error>(self) -> Result<Self, E> {
         if self.depth < DEPTH_MAX {
-            Ok(Self { depth: self.depth + 1, ..self })
+            Ok(Self {
+                depth: self.depth + 1,
+                ..self
+            })
         } else {
-            Err(E::custom(format_args!("it is deeper than {DEPTH_MAX} levels")))
+            Err(E::custom(format_args!(
+                "it is deeper than {DEPTH_MAX} levels"
+            )))
         }
     }
 }
@@ -104,7 +124,10 @@ impl<'de> Visitor<'de> for Within<'_> {
 
     /// With the digits that a number of half the precision has: 37.422 stays that.
     fn visit_f32<E: de::Error>(self, value: f32) -> Result<Value, E> {
-        Ok(value.to_string().parse::<f64>().map_or(Value::Null, Value::from))
+        Ok(value
+            .to_string()
+            .parse::<f64>()
+            .map_or(Value::Null, Value::from))
     }
 
     fn visit_f64<E: de::Error>(self, value: f64) -> Result<Value, E> {

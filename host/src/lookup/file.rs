@@ -78,10 +78,15 @@ pub(crate) type NetworkEntry = (String, Value);
 
 impl Stamp {
     fn of(path: &Path, metadata: io::Result<fs::Metadata>) -> Result<Self, FileError> {
-        let metadata = metadata.map_err(|source| FileError::Read { path: path.to_owned(), source })?;
+        let metadata = metadata.map_err(|source| FileError::Read {
+            path: path.to_owned(),
+            source,
+        })?;
         // A pipe would be waited for.
         if !metadata.is_file() {
-            return Err(FileError::NoFile { path: path.to_owned() });
+            return Err(FileError::NoFile {
+                path: path.to_owned(),
+            });
         }
         Ok(Self {
             device: metadata.dev(),
@@ -103,24 +108,45 @@ impl Mapped {
     /// # Errors
     /// It cannot be read, copied or used.
     pub(crate) fn load(path: &Path, folder: &Path) -> Result<Self, FileError> {
-        let read = |source| FileError::Read { path: path.to_owned(), source };
+        let read = |source| FileError::Read {
+            path: path.to_owned(),
+            source,
+        };
         Stamp::read(path)?;
         let file = File::open(path).map_err(read)?;
         let stamp = Stamp::of(path, file.metadata())?;
         if stamp.bytes > BYTES_MAX {
-            return Err(FileError::TooLarge { path: path.to_owned(), bytes: stamp.bytes });
+            return Err(FileError::TooLarge {
+                path: path.to_owned(),
+                bytes: stamp.bytes,
+            });
         }
-        let keep = |source| FileError::Keep { path: path.to_owned(), source };
+        let keep = |source| FileError::Keep {
+            path: path.to_owned(),
+            source,
+        };
         let mut copy = tempfile::tempfile_in(folder).map_err(keep)?;
-        io::copy(&mut (&file).take(BYTES_MAX), &mut copy).and_then(|_| copy.flush()).map_err(keep)?;
+        io::copy(&mut (&file).take(BYTES_MAX), &mut copy)
+            .and_then(|_| copy.flush())
+            .map_err(keep)?;
         if Stamp::of(path, file.metadata())? != stamp {
-            return Err(FileError::Changing { path: path.to_owned() });
+            return Err(FileError::Changing {
+                path: path.to_owned(),
+            });
         }
-        let broken = |source| FileError::Broken { path: path.to_owned(), source };
+        let broken = |source| FileError::Broken {
+            path: path.to_owned(),
+            source,
+        };
         let mapped = map(&copy).map_err(keep)?;
         let reader = Reader::from_source(mapped).map_err(|error| broken(error.into()))?;
         verify(&reader, stamp.bytes).map_err(broken)?;
-        Ok(Self { path: path.to_owned(), stamp, reader, told: Once::new() })
+        Ok(Self {
+            path: path.to_owned(),
+            stamp,
+            reader,
+            told: Once::new(),
+        })
     }
 
     pub(crate) fn is(&self, path: &Path, stamp: Stamp) -> bool {
@@ -141,7 +167,9 @@ impl Mapped {
     pub(crate) fn find(&self, address: IpAddr) -> Result<Option<NetworkEntry>, MaxMindDbError> {
         find(&self.reader, address).inspect_err(|error| {
             let path = self.path.display();
-            self.told.call_once(|| tracing::warn!(%path, %error, "an IP database has an entry that cannot be read"));
+            self.told.call_once(
+                || tracing::warn!(%path, %error, "an IP database has an entry that cannot be read"),
+            );
         })
     }
 }
@@ -158,25 +186,32 @@ fn verify<S: AsRef<[u8]>>(reader: &Reader<S>, bytes: u64) -> Result<(), Broken> 
     if !matches!(metadata.ip_version, 4 | 6) {
         return Err(Broken::Family(metadata.ip_version));
     }
-    let mut networks_left =
-        u64::from(metadata.node_count).saturating_mul(NETWORKS_PER_NODE_MAX) + NETWORKS_PER_NODE_MAX;
+    let mut networks_left = u64::from(metadata.node_count).saturating_mul(NETWORKS_PER_NODE_MAX)
+        + NETWORKS_PER_NODE_MAX;
     let mut values_left = bytes.saturating_mul(VALUES_PER_BYTE_MAX);
     let mut seen = HashSet::new();
     // Everything is counted, also what stands for IPv4 in several places: a tree that leads in circles has to come to an end.
-    let every = WithinOptions::default().include_networks_without_data().include_aliased_networks();
+    let every = WithinOptions::default()
+        .include_networks_without_data()
+        .include_aliased_networks();
     for network in reader.networks(every)? {
         let network = network?;
         networks_left = networks_left.checked_sub(1).ok_or(Broken::Circles)?;
         if network.offset().is_some_and(|offset| seen.insert(offset))
             && let Some(entry) = network.decode::<DatabaseEntry>()?
         {
-            values_left = values_left.checked_sub(u64::from(entry.values)).ok_or(Broken::Endless)?;
+            values_left = values_left
+                .checked_sub(u64::from(entry.values))
+                .ok_or(Broken::Endless)?;
         }
     }
     Ok(())
 }
 
-fn find<S: AsRef<[u8]>>(reader: &Reader<S>, address: IpAddr) -> Result<Option<NetworkEntry>, MaxMindDbError> {
+fn find<S: AsRef<[u8]>>(
+    reader: &Reader<S>,
+    address: IpAddr,
+) -> Result<Option<NetworkEntry>, MaxMindDbError> {
     let found = reader.lookup(address)?;
     match found.decode::<DatabaseEntry>()? {
         Some(entry) => Ok(Some((found.network()?.to_string(), entry.value))),

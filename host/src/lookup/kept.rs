@@ -38,7 +38,10 @@ pub(crate) enum KeptError {
     #[error("the index {path} cannot be read: {source}")]
     Read { path: PathBuf, source: io::Error },
     #[error("the index {path} is malformed: {source}")]
-    Malformed { path: PathBuf, source: serde_json::Error },
+    Malformed {
+        path: PathBuf,
+        source: serde_json::Error,
+    },
     #[error("the index {path} names no file")]
     NoFile { path: PathBuf },
     #[error("the index {path} names `{file}`, which is no file beside it")]
@@ -72,8 +75,14 @@ impl DatabaseFolder {
     /// It cannot be made.
     pub(crate) fn open(data: &Path) -> Result<Self, KeptError> {
         let folder = data.join(FOLDER);
-        let made = DirBuilder::new().recursive(true).mode(0o700).create(&folder);
-        made.map_err(|source| KeptError::Folder { path: folder.clone(), source })?;
+        let made = DirBuilder::new()
+            .recursive(true)
+            .mode(0o700)
+            .create(&folder);
+        made.map_err(|source| KeptError::Folder {
+            path: folder.clone(),
+            source,
+        })?;
         Ok(Self { folder })
     }
 
@@ -85,13 +94,22 @@ impl DatabaseFolder {
     ///
     /// # Errors
     /// The folder cannot be read.
-    pub(crate) fn all(&self) -> Result<BTreeMap<String, Result<DatabaseSource, KeptError>>, KeptError> {
-        let failed = |source| KeptError::Folder { path: self.folder.clone(), source };
+    pub(crate) fn all(
+        &self,
+    ) -> Result<BTreeMap<String, Result<DatabaseSource, KeptError>>, KeptError> {
+        let failed = |source| KeptError::Folder {
+            path: self.folder.clone(),
+            source,
+        };
         let mut all = BTreeMap::new();
         for entry in fs::read_dir(&self.folder).map_err(failed)? {
             let path = entry.map_err(failed)?.path();
             let is_index = path.extension().is_some_and(|extension| extension == INDEX);
-            if let Some(name) = path.file_stem().and_then(|name| name.to_str()).filter(|_| is_index) {
+            if let Some(name) = path
+                .file_stem()
+                .and_then(|name| name.to_str())
+                .filter(|_| is_index)
+            {
                 all.insert(name.to_owned(), self.source(&path));
             }
         }
@@ -105,17 +123,26 @@ impl DatabaseFolder {
     pub(crate) fn lock(&self) -> Result<File, KeptError> {
         let mut open = OpenOptions::new();
         let open = open.write(true).create(true).truncate(false).mode(0o600);
-        let file = open.open(self.folder.join(LOCK)).map_err(|source| self.failed(source))?;
+        let file = open
+            .open(self.folder.join(LOCK))
+            .map_err(|source| self.failed(source))?;
         match file.try_lock() {
             Ok(()) => Ok(file),
-            Err(TryLockError::WouldBlock) => Err(KeptError::Busy { folder: self.folder.clone() }),
+            Err(TryLockError::WouldBlock) => Err(KeptError::Busy {
+                folder: self.folder.clone(),
+            }),
             Err(TryLockError::Error(source)) => Err(self.failed(source)),
         }
     }
 
     /// Whether a database from there is in place.
     pub(crate) fn has(&self, name: &str, origin: &str) -> bool {
-        let is_whole = |index: &Index| index.files.iter().all(|file| self.folder.join(file).is_file());
+        let is_whole = |index: &Index| {
+            index
+                .files
+                .iter()
+                .all(|file| self.folder.join(file).is_file())
+        };
         read(&self.index(name)).is_ok_and(|index| index.origin == origin && is_whole(&index))
     }
 
@@ -124,20 +151,28 @@ impl DatabaseFolder {
     ///
     /// # Errors
     /// It cannot be written; what was there is as it was.
-    pub(crate) fn put(&self, name: &str, mut index: Index, files: Vec<NamedTempFile>) -> Result<u64, KeptError> {
+    pub(crate) fn put(
+        &self,
+        name: &str,
+        mut index: Index,
+        files: Vec<NamedTempFile>,
+    ) -> Result<u64, KeptError> {
         let write = || {
             let mut bytes = 0;
             for file in files {
                 file.as_file().sync_all()?;
                 bytes += file.as_file().metadata()?.len();
                 let named = format!("{name}-{}.{FILE}", Uuid::now_v7());
-                file.persist(self.folder.join(&named)).map_err(|error| error.error)?;
+                file.persist(self.folder.join(&named))
+                    .map_err(|error| error.error)?;
                 index.files.push(named);
             }
             let mut written = NamedTempFile::new_in(&self.folder)?;
             written.write_all(&serde_json::to_vec_pretty(&index)?)?;
             written.as_file().sync_all()?;
-            written.persist(self.index(name)).map_err(|error| error.error)?;
+            written
+                .persist(self.index(name))
+                .map_err(|error| error.error)?;
             File::open(&self.folder)?.sync_all()?;
             Ok::<u64, io::Error>(bytes)
         };
@@ -164,7 +199,9 @@ impl DatabaseFolder {
                 let path = entry?.path();
                 let name = path.file_name().unwrap_or_default().to_string_lossy();
                 let is_file = path.extension().is_some_and(|extension| extension == FILE);
-                let is_unnamed = is_file && !named.contains(&path) && !unknown.iter().any(|one| name.starts_with(one));
+                let is_unnamed = is_file
+                    && !named.contains(&path)
+                    && !unknown.iter().any(|one| name.starts_with(one));
                 if name.starts_with(PARTIAL) || is_unnamed {
                     fs::remove_file(&path)?;
                 }
@@ -179,30 +216,56 @@ impl DatabaseFolder {
     }
 
     fn failed(&self, source: io::Error) -> KeptError {
-        KeptError::Folder { path: self.folder.clone(), source }
+        KeptError::Folder {
+            path: self.folder.clone(),
+            source,
+        }
     }
 
     fn source(&self, path: &Path) -> Result<DatabaseSource, KeptError> {
-        let Index { title, license, files, origin: _ } = read(path)?;
+        let Index {
+            title,
+            license,
+            files,
+            origin: _,
+        } = read(path)?;
         if files.is_empty() {
-            return Err(KeptError::NoFile { path: path.to_owned() });
+            return Err(KeptError::NoFile {
+                path: path.to_owned(),
+            });
         }
         for file in &files {
-            if Path::new(file).file_name().is_none_or(|name| name != file.as_str()) {
-                return Err(KeptError::File { path: path.to_owned(), file: file.clone() });
+            if Path::new(file)
+                .file_name()
+                .is_none_or(|name| name != file.as_str())
+            {
+                return Err(KeptError::File {
+                    path: path.to_owned(),
+                    file: file.clone(),
+                });
             }
         }
         let files = files.iter().map(|file| self.folder.join(file)).collect();
-        Ok(DatabaseSource { title: Some(title), license: Some(license), files })
+        Ok(DatabaseSource {
+            title: Some(title),
+            license: Some(license),
+            files,
+        })
     }
 }
 
 fn read(path: &Path) -> Result<Index, KeptError> {
-    let failed = |source| KeptError::Read { path: path.to_owned(), source };
+    let failed = |source| KeptError::Read {
+        path: path.to_owned(),
+        source,
+    };
     let bytes = fs::metadata(path).map_err(failed)?.len();
     if bytes > INDEX_BYTES_MAX {
         return Err(failed(io::ErrorKind::FileTooLarge.into()));
     }
     let text = fs::read(path).map_err(failed)?;
-    serde_json::from_slice(&text).map_err(|source| KeptError::Malformed { path: path.to_owned(), source })
+    serde_json::from_slice(&text).map_err(|source| KeptError::Malformed {
+        path: path.to_owned(),
+        source,
+    })
 }

@@ -82,7 +82,10 @@ impl IpDatabases {
     ///
     /// # Errors
     /// The folder of fetched databases cannot be made.
-    pub(crate) fn open(configured: BTreeMap<String, DatabaseSource>, data: &Path) -> Result<Self, KeptError> {
+    pub(crate) fn open(
+        configured: BTreeMap<String, DatabaseSource>,
+        data: &Path,
+    ) -> Result<Self, KeptError> {
         let kept = DatabaseFolder::open(data)?;
         let watch = Mutex::new(watch(&configured, &kept));
         Ok(Self {
@@ -126,10 +129,16 @@ impl IpDatabases {
         self.serving.store(Arc::new(after.clone()));
         for (name, source) in sources {
             let old = before.get(&name);
-            match source.map_err(DatabaseError::from).and_then(|source| self.database(source, old)) {
+            match source
+                .map_err(DatabaseError::from)
+                .and_then(|source| self.database(source, old))
+            {
                 Ok(database) => {
                     let DatabaseInfo { kind, built, .. } = database.files[0].about(&database);
-                    let (is_new, files) = (!old.is_some_and(|old| old.is_of(&database)), database.files.len());
+                    let (is_new, files) = (
+                        !old.is_some_and(|old| old.is_of(&database)),
+                        database.files.len(),
+                    );
                     after.insert(name.clone(), Arc::new(database));
                     // One at a time, so that a small one does not wait for a large one.
                     self.serving.store(Arc::new(after.clone()));
@@ -139,7 +148,12 @@ impl IpDatabases {
                 }
                 Err(error) => {
                     let (error, serves_on) = (error.to_string(), old.is_some());
-                    tracing::error!(name, error, serves_on, "an IP database was refused; what was there serves on");
+                    tracing::error!(
+                        name,
+                        error,
+                        serves_on,
+                        "an IP database was refused; what was there serves on"
+                    );
                 }
             }
         }
@@ -152,7 +166,11 @@ impl IpDatabases {
 
     /// Reads again after each change, and when it is asked for. Once a process.
     pub(crate) async fn follow(self: Arc<Self>, until: CancellationToken) {
-        let mut watch = self.watch.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let mut watch = self
+            .watch
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .take();
         loop {
             let changed = async {
                 match &mut watch {
@@ -178,12 +196,20 @@ impl IpDatabases {
 
     fn sources(&self) -> Result<BTreeMap<String, Result<DatabaseSource, KeptError>>, KeptError> {
         let mut all = self.kept.all()?;
-        all.extend(self.configured.iter().map(|(name, source)| (name.clone(), Ok(source.clone()))));
+        all.extend(
+            self.configured
+                .iter()
+                .map(|(name, source)| (name.clone(), Ok(source.clone()))),
+        );
         Ok(all)
     }
 
     /// The database of a source; a file that is as it was is not read again.
-    fn database(&self, source: DatabaseSource, old: Option<&Arc<Database>>) -> Result<Database, DatabaseError> {
+    fn database(
+        &self,
+        source: DatabaseSource,
+        old: Option<&Arc<Database>>,
+    ) -> Result<Database, DatabaseError> {
         let mut files = Vec::new();
         for path in &source.files {
             let stamp = Stamp::read(path)?;
@@ -195,15 +221,22 @@ impl IpDatabases {
         }
         // The file of one family is asked before one that may have both.
         files.sort_by_key(|file| file.metadata().ip_version);
-        Ok(Database { title: source.title, license: source.license, files })
+        Ok(Database {
+            title: source.title,
+            license: source.license,
+            files,
+        })
     }
 }
 
 /// What is not watched is read again at SIGHUP all the same.
 fn watch(configured: &BTreeMap<String, DatabaseSource>, kept: &DatabaseFolder) -> Option<Watch> {
     let folder = |file: &PathBuf| file.parent().map(|folder| folder.join("."));
-    let mut folders: BTreeSet<PathBuf> =
-        configured.values().flat_map(|source| &source.files).filter_map(folder).collect();
+    let mut folders: BTreeSet<PathBuf> = configured
+        .values()
+        .flat_map(|source| &source.files)
+        .filter_map(folder)
+        .collect();
     folders.insert(kept.folder().to_owned());
     let start = || {
         let mut watch = Watch::new(|_| true)?;
@@ -234,7 +267,10 @@ impl Database {
     ///
     /// # Errors
     /// The entry cannot be read.
-    pub(crate) fn find(&self, address: IpAddr) -> Result<(DatabaseInfo, Option<NetworkEntry>), MaxMindDbError> {
+    pub(crate) fn find(
+        &self,
+        address: IpAddr,
+    ) -> Result<(DatabaseInfo, Option<NetworkEntry>), MaxMindDbError> {
         match self.files.iter().find(|file| file.is_for(address)) {
             Some(file) => Ok((file.about(self), file.find(address)?)),
             None => Ok((self.files[0].about(self), None)),
@@ -251,9 +287,14 @@ impl Database {
 impl Mapped {
     fn about(&self, database: &Database) -> DatabaseInfo {
         let metadata = self.metadata();
-        let built = i64::try_from(metadata.build_epoch).ok().and_then(|s| OffsetDateTime::from_unix_timestamp(s).ok());
+        let built = i64::try_from(metadata.build_epoch)
+            .ok()
+            .and_then(|s| OffsetDateTime::from_unix_timestamp(s).ok());
         DatabaseInfo {
-            title: database.title.clone().unwrap_or_else(|| metadata.database_type.clone()),
+            title: database
+                .title
+                .clone()
+                .unwrap_or_else(|| metadata.database_type.clone()),
             kind: metadata.database_type.clone(),
             built: built.and_then(|built| built.format(&Rfc3339).ok()),
             languages: metadata.languages.clone(),

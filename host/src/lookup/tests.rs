@@ -12,8 +12,16 @@ use tempfile::TempDir;
 
 use super::*;
 
-const ADDRESSES: [&str; 8] =
-    ["1.1.1.1", "8.8.8.8", "81.2.69.142", "255.255.255.255", "::", "2606:4700::1111", "2a02::1", "ffff::ffff"];
+const ADDRESSES: [&str; 8] = [
+    "1.1.1.1",
+    "8.8.8.8",
+    "81.2.69.142",
+    "255.255.255.255",
+    "::",
+    "2606:4700::1111",
+    "2a02::1",
+    "ffff::ffff",
+];
 
 fn map<const N: usize>(entries: [(&str, Stored); N]) -> Stored {
     Stored::map(entries.map(|(key, value)| (key.to_owned(), value)))
@@ -28,22 +36,63 @@ fn small(family: IpVersion, size: RecordSize) -> Vec<u8> {
         .build_epoch(built)
         .description(&[("en", "small")])
         .build();
-    let names = || map([("en", Stored::from("London")), ("de", Stored::from("London"))]);
+    let names = || {
+        map([
+            ("en", Stored::from("London")),
+            ("de", Stored::from("London")),
+        ])
+    };
     let london = map([
-        ("city", map([("geoname_id", Stored::from(2_643_743_u32)), ("names", names())])),
-        ("location", map([("latitude", Stored::from(51.5142_f64)), ("longitude", Stored::from(-0.0931_f32))])),
-        ("subdivisions", Stored::array([map([("iso_code", Stored::from("ENG"))])])),
-        ("flags", Stored::array([Stored::from(true), Stored::from(-7_i32), Stored::from(u64::MAX)])),
+        (
+            "city",
+            map([
+                ("geoname_id", Stored::from(2_643_743_u32)),
+                ("names", names()),
+            ]),
+        ),
+        (
+            "location",
+            map([
+                ("latitude", Stored::from(51.5142_f64)),
+                ("longitude", Stored::from(-0.0931_f32)),
+            ]),
+        ),
+        (
+            "subdivisions",
+            Stored::array([map([("iso_code", Stored::from("ENG"))])]),
+        ),
+        (
+            "flags",
+            Stored::array([
+                Stored::from(true),
+                Stored::from(-7_i32),
+                Stored::from(u64::MAX),
+            ]),
+        ),
         ("huge", Stored::from(u128::MAX)),
         ("raw", Stored::from(vec![1_u8, 2, 3])),
     ]);
     let mut put = |network: &str, value: &Stored| {
-        writer.insert_value(network.parse::<ipnet::IpNet>().expect("a network"), value.clone()).expect("it fits");
+        writer
+            .insert_value(
+                network.parse::<ipnet::IpNet>().expect("a network"),
+                value.clone(),
+            )
+            .expect("it fits");
     };
     put("81.2.69.0/24", &london);
-    put("1.1.1.0/25", &map([("country_code", Stored::from("AU")), ("city", Stored::from("Sydney"))]));
+    put(
+        "1.1.1.0/25",
+        &map([
+            ("country_code", Stored::from("AU")),
+            ("city", Stored::from("Sydney")),
+        ]),
+    );
     if family == IpVersion::V6 {
-        put("2606:4700::/44", &map([("country_code", Stored::from("CA"))]));
+        put(
+            "2606:4700::/44",
+            &map([("country_code", Stored::from("CA"))]),
+        );
     }
     writer.to_bytes().expect("a file")
 }
@@ -56,14 +105,22 @@ fn told(bytes: &[u8]) -> Result<Vec<Option<NetworkEntry>>, String> {
     let mapped = Mapped::load(&path, folder.path()).map_err(|error| error.to_string())?;
     let addresses = ADDRESSES.map(|address| address.parse::<IpAddr>().expect("an address"));
     let asked = addresses.iter().filter(|address| mapped.is_for(**address));
-    asked.map(|address| mapped.find(*address).map_err(|error| error.to_string())).collect()
+    asked
+        .map(|address| mapped.find(*address).map_err(|error| error.to_string()))
+        .collect()
 }
 
 #[test]
 fn an_entry_comes_back_as_json_with_its_network() {
     for size in [RecordSize::Bits24, RecordSize::Bits28, RecordSize::Bits32] {
         let found = told(&small(IpVersion::V6, size)).expect("it is good");
-        assert_eq!(found[0], Some(("1.1.1.0/25".to_owned(), json!({ "city": "Sydney", "country_code": "AU" }))));
+        assert_eq!(
+            found[0],
+            Some((
+                "1.1.1.0/25".to_owned(),
+                json!({ "city": "Sydney", "country_code": "AU" })
+            ))
+        );
         assert_eq!(found[1], None);
         let (network, entry) = found[2].clone().expect("an entry");
         assert_eq!(network, "81.2.69.0/24");
@@ -76,9 +133,16 @@ fn an_entry_comes_back_as_json_with_its_network() {
             "subdivisions": [{ "iso_code": "ENG" }],
         });
         assert_eq!(entry, expected);
-        assert_eq!(found[5], Some(("2606:4700::/44".to_owned(), json!({ "country_code": "CA" }))));
+        assert_eq!(
+            found[5],
+            Some(("2606:4700::/44".to_owned(), json!({ "country_code": "CA" })))
+        );
         let four = told(&small(IpVersion::V4, size)).expect("it is good");
-        assert_eq!((four.len(), &four[2]), (4, &found[2]), "one for IPv4 is not asked for IPv6");
+        assert_eq!(
+            (four.len(), &four[2]),
+            (4, &found[2]),
+            "one for IPv4 is not asked for IPv6"
+        );
     }
 }
 
@@ -88,7 +152,12 @@ fn a_file_that_is_cut_is_refused() {
     for length in 0..whole.len() {
         // The last bytes are of the metadata, whose last field may go; what is left is whole.
         if let Ok(found) = told(&whole[..length]) {
-            assert_eq!(Ok(found), told(&whole), "cut at {length} of {}", whole.len());
+            assert_eq!(
+                Ok(found),
+                told(&whole),
+                "cut at {length} of {}",
+                whole.len()
+            );
         }
     }
     assert!(told(&whole[..whole.len() / 2]).is_err());
@@ -96,21 +165,34 @@ fn a_file_that_is_cut_is_refused() {
 
 #[test]
 fn a_damaged_file_is_refused_or_answers() {
-    let files = [small(IpVersion::V6, RecordSize::Bits24), small(IpVersion::V4, RecordSize::Bits32)];
+    let files = [
+        small(IpVersion::V6, RecordSize::Bits24),
+        small(IpVersion::V4, RecordSize::Bits32),
+    ];
     let damage = proptest::collection::vec((0..usize::MAX, 0..=u8::MAX), 1..6);
-    let mut runner = TestRunner::new(ProptestConfig { cases: 2000, failure_persistence: None, ..Default::default() });
-    let ran = runner.run(&(0..files.len(), damage.prop_map(|damage| damage)), |(file, damage)| {
-        let mut bytes = files[file].clone();
-        for (at, byte) in damage {
-            let at = at % bytes.len();
-            bytes[at] = byte;
-        }
-        // Whatever was verified is read: no lookup fails on what loading let through.
-        if let Err(refusal) = told(&bytes) {
-            assert!(refusal.contains("is no database that can be used"), "{refusal}");
-        }
-        Ok(())
+    let mut runner = TestRunner::new(ProptestConfig {
+        cases: 2000,
+        failure_persistence: None,
+        ..Default::default()
     });
+    let ran = runner.run(
+        &(0..files.len(), damage.prop_map(|damage| damage)),
+        |(file, damage)| {
+            let mut bytes = files[file].clone();
+            for (at, byte) in damage {
+                let at = at % bytes.len();
+                bytes[at] = byte;
+            }
+            // Whatever was verified is read: no lookup fails on what loading let through.
+            if let Err(refusal) = told(&bytes) {
+                assert!(
+                    refusal.contains("is no database that can be used"),
+                    "{refusal}"
+                );
+            }
+            Ok(())
+        },
+    );
     ran.expect("none ends the process");
 }
 
@@ -135,11 +217,17 @@ fn bounds_hold_for_deep_and_wide_entries() {
     }
     let wide = Stored::map((0..5000_u32).map(|number| (format!("{number}"), Stored::from(number))));
     let long = Stored::from("x".repeat(70_000));
-    let rules = ["deeper than 16 levels", "more than 4096 values", "more than 65536 bytes of text"];
+    let rules = [
+        "deeper than 16 levels",
+        "more than 4096 values",
+        "more than 65536 bytes of text",
+    ];
     for (value, rule) in [deep, wide, long].into_iter().zip(rules) {
         let mut writer = Writer::builder("Much").ip_version(IpVersion::V4).build();
         let network: ipnet::IpNet = "1.0.0.0/8".parse().expect("a network");
-        writer.insert_value(network, map([("much", value)])).expect("it fits");
+        writer
+            .insert_value(network, map([("much", value)]))
+            .expect("it fits");
         let refusal = told(&writer.to_bytes().expect("a file")).expect_err("it is too much");
         assert!(refusal.contains(rule), "{refusal}");
     }
@@ -159,9 +247,14 @@ fn what_is_no_database_is_refused_by_its_reason() {
 async fn what_changed_before_it_was_watched_is_read() {
     let folder = TempDir::new().expect("a folder");
     let path = folder.path().join("some.mmdb");
-    let source = DatabaseSource { title: None, license: None, files: vec![path.clone()] };
+    let source = DatabaseSource {
+        title: None,
+        license: None,
+        files: vec![path.clone()],
+    };
     let configured = BTreeMap::from([("some".to_owned(), source)]);
-    let databases = Arc::new(IpDatabases::open(configured, folder.path()).expect("the folder is there"));
+    let databases =
+        Arc::new(IpDatabases::open(configured, folder.path()).expect("the folder is there"));
     databases.read();
     assert!(databases.named("some").is_none());
     fs::write(&path, small(IpVersion::V4, RecordSize::Bits24)).expect("it is written");
@@ -173,5 +266,7 @@ async fn what_changed_before_it_was_watched_is_read() {
         until.cancel();
     };
     let read = async { tokio::join!(Arc::clone(&databases).follow(until.clone()), reading) };
-    tokio::time::timeout(Duration::from_secs(30), read).await.expect("it is read");
+    tokio::time::timeout(Duration::from_secs(30), read)
+        .await
+        .expect("it is read");
 }

@@ -23,13 +23,17 @@ impl Identifier {
         let mut values = headers.get_all(IDEMPOTENCY_KEY).iter();
         let is_name = |text: &&str| {
             (1..=IDENTIFIER_BYTES_MAX).contains(&text.len())
-                && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'-')
+                && text
+                    .bytes()
+                    .all(|byte| byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'-')
         };
         match (values.next(), values.next()) {
             (None, _) => Self::Absent,
-            (Some(value), None) => {
-                value.to_str().ok().filter(is_name).map_or(Self::Unusable, |text| Self::Given(text.to_owned()))
-            }
+            (Some(value), None) => value
+                .to_str()
+                .ok()
+                .filter(is_name)
+                .map_or(Self::Unusable, |text| Self::Given(text.to_owned())),
             (Some(_), Some(_)) => Self::Unusable,
         }
     }

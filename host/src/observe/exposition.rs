@@ -57,15 +57,26 @@ impl Exposition {
         self.text
     }
 
-    fn write(&mut self, suffix: &str, labels: Labels<'_>, bound: Option<&dyn Display>, value: impl Display) {
-        let mut printed: Vec<String> =
-            labels.iter().map(|(name, value)| format!("{name}=\"{}\"", escaped(value))).collect();
+    fn write(
+        &mut self,
+        suffix: &str,
+        labels: Labels<'_>,
+        bound: Option<&dyn Display>,
+        value: impl Display,
+    ) {
+        let mut printed: Vec<String> = labels
+            .iter()
+            .map(|(name, value)| format!("{name}=\"{}\"", escaped(value)))
+            .collect();
         printed.extend(bound.map(|bound| format!("le=\"{bound}\"")));
         let family = self.family;
         if printed.is_empty() {
             self.line(format_args!("{family}{suffix} {value}"));
         } else {
-            self.line(format_args!("{family}{suffix}{{{}}} {value}", printed.join(",")));
+            self.line(format_args!(
+                "{family}{suffix}{{{}}} {value}",
+                printed.join(",")
+            ));
         }
     }
 
@@ -75,7 +86,10 @@ impl Exposition {
 }
 
 fn escaped(value: &str) -> String {
-    value.replace('\\', r"\\").replace('"', "\\\"").replace('\n', r"\n")
+    value
+        .replace('\\', r"\\")
+        .replace('"', "\\\"")
+        .replace('\n', r"\n")
 }
 
 #[cfg(test)]

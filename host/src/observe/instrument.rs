@@ -65,7 +65,8 @@ impl Sum {
     /// One of them has another value than before.
     pub(crate) fn change(&self, before: u64, after: u64) {
         // In the ring of 64 bits less is as good as more.
-        self.0.fetch_add(after.wrapping_sub(before), Ordering::Relaxed);
+        self.0
+            .fetch_add(after.wrapping_sub(before), Ordering::Relaxed);
     }
 
     pub(crate) fn get(&self) -> u64 {
@@ -130,7 +131,10 @@ pub(crate) struct Distribution {
 impl Histogram {
     pub(crate) fn observe(&self, time: Duration) {
         let place = BOUNDS_US.partition_point(|bound| Duration::from_micros(*bound) < time);
-        self.buckets.get(place).unwrap_or(&self.beyond).fetch_add(1, Ordering::Relaxed);
+        self.buckets
+            .get(place)
+            .unwrap_or(&self.beyond)
+            .fetch_add(1, Ordering::Relaxed);
         let ns = u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
         self.sum_ns.fetch_add(ns, Ordering::Relaxed);
     }
@@ -142,7 +146,11 @@ impl Histogram {
             (Duration::from_micros(BOUNDS_US[index]), count)
         });
         count += self.beyond.load(Ordering::Relaxed);
-        Distribution { buckets, count, sum: Duration::from_nanos(self.sum_ns.load(Ordering::Relaxed)) }
+        Distribution {
+            buckets,
+            count,
+            sum: Duration::from_nanos(self.sum_ns.load(Ordering::Relaxed)),
+        }
     }
 }
 
@@ -156,8 +164,15 @@ mod tests {
         for us in [0, 250, 251, 150_000_001] {
             histogram.observe(Duration::from_micros(us));
         }
-        let Distribution { buckets, count, sum } = histogram.read();
-        assert_eq!((buckets[0].1, buckets[1].1, buckets[17].1, count), (2, 3, 3, 4));
+        let Distribution {
+            buckets,
+            count,
+            sum,
+        } = histogram.read();
+        assert_eq!(
+            (buckets[0].1, buckets[1].1, buckets[17].1, count),
+            (2, 3, 3, 4)
+        );
         assert_eq!(sum, Duration::from_micros(150_000_502));
     }
 }

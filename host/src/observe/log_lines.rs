@@ -21,10 +21,17 @@ const OWN: [&str; 2] = ["switchbay", "plugin"];
 pub(crate) fn start(format: LogFormat, filter: &str) -> Result<(), ParseError> {
     let written = EnvFilter::builder().parse(filter)?;
     let quiet = filter_fn(|line| {
-        *line.level() <= LevelFilter::INFO || line.target().split("::").next().is_some_and(|root| OWN.contains(&root))
+        *line.level() <= LevelFilter::INFO
+            || line
+                .target()
+                .split("::")
+                .next()
+                .is_some_and(|root| OWN.contains(&root))
     });
     let lines = tracing_subscriber::registry().with(written).with(quiet);
-    let form = fmt::layer().with_writer(std::io::stderr).with_ansi(std::io::stderr().is_terminal());
+    let form = fmt::layer()
+        .with_writer(std::io::stderr)
+        .with_ansi(std::io::stderr().is_terminal());
     match format {
         LogFormat::Text => lines.with(form).init(),
         LogFormat::Json => lines.with(form.json().flatten_event(true)).init(),

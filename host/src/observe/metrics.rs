@@ -98,12 +98,18 @@ pub(crate) struct Running<'c> {
 
 impl Calls {
     pub(crate) fn begin(&self, now: Instant) -> Running<'_> {
-        Running { calls: self, started: now, outcome: Outcome::Abandoned }
+        Running {
+            calls: self,
+            started: now,
+            outcome: Outcome::Abandoned,
+        }
     }
 
     /// How many ended in each way.
     pub(crate) fn ended(&self) -> impl Iterator<Item = (Outcome, u64)> {
-        Outcome::ALL.into_iter().map(|outcome| (outcome, self.ended[outcome as usize].get()))
+        Outcome::ALL
+            .into_iter()
+            .map(|outcome| (outcome, self.ended[outcome as usize].get()))
     }
 
     pub(crate) fn duration(&self) -> &Histogram {
@@ -162,15 +168,26 @@ pub(crate) struct FaceAnswers {
 impl Requests {
     /// Counters for the declared codes and the host's own: no others can be answered.
     pub(crate) fn new<'c>(declared: impl Iterator<Item = &'c str> + Clone) -> Self {
-        Self { rest: FaceAnswers::new(declared.clone()), tool: FaceAnswers::new(declared) }
+        Self {
+            rest: FaceAnswers::new(declared.clone()),
+            tool: FaceAnswers::new(declared),
+        }
     }
 }
 
 impl FaceAnswers {
     fn new<'c>(declared: impl Iterator<Item = &'c str>) -> Self {
         let host = Code::names().map(Cow::Borrowed);
-        let own = declared.filter(|code| Code::from_name(code).is_none()).map(|code| Cow::Owned(code.to_owned()));
-        Self { ok: Counter::default(), refused: host.chain(own).map(|code| (code, Counter::default())).collect() }
+        let own = declared
+            .filter(|code| Code::from_name(code).is_none())
+            .map(|code| Cow::Owned(code.to_owned()));
+        Self {
+            ok: Counter::default(),
+            refused: host
+                .chain(own)
+                .map(|code| (code, Counter::default()))
+                .collect(),
+        }
     }
 
     pub(crate) fn ok(&self) {
@@ -186,7 +203,10 @@ impl FaceAnswers {
 
     /// How often each code was answered, `ok` first.
     pub(crate) fn counts(&self) -> impl Iterator<Item = (&str, u64)> {
-        let refused = self.refused.iter().map(|(code, counter)| (code.as_ref(), counter.get()));
+        let refused = self
+            .refused
+            .iter()
+            .map(|(code, counter)| (code.as_ref(), counter.get()));
         std::iter::once(("ok", self.ok.get())).chain(refused)
     }
 }
@@ -199,7 +219,10 @@ mod tests {
     fn each_outcome_stands_at_its_place_under_a_label_of_its_own() {
         for (index, outcome) in Outcome::ALL.into_iter().enumerate() {
             assert_eq!(outcome as usize, index, "{outcome:?} stands out of order");
-            let same = Outcome::ALL.into_iter().filter(|other| other.label() == outcome.label()).count();
+            let same = Outcome::ALL
+                .into_iter()
+                .filter(|other| other.label() == outcome.label())
+                .count();
             assert_eq!(same, 1, "{}", outcome.label());
         }
     }

@@ -22,49 +22,83 @@ const HOST_DETAILS: [&str; 3] = ["requestId", "retryAfter", "resetAt"];
 /// Takes a plugin's success only as far as its operation declares it.
 pub(super) fn checked_success(bound: &Bound, success: Success) -> Result<PluginReply, Refusal> {
     let operation = &bound.operation;
-    let Success { outcome, data, headers, attachments } = success;
+    let Success {
+        outcome,
+        data,
+        headers,
+        attachments,
+    } = success;
     let declared = match &operation.rest {
         Some(face) => face.outcomes.contains_key(&outcome),
         None => outcome == "ok",
     };
     if !declared {
-        return Err(Refusal::internal(format!("the plugin answered the undeclared outcome {}", named(&outcome))));
+        return Err(Refusal::internal(format!(
+            "the plugin answered the undeclared outcome {}",
+            named(&outcome)
+        )));
     }
     if attachments > 0 {
-        return Err(Refusal::internal("the plugin attached stored bytes, and was lent no store"));
+        return Err(Refusal::internal(
+            "the plugin attached stored bytes, and was lent no store",
+        ));
     }
     let headers = checked_headers(operation, headers)?;
     let digest: [u8; 32] = Sha256::digest(data.as_bytes()).into();
-    let narrowed = operation.rest.as_ref().and_then(|face| face.narrowed.get(&outcome));
+    let narrowed = operation
+        .rest
+        .as_ref()
+        .and_then(|face| face.narrowed.get(&outcome));
     // What is remembered of a reply is that it fits the output.
     let is_known = narrowed.is_none() && bound.state.has_checked(&digest);
     if !is_known {
-        let parsed: Value = serde_json::from_str(&data)
-            .map_err(|error| Refusal::internal(format!("the plugin's data is no JSON text: {}", place(&error))))?;
+        let parsed: Value = serde_json::from_str(&data).map_err(|error| {
+            Refusal::internal(format!(
+                "the plugin's data is no JSON text: {}",
+                place(&error)
+            ))
+        })?;
         for schema in [Some(&operation.output), narrowed].into_iter().flatten() {
             schema.check(&parsed).map_err(|broken| {
-                Refusal::internal(format!("the plugin's data does not fit its output schema: {broken}"))
+                Refusal::internal(format!(
+                    "the plugin's data does not fit its output schema: {broken}"
+                ))
             })?;
         }
         bound.state.remember_checked(digest);
     }
     let has_etag = operation.rest.as_ref().is_some_and(|face| face.etag);
     let digest = has_etag.then_some(digest);
-    Ok(PluginReply { outcome, data, headers, digest })
+    Ok(PluginReply {
+        outcome,
+        data,
+        headers,
+        digest,
+    })
 }
 
 fn checked_headers(
     operation: &Operation,
     headers: Vec<(String, String)>,
 ) -> Result<Vec<(HeaderName, HeaderValue)>, Refusal> {
-    let declared = operation.rest.as_ref().map_or(&[][..], |face| &face.headers);
+    let declared = operation
+        .rest
+        .as_ref()
+        .map_or(&[][..], |face| &face.headers);
     let mut checked = Vec::with_capacity(headers.len());
     for (name, value) in headers {
-        let Some(name) = declared.iter().find(|declared| declared.as_str().eq_ignore_ascii_case(&name)) else {
-            return Err(Refusal::internal(format!("the plugin sent the undeclared header {}", named(&name))));
+        let Some(name) = declared
+            .iter()
+            .find(|declared| declared.as_str().eq_ignore_ascii_case(&name))
+        else {
+            return Err(Refusal::internal(format!(
+                "the plugin sent the undeclared header {}",
+                named(&name)
+            )));
         };
-        let value = HeaderValue::from_str(&value)
-            .map_err(|_| Refusal::internal(format!("the plugin's value of the header `{name}` is none")))?;
+        let value = HeaderValue::from_str(&value).map_err(|_| {
+            Refusal::internal(format!("the plugin's value of the header `{name}` is none"))
+        })?;
         checked.push((name.clone(), value));
     }
     Ok(checked)
@@ -72,24 +106,49 @@ fn checked_headers(
 
 /// Takes a plugin's failure only if its operation declares the code.
 pub(super) fn checked_failure(operation: &Operation, failure: PluginFailure) -> Refusal {
-    let PluginFailure { code, message, retry_after_ms, details } = failure;
+    let PluginFailure {
+        code,
+        message,
+        retry_after_ms,
+        details,
+    } = failure;
     let Some(declared) = operation.errors.iter().find(|error| error.code == code) else {
-        return Refusal::internal(format!("the plugin failed with the undeclared code {}", named(&code)));
+        return Refusal::internal(format!(
+            "the plugin failed with the undeclared code {}",
+            named(&code)
+        ));
     };
-    let details = match details.as_deref().map(serde_json::from_str::<Map<String, Value>>) {
+    let details = match details
+        .as_deref()
+        .map(serde_json::from_str::<Map<String, Value>>)
+    {
         None => Map::new(),
         Some(Ok(details)) => details,
         Some(Err(error)) => {
-            return Refusal::internal(format!("the plugin's details are no JSON object: {}", place(&error)));
+            return Refusal::internal(format!(
+                "the plugin's details are no JSON object: {}",
+                place(&error)
+            ));
         }
     };
-    if let Some(name) = details.keys().find(|name| HOST_DETAILS.contains(&name.as_str())) {
-        return Refusal::internal(format!("the plugin's details name `{name}`, which is the host's"));
+    if let Some(name) = details
+        .keys()
+        .find(|name| HOST_DETAILS.contains(&name.as_str()))
+    {
+        return Refusal::internal(format!(
+            "the plugin's details name `{name}`, which is the host's"
+        ));
     }
     Refusal {
         status: declared.status,
-        message: sentence(message.chars().take(MESSAGE_CHARACTERS_MAX).collect::<String>()),
-        retry_after_s: retry_after_ms.map(|milliseconds| u64::from(milliseconds.div_ceil(1000).max(1))),
+        message: sentence(
+            message
+                .chars()
+                .take(MESSAGE_CHARACTERS_MAX)
+                .collect::<String>(),
+        ),
+        retry_after_s: retry_after_ms
+            .map(|milliseconds| u64::from(milliseconds.div_ceil(1000).max(1))),
         reset_at: None,
         details,
         challenge: None,
@@ -101,40 +160,63 @@ pub(super) fn checked_failure(operation: &Operation, failure: PluginFailure) -> 
 /// A call that ended without an answer of the plugin's, in the operation's own words where it declared some.
 pub(super) fn failed(operation: &Operation, error: &CallError) -> Refusal {
     let cause = error.to_string();
-    let unavailable = |message, retry_after_s| declared(&operation.on_unavailable, message, Some(retry_after_s));
-    let unavailable_for = |message, seconds| after(declared(&operation.on_unavailable, message, None), seconds);
+    let unavailable =
+        |message, retry_after_s| declared(&operation.on_unavailable, message, Some(retry_after_s));
+    let unavailable_for =
+        |message, seconds| after(declared(&operation.on_unavailable, message, None), seconds);
     let late = |message| declared(&operation.on_deadline, message, None);
     let mut refusal = match error {
-        CallError::Busy { .. } => unavailable("All of the operation's places are taken; try again shortly", 1),
-        CallError::OwnShare { .. } => unavailable_for("As many of your calls run as may at once; try again shortly", 1),
-        CallError::Crowded { .. } => {
-            unavailable_for("As many of your calls wait for a place as may; try again shortly", 1)
-        }
+        CallError::Busy { .. } => unavailable(
+            "All of the operation's places are taken; try again shortly",
+            1,
+        ),
+        CallError::OwnShare { .. } => unavailable_for(
+            "As many of your calls run as may at once; try again shortly",
+            1,
+        ),
+        CallError::Crowded { .. } => unavailable_for(
+            "As many of your calls wait for a place as may; try again shortly",
+            1,
+        ),
         CallError::NoRoom(_) => unavailable("The service is at its capacity; try again shortly", 1),
-        CallError::PluginPaused { seconds } => {
-            unavailable_for("The operation is paused: calls of several callers used up their processor time", *seconds)
-        }
-        CallError::Paused { seconds } => {
-            unavailable_for("The operation is paused for you: your last calls used up their processor time", *seconds)
-        }
+        CallError::PluginPaused { seconds } => unavailable_for(
+            "The operation is paused: calls of several callers used up their processor time",
+            *seconds,
+        ),
+        CallError::Paused { seconds } => unavailable_for(
+            "The operation is paused for you: your last calls used up their processor time",
+            *seconds,
+        ),
         CallError::OverBudget { seconds } => {
             let message = "The processor time that you have in a minute for this operation and those that share its tag is used up";
             after(Refusal::new(Code::RateLimited, message), *seconds)
         }
-        CallError::JobSpent(_) => Refusal::new(Code::RateLimited, "The job used up its processor time"),
+        CallError::JobSpent(_) => {
+            Refusal::new(Code::RateLimited, "The job used up its processor time")
+        }
         CallError::Deadline(_) => late("The operation did not finish by its deadline"),
-        CallError::CpuSpent(_) => late("The operation used up its processor time before it finished"),
-        CallError::Stopped => unavailable("The operation was replaced while this call ran; try again", 1),
-        CallError::Off(Off::Disabled) => unavailable("The operation is switched off by the operator", 60),
-        CallError::Off(Off::Unloadable(_)) => unavailable("The operation cannot be served at the moment", 30),
+        CallError::CpuSpent(_) => {
+            late("The operation used up its processor time before it finished")
+        }
+        CallError::Stopped => unavailable(
+            "The operation was replaced while this call ran; try again",
+            1,
+        ),
+        CallError::Off(Off::Disabled) => {
+            unavailable("The operation is switched off by the operator", 60)
+        }
+        CallError::Off(Off::Unloadable(_)) => {
+            unavailable("The operation cannot be served at the moment", 30)
+        }
         CallError::MemorySpent { .. } => {
             let mut refusal = Refusal::internal("");
             refusal.message = "The operation ran out of memory on this input".into();
             refusal
         }
-        CallError::Trapped { .. } | CallError::Exited(_) | CallError::TooLarge { .. } | CallError::NoWorker => {
-            Refusal::internal("")
-        }
+        CallError::Trapped { .. }
+        | CallError::Exited(_)
+        | CallError::TooLarge { .. }
+        | CallError::NoWorker => Refusal::internal(""),
     };
     refusal.cause = Some(cause);
     refusal
@@ -146,7 +228,11 @@ fn after(mut refusal: Refusal, seconds: u64) -> Refusal {
     refusal
 }
 
-fn declared(failure: &DeclaredFailure, message: &'static str, retry_after_s: Option<u64>) -> Refusal {
+fn declared(
+    failure: &DeclaredFailure,
+    message: &'static str,
+    retry_after_s: Option<u64>,
+) -> Refusal {
     Refusal {
         code: failure.code.clone().into(),
         status: failure.status,
@@ -162,8 +248,14 @@ fn declared(failure: &DeclaredFailure, message: &'static str, retry_after_s: Opt
 /// A plugin's name for something, in a cause: quoted only where it can be a name, because it may be made of the input.
 fn named(name: &str) -> String {
     let is_name = (1..=NAME_BYTES_MAX).contains(&name.len())
-        && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'-');
-    if is_name { format!("`{name}`") } else { format!("of {} bytes, which is no name", name.len()) }
+        && name
+            .bytes()
+            .all(|byte| byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'-');
+    if is_name {
+        format!("`{name}`")
+    } else {
+        format!("of {} bytes, which is no name", name.len())
+    }
 }
 
 /// Where a text is no JSON, and not why: the reason would quote the text.

@@ -47,8 +47,12 @@ pub(super) fn count_month(
         }
         Err(refused) => {
             meters.month = Some(refused);
-            let message = format!("The {} calls that the key has for this month are used up", refused.limit);
-            Err(Refusal::new(Code::MonthlyQuotaExceeded, message).until(refused.reset_epoch_s, now_s))
+            let message = format!(
+                "The {} calls that the key has for this month are used up",
+                refused.limit
+            );
+            Err(Refusal::new(Code::MonthlyQuotaExceeded, message)
+                .until(refused.reset_epoch_s, now_s))
         }
     }
 }

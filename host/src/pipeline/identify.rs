@@ -19,9 +19,13 @@ pub(super) async fn identify(
     credential: &Presented,
     now: SystemTime,
 ) -> Result<Caller, Refusal> {
-    let metadata = oauth.filter(|_| face == Face::Tool).map(OAuth::metadata_url);
+    let metadata = oauth
+        .filter(|_| face == Face::Tool)
+        .map(OAuth::metadata_url);
     let refused = |error: AuthError| error.refusal(face, scope, metadata);
-    let caller = auth::identify(store, oauth, credential, face, now).await.map_err(refused)?;
+    let caller = auth::identify(store, oauth, credential, face, now)
+        .await
+        .map_err(refused)?;
     caller.authorize(scope).map_err(refused)?;
     Ok(caller)
 }

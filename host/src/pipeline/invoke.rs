@@ -41,7 +41,11 @@ async fn run(bound: &Bound, call: Call) -> (Result<PluginReply, Refusal>, Durati
 }
 
 /// The same, paid for by its outcome before anybody hears of it.
-async fn run_charged(bound: Bound, call: Call, charge: Charge) -> (Result<PluginReply, Refusal>, Duration) {
+async fn run_charged(
+    bound: Bound,
+    call: Call,
+    charge: Charge,
+) -> (Result<PluginReply, Refusal>, Duration) {
     let (answered, plugin_time) = run(&bound, call).await;
     let now = SystemTime::now();
     let answered = match answered {

@@ -116,7 +116,11 @@ impl Pipeline {
             Ok(_) => answers(bound, face).ok(),
             Err(refusal) => answers(bound, face).refused(refusal),
         }
-        Answered { outcome, meters: trace.meters, plugin_time: trace.plugin_time }
+        Answered {
+            outcome,
+            meters: trace.meters,
+            plugin_time: trace.plugin_time,
+        }
     }
 
     /// The first step alone, for a transport that must know of a refused credential before it runs anything.
@@ -130,7 +134,11 @@ impl Pipeline {
         self.identify(face, scope, credential).await.map(drop)
     }
 
-    async fn run_steps(&self, request: CallRequest<'_>, trace: &mut CallTrace) -> Result<PluginReply, Refusal> {
+    async fn run_steps(
+        &self,
+        request: CallRequest<'_>,
+        trace: &mut CallTrace,
+    ) -> Result<PluginReply, Refusal> {
         let (bound, operation) = (request.bound, &request.bound.operation);
         let plugin = &bound.revision.plugin;
         let (scope, schema) = face_of(bound, request.face);
@@ -138,7 +146,9 @@ impl Pipeline {
         let caller = self.caller(&request, scope).await?;
         // Whoever had to wait for an issuer's keys comes by another time than it started: a window that is over must not open again.
         let now = SystemTime::now();
-        let owner = *trace.owner.insert(owner(&self.owner_secret, &caller, plugin));
+        let owner = *trace
+            .owner
+            .insert(owner(&self.owner_secret, &caller, plugin));
         let meters = &mut trace.meters;
         read_month(&self.usage, &self.store, &caller, now, meters)?;
         take_slots(&self.windows, &caller, plugin, operation, now, meters)?;
@@ -158,7 +168,14 @@ impl Pipeline {
             request_id: request.request_id,
             now,
         };
-        let charge = reserve(&self.reservations, &self.store, &self.prices, charged, meters).await?;
+        let charge = reserve(
+            &self.reservations,
+            &self.store,
+            &self.prices,
+            charged,
+            meters,
+        )
+        .await?;
         let call = Call {
             request_id: request.request_id.to_owned(),
             operation: operation.id.clone(),
@@ -179,16 +196,25 @@ impl Pipeline {
     /// lobby, where strangers are.
     async fn caller(&self, request: &CallRequest<'_>, scope: &Scope) -> Result<Caller, Refusal> {
         let terms = &request.bound.operation.terms;
-        let allowed = request.first_party.filter(|_| terms.first_party_per_minute.is_some());
+        let allowed = request
+            .first_party
+            .filter(|_| terms.first_party_per_minute.is_some());
         if let (Some(address), Presented::Nothing) = (allowed, &request.credential) {
             return Ok(Caller::of_address(address));
         }
-        let caller = self.identify(request.face, scope, &request.credential).await?;
+        let caller = self
+            .identify(request.face, scope, &request.credential)
+            .await?;
         request.visit.identified().map_err(PlacesFull::refusal)?;
         Ok(caller)
     }
 
-    async fn identify(&self, face: Face, scope: &Scope, credential: &Presented) -> Result<Caller, Refusal> {
+    async fn identify(
+        &self,
+        face: Face,
+        scope: &Scope,
+        credential: &Presented,
+    ) -> Result<Caller, Refusal> {
         let (store, oauth) = (&self.store, self.oauth.as_deref());
         identify(store, oauth, face, scope, credential, SystemTime::now()).await
     }
@@ -200,7 +226,11 @@ pub(crate) fn refused_before(bound: &Bound, face: Face, refusal: &Refusal) {
 }
 
 /// The identifier, where it counts: it is ignored for others than self-service keys and for operations that have their own.
-fn identifier_of(caller: &Caller, bound: &Bound, identifier: Identifier) -> Result<Identifier, Refusal> {
+fn identifier_of(
+    caller: &Caller,
+    bound: &Bound,
+    identifier: Identifier,
+) -> Result<Identifier, Refusal> {
     match (caller.account(), bound.operation.terms.idempotency) {
         (Some(_), Idempotency::Key) => identifier.check().map(|()| identifier),
         (None, _) | (Some(_), Idempotency::RequestId) => Ok(Identifier::Absent),
@@ -210,8 +240,14 @@ fn identifier_of(caller: &Caller, bound: &Bound, identifier: Identifier) -> Resu
 fn face_of(bound: &Bound, face: Face) -> (&Scope, &FaceSchema) {
     let operation = &bound.operation;
     let found = match face {
-        Face::Rest => operation.rest.as_ref().map(|face| (&face.scope, &face.input)),
-        Face::Tool => operation.tool.as_ref().map(|face| (&face.scope, &face.input)),
+        Face::Rest => operation
+            .rest
+            .as_ref()
+            .map(|face| (&face.scope, &face.input)),
+        Face::Tool => operation
+            .tool
+            .as_ref()
+            .map(|face| (&face.scope, &face.input)),
     };
     found.expect("a transport finds an operation by the face that it calls")
 }

@@ -39,20 +39,33 @@ pub(crate) enum ArgumentSource {
 /// Reads arguments into the JSON object for the plugin.
 pub(crate) fn read(unread: Unread<'_>, schema: &FaceSchema) -> Result<Map<String, Value>, Refusal> {
     match unread {
-        Unread::Rest { params, query, body, source } => {
+        Unread::Rest {
+            params,
+            query,
+            body,
+            source,
+        } => {
             let mut input = path(params, schema)?;
             let from_query = (source == ArgumentSource::Query).then_some(schema);
             add_query(&mut input, query.unwrap_or_default(), from_query)?;
             add_body(&mut input, body, source)?;
             checked(input, schema)
         }
-        Unread::Tool { arguments, fixed, bytes_max } => {
+        Unread::Tool {
+            arguments,
+            fixed,
+            bytes_max,
+        } => {
             let bytes = serde_json::to_vec(&arguments).map_or(usize::MAX, |bytes| bytes.len());
             if bytes > bytes_max {
                 return Err(Refusal::too_large(bytes_max));
             }
             let mut input = checked(arguments, schema)?;
-            input.extend(fixed.iter().map(|(name, value)| (name.clone(), value.clone())));
+            input.extend(
+                fixed
+                    .iter()
+                    .map(|(name, value)| (name.clone(), value.clone())),
+            );
             Ok(input)
         }
     }
@@ -63,7 +76,10 @@ fn path(params: Vec<(String, String)>, schema: &FaceSchema) -> Result<Map<String
     for (name, raw) in params {
         let decoded = percent_encoding::percent_decode_str(&raw).decode_utf8();
         let Ok(text) = decoded.map(Cow::into_owned) else {
-            return Err(Refusal::invalid(Some(&name), "must be UTF-8 when percent-decoded"));
+            return Err(Refusal::invalid(
+                Some(&name),
+                "must be UTF-8 when percent-decoded",
+            ));
         };
         let value = typed(&text, schema.type_of(&name));
         input.insert(name, value);
@@ -72,14 +88,24 @@ fn path(params: Vec<(String, String)>, schema: &FaceSchema) -> Result<Map<String
 }
 
 /// `schema` is absent where the operation takes nothing from the query.
-fn add_query(input: &mut Map<String, Value>, query: &str, schema: Option<&FaceSchema>) -> Result<(), Refusal> {
+fn add_query(
+    input: &mut Map<String, Value>,
+    query: &str,
+    schema: Option<&FaceSchema>,
+) -> Result<(), Refusal> {
     let path_names: Vec<String> = input.keys().cloned().collect();
     for (name, text) in form_urlencoded::parse(query.as_bytes()) {
         let Some(schema) = schema else {
-            return Err(Refusal::invalid(Some(&name), "is unknown: this operation takes nothing from the query"));
+            return Err(Refusal::invalid(
+                Some(&name),
+                "is unknown: this operation takes nothing from the query",
+            ));
         };
         if path_names.iter().any(|known| *known == name) {
-            return Err(Refusal::invalid(Some(&name), "is taken from the path, not from the query"));
+            return Err(Refusal::invalid(
+                Some(&name),
+                "is taken from the path, not from the query",
+            ));
         }
         let value = typed(&text, schema.type_of(&name));
         if input.insert(name.clone().into_owned(), value).is_some() {
@@ -89,14 +115,19 @@ fn add_query(input: &mut Map<String, Value>, query: &str, schema: Option<&FaceSc
     Ok(())
 }
 
-fn add_body(input: &mut Map<String, Value>, body: &[u8], source: ArgumentSource) -> Result<(), Refusal> {
+fn add_body(
+    input: &mut Map<String, Value>,
+    body: &[u8],
+    source: ArgumentSource,
+) -> Result<(), Refusal> {
     if body.is_empty() {
         return Ok(());
     }
     let value = strict_json(body).map_err(|malformed| match malformed {
-        MalformedJson::Json { line, column } => {
-            Refusal::invalid(None, &format!("The body is no JSON text: it breaks at line {line}, column {column}"))
-        }
+        MalformedJson::Json { line, column } => Refusal::invalid(
+            None,
+            &format!("The body is no JSON text: it breaks at line {line}, column {column}"),
+        ),
         MalformedJson::Duplicate(name) => Refusal::invalid(Some(&name), "is given twice"),
     })?;
     let Value::Object(members) = value else {
@@ -104,10 +135,16 @@ fn add_body(input: &mut Map<String, Value>, body: &[u8], source: ArgumentSource)
     };
     for (name, value) in members {
         if source == ArgumentSource::Query {
-            return Err(Refusal::invalid(Some(&name), "is unknown: this operation takes no body"));
+            return Err(Refusal::invalid(
+                Some(&name),
+                "is unknown: this operation takes no body",
+            ));
         }
         if input.contains_key(&name) {
-            return Err(Refusal::invalid(Some(&name), "is taken from the path, not from the body"));
+            return Err(Refusal::invalid(
+                Some(&name),
+                "is taken from the path, not from the body",
+            ));
         }
         input.insert(name, value);
     }
@@ -134,10 +171,16 @@ fn strict_integer(text: &str) -> Option<Number> {
     if !plain || (digits.len() > 1 && digits.starts_with('0')) || text == "-0" {
         return None;
     }
-    text.parse::<i64>().map(Number::from).ok().or_else(|| text.parse::<u64>().map(Number::from).ok())
+    text.parse::<i64>()
+        .map(Number::from)
+        .ok()
+        .or_else(|| text.parse::<u64>().map(Number::from).ok())
 }
 
-fn checked(mut input: Map<String, Value>, schema: &FaceSchema) -> Result<Map<String, Value>, Refusal> {
+fn checked(
+    mut input: Map<String, Value>,
+    schema: &FaceSchema,
+) -> Result<Map<String, Value>, Refusal> {
     schema.drop_nulls(&mut input);
     let input = Value::Object(input);
     schema.check(&input).map_err(|offence| offended(&offence))?;

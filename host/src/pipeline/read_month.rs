@@ -32,16 +32,30 @@ pub(super) fn read_month(
     }
     meters.credits = caller.account().map(|_| {
         let limit = caller.credits_per_month(now);
-        CreditStanding { cost: 0, limit, reset_epoch_s: month.ends_at() }
+        CreditStanding {
+            cost: 0,
+            limit,
+            reset_epoch_s: month.ends_at(),
+        }
     });
-    meters.month = caller.limits().per_month.and_then(|limit| usage.standing(caller.owner(), limit, month));
+    meters.month = caller
+        .limits()
+        .per_month
+        .and_then(|limit| usage.standing(caller.owner(), limit, month));
     Ok(())
 }
 
 /// The counts of a month as they are kept.
-pub(super) fn stored(store: &Store, caller: &Caller, month: Month) -> Result<Vec<CountRow>, Refusal> {
+pub(super) fn stored(
+    store: &Store,
+    caller: &Caller,
+    month: Month,
+) -> Result<Vec<CountRow>, Refusal> {
     store.usage_of(caller.owner(), month).map_err(|error| {
-        let mut refusal = Refusal::new(Code::ServiceUnavailable, "Usage cannot be read at the moment");
+        let mut refusal = Refusal::new(
+            Code::ServiceUnavailable,
+            "Usage cannot be read at the moment",
+        );
         refusal.cause = Some(error.to_string());
         refusal.retry_after(1)
     })

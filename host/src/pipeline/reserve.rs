@@ -44,7 +44,14 @@ pub(super) async fn reserve(
     call: Charged<'_>,
     meters: &mut Meters,
 ) -> Result<Option<Charge>, Refusal> {
-    let Charged { caller, plugin, operation, identifier, now, .. } = call;
+    let Charged {
+        caller,
+        plugin,
+        operation,
+        identifier,
+        now,
+        ..
+    } = call;
     let Some(account) = caller.account() else {
         return Ok(None);
     };
@@ -58,14 +65,19 @@ pub(super) async fn reserve(
         return Ok(None);
     };
     let now_s = epoch_seconds(now);
-    let Some(place) = reservations.place(&account.id, account.concurrency.unwrap_or(prices.concurrency)) else {
+    let Some(place) = reservations.place(
+        &account.id,
+        account.concurrency.unwrap_or(prices.concurrency),
+    ) else {
         let burnt = match identifier {
-            Some(identifier) => {
-                store.burnt(&account.id, caller.owner(), identifier, now_s).map_err(|e| unavailable(&e))?
-            }
+            Some(identifier) => store
+                .burnt(&account.id, caller.owner(), identifier, now_s)
+                .map_err(|e| unavailable(&e))?,
             None => None,
         };
-        return Err(burnt.map_or_else(too_many_at_once, |refused| refusal(&refused, Month::of(now_s), now_s)));
+        return Err(burnt.map_or_else(too_many_at_once, |refused| {
+            refusal(&refused, Month::of(now_s), now_s)
+        }));
     };
     if amount == 0 && identifier.is_none() {
         return Ok(Some(Charge::new(None, place)));
@@ -73,10 +85,16 @@ pub(super) async fn reserve(
     let month = Month::of(now_s);
     let limit = caller.credits_per_month(now);
     let reservation = reservation(&call, &account.id, amount);
-    let reserved = reservations.reserve(reservation, limit, operation.deadline + GRACE).await;
+    let reserved = reservations
+        .reserve(reservation, limit, operation.deadline + GRACE)
+        .await;
     match reserved.map_err(|error| unavailable(&error))? {
         Ok(hold) => {
-            meters.credits = Some(CreditStanding { cost: u64::from(amount), limit, reset_epoch_s: month.ends_at() });
+            meters.credits = Some(CreditStanding {
+                cost: u64::from(amount),
+                limit,
+                reset_epoch_s: month.ends_at(),
+            });
             Ok(Some(Charge::new(Some(hold), place)))
         }
         Err(refused) => Err(refusal(&refused, month, now_s)),

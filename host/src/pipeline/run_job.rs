@@ -23,18 +23,28 @@ pub(crate) async fn run_job(
     run: Arc<JobRun>,
 ) -> RunEnd {
     let internal = |message: &str| {
-        let failure = JobFailure { code: Code::InternalError.name().to_owned(), message: message.to_owned() };
+        let failure = JobFailure {
+            code: Code::InternalError.name().to_owned(),
+            message: message.to_owned(),
+        };
         RunEnd::Failed(failure)
     };
     let current = registry.current();
     // A plugin that left the manifest may come back before the job's time is over.
-    let Some(revision) = current.catalogue.revisions().iter().find(|revision| revision.plugin == run.name.plugin)
+    let Some(revision) = current
+        .catalogue
+        .revisions()
+        .iter()
+        .find(|revision| revision.plugin == run.name.plugin)
     else {
         return RunEnd::CutOff;
     };
     let revision = Arc::clone(revision);
     drop(current);
-    let Some((operation, _)) = revision.operations().find(|(operation, _)| operation.id == job.operation) else {
+    let Some((operation, _)) = revision
+        .operations()
+        .find(|(operation, _)| operation.id == job.operation)
+    else {
         return internal("the plugin does not have the job's operation any more");
     };
     let tenant = job.tenant(run.name.owner);
@@ -53,7 +63,10 @@ pub(crate) async fn run_job(
     let refusal = match revision.work(call, run, checkpoint).await {
         Ok(Answer::Success(success)) => match serde_json::from_str::<IgnoredAny>(&success.data) {
             Ok(_) => return RunEnd::Completed(success.data),
-            Err(error) => Refusal::internal(format!("the plugin's data is no JSON text: {}", place(&error))),
+            Err(error) => Refusal::internal(format!(
+                "the plugin's data is no JSON text: {}",
+                place(&error)
+            )),
         },
         Ok(Answer::Failure(failure)) => checked_failure(operation, failure),
         Err(
@@ -73,5 +86,8 @@ pub(crate) async fn run_job(
         let (plugin, revision) = (&*revision.plugin, revision.number);
         tracing::warn!(plugin, revision, job = %id, code = refusal.code.as_ref(), cause, "a job failed");
     }
-    RunEnd::Failed(JobFailure { code: refusal.code.into_owned(), message: refusal.message.into_owned() })
+    RunEnd::Failed(JobFailure {
+        code: refusal.code.into_owned(),
+        message: refusal.message.into_owned(),
+    })
 }

@@ -16,17 +16,25 @@ pub(super) struct Charge {
 
 impl Charge {
     pub(super) fn new(hold: Option<Hold>, place: AccountPlace) -> Self {
-        Self { hold, _place: place }
+        Self {
+            hold,
+            _place: place,
+        }
     }
 
     /// Settles what a success costs; durable when this returns.
     pub(super) async fn settle(self, now: SystemTime) -> Result<(), Refusal> {
         let Some(hold) = self.hold else { return Ok(()) };
-        match hold.resolve(Resolution::Settled, epoch_seconds(now)).await.map_err(|error| unavailable(&error))? {
+        match hold
+            .resolve(Resolution::Settled, epoch_seconds(now))
+            .await
+            .map_err(|error| unavailable(&error))?
+        {
             Resolution::Settled => Ok(()),
-            Resolution::Released | Resolution::Expired => {
-                Err(Refusal::new(Code::UsageReservationExpired, "The call's reservation expired before the call ended"))
-            }
+            Resolution::Released | Resolution::Expired => Err(Refusal::new(
+                Code::UsageReservationExpired,
+                "The call's reservation expired before the call ended",
+            )),
         }
     }
 
@@ -41,7 +49,10 @@ impl Charge {
 
 /// Without the ledger nothing is given on credit.
 pub(super) fn unavailable(error: &StoreError) -> Refusal {
-    let mut refusal = Refusal::new(Code::ServiceUnavailable, "Credits cannot be reserved or settled at the moment");
+    let mut refusal = Refusal::new(
+        Code::ServiceUnavailable,
+        "Credits cannot be reserved or settled at the moment",
+    );
     refusal.cause = Some(error.to_string());
     refusal.retry_after(1)
 }

@@ -23,7 +23,9 @@ pub(super) fn take_slots(
     meters: &mut Meters,
 ) -> Result<(), Refusal> {
     let (slots, told) = match caller.kind() {
-        CallerKind::ApiKey | CallerKind::OAuth => (slots(caller, plugin, operation), &mut meters.window),
+        CallerKind::ApiKey | CallerKind::OAuth => {
+            (slots(caller, plugin, operation), &mut meters.window)
+        }
         CallerKind::FirstParty => (allowance(caller, plugin, operation), &mut meters.address),
     };
     if slots.is_empty() {
@@ -37,8 +39,15 @@ pub(super) fn take_slots(
         }
         Err(refused) => *told.insert(refused),
     };
-    let length = if refused.window_s == Length::Second.seconds() { "second" } else { "minute" };
-    let message = format!("The {} calls a {length} that are allowed here are used up", refused.limit);
+    let length = if refused.window_s == Length::Second.seconds() {
+        "second"
+    } else {
+        "minute"
+    };
+    let message = format!(
+        "The {} calls a {length} that are allowed here are used up",
+        refused.limit
+    );
     Err(Refusal::new(Code::RateLimited, message).until(refused.reset_epoch_s, now_s))
 }
 
@@ -46,18 +55,41 @@ pub(super) fn take_slots(
 fn slots(caller: &Caller, plugin: &str, operation: &Operation) -> Vec<Slot> {
     let mut slots = Vec::new();
     let mut add = |subject: String, limit: Option<u32>, length: Length| {
-        slots.extend(limit.map(|limit| Slot { subject, kind: SubjectKind::Credential, limit, length }));
+        slots.extend(limit.map(|limit| Slot {
+            subject,
+            kind: SubjectKind::Credential,
+            limit,
+            length,
+        }));
     };
     if operation.terms.consumes(Consumed::Window) {
         let limits = caller.limits();
-        add(format!("k{}", caller.owner()), limits.per_minute, Length::Minute);
-        add(format!("k{}", caller.owner()), limits.per_second, Length::Second);
+        add(
+            format!("k{}", caller.owner()),
+            limits.per_minute,
+            Length::Minute,
+        );
+        add(
+            format!("k{}", caller.owner()),
+            limits.per_second,
+            Length::Second,
+        );
         if let Some(account) = caller.account() {
-            add(format!("a{}", account.id), account.per_second, Length::Second);
+            add(
+                format!("a{}", account.id),
+                account.per_second,
+                Length::Second,
+            );
         }
     }
-    let of_operation = caller.per_minute_of(plugin, &operation.id).or(operation.terms.per_minute);
-    add(format!("o{}\0{plugin}\0{}", caller.owner(), operation.id), of_operation, Length::Minute);
+    let of_operation = caller
+        .per_minute_of(plugin, &operation.id)
+        .or(operation.terms.per_minute);
+    add(
+        format!("o{}\0{plugin}\0{}", caller.owner(), operation.id),
+        of_operation,
+        Length::Minute,
+    );
     slots
 }
 
@@ -65,6 +97,11 @@ fn slots(caller: &Caller, plugin: &str, operation: &Operation) -> Vec<Slot> {
 fn allowance(caller: &Caller, plugin: &str, operation: &Operation) -> Vec<Slot> {
     let limit = operation.terms.first_party_per_minute.into_iter();
     let subject = || format!("i{}\0{plugin}\0{}", caller.owner(), operation.id);
-    let slot = |limit| Slot { subject: subject(), kind: SubjectKind::Address, limit, length: Length::Minute };
+    let slot = |limit| Slot {
+        subject: subject(),
+        kind: SubjectKind::Address,
+        limit,
+        length: Length::Minute,
+    };
     limit.map(slot).collect()
 }

@@ -81,7 +81,10 @@ impl PeerConnection {
     }
 
     pub(crate) fn end(&self) {
-        self.busy_ms.store(u64::try_from(self.opened.elapsed().as_millis()).unwrap_or(u64::MAX), Ordering::Relaxed);
+        self.busy_ms.store(
+            u64::try_from(self.opened.elapsed().as_millis()).unwrap_or(u64::MAX),
+            Ordering::Relaxed,
+        );
         self.under_way.sub(1);
     }
 
@@ -148,12 +151,18 @@ impl Places {
         let limits = &self.0.limits;
         let mut open = self.0.crowd.lock();
         // A proxy's connections are its clients', and no share of its own.
-        let own = if peer.is_some() { open.held_by(peer) } else { 0 };
+        let own = if peer.is_some() {
+            open.held_by(peer)
+        } else {
+            0
+        };
         let victim = match peer {
             Some(_) if own >= limits.peer_connections => {
                 Some(open.longest_idle_of(peer).ok_or(ConnectionRefused::Peer))
             }
-            _ if open.count >= limits.connections => Some(open.spare(own).ok_or(ConnectionRefused::Full)),
+            _ if open.count >= limits.connections => {
+                Some(open.spare(own).ok_or(ConnectionRefused::Full))
+            }
             _ => None,
         };
         match victim.transpose() {
@@ -176,7 +185,12 @@ impl Places {
         let guest = open.insert(peer);
         drop(open);
         let share = peer.map(|peer| self.share(peer));
-        Ok(ConnectionPlace { places: self.clone(), guest, address, share })
+        Ok(ConnectionPlace {
+            places: self.clone(),
+            guest,
+            address,
+            share,
+        })
     }
 
     /// Open connections.
@@ -192,8 +206,14 @@ impl Places {
     /// Cuts the connection that holds the most unsent bytes; `false` where that is this one, or a trusted proxy's alone.
     pub(super) fn cut_heaviest(&self, newcomer: &PeerConnection) -> bool {
         let mut open = self.0.crowd.lock();
-        let heaviest = open.all().filter(|guest| guest.is_peers()).max_by_key(|guest| guest.unsent.get()).cloned();
-        let Some(heaviest) = heaviest.filter(|heaviest| heaviest.unsent.get() > newcomer.unsent.get()) else {
+        let heaviest = open
+            .all()
+            .filter(|guest| guest.is_peers())
+            .max_by_key(|guest| guest.unsent.get())
+            .cloned();
+        let Some(heaviest) =
+            heaviest.filter(|heaviest| heaviest.unsent.get() > newcomer.unsent.get())
+        else {
             return false;
         };
         self.0.counts.closed.increment();
@@ -232,7 +252,10 @@ impl OpenConnections {
             unsent: Gauge::default(),
             cut: CancellationToken::new(),
         });
-        self.peers.entry(peer).or_default().insert(guest.id, Arc::clone(&guest));
+        self.peers
+            .entry(peer)
+            .or_default()
+            .insert(guest.id, Arc::clone(&guest));
         guest
     }
 
@@ -255,7 +278,11 @@ impl OpenConnections {
     }
 
     fn longest_idle_of(&self, peer: Option<Address>) -> Option<Arc<PeerConnection>> {
-        let idle = self.peers.get(&peer)?.values().filter(|guest| guest.is_idle());
+        let idle = self
+            .peers
+            .get(&peer)?
+            .values()
+            .filter(|guest| guest.is_idle());
         idle.min_by_key(|guest| guest.busy_at()).cloned()
     }
 
@@ -264,11 +291,16 @@ impl OpenConnections {
         let of_peers = self.peers.iter().filter(|(peer, _)| peer.is_some());
         let largest = of_peers.max_by_key(|(_, guests)| guests.len());
         let idle = largest.and_then(|(peer, _)| self.longest_idle_of(*peer));
-        idle.or_else(|| self.all().filter(|guest| guest.is_idle()).min_by_key(|guest| guest.busy_at()).cloned())
-            .or_else(|| {
-                let (_, guests) = largest.filter(|(_, guests)| guests.len() > own + 1)?;
-                guests.values().min_by_key(|guest| guest.busy_at()).cloned()
-            })
+        idle.or_else(|| {
+            self.all()
+                .filter(|guest| guest.is_idle())
+                .min_by_key(|guest| guest.busy_at())
+                .cloned()
+        })
+        .or_else(|| {
+            let (_, guests) = largest.filter(|(_, guests)| guests.len() > own + 1)?;
+            guests.values().min_by_key(|guest| guest.busy_at()).cloned()
+        })
     }
 
     fn tell(&mut self) {
@@ -277,7 +309,10 @@ impl OpenConnections {
         if told.closed + told.turned_away == 0 || !is_time {
             return;
         }
-        let largest = self.peers.iter().filter_map(|(peer, guests)| Some(((*peer)?, guests.len())));
+        let largest = self
+            .peers
+            .iter()
+            .filter_map(|(peer, guests)| Some(((*peer)?, guests.len())));
         let (peer, connections) = largest.max_by_key(|(_, connections)| *connections).unzip();
         tracing::warn!(
             closed = told.closed,
@@ -287,6 +322,9 @@ impl OpenConnections {
             connections,
             "connections were closed to make room; `peer` holds the most"
         );
-        *told = ClosedTally { at: Some(Instant::now()), ..ClosedTally::default() };
+        *told = ClosedTally {
+            at: Some(Instant::now()),
+            ..ClosedTally::default()
+        };
     }
 }

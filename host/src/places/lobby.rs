@@ -41,8 +41,19 @@ impl Drop for CountedRequest {
 }
 
 impl RequestPlace {
-    pub(super) fn new(places: &Places, guest: &Arc<PeerConnection>, share: Arc<PeerShare>, address: Address) -> Self {
-        Self { places: places.clone(), guest: Arc::clone(guest), share, address, held: Mutex::default() }
+    pub(super) fn new(
+        places: &Places,
+        guest: &Arc<PeerConnection>,
+        share: Arc<PeerShare>,
+        address: Address,
+    ) -> Self {
+        Self {
+            places: places.clone(),
+            guest: Arc::clone(guest),
+            share,
+            address,
+            held: Mutex::default(),
+        }
     }
 
     /// Who sent the request, as far as addresses tell.
@@ -74,12 +85,28 @@ impl RequestPlace {
     }
 
     async fn wait(&self) -> Result<StockPortion, PlacesFull> {
-        let _waiting = self.places.0.waiting.try_acquire().map_err(|_| PlacesFull::Listener)?;
+        let _waiting = self
+            .places
+            .0
+            .waiting
+            .try_acquire()
+            .map_err(|_| PlacesFull::Listener)?;
         // The peer's own share first, so that nobody waits for the common part with another's place in hand.
-        let (until, share, lobby) = (Instant::now() + WAIT, &self.share.lobby, &self.places.0.lobby);
-        let own = timeout_at(until, Arc::clone(share).acquire_owned()).await.ok().and_then(Result::ok);
+        let (until, share, lobby) = (
+            Instant::now() + WAIT,
+            &self.share.lobby,
+            &self.places.0.lobby,
+        );
+        let own = timeout_at(until, Arc::clone(share).acquire_owned())
+            .await
+            .ok()
+            .and_then(Result::ok);
         let own = own.ok_or(PlacesFull::Peer)?;
-        timeout_at(until, lobby.add(share, own, 1)).await.ok().flatten().ok_or(PlacesFull::Listener)
+        timeout_at(until, lobby.add(share, own, 1))
+            .await
+            .ok()
+            .flatten()
+            .ok_or(PlacesFull::Listener)
     }
 
     /// Leaves the lobby for a place among the requests in flight, because the caller is known. Does nothing the second time.
@@ -120,7 +147,9 @@ impl RequestPlace {
     /// Counts an answer that stands outside all places, such as a refusal for want of one; `None` where its connection has
     /// too many of them.
     pub(crate) fn outside(&self) -> Option<UnplacedAnswer> {
-        self.guest.outside().then(|| UnplacedAnswer(Arc::clone(&self.guest)))
+        self.guest
+            .outside()
+            .then(|| UnplacedAnswer(Arc::clone(&self.guest)))
     }
 
     pub(crate) fn is_inside(&self) -> bool {

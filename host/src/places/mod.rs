@@ -87,9 +87,13 @@ impl PlacesFull {
     /// As a client reads it.
     pub(crate) fn refusal(self) -> Refusal {
         let message = match self {
-            PlacesFull::Peer => "Too many requests from this address are in flight; try again shortly",
+            PlacesFull::Peer => {
+                "Too many requests from this address are in flight; try again shortly"
+            }
             PlacesFull::Listener => "Too many requests are in flight; try again shortly",
-            PlacesFull::Unsent => "Too much of the answers to this client is not read yet; read them and try again",
+            PlacesFull::Unsent => {
+                "Too much of the answers to this client is not read yet; read them and try again"
+            }
         };
         Refusal::new(Code::ServiceUnavailable, message).retry_after(1)
     }
@@ -134,7 +138,9 @@ impl Places {
     /// proxy says for the one.
     pub(crate) fn visit(&self, member: &ConnectionPlace, headers: &HeaderMap) -> RequestPlace {
         match member.share() {
-            Some((address, share)) => RequestPlace::new(self, member.guest(), Arc::clone(share), address),
+            Some((address, share)) => {
+                RequestPlace::new(self, member.guest(), Arc::clone(share), address)
+            }
             None => {
                 let address = self.0.proxies.client(headers, member.address());
                 RequestPlace::new(self, member.guest(), self.share(address), address)
@@ -151,8 +157,11 @@ impl Places {
         if shares.len() >= SHARES_MIN && shares.len() == shares.capacity() {
             shares.retain(|_, share| Arc::strong_count(share) > 1);
         }
-        let share =
-            Arc::new(PeerShare { requests: Gauge::default(), lobby: self.0.lobby.share(), unsent: Gauge::default() });
+        let share = Arc::new(PeerShare {
+            requests: Gauge::default(),
+            lobby: self.0.lobby.share(),
+            unsent: Gauge::default(),
+        });
         shares.insert(address, Arc::clone(&share));
         share
     }
@@ -191,6 +200,9 @@ mod tests {
         let shares = places.0.shares.lock().expect("no panic");
         assert!(shares.len() <= 4 * SHARES_MIN, "{} shares", shares.len());
         drop(shares);
-        assert!(Arc::ptr_eq(&kept, &places.share(Address::of(Ipv4Addr::LOCALHOST.into()))));
+        assert!(Arc::ptr_eq(
+            &kept,
+            &places.share(Address::of(Ipv4Addr::LOCALHOST.into()))
+        ));
     }
 }

@@ -53,13 +53,18 @@ impl Proxies {
     /// anybody may have written; a proxy that names none speaks for itself.
     pub(crate) fn client(&self, headers: &HeaderMap, peer: IpAddr) -> Address {
         let values = headers.get_all(FORWARDED_FOR).iter();
-        let named: Vec<&[u8]> = values.flat_map(|value| value.as_bytes().split(|byte| *byte == b',')).collect();
+        let named: Vec<&[u8]> = values
+            .flat_map(|value| value.as_bytes().split(|byte| *byte == b','))
+            .collect();
         let mut client = peer.to_canonical();
         for name in named.iter().rev().take(HOPS_MAX) {
             if !self.trusts(client) {
                 break;
             }
-            let Some(address) = std::str::from_utf8(name).ok().and_then(|name| address(name.trim())) else {
+            let Some(address) = std::str::from_utf8(name)
+                .ok()
+                .and_then(|name| address(name.trim()))
+            else {
                 break;
             };
             client = address;
@@ -75,7 +80,10 @@ impl Proxies {
 
 /// An address with or without a port.
 fn address(text: &str) -> Option<IpAddr> {
-    let bracketed = text.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')).unwrap_or(text);
+    let bracketed = text
+        .strip_prefix('[')
+        .and_then(|rest| rest.strip_suffix(']'))
+        .unwrap_or(text);
     let plain = bracketed.parse::<IpAddr>().ok();
     let address = plain.or_else(|| text.parse::<SocketAddr>().ok().map(|address| address.ip()))?;
     Some(address.to_canonical())
@@ -92,7 +100,10 @@ mod tests {
         let proxies = Proxies::new(trusted.to_vec());
         let mut headers = HeaderMap::new();
         for value in forwarded {
-            headers.append(FORWARDED_FOR, HeaderValue::from_bytes(value.as_bytes()).expect("a value"));
+            headers.append(
+                FORWARDED_FOR,
+                HeaderValue::from_bytes(value.as_bytes()).expect("a value"),
+            );
         }
         let client = proxies.client(&headers, peer.parse().expect("an address"));
         assert_eq!(client.to_string(), expected, "{peer} {forwarded:?}");
@@ -104,7 +115,11 @@ mod tests {
         check("203.0.113.7", &["198.51.100.1"], "203.0.113.7");
         check("10.0.0.1", &["198.51.100.1"], "198.51.100.1");
         check("10.0.0.1", &["192.0.2.66, 198.51.100.1"], "198.51.100.1");
-        check("10.0.0.1", &["192.0.2.66", "198.51.100.1, 10.0.0.2"], "198.51.100.1");
+        check(
+            "10.0.0.1",
+            &["192.0.2.66", "198.51.100.1, 10.0.0.2"],
+            "198.51.100.1",
+        );
         check("10.0.0.1", &["198.51.100.1:4711"], "198.51.100.1");
         check("10.0.0.1", &["\u{e9}, 198.51.100.1"], "198.51.100.1");
         check("10.0.0.1", &["198.51.100.1, \u{e9}"], "10.0.0.1");
@@ -119,7 +134,11 @@ mod tests {
     fn an_ipv6_client_is_its_network() {
         check("2001:db8:1:2:3:4:5:6", &[], "2001:db8:1:2::/64");
         check("fd00::1", &["2001:db8:1:2:ffff::1"], "2001:db8:1:2::/64");
-        check("fd00::1", &["[2001:db8:1:3::9]:443, fd00::2"], "2001:db8:1:3::/64");
+        check(
+            "fd00::1",
+            &["[2001:db8:1:3::9]:443, fd00::2"],
+            "2001:db8:1:3::/64",
+        );
         check("fd00::1", &["[2001:db8:1:3::9]"], "2001:db8:1:3::/64");
     }
 }

@@ -29,7 +29,8 @@ impl Unsent {
         let above = |before: u64, max: usize| before > 0 && before + bytes as u64 > max as u64;
         if bytes > SMALL_BYTES {
             // A proxy's connection has the answers of many.
-            let connection = guest.is_peers() && above(guest.unsent.get(), limits.connection_unsent_bytes);
+            let connection =
+                guest.is_peers() && above(guest.unsent.get(), limits.connection_unsent_bytes);
             if connection || above(share.unsent.get(), limits.peer_unsent_bytes) {
                 return Err(PlacesFull::Unsent);
             }
@@ -37,8 +38,12 @@ impl Unsent {
                 return Err(PlacesFull::Unsent);
             }
         }
-        let held =
-            Self { places: places.clone(), guest: Arc::clone(guest), share: Arc::clone(share), bytes: bytes as u64 };
+        let held = Self {
+            places: places.clone(),
+            guest: Arc::clone(guest),
+            share: Arc::clone(share),
+            bytes: bytes as u64,
+        };
         held.of_all(|gauge| {
             gauge.add(held.bytes);
         });

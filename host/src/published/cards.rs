@@ -12,7 +12,9 @@ pub(crate) const VERSIONS: [&str; 4] = ["2026-07-28", "2025-11-25", "2025-06-18"
 /// The MCP server card: the shape of SEP-2127, with what scanners of the older SEP-1649 read beside it.
 pub(crate) fn server_card(base_url: &str) -> String {
     // Relative to the origin, as the older shape has it.
-    let path = Url::parse(base_url).map(|url| url.path().trim_end_matches('/').to_owned()).unwrap_or_default();
+    let path = Url::parse(base_url)
+        .map(|url| url.path().trim_end_matches('/').to_owned())
+        .unwrap_or_default();
     let header = json!({
         "name": "Authorization",
         "description": "Bearer and an API key or an OAuth access token with the scopes of the tools to be called",
@@ -42,10 +44,17 @@ pub(crate) fn server_card(base_url: &str) -> String {
 
 /// The OAuth protected-resource metadata. Without an identity provider it names no authorization server.
 pub(crate) fn resource_metadata(bound: &[Bound], site: &Site) -> String {
-    let Site { base_url, issuer, .. } = site;
+    let Site {
+        base_url, issuer, ..
+    } = site;
     let mut scopes: Vec<&str> = bound
         .iter()
-        .flat_map(|one| one.rest().map(|face| &face.scope).into_iter().chain(one.tool().map(|face| &face.scope)))
+        .flat_map(|one| {
+            one.rest()
+                .map(|face| &face.scope)
+                .into_iter()
+                .chain(one.tool().map(|face| &face.scope))
+        })
         .map(|scope| scope.as_str())
         .collect();
     scopes.sort_unstable();

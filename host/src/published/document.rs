@@ -25,7 +25,12 @@ impl Document {
     pub(crate) fn new(text: String, media_type: &'static str) -> Arc<Self> {
         let digest: [u8; 32] = Sha256::digest(text.as_bytes()).into();
         let bytes = Bytes::from(text.into_boxed_str().into_boxed_bytes());
-        Arc::new(Self { bytes, media_type, etag: entity_tag(&digest), encoded: Default::default() })
+        Arc::new(Self {
+            bytes,
+            media_type,
+            etag: entity_tag(&digest),
+            encoded: Default::default(),
+        })
     }
 
     pub(crate) fn text(&self) -> &str {
@@ -33,7 +38,11 @@ impl Document {
     }
 
     /// The document in an encoding, which `encode` makes where nobody did before.
-    pub(crate) async fn encoded(&self, encoding: &HeaderValue, encode: impl Future<Output = Bytes>) -> Bytes {
+    pub(crate) async fn encoded(
+        &self,
+        encoding: &HeaderValue,
+        encode: impl Future<Output = Bytes>,
+    ) -> Bytes {
         match ENCODINGS.iter().position(|known| encoding == known) {
             Some(place) => self.encoded[place].get_or_init(|| encode).await.clone(),
             None => encode.await,

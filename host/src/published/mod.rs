@@ -33,7 +33,11 @@ impl Snapshot {
     /// Serves these revisions, or says which two collide.
     pub(crate) fn new(revisions: Vec<Arc<Revision>>, site: &Site) -> Result<Self, CollisionError> {
         let catalogue = Catalogue::new(revisions)?;
-        Ok(Self { documents: PublishedDocuments::new(&catalogue.published(), site), catalogue, site: site.clone() })
+        Ok(Self {
+            documents: PublishedDocuments::new(&catalogue.published(), site),
+            catalogue,
+            site: site.clone(),
+        })
     }
 
     pub(crate) fn site(&self) -> &Site {
@@ -76,7 +80,10 @@ impl PublishedDocuments {
             openapi,
             guide,
             card: Document::new(cards::server_card(base_url), "application/json"),
-            resource_metadata: Document::new(cards::resource_metadata(bound, site), "application/json"),
+            resource_metadata: Document::new(
+                cards::resource_metadata(bound, site),
+                "application/json",
+            ),
             tools: tools::list(bound),
         }
     }

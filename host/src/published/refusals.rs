@@ -34,7 +34,10 @@ impl DocumentedRefusal<'_> {
 
     /// Whether it may say when to try again.
     pub(crate) fn may_tell_when(&self) -> bool {
-        let waits = [Code::RateLimited.status(), Code::ServiceUnavailable.status()];
+        let waits = [
+            Code::RateLimited.status(),
+            Code::ServiceUnavailable.status(),
+        ];
         waits.contains(&self.status) || (self.is_declared && self.status.is_server_error())
     }
 }
@@ -65,10 +68,25 @@ pub(crate) const OF_TERMS: [Code; 6] = [
 /// The host's codes that can come on this operation beside the common ones.
 pub(crate) fn of_terms(operation: &Operation) -> Vec<Code> {
     let terms = &operation.terms;
-    let (by_key, pays) = (terms.idempotency == Idempotency::Key, terms.consumes(Consumed::Credits));
+    let (by_key, pays) = (
+        terms.idempotency == Idempotency::Key,
+        terms.consumes(Consumed::Credits),
+    );
     let is_late = operation.on_deadline.code == Code::UpstreamTimeout.name();
-    let come = [by_key, by_key, terms.consumes(Consumed::Month), pays, pays || by_key, is_late];
-    OF_TERMS.into_iter().zip(come).filter(|(_, comes)| *comes).map(|(code, _)| code).collect()
+    let come = [
+        by_key,
+        by_key,
+        terms.consumes(Consumed::Month),
+        pays,
+        pays || by_key,
+        is_late,
+    ];
+    OF_TERMS
+        .into_iter()
+        .zip(come)
+        .filter(|(_, comes)| *comes)
+        .map(|(code, _)| code)
+        .collect()
 }
 
 /// All of an operation's, by status, each code once.
@@ -76,7 +94,12 @@ pub(crate) fn of(operation: &Operation) -> Vec<DocumentedRefusal<'_>> {
     let mut refused: Vec<DocumentedRefusal<'_>> = Vec::new();
     for error in &operation.errors {
         let when = vec![error.when.as_str()];
-        refused.push(DocumentedRefusal { status: error.status, code: &error.code, when, is_declared: true });
+        refused.push(DocumentedRefusal {
+            status: error.status,
+            code: &error.code,
+            when,
+            is_declared: true,
+        });
     }
     for code in COMMON.into_iter().chain(of_terms(operation)) {
         match refused.iter_mut().find(|known| known.code == code.name()) {
@@ -85,7 +108,12 @@ pub(crate) fn of(operation: &Operation) -> Vec<DocumentedRefusal<'_>> {
             Some(known) => known.when.insert(0, code.when()),
             None => {
                 let when = vec![code.when()];
-                refused.push(DocumentedRefusal { status: code.status(), code: code.name(), when, is_declared: false });
+                refused.push(DocumentedRefusal {
+                    status: code.status(),
+                    code: code.name(),
+                    when,
+                    is_declared: false,
+                });
             }
         }
     }

@@ -18,7 +18,11 @@ pub(crate) struct Resources {
 
 impl Resources {
     pub(crate) fn new(guide: &Document, openapi: &Document) -> Self {
-        Self { list: list(guide, openapi), guide: contents(GUIDE, guide), openapi: contents(OPENAPI, openapi) }
+        Self {
+            list: list(guide, openapi),
+            guide: contents(GUIDE, guide),
+            openapi: contents(OPENAPI, openapi),
+        }
     }
 
     /// The result of `resources/read` for one of them.
@@ -32,7 +36,8 @@ impl Resources {
 }
 
 fn contents(uri: &str, document: &Document) -> Bytes {
-    let contents = json!([{ "uri": uri, "mimeType": document.media_type, "text": document.text() }]);
+    let contents =
+        json!([{ "uri": uri, "mimeType": document.media_type, "text": document.text() }]);
     Bytes::from(json!({ "contents": contents }).to_string())
 }
 
@@ -54,6 +59,12 @@ fn list(guide: &Document, openapi: &Document) -> Bytes {
         "How to authenticate, what every operation takes and answers, and the error codes, with examples.",
         guide,
     );
-    let openapi = row(OPENAPI, "openapi", "OpenAPI", "The OpenAPI 3.1 description of the REST operations.", openapi);
+    let openapi = row(
+        OPENAPI,
+        "openapi",
+        "OpenAPI",
+        "The OpenAPI 3.1 description of the REST operations.",
+        openapi,
+    );
     Bytes::from(json!({ "resources": [guide, openapi] }).to_string())
 }

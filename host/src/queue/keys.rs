@@ -27,7 +27,11 @@ impl Jobs {
                 }
             }
             let jobs = self.board().of_key(&key);
-            tracing::info!(key = &*key, jobs = jobs.len(), "jobs of a key that is not good any more are cancelled");
+            tracing::info!(
+                key = &*key,
+                jobs = jobs.len(),
+                "jobs of a key that is not good any more are cancelled"
+            );
             for name in jobs {
                 if let Err(error) = self.cancel(name, SystemTime::now()).await {
                     return tracing::error!(%error, "jobs cannot be cancelled; they are tried again");
@@ -43,14 +47,17 @@ impl Jobs {
         let store = Arc::clone(&self.store);
         blocking(move || {
             let now = SystemTime::now();
-            let holds = |record: &KeyRecord| record.revoked_at.is_none() && !record.has_expired(now);
+            let holds =
+                |record: &KeyRecord| record.revoked_at.is_none() && !record.has_expired(now);
             let Some(record) = store.key_of_id(&key)?.filter(holds) else {
                 return Ok(false);
             };
             let Some(account) = record.account else {
                 return Ok(true);
             };
-            Ok(store.account(&account)?.is_some_and(|account| account.entitlement.is_some()))
+            Ok(store
+                .account(&account)?
+                .is_some_and(|account| account.entitlement.is_some()))
         })
         .await
     }

@@ -46,7 +46,11 @@ pub(crate) struct Jobs {
 
 impl Jobs {
     /// The jobs that the store holds. Those that ran when their process ended wait for a new run.
-    pub(crate) fn open(store: Arc<Store>, limits: JobLimits, tasks: Tasks) -> Result<Arc<Self>, StoreError> {
+    pub(crate) fn open(
+        store: Arc<Store>,
+        limits: JobLimits,
+        tasks: Tasks,
+    ) -> Result<Arc<Self>, StoreError> {
         let mut board = Board::new(limits);
         let mut jobs = store.jobs()?;
         jobs.sort_by_key(|(name, job)| (job.submitted_ms, name.id));
@@ -64,8 +68,20 @@ impl Jobs {
         if open > 0 {
             tracing::info!(jobs = open, "jobs of an earlier process are taken up");
         }
-        let (wake, keys_changed, ended) = (Notify::new(), Notify::new(), broadcast::channel(ENDS_WAITING_MAX).0);
-        Ok(Arc::new(Self { store, tasks, board: Mutex::new(board), wake, keys_changed, cpu_max: limits.cpu, ended }))
+        let (wake, keys_changed, ended) = (
+            Notify::new(),
+            Notify::new(),
+            broadcast::channel(ENDS_WAITING_MAX).0,
+        );
+        Ok(Arc::new(Self {
+            store,
+            tasks,
+            board: Mutex::new(board),
+            wake,
+            keys_changed,
+            cpu_max: limits.cpu,
+            ended,
+        }))
     }
 
     /// The record of a job with a page of what it emitted. `None` where there is no such job of this owner any more.
@@ -88,11 +104,18 @@ impl Jobs {
     }
 
     /// Waits until a job has ended, or so long, and gives back how it stands.
-    pub(crate) async fn wait(&self, name: JobName, at_most: Duration) -> Result<Option<JobState>, StoreError> {
+    pub(crate) async fn wait(
+        &self,
+        name: JobName,
+        at_most: Duration,
+    ) -> Result<Option<JobState>, StoreError> {
         let mut ended = self.ended.subscribe();
         let deadline = tokio::time::Instant::now() + at_most;
         loop {
-            let Some((job, _)) = self.read(name.clone(), (u32::MAX, 1, 1), SystemTime::now()).await? else {
+            let Some((job, _)) = self
+                .read(name.clone(), (u32::MAX, 1, 1), SystemTime::now())
+                .await?
+            else {
                 return Ok(None);
             };
             if job.state.is_over() {
@@ -109,7 +132,11 @@ impl Jobs {
     }
 
     /// Cancels a job that has not ended; what runs is dropped at once. Gives back how it stands.
-    pub(crate) async fn cancel(&self, name: JobName, now: SystemTime) -> Result<Option<JobState>, StoreError> {
+    pub(crate) async fn cancel(
+        &self,
+        name: JobName,
+        now: SystemTime,
+    ) -> Result<Option<JobState>, StoreError> {
         let now_ms = epoch_ms(now);
         let cancelled = self.store.change_job(name.clone(), move |job| {
             let is_there = now_ms < job.expires_ms;
@@ -125,7 +152,10 @@ impl Jobs {
 
     /// Jobs of each plugin that wait, and that run.
     pub(crate) fn counts(&self) -> Vec<(Arc<str>, usize, usize)> {
-        self.board().counts().map(|(plugin, waiting, running)| (Arc::clone(plugin), waiting, running)).collect()
+        self.board()
+            .counts()
+            .map(|(plugin, waiting, running)| (Arc::clone(plugin), waiting, running))
+            .collect()
     }
 
     fn tell_of_end(&self, id: Uuid) {

@@ -59,24 +59,38 @@ impl Jobs {
         submission: Submission,
         now: SystemTime,
     ) -> Result<Uuid, SubmitError> {
-        let name = JobName { owner: from.owner, plugin: Arc::clone(&from.plugin), id: Uuid::now_v7() };
+        let name = JobName {
+            owner: from.owner,
+            plugin: Arc::clone(&from.plugin),
+            id: Uuid::now_v7(),
+        };
         let (tenant, key) = (from.tenant.clone(), from.key.clone());
-        let (taken, fingerprint) = (submission.request_id.clone(), submission.fingerprint.clone());
+        let (taken, fingerprint) = (
+            submission.request_id.clone(),
+            submission.fingerprint.clone(),
+        );
         let job = job(from, submission, epoch_ms(now));
         let submitted_ms = job.submitted_ms;
         let queued = QueuedJob::of(&job, name.clone(), tenant, key);
         if !self.board().admit(queued) {
             // A request id that is taken is told before there is no room: it will not be free when there is some.
             let store = Arc::clone(&self.store);
-            let earlier = blocking(move || store.earlier_job(&name, &taken, &fingerprint, submitted_ms)).await?;
+            let earlier =
+                blocking(move || store.earlier_job(&name, &taken, &fingerprint, submitted_ms))
+                    .await?;
             return Err(earlier.map_or(SubmitError::Full, SubmitError::Duplicate));
         }
         // Where the caller goes away while this is written, the job must not be lost on the board.
-        let place = BoardPlace { jobs: Arc::clone(self), name: Some(name.clone()) };
+        let place = BoardPlace {
+            jobs: Arc::clone(self),
+            name: Some(name.clone()),
+        };
         self.tasks
             .spawn_uncancellable(async move {
                 let store = Arc::clone(&place.jobs.store);
-                let earlier = store.submit_job(name.clone(), taken, fingerprint, job).await?;
+                let earlier = store
+                    .submit_job(name.clone(), taken, fingerprint, job)
+                    .await?;
                 match earlier {
                     Some(earlier) => Err(SubmitError::Duplicate(earlier)),
                     None => {

@@ -27,7 +27,8 @@ pub(crate) struct RunReport {
 impl Jobs {
     /// The next job whose turn it is, if it is one's.
     pub(crate) fn next_turn(&self) -> Option<NextJob> {
-        self.board().next(Instant::now(), epoch_ms(SystemTime::now()))
+        self.board()
+            .next(Instant::now(), epoch_ms(SystemTime::now()))
     }
 
     /// Waits until a job may have its turn.
@@ -54,7 +55,9 @@ impl Jobs {
         name: &JobName,
         now: SystemTime,
     ) -> Result<Option<(Job, Option<String>)>, StoreError> {
-        let begun = self.store.change_job(name.clone(), move |job| job.begin(epoch_ms(now)).then(|| job.clone()));
+        let begun = self.store.change_job(name.clone(), move |job| {
+            job.begin(epoch_ms(now)).then(|| job.clone())
+        });
         let Some(job) = begun.await?.flatten() else {
             return Ok(None);
         };
@@ -64,7 +67,12 @@ impl Jobs {
     }
 
     /// Writes how a run ended, with how far it came.
-    pub(crate) async fn end_run(&self, name: &JobName, ended: RunReport, now: SystemTime) -> Result<After, StoreError> {
+    pub(crate) async fn end_run(
+        &self,
+        name: &JobName,
+        ended: RunReport,
+        now: SystemTime,
+    ) -> Result<After, StoreError> {
         let now_ms = epoch_ms(now);
         let written = self.store.change_job(name.clone(), move |job| {
             if job.is_run(ended.attempt) {
@@ -77,8 +85,13 @@ impl Jobs {
         let Some((state, grown)) = written.await? else {
             return Ok(After::Over);
         };
-        self.board().grew(name, i64::try_from(grown).unwrap_or(i64::MAX));
-        Ok(if state.is_over() { After::Over } else { After::CutOff })
+        self.board()
+            .grew(name, i64::try_from(grown).unwrap_or(i64::MAX));
+        Ok(if state.is_over() {
+            After::Over
+        } else {
+            After::CutOff
+        })
     }
 
     /// Keeps what a run found, where the run is still the job's.

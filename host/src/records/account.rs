@@ -39,7 +39,11 @@ pub(crate) struct Entitlement {
 impl Account {
     /// The entitlement, where it allows calls now.
     pub(crate) fn entitlement(&self, now: SystemTime) -> Option<&Entitlement> {
-        let holds = |entitlement: &&Entitlement| entitlement.expires_at.is_none_or(|at| at > epoch_seconds(now));
+        let holds = |entitlement: &&Entitlement| {
+            entitlement
+                .expires_at
+                .is_none_or(|at| at > epoch_seconds(now))
+        };
         self.entitlement.as_ref().filter(holds)
     }
 }

@@ -80,7 +80,10 @@ impl ApiKey {
     pub(crate) fn generate(kind: KeyKind) -> Self {
         let mut rng = rand::rng();
         let mut text = kind.prefix().to_owned();
-        text.extend((0..RANDOM_CHARACTERS).map(|_| char::from(ALPHABET[rng.random_range(0..ALPHABET.len())])));
+        text.extend(
+            (0..RANDOM_CHARACTERS)
+                .map(|_| char::from(ALPHABET[rng.random_range(0..ALPHABET.len())])),
+        );
         let check = checksum(&text);
         text.push_str(&check);
         Self(text)
@@ -88,9 +91,11 @@ impl ApiKey {
 
     /// Takes a text of the right form and checksum.
     pub(crate) fn parse(text: &str) -> Option<Self> {
-        let rest = text.strip_prefix(ADMINISTRATOR_PREFIX).or_else(|| text.strip_prefix(SELF_SERVICE_PREFIX))?;
-        let well_formed =
-            rest.len() == RANDOM_CHARACTERS + CHECK_CHARACTERS && rest.bytes().all(|b| b.is_ascii_alphanumeric());
+        let rest = text
+            .strip_prefix(ADMINISTRATOR_PREFIX)
+            .or_else(|| text.strip_prefix(SELF_SERVICE_PREFIX))?;
+        let well_formed = rest.len() == RANDOM_CHARACTERS + CHECK_CHARACTERS
+            && rest.bytes().all(|b| b.is_ascii_alphanumeric());
         if !well_formed {
             return None;
         }
@@ -99,7 +104,11 @@ impl ApiKey {
     }
 
     pub(crate) fn kind(&self) -> KeyKind {
-        if self.0.starts_with(SELF_SERVICE_PREFIX) { KeyKind::SelfService } else { KeyKind::Administrator }
+        if self.0.starts_with(SELF_SERVICE_PREFIX) {
+            KeyKind::SelfService
+        } else {
+            KeyKind::Administrator
+        }
     }
 
     pub(crate) fn digest(&self) -> [u8; 32] {
@@ -118,7 +127,8 @@ impl ApiKey {
 
 impl KeyRecord {
     pub(crate) fn has_expired(&self, now: SystemTime) -> bool {
-        self.expires_at.is_some_and(|expiry| expiry <= epoch_seconds(now))
+        self.expires_at
+            .is_some_and(|expiry| expiry <= epoch_seconds(now))
     }
 }
 
@@ -146,7 +156,11 @@ mod tests {
             for place in 0..text.len() {
                 for other in ['0', 'a', 'Z', '_', 'é'] {
                     let changed = format!("{}{other}{}", &text[..place], &text[place + 1..]);
-                    assert_eq!(ApiKey::parse(&changed).is_some(), changed == text, "{place} {other}");
+                    assert_eq!(
+                        ApiKey::parse(&changed).is_some(),
+                        changed == text,
+                        "{place} {other}"
+                    );
                 }
             }
         }

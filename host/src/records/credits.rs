@@ -59,9 +59,16 @@ impl Balance {
     pub(crate) fn reserve(self, amount: u64, limit: u64) -> Result<Self, ReservationRefused> {
         let held = self.posted.saturating_add(self.pending);
         if limit.checked_sub(held).is_some_and(|left| amount <= left) {
-            Ok(Self { pending: self.pending + amount, ..self })
+            Ok(Self {
+                pending: self.pending + amount,
+                ..self
+            })
         } else {
-            Err(ReservationRefused::Exceeded { limit, held, amount })
+            Err(ReservationRefused::Exceeded {
+                limit,
+                held,
+                amount,
+            })
         }
     }
 
@@ -69,7 +76,10 @@ impl Balance {
     pub(crate) fn resolve(self, amount: u64, resolution: Resolution) -> Self {
         let pending = self.pending.saturating_sub(amount);
         match resolution {
-            Resolution::Settled => Self { posted: self.posted.saturating_add(amount), pending },
+            Resolution::Settled => Self {
+                posted: self.posted.saturating_add(amount),
+                pending,
+            },
             Resolution::Released | Resolution::Expired => Self { pending, ..self },
         }
     }
@@ -77,7 +87,11 @@ impl Balance {
 
 impl Resolution {
     /// All of them.
-    pub(crate) const ALL: [Resolution; 3] = [Resolution::Settled, Resolution::Released, Resolution::Expired];
+    pub(crate) const ALL: [Resolution; 3] = [
+        Resolution::Settled,
+        Resolution::Released,
+        Resolution::Expired,
+    ];
 
     /// For people.
     pub(crate) fn name(self) -> &'static str {

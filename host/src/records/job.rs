@@ -136,11 +136,17 @@ impl Job {
         }
         match end {
             RunEnd::Completed(output) => {
-                let bytes = self.bytes.saturating_add(u64::try_from(output.len()).unwrap_or(u64::MAX));
+                let bytes = self
+                    .bytes
+                    .saturating_add(u64::try_from(output.len()).unwrap_or(u64::MAX));
                 if bytes > BYTES_MAX {
-                    self.fail("INTERNAL_ERROR", "the job has more to keep than there is room for");
+                    self.fail(
+                        "INTERNAL_ERROR",
+                        "the job has more to keep than there is room for",
+                    );
                 } else {
-                    (self.state, self.output, self.bytes) = (JobState::Completed, Some(output), bytes);
+                    (self.state, self.output, self.bytes) =
+                        (JobState::Completed, Some(output), bytes);
                 }
             }
             RunEnd::Failed(failure) => {
@@ -172,7 +178,10 @@ impl Job {
     }
 
     fn fail(&mut self, code: &str, message: &str) {
-        let failure = JobFailure { code: code.to_owned(), message: message.to_owned() };
+        let failure = JobFailure {
+            code: code.to_owned(),
+            message: message.to_owned(),
+        };
         (self.state, self.failure) = (JobState::Failed, Some(failure));
     }
 }
@@ -235,9 +244,15 @@ mod tests {
         assert_eq!(done, as_it_ended);
         let mut cancelled = job();
         assert!(cancelled.begin(1));
-        assert_eq!((cancelled.cancel(), cancelled.cancel()), (JobState::Cancelled, JobState::Cancelled));
+        assert_eq!(
+            (cancelled.cancel(), cancelled.cancel()),
+            (JobState::Cancelled, JobState::Cancelled)
+        );
         cancelled.end(1, RunEnd::Completed("{}".to_owned()), 2);
-        assert_eq!((cancelled.state, cancelled.output), (JobState::Cancelled, None));
+        assert_eq!(
+            (cancelled.state, cancelled.output),
+            (JobState::Cancelled, None)
+        );
     }
 
     #[test]
@@ -247,7 +262,10 @@ mod tests {
         assert!(running.begin(99));
         running.end(1, RunEnd::CutOff, 100);
         for late in [waiting, running] {
-            assert_eq!((late.state, late.failure.map(|f| f.code)), (JobState::Failed, Some("UPSTREAM_TIMEOUT".into())));
+            assert_eq!(
+                (late.state, late.failure.map(|f| f.code)),
+                (JobState::Failed, Some("UPSTREAM_TIMEOUT".into()))
+            );
         }
     }
 }

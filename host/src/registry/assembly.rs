@@ -14,18 +14,28 @@ use crate::runtime::loader;
 
 impl Registry {
     /// Puts a recorded revision together as its plugin stands: with its rights, or off where the operator says so.
-    pub(super) async fn build(&self, life: &PluginRecord, record: &RevisionRecord) -> Result<Revision, RegistryError> {
-        self.put_together(life, self.whole(life, record).await?).await
+    pub(super) async fn build(
+        &self,
+        life: &PluginRecord,
+        record: &RevisionRecord,
+    ) -> Result<Revision, RegistryError> {
+        self.put_together(life, self.whole(life, record).await?)
+            .await
     }
 
     /// The same of what was read already.
-    pub(super) async fn put_together(&self, life: &PluginRecord, whole: Whole) -> Result<Revision, RegistryError> {
+    pub(super) async fn put_together(
+        &self,
+        life: &PluginRecord,
+        whole: Whole,
+    ) -> Result<Revision, RegistryError> {
         let plugin = life.plugin();
         if life.disabled().is_some() {
             return Ok(revision_parts::off(whole, Off::Disabled));
         }
         let slots = self.slots(plugin, &whole.record.settings.limits);
-        let loaded = revision_parts::load(&self.runtime, &self.components, whole, slots, &self.store).await;
+        let loaded =
+            revision_parts::load(&self.runtime, &self.components, whole, slots, &self.store).await;
         loaded.map_err(|error| RegistryError::load(plugin, error))
     }
 
@@ -41,20 +51,37 @@ impl Registry {
         };
         let (plugin, revision) = (life.plugin(), record.number);
         tracing::error!(plugin, revision, %error, "a revision cannot be loaded; its routes answer that it is off");
-        Ok(revision_parts::off(self.whole(life, record).await?, Off::Unloadable(error.to_string())))
+        Ok(revision_parts::off(
+            self.whole(life, record).await?,
+            Off::Unloadable(error.to_string()),
+        ))
     }
 
-    async fn whole(&self, life: &PluginRecord, record: &RevisionRecord) -> Result<Whole, RegistryError> {
+    async fn whole(
+        &self,
+        life: &PluginRecord,
+        record: &RevisionRecord,
+    ) -> Result<Whole, RegistryError> {
         let plugin = life.plugin().to_owned();
         let text = self.description(&plugin, &record.digest).await?;
-        let description = loader::read(text, &plugin).await.map_err(|error| RegistryError::load(&plugin, error))?;
-        Ok(Whole { plugin, record: record.clone(), description, rights: life.rights(record) })
+        let description = loader::read(text, &plugin)
+            .await
+            .map_err(|error| RegistryError::load(&plugin, error))?;
+        Ok(Whole {
+            plugin,
+            record: record.clone(),
+            description,
+            rights: life.rights(record),
+        })
     }
 
     /// What a component said of itself when it was staged.
     async fn description(&self, plugin: &str, digest: &str) -> Result<String, RegistryError> {
         let (store, named) = (Arc::clone(&self.store), digest.to_owned());
         let found = blocking(move || store.description(&named)).await?;
-        found.ok_or_else(|| RegistryError::NoDescription { plugin: plugin.to_owned(), digest: digest.to_owned() })
+        found.ok_or_else(|| RegistryError::NoDescription {
+            plugin: plugin.to_owned(),
+            digest: digest.to_owned(),
+        })
     }
 }

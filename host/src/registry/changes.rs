@@ -44,7 +44,9 @@ impl Registry {
         mark: OperatorNote,
     ) -> Result<PluginRecord, RegistryError> {
         let (registry, plugin) = (Arc::clone(self), plugin.to_owned());
-        self.tasks.spawn_uncancellable(async move { registry.act_now(&plugin, act, mark).await }).await
+        self.tasks
+            .spawn_uncancellable(async move { registry.act_now(&plugin, act, mark).await })
+            .await
     }
 
     async fn act_now(
@@ -56,7 +58,11 @@ impl Registry {
         let mut turn = self.lives.lock().await;
         let mut next = self.life_in(&turn, plugin)?;
         match act {
-            PluginAction::Approve { number, looked_at, goes_live } => {
+            PluginAction::Approve {
+                number,
+                looked_at,
+                goes_live,
+            } => {
                 next.approve(number, looked_at.as_ref(), mark.clone())?;
                 let record = next.revision(number)?;
                 if record.state == RevisionState::Staged && (goes_live || record.goes_live) {
@@ -100,10 +106,18 @@ impl Registry {
         next: PluginRecord,
     ) -> Result<(), RegistryError> {
         let lost_or_gained = |serving: &Arc<Revision>| {
-            next.revision(serving.number).is_ok_and(|record| next.rights(record) != serving.rights)
+            next.revision(serving.number)
+                .is_ok_and(|record| next.rights(record) != serving.rights)
         };
-        let changed = self.serving(next.plugin()).as_ref().is_some_and(lost_or_gained);
-        if changed { self.rebuild(turn, next).await } else { self.commit(turn, next).await }
+        let changed = self
+            .serving(next.plugin())
+            .as_ref()
+            .is_some_and(lost_or_gained);
+        if changed {
+            self.rebuild(turn, next).await
+        } else {
+            self.commit(turn, next).await
+        }
     }
 
     /// Writes a record and serves anew what serves of it, or what is active where nothing does: in safe mode these are not the
@@ -123,6 +137,11 @@ impl Registry {
     }
 
     fn serving(&self, plugin: &str) -> Option<Arc<Revision>> {
-        self.current().catalogue.revisions().iter().find(|revision| *revision.plugin == *plugin).cloned()
+        self.current()
+            .catalogue
+            .revisions()
+            .iter()
+            .find(|revision| *revision.plugin == *plugin)
+            .cloned()
     }
 }

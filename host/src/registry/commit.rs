@@ -39,12 +39,17 @@ impl Registry {
 
     /// Serves a revision that no store knows.
     pub(crate) async fn insert(&self, revision: Revision) -> Result<(), RegistryError> {
-        self.current.store(Arc::new(self.with(Arc::new(revision)).await?));
+        self.current
+            .store(Arc::new(self.with(Arc::new(revision)).await?));
         Ok(())
     }
 
     /// Writes a changed record with what happened to it, and tells whoever listens.
-    pub(super) async fn commit(&self, turn: &mut RecordsGuard<'_>, next: PluginRecord) -> Result<(), RegistryError> {
+    pub(super) async fn commit(
+        &self,
+        turn: &mut RecordsGuard<'_>,
+        next: PluginRecord,
+    ) -> Result<(), RegistryError> {
         let events = self.write(turn, next).await?;
         self.tell(events);
         Ok(())
@@ -65,12 +70,28 @@ impl Registry {
     fn tell(&self, events: Vec<KeptEvent>) {
         for event in events {
             let told = |name: &str| event.event[name].as_str().unwrap_or_default().to_owned();
-            let (plugin, happened, by, why) = (told("plugin"), told("event"), told("by"), told("why"));
+            let (plugin, happened, by, why) =
+                (told("plugin"), told("event"), told("by"), told("why"));
             let revision = event.event["revision"].as_u64();
-            if RevisionState::STEPS.iter().any(|step| step.name() == happened) {
-                tracing::debug!(plugin, revision, event = happened, "a revision is being prepared");
+            if RevisionState::STEPS
+                .iter()
+                .any(|step| step.name() == happened)
+            {
+                tracing::debug!(
+                    plugin,
+                    revision,
+                    event = happened,
+                    "a revision is being prepared"
+                );
             } else {
-                tracing::info!(plugin, revision, event = happened, by, why, "a plugin changed");
+                tracing::info!(
+                    plugin,
+                    revision,
+                    event = happened,
+                    by,
+                    why,
+                    "a plugin changed"
+                );
             }
             // Nobody may be listening.
             self.events.send(Arc::new(event)).ok();
@@ -87,7 +108,12 @@ impl Registry {
         let plugin = Arc::clone(&revision.plugin);
         let snapshot = self.with(Arc::new(revision)).await?;
         let current = self.current();
-        let replaced = current.catalogue.revisions().iter().find(|revision| revision.plugin == plugin).cloned();
+        let replaced = current
+            .catalogue
+            .revisions()
+            .iter()
+            .find(|revision| revision.plugin == plugin)
+            .cloned();
         if let Some(replaced) = replaced.as_ref().filter(|replaced| replaced.has_answered()) {
             next.prove(replaced.number);
         }

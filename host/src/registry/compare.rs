@@ -55,28 +55,47 @@ impl Registry {
         };
         let rights = other.map(|other| life.rights(other)).unwrap_or_default();
         let missing = life.missing(record);
-        let wants = record.wants.iter().filter(|want| missing.iter().any(|atom| *atom == want.atom));
+        let wants = record
+            .wants
+            .iter()
+            .filter(|want| missing.iter().any(|atom| *atom == want.atom));
         Ok(Comparison {
             plugin: plugin.to_owned(),
             revision: number,
             against: other.map(|other| other.number),
             rights: Difference::between(&rights, &record.wanted()),
-            missing: wants.map(|want| Missing { atom: want.atom.to_string(), why: want.why.clone() }).collect(),
+            missing: wants
+                .map(|want| Missing {
+                    atom: want.atom.to_string(),
+                    why: want.why.clone(),
+                })
+                .collect(),
             operations: operations(&self.faces(other).await?, &self.faces(Some(record)).await?),
         })
     }
 
     /// What clients see of a revision's operations, by id. One that was never described has none.
-    async fn faces(&self, record: Option<&RevisionRecord>) -> Result<BTreeMap<String, ClientView>, RegistryError> {
+    async fn faces(
+        &self,
+        record: Option<&RevisionRecord>,
+    ) -> Result<BTreeMap<String, ClientView>, RegistryError> {
         let Some(record) = record else {
             return Ok(BTreeMap::new());
         };
         let (store, digest) = (Arc::clone(&self.store), record.digest.clone());
-        let text = blocking(move || store.description(&digest)).await?.unwrap_or_default();
+        let text = blocking(move || store.description(&digest))
+            .await?
+            .unwrap_or_default();
         // What is in the store was checked when it was staged.
         let description: Value = serde_json::from_str(&text).unwrap_or_default();
-        let operations = description["operations"].as_array().cloned().unwrap_or_default();
-        Ok(operations.iter().map(|operation| (said(&operation["id"]), ClientView::of(operation))).collect())
+        let operations = description["operations"]
+            .as_array()
+            .cloned()
+            .unwrap_or_default();
+        Ok(operations
+            .iter()
+            .map(|operation| (said(&operation["id"]), ClientView::of(operation)))
+            .collect())
     }
 }
 
@@ -94,10 +113,17 @@ impl ClientView {
     fn of(operation: &Value) -> Self {
         let (rest, tool) = (&operation["rest"], &operation["tool"]);
         let scope = |face: &Value| said(&face["access"]["scope"]);
-        let route = format!("{} {} (scope {})", said(&rest["method"]), said(&rest["path"]), scope(rest));
+        let route = format!(
+            "{} {} (scope {})",
+            said(&rest["method"]),
+            said(&rest["path"]),
+            scope(rest)
+        );
         Self {
             route: rest.is_object().then_some(route),
-            tool: tool.is_object().then(|| format!("tool {} (scope {})", said(&tool["name"]), scope(tool))),
+            tool: tool
+                .is_object()
+                .then(|| format!("tool {} (scope {})", said(&tool["name"]), scope(tool))),
             input: operation["input"].clone(),
             output: operation["output"].clone(),
             rest: rest.clone(),
@@ -113,19 +139,29 @@ fn said(value: &Value) -> String {
     value.as_str().unwrap_or_default().to_owned()
 }
 
-fn operations(before: &BTreeMap<String, ClientView>, after: &BTreeMap<String, ClientView>) -> Vec<String> {
+fn operations(
+    before: &BTreeMap<String, ClientView>,
+    after: &BTreeMap<String, ClientView>,
+) -> Vec<String> {
     let mut lines = Vec::new();
     for (id, face) in before {
         let now = after.get(id);
-        let gone = face.parts().filter(|part| !now.is_some_and(|now| now.parts().any(|other| other == *part)));
+        let gone = face
+            .parts()
+            .filter(|part| !now.is_some_and(|now| now.parts().any(|other| other == *part)));
         lines.extend(gone.map(|part| format!("- {part}")));
     }
     for (id, face) in after {
         let was = before.get(id);
-        let new = face.parts().filter(|part| !was.is_some_and(|was| was.parts().any(|other| other == *part)));
+        let new = face
+            .parts()
+            .filter(|part| !was.is_some_and(|was| was.parts().any(|other| other == *part)));
         lines.extend(new.map(|part| format!("+ {part}")));
         let Some(was) = was else { continue };
-        for (what, changed) in [("input", was.input != face.input), ("output", was.output != face.output)] {
+        for (what, changed) in [
+            ("input", was.input != face.input),
+            ("output", was.output != face.output),
+        ] {
             if changed {
                 lines.push(format!("~ {id}: {what} schema"));
             }
@@ -141,24 +177,35 @@ fn operations(before: &BTreeMap<String, ClientView>, after: &BTreeMap<String, Cl
 impl fmt::Display for Comparison {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.against {
-            Some(against) => writeln!(f, "{}: revision {} against {against}", self.plugin, self.revision)?,
+            Some(against) => writeln!(
+                f,
+                "{}: revision {} against {against}",
+                self.plugin, self.revision
+            )?,
             None => writeln!(f, "{}: revision {}, the first", self.plugin, self.revision)?,
         }
         writeln!(f, "rights")?;
         if self.rights.is_empty() {
             writeln!(f, "  unchanged")?;
         } else {
-            self.rights.to_string().lines().try_for_each(|line| writeln!(f, "  {line}"))?;
+            self.rights
+                .to_string()
+                .lines()
+                .try_for_each(|line| writeln!(f, "  {line}"))?;
         }
         if !self.missing.is_empty() {
             writeln!(f, "not granted yet")?;
-            self.missing.iter().try_for_each(|Missing { atom, why }| writeln!(f, "  {atom}: {why}"))?;
+            self.missing
+                .iter()
+                .try_for_each(|Missing { atom, why }| writeln!(f, "  {atom}: {why}"))?;
         }
         writeln!(f, "operations")?;
         if self.operations.is_empty() {
             writeln!(f, "  unchanged")
         } else {
-            self.operations.iter().try_for_each(|line| writeln!(f, "  {line}"))
+            self.operations
+                .iter()
+                .try_for_each(|line| writeln!(f, "  {line}"))
         }
     }
 }

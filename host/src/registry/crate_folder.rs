@@ -12,7 +12,12 @@ pub(crate) const PROFILE: &str = "plugin";
 pub(crate) fn artifact(folder: &Path) -> Option<PathBuf> {
     let package = package(folder)?;
     let file = format!("{}.wasm", package.name.replace('-', "_"));
-    Some(target_folder(&workspace(folder)).join(TARGET).join(PROFILE).join(file))
+    Some(
+        target_folder(&workspace(folder))
+            .join(TARGET)
+            .join(PROFILE)
+            .join(file),
+    )
 }
 
 #[derive(Deserialize)]
@@ -36,9 +41,14 @@ pub(crate) fn package(folder: &Path) -> Option<Package> {
 
 /// The nearest folder above that is a cargo workspace, else the crate's own.
 pub(crate) fn workspace(folder: &Path) -> PathBuf {
-    let is_workspace = |folder: &&Path| read(folder).is_some_and(|manifest| manifest.workspace.is_some());
+    let is_workspace =
+        |folder: &&Path| read(folder).is_some_and(|manifest| manifest.workspace.is_some());
     let folder = std::fs::canonicalize(folder).unwrap_or_else(|_| folder.to_owned());
-    folder.ancestors().find(is_workspace).unwrap_or(&folder).to_owned()
+    folder
+        .ancestors()
+        .find(is_workspace)
+        .unwrap_or(&folder)
+        .to_owned()
 }
 
 pub(crate) fn target_folder(workspace: &Path) -> PathBuf {

@@ -23,19 +23,31 @@ pub(super) struct Drains {
 impl Drains {
     /// With the time that the body of a request has.
     pub(super) fn new(body: Duration) -> Self {
-        Self { body, revisions: Mutex::default() }
+        Self {
+            body,
+            revisions: Mutex::default(),
+        }
     }
 
     pub(super) fn all(&self) -> Vec<Arc<Revision>> {
-        let mut revisions = self.revisions.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut revisions = self
+            .revisions
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
         revisions.retain(|revision| revision.strong_count() > 0);
         revisions.iter().filter_map(Weak::upgrade).collect()
     }
 
     fn add(&self, revision: &Arc<Revision>) {
-        let of_plugin: Vec<Arc<Revision>> =
-            self.all().into_iter().filter(|other| other.plugin == revision.plugin).collect();
-        if let Some(oldest) = of_plugin.first().filter(|_| of_plugin.len() >= DRAINING_MAX) {
+        let of_plugin: Vec<Arc<Revision>> = self
+            .all()
+            .into_iter()
+            .filter(|other| other.plugin == revision.plugin)
+            .collect();
+        if let Some(oldest) = of_plugin
+            .first()
+            .filter(|_| of_plugin.len() >= DRAINING_MAX)
+        {
             tracing::warn!(
                 plugin = &*oldest.plugin,
                 revision = oldest.number,
@@ -43,7 +55,10 @@ impl Drains {
             );
             oldest.stop();
         }
-        let mut revisions = self.revisions.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut revisions = self
+            .revisions
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
         revisions.push(Arc::downgrade(revision));
     }
 }
@@ -63,7 +78,11 @@ impl Registry {
         self.tasks.spawn(async move {
             if tokio::time::timeout(time, gone.cancelled()).await.is_err() {
                 if let Some(replaced) = replaced.upgrade() {
-                    tracing::warn!(plugin = &*plugin, revision = number, "a draining revision is stopped");
+                    tracing::warn!(
+                        plugin = &*plugin,
+                        revision = number,
+                        "a draining revision is stopped"
+                    );
                     replaced.stop();
                 }
                 gone.cancelled().await;
@@ -75,7 +94,12 @@ impl Registry {
     async fn drained(&self, plugin: &str, number: u64) {
         let mut turn = self.lives.lock().await;
         // The revision may have served again in between and be draining once more.
-        if self.drains.all().iter().any(|other| *other.plugin == *plugin && other.number == number) {
+        if self
+            .drains
+            .all()
+            .iter()
+            .any(|other| *other.plugin == *plugin && other.number == number)
+        {
             return;
         }
         let Some(life) = turn.get(plugin) else { return };

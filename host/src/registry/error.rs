@@ -14,7 +14,10 @@ pub(crate) enum RegistryError {
     #[error("there is no plugin `{name}` in plugin-manifest.toml")]
     NoPlugin { name: String },
     #[error("plugin `{plugin}`: {source}")]
-    Load { plugin: String, source: Box<LoadError> },
+    Load {
+        plugin: String,
+        source: Box<LoadError>,
+    },
     #[error(transparent)]
     Collision(#[from] CollisionError),
     #[error(transparent)]
@@ -37,6 +40,9 @@ pub(crate) enum RegistryError {
 impl RegistryError {
     /// What keeps a component of the plugin's from becoming a revision.
     pub(super) fn load(plugin: &str, source: impl Into<LoadError>) -> Self {
-        Self::Load { plugin: plugin.to_owned(), source: Box::new(source.into()) }
+        Self::Load {
+            plugin: plugin.to_owned(),
+            source: Box::new(source.into()),
+        }
     }
 }

@@ -51,7 +51,12 @@ impl Registry {
         let mut failures = Vec::new();
         let manifest = self.manifest();
         for entry in &manifest.entries {
-            let known = self.lives.lock().await.get(&entry.name).is_some_and(|life| life.active().is_some());
+            let known = self
+                .lives
+                .lock()
+                .await
+                .get(&entry.name)
+                .is_some_and(|life| life.active().is_some());
             if known {
                 continue;
             }
@@ -59,7 +64,12 @@ impl Registry {
                 failures.push((entry.name.as_str(), error));
             }
         }
-        let waits = self.lives.lock().await.values().any(|life| life.candidate().is_some());
+        let waits = self
+            .lives
+            .lock()
+            .await
+            .values()
+            .any(|life| life.candidate().is_some());
         if self.current().catalogue.revisions().is_empty() && !waits && !failures.is_empty() {
             return Err(failures.swap_remove(0).1);
         }
@@ -74,21 +84,42 @@ impl Registry {
         for entry in &self.manifest().entries {
             let started = Instant::now();
             let outcome = self.bring_in_one(entry, by).await;
-            all.push(Followed { plugin: entry.name.clone(), outcome, took: started.elapsed() });
+            all.push(Followed {
+                plugin: entry.name.clone(),
+                outcome,
+                took: started.elapsed(),
+            });
         }
         all
     }
 
-    async fn bring_in_one(self: &Arc<Self>, entry: &ManifestEntry, by: &str) -> Result<BroughtIn, RegistryError> {
+    async fn bring_in_one(
+        self: &Arc<Self>,
+        entry: &ManifestEntry,
+        by: &str,
+    ) -> Result<BroughtIn, RegistryError> {
         let plugin = entry.name.as_str();
         if self.grants_changed(entry).await? {
             return Ok(BroughtIn::Live);
         }
         if !self.is_new(entry).await? {
-            return Ok(if self.comes_back(plugin).await? { BroughtIn::Live } else { BroughtIn::Nothing });
+            return Ok(if self.comes_back(plugin).await? {
+                BroughtIn::Live
+            } else {
+                BroughtIn::Nothing
+            });
         }
-        let why = if by == "manifest" { "the manifest names it" } else { "its source changed" };
-        let order = Order { from: ComponentSource::Manifest, digest: None, goes_live: true, mark: mark(by, why) };
+        let why = if by == "manifest" {
+            "the manifest names it"
+        } else {
+            "its source changed"
+        };
+        let order = Order {
+            from: ComponentSource::Manifest,
+            digest: None,
+            goes_live: true,
+            mark: mark(by, why),
+        };
         let number = self.stage(plugin, order).await?;
         let state = self.prepare(plugin, number).await?;
         if state != RevisionState::AwaitingApproval {
@@ -96,7 +127,11 @@ impl Registry {
         }
         let life = self.life_of(plugin).await?;
         let missing = life.lacking(life.revision(number)?);
-        let why = LifeError::NotGranted { plugin: plugin.to_owned(), number, missing };
+        let why = LifeError::NotGranted {
+            plugin: plugin.to_owned(),
+            number,
+            missing,
+        };
         tracing::warn!(plugin, revision = number, %why, "a revision waits for approval");
         Ok(BroughtIn::Waits(why))
     }
@@ -105,7 +140,12 @@ impl Registry {
     async fn comes_back(self: &Arc<Self>, plugin: &str) -> Result<bool, RegistryError> {
         let mut turn = self.lives.lock().await;
         let next = self.life_in(&turn, plugin)?;
-        let is_served = self.current().catalogue.revisions().iter().any(|revision| *revision.plugin == *plugin);
+        let is_served = self
+            .current()
+            .catalogue
+            .revisions()
+            .iter()
+            .any(|revision| *revision.plugin == *plugin);
         if is_served || next.active().is_none() {
             return Ok(false);
         }
@@ -114,15 +154,19 @@ impl Registry {
     }
 
     /// Takes over what the entry grants. Gives back whether a waiting revision went live by it.
-    async fn grants_changed(self: &Arc<Self>, entry: &ManifestEntry) -> Result<bool, RegistryError> {
+    async fn grants_changed(
+        self: &Arc<Self>,
+        entry: &ManifestEntry,
+    ) -> Result<bool, RegistryError> {
         let mut turn = self.lives.lock().await;
         let mut next = self.life_in(&turn, &entry.name)?;
         let mark = manifest_mark("the manifest grants something else");
         if !next.edit(&entry.grants, mark.clone()) {
             return Ok(false);
         }
-        let candidate =
-            next.candidate().filter(|candidate| candidate.state == RevisionState::Staged && candidate.goes_live);
+        let candidate = next
+            .candidate()
+            .filter(|candidate| candidate.state == RevisionState::Staged && candidate.goes_live);
         match candidate.map(|candidate| candidate.number) {
             Some(number) => {
                 self.go_live(&mut turn, next, number, mark).await?;
@@ -139,8 +183,13 @@ impl Registry {
     async fn is_new(&self, entry: &ManifestEntry) -> Result<bool, RegistryError> {
         let failed = |error| RegistryError::load(&entry.name, error);
         let path = component_path(&entry.source).map_err(failed)?;
-        let digest = blocking(move || fetch(&path).map(|bytes| digest_of(&bytes))).await.map_err(failed)?;
-        let now = Seen { digest, settings: entry.settings.clone() };
+        let digest = blocking(move || fetch(&path).map(|bytes| digest_of(&bytes)))
+            .await
+            .map_err(failed)?;
+        let now = Seen {
+            digest,
+            settings: entry.settings.clone(),
+        };
         let turn = self.lives.lock().await;
         let Some(life) = turn.get(&entry.name) else {
             return Ok(true);
@@ -157,11 +206,17 @@ impl Registry {
             .revisions()
             .iter()
             .cloned()
-            .partition(|revision| manifest.entries.iter().any(|entry| entry.name == *revision.plugin));
+            .partition(|revision| {
+                manifest
+                    .entries
+                    .iter()
+                    .any(|entry| entry.name == *revision.plugin)
+            });
         if gone.is_empty() {
             return Ok(());
         }
-        self.current.store(Arc::new(Snapshot::new(kept, current.site())?));
+        self.current
+            .store(Arc::new(Snapshot::new(kept, current.site())?));
         drop(current);
         for revision in gone {
             tracing::info!(

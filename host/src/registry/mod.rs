@@ -107,9 +107,13 @@ impl Registry {
             safe_mode,
         } = parts;
         pool(&manifest, instances_max)?;
-        let components = Components::open(&data).map_err(|error| RegistryError::load("all", error))?;
+        let components =
+            Components::open(&data).map_err(|error| RegistryError::load("all", error))?;
         let records: Vec<PluginRecord> = store.plugins()?;
-        let lives = records.into_iter().map(|life| (life.plugin().to_owned(), life)).collect();
+        let lives = records
+            .into_iter()
+            .map(|life| (life.plugin().to_owned(), life))
+            .collect();
         let registry = Arc::new(Self {
             tasks,
             runtime: Arc::new(runtime),
@@ -142,10 +146,21 @@ impl Registry {
     async fn keep_compiled(self: Arc<Self>) {
         let kept: Vec<(String, u64, String)> = {
             let lives = self.lives.lock().await;
-            let ready = |record: &&RevisionRecord| record.state.is_ready() || record.state.is_candidate();
+            let ready =
+                |record: &&RevisionRecord| record.state.is_ready() || record.state.is_candidate();
             let of = |life: &PluginRecord| {
-                let named = |record: &RevisionRecord| (life.plugin().to_owned(), record.number, record.digest.clone());
-                life.revisions().iter().filter(ready).map(named).collect::<Vec<_>>()
+                let named = |record: &RevisionRecord| {
+                    (
+                        life.plugin().to_owned(),
+                        record.number,
+                        record.digest.clone(),
+                    )
+                };
+                life.revisions()
+                    .iter()
+                    .filter(ready)
+                    .map(named)
+                    .collect::<Vec<_>>()
             };
             lives.values().flat_map(of).collect()
         };
@@ -201,8 +216,12 @@ impl Registry {
         for revision in current.catalogue.revisions().iter().chain(&self.draining()) {
             revision.sweep(now);
         }
-        let proven: Vec<&Arc<Revision>> =
-            current.catalogue.revisions().iter().filter(|revision| revision.has_answered()).collect();
+        let proven: Vec<&Arc<Revision>> = current
+            .catalogue
+            .revisions()
+            .iter()
+            .filter(|revision| revision.has_answered())
+            .collect();
         if proven.is_empty() {
             return;
         }
@@ -230,8 +249,15 @@ impl Registry {
             };
             let mut next = life.clone();
             next.recover(&mark);
-            next.edit(&entry.grants, manifest_mark("the manifest grants something else"));
-            let served = if self.safe_mode { next.last_known_good() } else { next.active() };
+            next.edit(
+                &entry.grants,
+                manifest_mark("the manifest grants something else"),
+            );
+            let served = if self.safe_mode {
+                next.last_known_good()
+            } else {
+                next.active()
+            };
             if let Some(record) = served {
                 match self.build_or_off(&next, record).await {
                     Ok(revision) => self.put(revision).await,
@@ -248,7 +274,9 @@ impl Registry {
     fn entry(&self, plugin: &str) -> Result<ManifestEntry, RegistryError> {
         let manifest = self.manifest();
         let found = manifest.entries.iter().find(|entry| entry.name == plugin);
-        found.cloned().ok_or_else(|| RegistryError::NoPlugin { name: plugin.to_owned() })
+        found.cloned().ok_or_else(|| RegistryError::NoPlugin {
+            name: plugin.to_owned(),
+        })
     }
 
     fn slots(&self, plugin: &str, limits: &PluginLimits) -> Arc<Slots> {
@@ -260,7 +288,10 @@ impl Registry {
     /// How the places of each plugin stand.
     pub(crate) fn occupancies(&self, now: Instant) -> BTreeMap<String, Occupancy> {
         let slots = self.slots.lock().unwrap_or_else(PoisonError::into_inner);
-        slots.iter().map(|(plugin, slots)| (plugin.clone(), slots.places.occupancy(now))).collect()
+        slots
+            .iter()
+            .map(|(plugin, slots)| (plugin.clone(), slots.places.occupancy(now)))
+            .collect()
     }
 
     /// Removes files and descriptions that no record names.
@@ -271,10 +302,23 @@ impl Registry {
             .filter(|record| record.state != RevisionState::Rejected)
             .map(|record| record.digest.clone())
             .collect();
-        let (components, runtime, named) = (self.components.clone(), Arc::clone(&self.runtime), digests.clone());
-        let removed = blocking(move || components.keep_only(&named).and_then(|()| runtime.keep_only(&named))).await;
+        let (components, runtime, named) = (
+            self.components.clone(),
+            Arc::clone(&self.runtime),
+            digests.clone(),
+        );
+        let removed = blocking(move || {
+            components
+                .keep_only(&named)
+                .and_then(|()| runtime.keep_only(&named))
+        })
+        .await;
         let tidied = match removed {
-            Ok(()) => self.store.keep_components(digests).await.map_err(|error| error.to_string()),
+            Ok(()) => self
+                .store
+                .keep_components(digests)
+                .await
+                .map_err(|error| error.to_string()),
             Err(error) => Err(error.to_string()),
         };
         if let Err(error) = tidied {
@@ -284,16 +328,27 @@ impl Registry {
 }
 
 fn pool(manifest: &Manifest, instances_max: u32) -> Result<(), RegistryError> {
-    let wanted: usize = manifest.entries.iter().map(|entry| entry.settings.limits.concurrency).sum();
+    let wanted: usize = manifest
+        .entries
+        .iter()
+        .map(|entry| entry.settings.limits.concurrency)
+        .sum();
     if wanted > usize::try_from(instances_max / 2).unwrap_or(usize::MAX) {
-        return Err(RegistryError::Pool { wanted, room: instances_max });
+        return Err(RegistryError::Pool {
+            wanted,
+            room: instances_max,
+        });
     }
     Ok(())
 }
 
 /// A mark of this moment.
 pub(crate) fn mark(by: &str, why: &str) -> OperatorNote {
-    OperatorNote { at: epoch_seconds(SystemTime::now()), by: by.to_owned(), why: why.to_owned() }
+    OperatorNote {
+        at: epoch_seconds(SystemTime::now()),
+        by: by.to_owned(),
+        why: why.to_owned(),
+    }
 }
 
 fn manifest_mark(why: &str) -> OperatorNote {

@@ -31,12 +31,20 @@ impl Slots {
     pub(super) fn new(plugin: &str, shares: Shares, limits: &PluginLimits) -> Self {
         let waiting_each = shares.waiting;
         let places = CallPlaces::new(plugin, share_limits(limits, waiting_each), shares.cpu);
-        Self { places, line_rate: Arc::default(), waiting_each }
+        Self {
+            places,
+            line_rate: Arc::default(),
+            waiting_each,
+        }
     }
 }
 
 fn share_limits(limits: &PluginLimits, waiting_each: usize) -> ShareLimits {
-    ShareLimits { places: limits.concurrency, each: limits.owner_concurrency(), waiting_each }
+    ShareLimits {
+        places: limits.concurrency,
+        each: limits.owner_concurrency(),
+        waiting_each,
+    }
 }
 
 /// What a revision is put together from.
@@ -67,22 +75,41 @@ fn assemble(
     slots: &Slots,
     store: &Arc<Store>,
 ) -> Result<Revision, LoadError> {
-    let Whole { plugin, record, description, rights } = whole;
+    let Whole {
+        plugin,
+        record,
+        description,
+        rights,
+    } = whole;
     let settings = record.settings;
-    let secrets = settings.secrets.iter().map(|binding| Secret::bind(binding, config::secret));
+    let secrets = settings
+        .secrets
+        .iter()
+        .map(|binding| Secret::bind(binding, config::secret));
     let secrets = secrets.collect::<Result<_, SecretError>>()?;
-    let door = runtime.egress().door(&plugin, record.number, rights.clone(), secrets);
+    let door = runtime
+        .egress()
+        .door(&plugin, record.number, rights.clone(), secrets);
     let lent = GrantedCapabilities {
         config: settings.config,
         door: Some(door),
-        cache: rights.bytes_of("cache").map(|bytes| runtime.caches().lease(&plugin, bytes)),
-        records: rights.bytes_of("state").map(|bytes| Records::new(store, &plugin, bytes)),
-        jobs: Some(JobsOf { jobs: Arc::clone(runtime.jobs()), plugin: plugin.as_str().into() }),
+        cache: rights
+            .bytes_of("cache")
+            .map(|bytes| runtime.caches().lease(&plugin, bytes)),
+        records: rights
+            .bytes_of("state")
+            .map(|bytes| Records::new(store, &plugin, bytes)),
+        jobs: Some(JobsOf {
+            jobs: Arc::clone(runtime.jobs()),
+            plugin: plugin.as_str().into(),
+        }),
         ip_databases: Some(Arc::clone(runtime.ip_databases())),
         rights: rights.clone(),
     };
     // Whatever could fail is done: what serves keeps its places until this one is there.
-    slots.places.resize(share_limits(&settings.limits, slots.waiting_each));
+    slots
+        .places
+        .resize(share_limits(&settings.limits, slots.waiting_each));
     let instances = Instances::new(InstanceParts {
         engine: runtime.engine().clone(),
         run_queue: Arc::clone(runtime.run_queue()),
@@ -98,11 +125,30 @@ fn assemble(
         line_rate: Arc::clone(&slots.line_rate),
     });
     let runner = Runner::Component(Arc::new(instances));
-    Ok(Revision::new(&plugin, record.number, &record.digest, description, rights, runner))
+    Ok(Revision::new(
+        &plugin,
+        record.number,
+        &record.digest,
+        description,
+        rights,
+        runner,
+    ))
 }
 
 /// A revision that is known and not run: its routes answer that it is off.
 pub(super) fn off(whole: Whole, off: Off) -> Revision {
-    let Whole { plugin, record, description, rights } = whole;
-    Revision::new(&plugin, record.number, &record.digest, description, rights, Runner::Off(off))
+    let Whole {
+        plugin,
+        record,
+        description,
+        rights,
+    } = whole;
+    Revision::new(
+        &plugin,
+        record.number,
+        &record.digest,
+        description,
+        rights,
+        Runner::Off(off),
+    )
 }

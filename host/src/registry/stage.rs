@@ -10,7 +10,9 @@ use bytes::Bytes;
 use tokio_util::sync::CancellationToken;
 
 use super::crate_folder::artifact;
-use super::lifecycle::{Described, Fetched, LifeError, OperatorNote, PluginRecord, RevisionState, Seen};
+use super::lifecycle::{
+    Described, Fetched, LifeError, OperatorNote, PluginRecord, RevisionState, Seen,
+};
 use super::revision_parts::Whole;
 use super::{Registry, RegistryError, mark};
 use crate::base::tasks::blocking;
@@ -43,14 +45,25 @@ pub(crate) struct Order {
 impl Registry {
     /// Fetches a component and makes it a revision, with the settings of its plugin's manifest entry. Gives back its number;
     /// [`Registry::prepare`] takes it further.
-    pub(crate) async fn stage(self: &Arc<Self>, plugin: &str, order: Order) -> Result<u64, RegistryError> {
+    pub(crate) async fn stage(
+        self: &Arc<Self>,
+        plugin: &str,
+        order: Order,
+    ) -> Result<u64, RegistryError> {
         let (registry, plugin) = (Arc::clone(self), plugin.to_owned());
-        self.tasks.spawn_uncancellable(async move { registry.fetch(&plugin, order).await }).await
+        self.tasks
+            .spawn_uncancellable(async move { registry.fetch(&plugin, order).await })
+            .await
     }
 
     async fn fetch(&self, plugin: &str, order: Order) -> Result<u64, RegistryError> {
         let entry = self.entry(plugin)?;
-        let Order { from, digest: expected, goes_live, mark } = order;
+        let Order {
+            from,
+            digest: expected,
+            goes_live,
+            mark,
+        } = order;
         let failed = |error: ComponentError| RegistryError::load(plugin, error);
         let (path, source) = match &from {
             ComponentSource::Manifest => {
@@ -72,22 +85,42 @@ impl Registry {
         let digested = bytes.clone();
         let digest = blocking(move || digest_of(&digested)).await;
         if let Some(expected) = expected.filter(|expected| *expected != digest) {
-            return Err(failed(ComponentError::OtherDigest { expected, found: digest }));
+            return Err(failed(ComponentError::OtherDigest {
+                expected,
+                found: digest,
+            }));
         }
 
         let mut turn = self.lives.lock().await;
-        let mut next = turn.get(plugin).cloned().unwrap_or_else(|| PluginRecord::new(plugin));
-        next.edit(&entry.grants, super::manifest_mark("the manifest grants something else"));
+        let mut next = turn
+            .get(plugin)
+            .cloned()
+            .unwrap_or_else(|| PluginRecord::new(plugin));
+        next.edit(
+            &entry.grants,
+            super::manifest_mark("the manifest grants something else"),
+        );
         let settings = entry.settings.clone();
         if is_manifest {
-            next.see(Seen { digest: digest.clone(), settings: settings.clone() });
+            next.see(Seen {
+                digest: digest.clone(),
+                settings: settings.clone(),
+            });
         }
         let size = u64::try_from(bytes.len()).unwrap_or(u64::MAX);
-        let fetched = Fetched { digest: digest.clone(), bytes: size, source, settings, goes_live };
+        let fetched = Fetched {
+            digest: digest.clone(),
+            bytes: size,
+            source,
+            settings,
+            goes_live,
+        };
         let number = next.begin(fetched, mark)?;
         // Kept and recorded in one turn: what no record names is removed in another.
         let components = self.components.clone();
-        blocking(move || components.keep(&digest, &bytes)).await.map_err(failed)?;
+        blocking(move || components.keep(&digest, &bytes))
+            .await
+            .map_err(failed)?;
         self.commit(&mut turn, next).await?;
         Ok(number)
     }
@@ -103,15 +136,25 @@ impl Registry {
     }
 
     /// Takes a fetched revision as far as it goes: live, staged or waiting for approval.
-    pub(crate) async fn prepare(self: &Arc<Self>, plugin: &str, number: u64) -> Result<RevisionState, RegistryError> {
+    pub(crate) async fn prepare(
+        self: &Arc<Self>,
+        plugin: &str,
+        number: u64,
+    ) -> Result<RevisionState, RegistryError> {
         let key = (plugin.to_owned(), number);
         let cancelled = CancellationToken::new();
-        self.under_way.lock().unwrap_or_else(PoisonError::into_inner).insert(key.clone(), cancelled.clone());
+        self.under_way
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .insert(key.clone(), cancelled.clone());
         let prepared = tokio::select! {
             () = cancelled.cancelled() => Err(RegistryError::Rejected { plugin: plugin.to_owned(), number }),
             prepared = self.steps(plugin, number) => prepared,
         };
-        self.under_way.lock().unwrap_or_else(PoisonError::into_inner).remove(&key);
+        self.under_way
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .remove(&key);
         if let Err(error) = &prepared {
             self.refuse(plugin, number, error).await;
         }
@@ -120,28 +163,46 @@ impl Registry {
 
     /// Ends the preparing of a revision that was rejected.
     pub(super) fn cancel(&self, plugin: &str, number: u64) {
-        let under_way = self.under_way.lock().unwrap_or_else(PoisonError::into_inner);
+        let under_way = self
+            .under_way
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
         if let Some(cancelled) = under_way.get(&(plugin.to_owned(), number)) {
             cancelled.cancel();
         }
     }
 
-    async fn steps(self: &Arc<Self>, plugin: &str, number: u64) -> Result<RevisionState, RegistryError> {
+    async fn steps(
+        self: &Arc<Self>,
+        plugin: &str,
+        number: u64,
+    ) -> Result<RevisionState, RegistryError> {
         let failed = |error: LoadError| RegistryError::load(plugin, error);
         let record = self.life_of(plugin).await?.revision(number)?.clone();
         let (components, digest) = (self.components.clone(), record.digest.clone());
-        let bytes = blocking(move || components.read(&digest)).await.map_err(|error| failed(error.into()))?;
-        self.advance(plugin, number, RevisionState::Verified).await?;
+        let bytes = blocking(move || components.read(&digest))
+            .await
+            .map_err(|error| failed(error.into()))?;
+        self.advance(plugin, number, RevisionState::Verified)
+            .await?;
         let component = match self.runtime.cached(&record.digest).await {
             Some(component) => component,
-            None => self.runtime.compile(&bytes, &record.digest).await.map_err(|error| failed(error.into()))?,
+            None => self
+                .runtime
+                .compile(&bytes, &record.digest)
+                .await
+                .map_err(|error| failed(error.into()))?,
         };
         drop(bytes);
-        self.advance(plugin, number, RevisionState::Compiled).await?;
+        self.advance(plugin, number, RevisionState::Compiled)
+            .await?;
         let runtime = Arc::clone(&self.runtime);
-        let linked = blocking(move || loader::link(&runtime, &component)).await.map_err(failed)?;
+        let linked = blocking(move || loader::link(&runtime, &component))
+            .await
+            .map_err(failed)?;
         self.advance(plugin, number, RevisionState::Linked).await?;
-        let described = loader::describe(&self.runtime, &linked, &record.settings.limits, plugin).await;
+        let described =
+            loader::describe(&self.runtime, &linked, &record.settings.limits, plugin).await;
         let (text, description) = described.map_err(failed)?;
         let told = Described {
             version: description.version.clone(),
@@ -149,12 +210,19 @@ impl Registry {
             wants: description.wants.clone(),
         };
         self.store.put_description(&record.digest, &text).await?;
-        self.change(plugin, |life| life.describe(number, told, step(RevisionState::Described))).await?;
+        self.change(plugin, |life| {
+            life.describe(number, told, step(RevisionState::Described))
+        })
+        .await?;
 
         let mut turn = self.lives.lock().await;
         let mut next = self.life_in(&turn, plugin)?;
         let record = next.revision(number)?.clone();
-        next.advance(number, RevisionState::Compared, step(RevisionState::Compared))?;
+        next.advance(
+            number,
+            RevisionState::Compared,
+            step(RevisionState::Compared),
+        )?;
         let staged = next.stage(number, record.staged.clone())?;
         // What goes live is compared with what serves when it is put beside that.
         if staged == RevisionState::AwaitingApproval || !record.goes_live {
@@ -169,7 +237,12 @@ impl Registry {
         next.activate(number, record.staged)?;
         let record = next.revision(number)?.clone();
         let rights = next.rights(&record);
-        let whole = Whole { plugin: plugin.to_owned(), record, description, rights };
+        let whole = Whole {
+            plugin: plugin.to_owned(),
+            record,
+            description,
+            rights,
+        };
         let revision = self.put_together(&next, whole).await?;
         self.flip(&mut turn, next, revision).await?;
         Ok(RevisionState::Active)
@@ -189,8 +262,14 @@ impl Registry {
         self.flip(turn, next, revision).await
     }
 
-    async fn advance(&self, plugin: &str, number: u64, to: RevisionState) -> Result<(), RegistryError> {
-        self.change(plugin, |life| life.advance(number, to, step(to))).await
+    async fn advance(
+        &self,
+        plugin: &str,
+        number: u64,
+        to: RevisionState,
+    ) -> Result<(), RegistryError> {
+        self.change(plugin, |life| life.advance(number, to, step(to)))
+            .await
     }
 
     /// Changes a record and writes it.
@@ -209,15 +288,25 @@ impl Registry {
         self.life_in(&self.lives.lock().await, plugin)
     }
 
-    pub(super) fn life_in(&self, turn: &super::RecordsGuard<'_>, plugin: &str) -> Result<PluginRecord, RegistryError> {
+    pub(super) fn life_in(
+        &self,
+        turn: &super::RecordsGuard<'_>,
+        plugin: &str,
+    ) -> Result<PluginRecord, RegistryError> {
         self.entry(plugin)?;
-        Ok(turn.get(plugin).cloned().unwrap_or_else(|| PluginRecord::new(plugin)))
+        Ok(turn
+            .get(plugin)
+            .cloned()
+            .unwrap_or_else(|| PluginRecord::new(plugin)))
     }
 
     /// Rejects a revision that could not be prepared, with the reason.
     async fn refuse(&self, plugin: &str, number: u64, error: &RegistryError) {
         let why = error.to_string();
-        if let Err(error) = self.change(plugin, |life| life.reject(number, mark("host", &why))).await {
+        if let Err(error) = self
+            .change(plugin, |life| life.reject(number, mark("host", &why)))
+            .await
+        {
             tracing::error!(plugin, revision = number, %error, "cannot note that a revision was refused");
         }
     }
@@ -231,8 +320,8 @@ fn step(to: RevisionState) -> OperatorNote {
 pub(crate) fn component_path(source: &ManifestSource) -> Result<PathBuf, ComponentError> {
     match source {
         ManifestSource::File(path) => Ok(path.clone()),
-        ManifestSource::Crate(folder) => {
-            artifact(folder).ok_or_else(|| ComponentError::NoCrate { path: folder.clone() })
-        }
+        ManifestSource::Crate(folder) => artifact(folder).ok_or_else(|| ComponentError::NoCrate {
+            path: folder.clone(),
+        }),
     }
 }

@@ -26,7 +26,11 @@ pub(crate) struct JobRunner {
 impl JobRunner {
     /// Runs the jobs of a queue on the revisions that a registry serves, until the process stops.
     pub(crate) fn new(jobs: Arc<Jobs>, registry: Arc<Registry>, stop: CancellationToken) -> Self {
-        Self { jobs, registry, stop }
+        Self {
+            jobs,
+            registry,
+            stop,
+        }
     }
 
     /// Runs jobs whose turn it is. What runs when the process stops is cut off and waits for the next process.
@@ -51,7 +55,11 @@ impl JobRunner {
 
     /// One turn of a job: a run, and how it ended, written.
     async fn take_up(self: Arc<Self>, turn: NextJob) {
-        let NextJob { name, key, cancelled } = turn;
+        let NextJob {
+            name,
+            key,
+            cancelled,
+        } = turn;
         let ran = match self.jobs.is_good(key).await {
             Ok(true) => self.run_once(&name, &cancelled).await,
             Ok(false) => {
@@ -67,7 +75,11 @@ impl JobRunner {
         self.jobs.turn_ended(&name, after);
     }
 
-    async fn run_once(&self, name: &JobName, cancelled: &CancellationToken) -> Result<After, StoreError> {
+    async fn run_once(
+        &self,
+        name: &JobName,
+        cancelled: &CancellationToken,
+    ) -> Result<After, StoreError> {
         let now = SystemTime::now();
         let Some((job, checkpoint)) = self.jobs.begin_run(name, now).await? else {
             return Ok(After::Over);
@@ -91,6 +103,8 @@ impl JobRunner {
             plugin = &*name.plugin, job = %name.id, owner = name.owner.as_str(), attempt = run.attempt, end = told,
             elapsed_us = microseconds(began.elapsed()), "a run of a job ended",
         );
-        self.jobs.end_run(name, run.report(end), SystemTime::now()).await
+        self.jobs
+            .end_run(name, run.report(end), SystemTime::now())
+            .await
     }
 }

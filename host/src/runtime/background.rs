@@ -31,7 +31,9 @@ impl Background {
                 }
             })
             .build()?;
-        Ok(Self { runtime: Some(runtime) })
+        Ok(Self {
+            runtime: Some(runtime),
+        })
     }
 
     /// Runs a future here until it is said to be long, and the rest of it in the background. Dropped, it ends at its next

@@ -76,8 +76,15 @@ pub(crate) struct CallTab {
 impl CallPlaces {
     pub(crate) fn new(plugin: &str, limits: ShareLimits, per_minute: Duration) -> Arc<Self> {
         let (shares, standings) = (PlaceShares::new(limits), Standings::new(per_minute));
-        let state = Mutex::new(PlacesState { shares, standings, used: Duration::ZERO });
-        Arc::new(Self { plugin: plugin.into(), state })
+        let state = Mutex::new(PlacesState {
+            shares,
+            standings,
+            used: Duration::ZERO,
+        });
+        Arc::new(Self {
+            plugin: plugin.into(),
+            state,
+        })
     }
 
     /// Other limits from now on.
@@ -93,11 +100,20 @@ impl CallPlaces {
     }
 
     /// Takes a place, waiting for it at most so long.
-    pub(crate) async fn take(self: &Arc<Self>, tenant: &Tenant, at_most: Duration) -> Result<CallTab, NoPlace> {
+    pub(crate) async fn take(
+        self: &Arc<Self>,
+        tenant: &Tenant,
+        at_most: Duration,
+    ) -> Result<CallTab, NoPlace> {
         let Some((number, rung)) = self.enter(tenant)? else {
             return Ok(self.tab(tenant, true));
         };
-        let mut waiting = WaitingCall { places: self, tenant, number, has_place: false };
+        let mut waiting = WaitingCall {
+            places: self,
+            tenant,
+            number,
+            has_place: false,
+        };
         // Where the bell is gone without a ring, nobody holds the places any more.
         let given = tokio::time::timeout(at_most, rung).await;
         if !matches!(given, Ok(Ok(()))) {
@@ -126,7 +142,12 @@ impl CallPlaces {
     pub(crate) fn occupancy(&self, now: Instant) -> Occupancy {
         let state = self.lock();
         let (taken, waiting) = state.shares.counts();
-        Occupancy { taken, waiting, paused: state.standings.paused(now), used: state.used }
+        Occupancy {
+            taken,
+            waiting,
+            paused: state.standings.paused(now),
+            used: state.used,
+        }
     }
 
     /// Forgets who has nothing that counts any more.
@@ -137,7 +158,10 @@ impl CallPlaces {
     /// Takes a place at once, or gives the number that the call waits under and the bell that it waits for.
     fn enter(&self, tenant: &Tenant) -> Result<Option<(u64, oneshot::Receiver<()>)>, NoPlace> {
         let mut state = self.lock();
-        state.standings.judge(tenant, Instant::now()).map_err(NoPlace::Barred)?;
+        state
+            .standings
+            .judge(tenant, Instant::now())
+            .map_err(NoPlace::Barred)?;
         let mut rung = None;
         let entered = state.shares.enter(tenant, || {
             let (bell, told) = oneshot::channel();
@@ -147,7 +171,9 @@ impl CallPlaces {
         match entered {
             Entered::Begun => Ok(None),
             Entered::Waits(number) => Ok(rung.map(|rung| (number, rung))),
-            Entered::Full => Err(NoPlace::Crowded { most: state.shares.limits().waiting_each }),
+            Entered::Full => Err(NoPlace::Crowded {
+                most: state.shares.limits().waiting_each,
+            }),
         }
     }
 
@@ -249,7 +275,9 @@ impl CallTab {
     /// Pays for what was used so far. Within a poll it must be asked on the polling thread.
     pub(crate) fn charge(&self) {
         let used = self.unpaid();
-        self.places.lock().charge(&self.tenant, used, Instant::now());
+        self.places
+            .lock()
+            .charge(&self.tenant, used, Instant::now());
     }
 
     fn unpaid(&self) -> Duration {
@@ -257,7 +285,9 @@ impl CallTab {
             return Duration::ZERO;
         };
         let total_ns = u64::try_from(meter.total().as_nanos()).unwrap_or(u64::MAX);
-        Duration::from_nanos(total_ns.saturating_sub(self.charged_ns.fetch_max(total_ns, Ordering::Relaxed)))
+        Duration::from_nanos(
+            total_ns.saturating_sub(self.charged_ns.fetch_max(total_ns, Ordering::Relaxed)),
+        )
     }
 }
 
@@ -286,9 +316,16 @@ mod tests {
     /// The instance of a call serves the next one before this call's tab is closed.
     #[test]
     fn a_settled_tab_pays_nothing_for_the_call_that_has_its_meter_next() {
-        let limits = ShareLimits { places: 1, each: 1, waiting_each: 1 };
+        let limits = ShareLimits {
+            places: 1,
+            each: 1,
+            waiting_each: 1,
+        };
         let places = CallPlaces::new("p", limits, Duration::from_secs(30));
-        let (tab, meter) = (places.open(&Tenant::key("k")), Arc::new(CpuMeter::default()));
+        let (tab, meter) = (
+            places.open(&Tenant::key("k")),
+            Arc::new(CpuMeter::default()),
+        );
         tab.meter(&meter);
         tab.settle();
         let paid = places.occupancy(Instant::now()).used;

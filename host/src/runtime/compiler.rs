@@ -39,16 +39,23 @@ const NICE: i32 = 19;
 pub(crate) enum CompileError {
     #[error("it is not a WebAssembly component: {0}")]
     Refused(String),
-    #[error("compiling it takes more than {seconds} s of processor time, which is `limits.compile_cpu_seconds`")]
+    #[error(
+        "compiling it takes more than {seconds} s of processor time, which is `limits.compile_cpu_seconds`"
+    )]
     Processor { seconds: u64 },
-    #[error("compiling it takes more than {bytes} bytes of memory, which is `limits.compile_memory`")]
+    #[error(
+        "compiling it takes more than {bytes} bytes of memory, which is `limits.compile_memory`"
+    )]
     Memory { bytes: u64 },
     #[error("compiling it takes longer than {milliseconds} ms, which is `limits.compile_wall_ms`")]
     Wall { milliseconds: u128 },
     #[error("its compiler failed ({status}): {told}")]
     Failed { status: ExitStatus, told: String },
     #[error("its compiler {program} cannot be run: {source}")]
-    Run { program: PathBuf, source: std::io::Error },
+    Run {
+        program: PathBuf,
+        source: std::io::Error,
+    },
 }
 
 /// The host's end.
@@ -62,14 +69,25 @@ pub(crate) struct Compiler {
 impl Compiler {
     /// Compiles with this `switchbay` program.
     pub(crate) fn new(program: &Path, limits: Compile) -> Self {
-        Self { program: program.to_owned(), limits, turn: Mutex::new(()) }
+        Self {
+            program: program.to_owned(),
+            limits,
+            turn: Mutex::new(()),
+        }
     }
 
     /// Writes the compiled form of a component to a new file, after those that came before. On an error, or when this is
     /// dropped, the child is gone; what it wrote is the caller's to remove.
-    pub(crate) async fn compile(&self, component: &[u8], output: &Path) -> Result<(), CompileError> {
+    pub(crate) async fn compile(
+        &self,
+        component: &[u8],
+        output: &Path,
+    ) -> Result<(), CompileError> {
         let _turn = self.turn.lock().await;
-        let failed = |source| CompileError::Run { program: self.program.clone(), source };
+        let failed = |source| CompileError::Run {
+            program: self.program.clone(),
+            source,
+        };
         let mut child = self.command(output).spawn().map_err(failed)?;
         let ended = tokio::time::timeout(self.limits.wall, converse(&mut child, component)).await;
         match ended {
@@ -79,7 +97,9 @@ impl Compiler {
             }
             Err(_) => {
                 child.kill().await.map_err(failed)?;
-                Err(CompileError::Wall { milliseconds: self.limits.wall.as_millis() })
+                Err(CompileError::Wall {
+                    milliseconds: self.limits.wall.as_millis(),
+                })
             }
         }
     }
@@ -107,10 +127,16 @@ impl Compiler {
             return Ok(());
         }
         if ended_by(Signal::XCPU) {
-            return Err(CompileError::Processor { seconds: self.limits.cpu_seconds });
+            return Err(CompileError::Processor {
+                seconds: self.limits.cpu_seconds,
+            });
         }
-        if exit == Some(OUT_OF_MEMORY) || ended_by(Signal::ABORT) && told.contains(ABORTED_ALLOCATION) {
-            return Err(CompileError::Memory { bytes: self.limits.memory_bytes });
+        if exit == Some(OUT_OF_MEMORY)
+            || ended_by(Signal::ABORT) && told.contains(ABORTED_ALLOCATION)
+        {
+            return Err(CompileError::Memory {
+                bytes: self.limits.memory_bytes,
+            });
         }
         match exit {
             Some(REFUSED) => Err(CompileError::Refused(told)),
@@ -131,11 +157,19 @@ async fn converse(child: &mut Child, component: &[u8]) -> std::io::Result<(ExitS
     let hear = async {
         let mut told = Vec::new();
         if let Some(mut stderr) = stderr {
-            (&mut stderr).take(TOLD_BYTES_MAX).read_to_end(&mut told).await?;
+            (&mut stderr)
+                .take(TOLD_BYTES_MAX)
+                .read_to_end(&mut told)
+                .await?;
             tokio::io::copy(&mut stderr, &mut tokio::io::sink()).await?;
         }
         // wasmtime's messages may have several lines; an error has one.
-        Ok::<_, std::io::Error>(String::from_utf8_lossy(&told).split_whitespace().collect::<Vec<_>>().join(" "))
+        Ok::<_, std::io::Error>(
+            String::from_utf8_lossy(&told)
+                .split_whitespace()
+                .collect::<Vec<_>>()
+                .join(" "),
+        )
     };
     let ((), told, status) = tokio::join!(give, hear, child.wait());
     Ok((status?, told?))
@@ -143,7 +177,9 @@ async fn converse(child: &mut Child, component: &[u8]) -> std::io::Result<(ExitS
 
 /// The child's whole work: from standard input to a new file at `output`, within limits of its own.
 pub(crate) fn compile_component(memory_bytes: u64, cpu_seconds: u64, output: &Path) -> ExitCode {
-    let done = limit_self(memory_bytes, cpu_seconds).map_err(Fault::Limits).and_then(|()| compile(output));
+    let done = limit_self(memory_bytes, cpu_seconds)
+        .map_err(Fault::Limits)
+        .and_then(|()| compile(output));
     match done {
         Ok(()) => ExitCode::SUCCESS,
         Err(fault) => {
@@ -176,8 +212,14 @@ impl Fault {
         match self {
             Self::Start(error) | Self::Compile(error) if is_out_of_memory(error) => OUT_OF_MEMORY,
             Self::Compile(_) => REFUSED,
-            Self::Read(error) | Self::Write(error) if error.kind() == std::io::ErrorKind::OutOfMemory => OUT_OF_MEMORY,
-            Self::Limits(_) | Self::Read(_) | Self::TooLarge | Self::Start(_) | Self::Write(_) => FAILED,
+            Self::Read(error) | Self::Write(error)
+                if error.kind() == std::io::ErrorKind::OutOfMemory =>
+            {
+                OUT_OF_MEMORY
+            }
+            Self::Limits(_) | Self::Read(_) | Self::TooLarge | Self::Start(_) | Self::Write(_) => {
+                FAILED
+            }
         }
     }
 }
@@ -188,20 +230,32 @@ fn is_out_of_memory(error: &wasmtime::Error) -> bool {
         || error.chain().any(|cause| {
             cause.is::<OutOfMemory>()
                 || cause.downcast_ref::<rustix::io::Errno>() == Some(&rustix::io::Errno::NOMEM)
-                || cause.downcast_ref::<std::io::Error>().is_some_and(|e| e.kind() == std::io::ErrorKind::OutOfMemory)
+                || cause
+                    .downcast_ref::<std::io::Error>()
+                    .is_some_and(|e| e.kind() == std::io::ErrorKind::OutOfMemory)
         })
 }
 
 fn compile(output: &Path) -> Result<(), Fault> {
     let mut component = Vec::new();
-    std::io::stdin().lock().take(COMPONENT_BYTES_MAX + 1).read_to_end(&mut component).map_err(Fault::Read)?;
+    std::io::stdin()
+        .lock()
+        .take(COMPONENT_BYTES_MAX + 1)
+        .read_to_end(&mut component)
+        .map_err(Fault::Read)?;
     if u64::try_from(component.len()).is_ok_and(|bytes| bytes > COMPONENT_BYTES_MAX) {
         return Err(Fault::TooLarge);
     }
     let engine = Engine::new(&engine::code_configuration()).map_err(Fault::Start)?;
-    let compiled = engine.precompile_component(&component).map_err(Fault::Compile)?;
-    let mut file =
-        fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(output).map_err(Fault::Write)?;
+    let compiled = engine
+        .precompile_component(&component)
+        .map_err(Fault::Compile)?;
+    let mut file = fs::OpenOptions::new()
+        .write(true)
+        .create_new(true)
+        .mode(0o600)
+        .open(output)
+        .map_err(Fault::Write)?;
     file.write_all(&compiled).map_err(Fault::Write)
 }
 
@@ -216,7 +270,12 @@ fn limit_self(memory_bytes: u64, cpu_seconds: u64) -> rustix::io::Result<()> {
 
 /// Sets a limit, or keeps a stricter one that this process was started with.
 fn limit(resource: Resource, current: u64, maximum: u64) -> rustix::io::Result<()> {
-    let inherited = rustix::process::getrlimit(resource).maximum.unwrap_or(u64::MAX);
-    let limit = Rlimit { current: Some(current.min(inherited)), maximum: Some(maximum.min(inherited)) };
+    let inherited = rustix::process::getrlimit(resource)
+        .maximum
+        .unwrap_or(u64::MAX);
+    let limit = Rlimit {
+        current: Some(current.min(inherited)),
+        maximum: Some(maximum.min(inherited)),
+    };
     rustix::process::setrlimit(resource, limit)
 }

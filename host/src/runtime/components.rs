@@ -61,8 +61,14 @@ impl Components {
     /// Opens or makes the folder.
     pub(crate) fn open(data: &Path) -> Result<Self, ComponentError> {
         let folder = data.join("components");
-        let made = fs::DirBuilder::new().recursive(true).mode(0o700).create(&folder);
-        made.map_err(|source| ComponentError::Keep { path: folder.clone(), source })?;
+        let made = fs::DirBuilder::new()
+            .recursive(true)
+            .mode(0o700)
+            .create(&folder);
+        made.map_err(|source| ComponentError::Keep {
+            path: folder.clone(),
+            source,
+        })?;
         Ok(Self { folder })
     }
 
@@ -73,7 +79,10 @@ impl Components {
             return Ok(());
         }
         let partial = self.folder.join(format!("{}.{PARTIAL}", Uuid::now_v7()));
-        let failed = |source| ComponentError::Keep { path: path.clone(), source };
+        let failed = |source| ComponentError::Keep {
+            path: path.clone(),
+            source,
+        };
         let written = fs::OpenOptions::new()
             .write(true)
             .create_new(true)
@@ -92,15 +101,26 @@ impl Components {
     pub(crate) fn read(&self, digest: &str) -> Result<Vec<u8>, ComponentError> {
         let path = self.path(digest);
         let bytes = read(&path, &[], open(&path)?)?;
-        if digest_of(&bytes) == digest { Ok(bytes) } else { Err(ComponentError::Changed { path }) }
+        if digest_of(&bytes) == digest {
+            Ok(bytes)
+        } else {
+            Err(ComponentError::Changed { path })
+        }
     }
 
     /// Removes every file that no record names.
     pub(crate) fn keep_only(&self, digests: &HashSet<String>) -> io::Result<()> {
         for entry in fs::read_dir(&self.folder)? {
             let path = entry?.path();
-            let named = path.file_stem().and_then(|stem| stem.to_str()).is_some_and(|stem| digests.contains(stem));
-            if !named || path.extension().is_some_and(|extension| extension == PARTIAL) {
+            let named = path
+                .file_stem()
+                .and_then(|stem| stem.to_str())
+                .is_some_and(|stem| digests.contains(stem));
+            if !named
+                || path
+                    .extension()
+                    .is_some_and(|extension| extension == PARTIAL)
+            {
                 fs::remove_file(path)?;
             }
         }
@@ -117,8 +137,13 @@ impl Components {
 pub(crate) fn fetch(path: &Path) -> Result<Vec<u8>, ComponentError> {
     let mut file = open(path)?;
     let mut head = Vec::new();
-    let began = (&mut file).take(COMPONENT.len() as u64).read_to_end(&mut head);
-    began.map_err(|source| ComponentError::Read { path: path.to_owned(), source })?;
+    let began = (&mut file)
+        .take(COMPONENT.len() as u64)
+        .read_to_end(&mut head);
+    began.map_err(|source| ComponentError::Read {
+        path: path.to_owned(),
+        source,
+    })?;
     let path = path.to_owned();
     match &*head {
         [] => Err(ComponentError::Empty { path }),
@@ -131,15 +156,29 @@ pub(crate) fn fetch(path: &Path) -> Result<Vec<u8>, ComponentError> {
 /// Opens a regular file. Whatever else a path leads to might be read without end, or be waited for.
 fn open(path: &Path) -> Result<fs::File, ComponentError> {
     let failed = |source: io::Error| match source.kind() {
-        io::ErrorKind::NotFound => ComponentError::Missing { path: path.to_owned() },
-        _ => ComponentError::Read { path: path.to_owned(), source },
+        io::ErrorKind::NotFound => ComponentError::Missing {
+            path: path.to_owned(),
+        },
+        _ => ComponentError::Read {
+            path: path.to_owned(),
+            source,
+        },
     };
     let at_once = OFlags::NONBLOCK.bits().cast_signed();
-    let file = fs::OpenOptions::new().read(true).custom_flags(at_once).open(path).map_err(failed)?;
+    let file = fs::OpenOptions::new()
+        .read(true)
+        .custom_flags(at_once)
+        .open(path)
+        .map_err(failed)?;
     let metadata = file.metadata().map_err(failed)?;
     match (metadata.is_file(), metadata.len()) {
-        (false, _) => Err(ComponentError::NoFile { path: path.to_owned() }),
-        (true, bytes) if bytes > COMPONENT_BYTES_MAX => Err(ComponentError::TooLarge { path: path.to_owned(), bytes }),
+        (false, _) => Err(ComponentError::NoFile {
+            path: path.to_owned(),
+        }),
+        (true, bytes) if bytes > COMPONENT_BYTES_MAX => Err(ComponentError::TooLarge {
+            path: path.to_owned(),
+            bytes,
+        }),
         (true, _) => Ok(file),
     }
 }
@@ -150,18 +189,26 @@ fn read(path: &Path, head: &[u8], file: fs::File) -> Result<Vec<u8>, ComponentEr
     // The file may grow while it is read.
     let rest = (COMPONENT_BYTES_MAX + 1).saturating_sub(head.len() as u64);
     let done = file.take(rest).read_to_end(&mut component);
-    done.map_err(|source| ComponentError::Read { path: path.to_owned(), source })?;
+    done.map_err(|source| ComponentError::Read {
+        path: path.to_owned(),
+        source,
+    })?;
     match u64::try_from(component.len()) {
         Ok(read) if read <= COMPONENT_BYTES_MAX => Ok(component),
-        _ => Err(ComponentError::TooLarge { path: path.to_owned(), bytes: COMPONENT_BYTES_MAX + 1 }),
+        _ => Err(ComponentError::TooLarge {
+            path: path.to_owned(),
+            bytes: COMPONENT_BYTES_MAX + 1,
+        }),
     }
 }
 
 /// SHA-256 in hexadecimal.
 pub(crate) fn digest_of(bytes: &[u8]) -> String {
     use std::fmt::Write as _;
-    Sha256::digest(bytes).iter().fold(String::with_capacity(64), |mut text, byte| {
-        write!(text, "{byte:02x}").expect("writing to a String does not fail");
-        text
-    })
+    Sha256::digest(bytes)
+        .iter()
+        .fold(String::with_capacity(64), |mut text, byte| {
+            write!(text, "{byte:02x}").expect("writing to a String does not fail");
+            text
+        })
 }

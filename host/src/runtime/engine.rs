@@ -55,12 +55,17 @@ pub(crate) enum EngineError {
     Compile(#[from] CompileError),
     #[error("its compiled code cannot be loaded: {0}")]
     Load(String),
-    #[error("its compiled code {path} is not what was written there: the store has another digest of it, or none")]
+    #[error(
+        "its compiled code {path} is not what was written there: the store has another digest of it, or none"
+    )]
     Changed { path: PathBuf },
     #[error("the digest of its compiled code cannot be kept: {0}")]
     Digest(#[from] StoreError),
     #[error("the cache of compiled code at {path} fails: {source}")]
-    Cache { path: PathBuf, source: std::io::Error },
+    Cache {
+        path: PathBuf,
+        source: std::io::Error,
+    },
 }
 
 /// What the process lends to those that run here.
@@ -105,14 +110,18 @@ impl Runtime {
             .mode(0o700)
             .create(&cache)
             .and_then(|()| remove_partial(&cache))
-            .map_err(|source| EngineError::Cache { path: cache.clone(), source })?;
+            .map_err(|source| EngineError::Cache {
+                path: cache.clone(),
+                source,
+            })?;
         let stop = Arc::new(AtomicBool::new(false));
         let ticker = tick(engine.clone(), Arc::clone(&stop))
             .map_err(|error| EngineError::Start(format!("no thread for the ticker: {error}")))?;
         let (caches, ticker) = (Caches::default(), Some(ticker));
         let run_queue = RunQueue::new(processors());
-        let background = Background::start(2 * processors())
-            .map_err(|error| EngineError::Start(format!("no threads for long computations: {error}")))?;
+        let background = Background::start(2 * processors()).map_err(|error| {
+            EngineError::Start(format!("no threads for long computations: {error}"))
+        })?;
         Ok(Self {
             engine,
             compiler,
@@ -176,14 +185,23 @@ impl Runtime {
     }
 
     /// Compiles a component into the cache.
-    pub(crate) async fn compile(&self, bytes: &[u8], digest: &str) -> Result<Component, EngineError> {
+    pub(crate) async fn compile(
+        &self,
+        bytes: &[u8],
+        digest: &str,
+    ) -> Result<Component, EngineError> {
         let path = self.compiled(digest);
         let partial = Partial(self.cache.join(format!("{}.{PARTIAL}", Uuid::now_v7())));
         self.compiler.compile(bytes, &partial.0).await?;
         // The digest first: code without one is compiled again, and so is code that a crash left beside another's.
         let code = digest_of_file(&partial.0).await?;
-        self.store.put_code(&self.fingerprint, digest, &code).await?;
-        fs::rename(&partial.0, &path).map_err(|source| EngineError::Cache { path: path.clone(), source })?;
+        self.store
+            .put_code(&self.fingerprint, digest, &code)
+            .await?;
+        fs::rename(&partial.0, &path).map_err(|source| EngineError::Cache {
+            path: path.clone(),
+            source,
+        })?;
         self.load(&path).await
     }
 
@@ -217,7 +235,9 @@ impl Runtime {
     async fn load(&self, path: &Path) -> Result<Component, EngineError> {
         let (engine, path) = (self.engine.clone(), path.to_owned());
         let loading = tokio::task::spawn_blocking(move || load(&engine, &path));
-        let loaded = loading.await.map_err(|error| EngineError::Load(error.to_string()))?;
+        let loaded = loading
+            .await
+            .map_err(|error| EngineError::Load(error.to_string()))?;
         loaded.map_err(|error| EngineError::Load(format!("{error:#}")))
     }
 }
@@ -230,7 +250,10 @@ async fn digest_of_file(path: &Path) -> Result<[u8; 32], EngineError> {
         std::io::copy(&mut fs::File::open(file)?, &mut digest)?;
         Ok(digest.finalize().into())
     });
-    read.await.map_err(|source| EngineError::Cache { path: path.to_owned(), source })
+    read.await.map_err(|source| EngineError::Cache {
+        path: path.to_owned(),
+        source,
+    })
 }
 
 /// A file that the compiler writes; it goes with this unless it was renamed.
@@ -250,7 +273,10 @@ impl Drop for Partial {
 fn remove_partial(cache: &Path) -> std::io::Result<()> {
     for entry in fs::read_dir(cache)? {
         let path = entry?.path();
-        if path.extension().is_some_and(|extension| extension == PARTIAL) {
+        if path
+            .extension()
+            .is_some_and(|extension| extension == PARTIAL)
+        {
             fs::remove_file(path)?;
         }
     }
@@ -311,7 +337,10 @@ fn fingerprint(engine: &Engine) -> String {
         }
         fn finish(&self) -> u64 {
             let digest = self.0.clone().finalize();
-            u64::from_be_bytes([digest[0], digest[1], digest[2], digest[3], digest[4], digest[5], digest[6], digest[7]])
+            u64::from_be_bytes([
+                digest[0], digest[1], digest[2], digest[3], digest[4], digest[5], digest[6],
+                digest[7],
+            ])
         }
     }
     let mut hasher = Into256(Sha256::new());
@@ -325,10 +354,12 @@ fn processors() -> usize {
 }
 
 fn tick(engine: Engine, stop: Arc<AtomicBool>) -> std::io::Result<JoinHandle<()>> {
-    std::thread::Builder::new().name("epoch-ticker".to_owned()).spawn(move || {
-        while !stop.load(Ordering::Relaxed) {
-            std::thread::sleep(TICK);
-            engine.increment_epoch();
-        }
-    })
+    std::thread::Builder::new()
+        .name("epoch-ticker".to_owned())
+        .spawn(move || {
+            while !stop.load(Ordering::Relaxed) {
+                std::thread::sleep(TICK);
+                engine.increment_epoch();
+            }
+        })
 }

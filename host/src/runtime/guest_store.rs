@@ -41,7 +41,12 @@ pub(crate) fn prepare(
 ) -> Store<GuestState> {
     let mut store = Store::new(engine, state);
     store.limiter(|state| state.limiter());
-    store.set_hostcall_fuel(limits.response_bytes.saturating_mul(2).max(HOST_CALL_BYTES_MIN));
+    store.set_hostcall_fuel(
+        limits
+            .response_bytes
+            .saturating_mul(2)
+            .max(HOST_CALL_BYTES_MIN),
+    );
     store.set_epoch_deadline(1);
     let (meter, run_queue) = (Arc::clone(cpu), run_queue.cloned());
     store.epoch_deadline_callback(move |store| {
@@ -55,7 +60,8 @@ pub(crate) fn prepare(
         Ok(match run_queue.as_ref().zip(tenant) {
             None => UpdateDeadline::Yield(1),
             Some((queue, tenant)) => {
-                let (queue, tenant, meter) = (Arc::clone(queue), tenant.clone(), Arc::clone(&meter));
+                let (queue, tenant, meter) =
+                    (Arc::clone(queue), tenant.clone(), Arc::clone(&meter));
                 UpdateDeadline::YieldCustom(1, Box::pin(take_turn(queue, tenant, meter)))
             }
         })

@@ -39,7 +39,12 @@ impl JobRun {
 
     /// How it ended, with how far it came.
     pub(crate) fn report(&self, end: RunEnd) -> RunReport {
-        RunReport { attempt: self.attempt, end, progress: self.progress(), cpu_ms: self.cpu_ms() }
+        RunReport {
+            attempt: self.attempt,
+            end,
+            progress: self.progress(),
+            cpu_ms: self.cpu_ms(),
+        }
     }
 
     /// Keeps an item, a checkpoint or both, with the progress as it was told last.
@@ -49,7 +54,13 @@ impl JobRun {
         checkpoint: Option<String>,
     ) -> Result<KeepOutcome, StoreError> {
         let (attempt, progress, cpu_ms) = (self.attempt, self.progress(), self.cpu_ms());
-        let keep = Keep { attempt, item, checkpoint, progress, cpu_ms };
+        let keep = Keep {
+            attempt,
+            item,
+            checkpoint,
+            progress,
+            cpu_ms,
+        };
         self.jobs.keep(&self.name, keep).await
     }
 

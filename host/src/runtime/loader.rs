@@ -38,7 +38,10 @@ pub(crate) enum LoadError {
     #[error("it has more than {IMPORTS_MAX} imports")]
     TooManyImports,
     #[error("it imports `{import}` but does not ask for `{interface}` in its `wants`")]
-    NotWanted { import: String, interface: &'static str },
+    NotWanted {
+        import: String,
+        interface: &'static str,
+    },
     #[error("it does not fit the world `switchbay:plugin/feature-plugin`: {0}")]
     World(String),
     #[error("reading its description failed: {0}")]
@@ -60,7 +63,11 @@ pub(crate) struct Linked {
 }
 
 /// The compiled form of a kept component, from the cache where it is there.
-pub(crate) async fn compile(runtime: &Runtime, components: &Components, digest: &str) -> Result<Component, LoadError> {
+pub(crate) async fn compile(
+    runtime: &Runtime,
+    components: &Components,
+    digest: &str,
+) -> Result<Component, LoadError> {
     if let Some(component) = runtime.cached(digest).await {
         return Ok(component);
     }
@@ -70,7 +77,11 @@ pub(crate) async fn compile(runtime: &Runtime, components: &Components, digest: 
 }
 
 /// A kept component, linked. Linking takes a while, so it is done on a thread that may.
-pub(crate) async fn linked(runtime: &Arc<Runtime>, components: &Components, digest: &str) -> Result<Linked, LoadError> {
+pub(crate) async fn linked(
+    runtime: &Arc<Runtime>,
+    components: &Components,
+    digest: &str,
+) -> Result<Linked, LoadError> {
     let component = compile(runtime, components, digest).await?;
     let runtime = Arc::clone(runtime);
     blocking(move || link(&runtime, &component)).await
@@ -96,11 +107,16 @@ pub(crate) fn link(runtime: &Runtime, component: &Component) -> Result<Linked, L
                 lent.push((import.to_owned(), capability.atom));
             }
             Standing::Unknown => {
-                return Err(LoadError::UnknownImport { import: import.to_owned() });
+                return Err(LoadError::UnknownImport {
+                    import: import.to_owned(),
+                });
             }
         }
     }
-    let pre = linker.instantiate_pre(component).and_then(FeaturePluginPre::new).map_err(world)?;
+    let pre = linker
+        .instantiate_pre(component)
+        .and_then(FeaturePluginPre::new)
+        .map_err(world)?;
     let worker = if kind.exports(engine).any(|(export, _)| export == WORKER) {
         Some(worker::GuestIndices::new(pre.instance_pre()).map_err(world)?)
     } else {
@@ -127,7 +143,10 @@ pub(crate) async fn describe(
     let description = self::read(text.clone(), plugin).await?;
     for (import, interface) in &linked.lent {
         if !description.wanted().any_of(interface) {
-            return Err(LoadError::NotWanted { import: import.clone(), interface });
+            return Err(LoadError::NotWanted {
+                import: import.clone(),
+                interface,
+            });
         }
     }
     Ok((text, description))

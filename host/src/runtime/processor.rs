@@ -69,7 +69,10 @@ impl CpuMeter {
 
     #[cfg(test)]
     pub(crate) fn used_by_another(&self, used: Duration) {
-        self.used_ns.fetch_add(u64::try_from(used.as_nanos()).unwrap_or(u64::MAX), Ordering::Relaxed);
+        self.used_ns.fetch_add(
+            u64::try_from(used.as_nanos()).unwrap_or(u64::MAX),
+            Ordering::Relaxed,
+        );
     }
 
     /// The rest of the poll is computed with this.
@@ -85,7 +88,12 @@ impl CpuMeter {
     fn poll_ends(&self) {
         self.used_ns.fetch_add(self.poll_ns(), Ordering::Relaxed);
         self.is_polled.store(false, Ordering::Relaxed);
-        drop(self.quantum.lock().unwrap_or_else(PoisonError::into_inner).take());
+        drop(
+            self.quantum
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner)
+                .take(),
+        );
     }
 }
 

@@ -31,8 +31,14 @@ pub(crate) struct Quantum(Arc<RunQueue>);
 impl RunQueue {
     /// For so many that compute at once.
     pub(crate) fn new(processors: usize) -> Arc<Self> {
-        let state = QueueState { free: processors.max(1), waiting: HashMap::new(), tenants: VecDeque::new() };
-        Arc::new(Self { state: Mutex::new(state) })
+        let state = QueueState {
+            free: processors.max(1),
+            waiting: HashMap::new(),
+            tenants: VecDeque::new(),
+        };
+        Arc::new(Self {
+            state: Mutex::new(state),
+        })
     }
 
     /// Asks for a quantum, from now on. Whoever computes asks for the next before it gives up its own, or it would stand
@@ -146,7 +152,11 @@ mod tests {
 
     /// One waits, in a task of its own.
     #[expect(clippy::disallowed_methods, reason = "the test's runtime ends it")]
-    fn waits(queue: &Arc<RunQueue>, name: usize, served: &Arc<Mutex<Vec<usize>>>) -> tokio::task::JoinHandle<()> {
+    fn waits(
+        queue: &Arc<RunQueue>,
+        name: usize,
+        served: &Arc<Mutex<Vec<usize>>>,
+    ) -> tokio::task::JoinHandle<()> {
         let (queue, served) = (Arc::clone(queue), Arc::clone(served));
         tokio::spawn(async move {
             let quantum = queue.ask(tenant(name)).quantum().await;
@@ -159,8 +169,18 @@ mod tests {
     async fn tenants_are_served_in_turn_however_many_of_each_wait() {
         let (queue, served) = (RunQueue::new(1), Arc::default());
         let held = Arc::clone(&queue).ask(tenant(0)).quantum().await;
-        let all: Vec<_> = [1, 1, 1, 2, 3, 2].map(|name| waits(&queue, name, &served)).into_iter().collect();
-        while queue.lock().waiting.values().map(VecDeque::len).sum::<usize>() < 6 {
+        let all: Vec<_> = [1, 1, 1, 2, 3, 2]
+            .map(|name| waits(&queue, name, &served))
+            .into_iter()
+            .collect();
+        while queue
+            .lock()
+            .waiting
+            .values()
+            .map(VecDeque::len)
+            .sum::<usize>()
+            < 6
+        {
             tokio::task::yield_now().await;
         }
         drop(held);
@@ -171,8 +191,10 @@ mod tests {
     #[tokio::test]
     async fn who_goes_away_leaves_nothing_behind_and_takes_nothing_along() {
         let (queue, served) = (RunQueue::new(2), Arc::default());
-        let held =
-            [Arc::clone(&queue).ask(tenant(0)).quantum().await, Arc::clone(&queue).ask(tenant(0)).quantum().await];
+        let held = [
+            Arc::clone(&queue).ask(tenant(0)).quantum().await,
+            Arc::clone(&queue).ask(tenant(0)).quantum().await,
+        ];
         let gone: Vec<_> = (0..4).map(|name| waits(&queue, name, &served)).collect();
         while queue.lock().tenants.len() < 4 {
             tokio::task::yield_now().await;
@@ -184,6 +206,9 @@ mod tests {
         gone.iter().for_each(tokio::task::JoinHandle::abort);
         futures::future::join_all(gone).await;
         let state = queue.lock();
-        assert_eq!((state.free, state.waiting.len(), state.tenants.len()), (2, 0, 0));
+        assert_eq!(
+            (state.free, state.waiting.len(), state.tenants.len()),
+            (2, 0, 0)
+        );
     }
 }

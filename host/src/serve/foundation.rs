@@ -55,11 +55,22 @@ pub(super) struct Foundation {
 }
 
 impl Foundation {
-    pub(super) async fn open(config: Config, store: Arc<Store>, base_url: &str) -> Result<Self, StartError> {
+    pub(super) async fn open(
+        config: Config,
+        store: Arc<Store>,
+        base_url: &str,
+    ) -> Result<Self, StartError> {
         let token_path = config.data.join(token::FILE);
         let operator_token =
-            OperatorToken::keep(&token_path).map_err(|source| StartFault::Token { path: token_path, source })?;
-        let oauth = config.oauth.as_ref().map(|settings| OAuth::new(settings, base_url)).transpose()?;
+            OperatorToken::keep(&token_path).map_err(|source| StartFault::Token {
+                path: token_path,
+                source,
+            })?;
+        let oauth = config
+            .oauth
+            .as_ref()
+            .map(|settings| OAuth::new(settings, base_url))
+            .transpose()?;
         let ip_databases = IpDatabases::open(config.ip_databases.clone(), &config.data)?;
         Ok(Self {
             base_url: base_url.to_owned(),
@@ -107,7 +118,10 @@ impl Foundation {
             site: site(config, &self.base_url),
             safe_mode: config.safe_mode,
         };
-        let (registry, read) = tokio::join!(Registry::open(parts), tokio::time::timeout(DATABASES, reading));
+        let (registry, read) = tokio::join!(
+            Registry::open(parts),
+            tokio::time::timeout(DATABASES, reading)
+        );
         if read.is_err() {
             tracing::warn!("IP databases are still read; each serves once it was verified");
         }
@@ -117,7 +131,10 @@ impl Foundation {
     /// Hands each room what it needs.
     pub(super) fn service(self, registry: Arc<Registry>, jobs: Arc<Jobs>) -> Service {
         let (calls, reservations) = (Tasks::default(), Reservations::new(Arc::clone(&self.store)));
-        let usage = UsageWriter { usage: Arc::new(UsageCounts::default()), store: Arc::clone(&self.store) };
+        let usage = UsageWriter {
+            usage: Arc::new(UsageCounts::default()),
+            store: Arc::clone(&self.store),
+        };
         let pipeline = Arc::new(Pipeline {
             store: Arc::clone(&self.store),
             oauth: self.oauth.clone(),
@@ -208,7 +225,11 @@ impl Foundation {
                 places: Arc::new(Semaphore::new(events::STREAMS_MAX)),
                 request_time: self.config.transport.request,
             },
-            lender: ProxyLender { registry: Arc::clone(registry), egress: self.egress, proxy: self.proxy },
+            lender: ProxyLender {
+                registry: Arc::clone(registry),
+                egress: self.egress,
+                proxy: self.proxy,
+            },
             store: self.store,
             config: self.config,
         }
@@ -219,7 +240,10 @@ impl Foundation {
 fn site(config: &Config, base_url: &str) -> Site {
     Site {
         base_url: base_url.to_owned(),
-        issuer: config.oauth.as_ref().map(|settings| settings.issuer.clone()),
+        issuer: config
+            .oauth
+            .as_ref()
+            .map(|settings| settings.issuer.clone()),
         credits: config.credits.clone(),
     }
 }

@@ -94,14 +94,20 @@ impl Maintenance {
     pub(super) async fn finish(&self, calls: &Tasks, at_most: Duration) {
         if !calls.end(at_most).await {
             let calls = calls.running();
-            tracing::warn!(calls, "paid calls did not end in time; their credits are given back");
+            tracing::warn!(
+                calls,
+                "paid calls did not end in time; their credits are given back"
+            );
         }
         self.tend_reservations().await;
         self.usage.write().await;
     }
 
     async fn tend_reservations(&self) {
-        let tended = self.reservations.tend(Instant::now(), epoch_seconds(SystemTime::now())).await;
+        let tended = self
+            .reservations
+            .tend(Instant::now(), epoch_seconds(SystemTime::now()))
+            .await;
         if let Err(error) = tended {
             tracing::error!(%error, "reservations of credits cannot be resolved; they are tried again");
         }

@@ -67,7 +67,10 @@ pub(crate) enum StartFault {
     #[error(transparent)]
     IpDatabases(#[from] KeptError),
     #[error("cannot keep the operator's token in {path}: {source}")]
-    Token { path: PathBuf, source: std::io::Error },
+    Token {
+        path: PathBuf,
+        source: std::io::Error,
+    },
 }
 
 impl<E: Into<StartFault>> From<E> for StartError {
@@ -99,14 +102,29 @@ impl Service {
     ///
     /// # Errors
     /// The first thing that cannot be used, by name.
-    pub async fn open(config: Config, store: OpenStore, base_url: &str, program: &Path) -> Result<Self, StartError> {
+    pub async fn open(
+        config: Config,
+        store: OpenStore,
+        base_url: &str,
+        program: &Path,
+    ) -> Result<Self, StartError> {
         let manifest = Manifest::read(&config.manifest)?;
         let foundation = Foundation::open(config, store.store, base_url).await?;
-        let jobs = Jobs::open(Arc::clone(&foundation.store), foundation.config.jobs, foundation.tasks.clone())?;
+        let jobs = Jobs::open(
+            Arc::clone(&foundation.store),
+            foundation.config.jobs,
+            foundation.tasks.clone(),
+        )?;
         let registry = foundation.registry(manifest, &jobs, program).await?;
-        let expired = foundation.store.expire_all(epoch_seconds(SystemTime::now())).await?;
+        let expired = foundation
+            .store
+            .expire_all(epoch_seconds(SystemTime::now()))
+            .await?;
         if expired > 0 {
-            tracing::warn!(expired, "an earlier process left reservations of credits; they are given back");
+            tracing::warn!(
+                expired,
+                "an earlier process left reservations of credits; they are given back"
+            );
         }
         Ok(foundation.service(registry, jobs))
     }
@@ -143,7 +161,12 @@ impl Service {
                 },
                 self.maintenance.run_maintenance(&served),
                 self.maintenance.keep_months(&served),
-                JobRunner::new(Arc::clone(&self.jobs), Arc::clone(&self.registry), stop.clone()).run(),
+                JobRunner::new(
+                    Arc::clone(&self.jobs),
+                    Arc::clone(&self.registry),
+                    stop.clone()
+                )
+                .run(),
                 Arc::clone(&self.ip_databases).follow(served.clone()),
             );
         };
@@ -163,13 +186,20 @@ impl Service {
         let own = places(&self.config);
         let (public, operator) = (Arc::clone(&self.public_api), Arc::clone(&self.operator_api));
         tokio::join!(
-            connection::serve(listeners.api, transport, self.public.clone(), stop.clone(), move |request, visit| {
-                Arc::clone(&public).handle(request, visit)
-            },),
-            connection::serve(listeners.operator, transport, own, stop.clone(), move |request, visit| Arc::clone(
-                &operator
-            )
-            .handle(request, visit),),
+            connection::serve(
+                listeners.api,
+                transport,
+                self.public.clone(),
+                stop.clone(),
+                move |request, visit| Arc::clone(&public).handle(request, visit),
+            ),
+            connection::serve(
+                listeners.operator,
+                transport,
+                own,
+                stop.clone(),
+                move |request, visit| Arc::clone(&operator).handle(request, visit),
+            ),
         );
     }
 }
@@ -190,6 +220,8 @@ impl OpenStore {
     /// Another process has it, or the folder cannot be used, or is not this user's alone.
     pub fn open(folder: &Path) -> Result<Self, StartError> {
         Store::secure(folder)?;
-        Ok(Self { store: Arc::new(Store::open(folder)?) })
+        Ok(Self {
+            store: Arc::new(Store::open(folder)?),
+        })
     }
 }

@@ -42,7 +42,9 @@ impl LedgerAudit {
             let (name, value) = entry?;
             let sum = summed.remove(&name).unwrap_or_default();
             if sum != value {
-                self.tell(|| format!("the {what} {name:?} is {value:?}, its records add up to {sum:?}"));
+                self.tell(|| {
+                    format!("the {what} {name:?} is {value:?}, its records add up to {sum:?}")
+                });
             }
         }
         for (name, sum) in summed.into_iter().filter(|(_, sum)| *sum != V::default()) {
@@ -66,26 +68,45 @@ struct LedgerSums {
 impl LedgerSums {
     /// Reads all reservations, and tells of those that are no sound records by themselves.
     fn read(snapshot: &ReadTransaction, audit: &mut LedgerAudit) -> Result<Self, StoreError> {
-        let reservations = snapshot.open_table(RESERVATIONS).map_err(StoreError::engine)?;
-        let resolutions = snapshot.open_table(RESOLUTIONS).map_err(StoreError::engine)?;
+        let reservations = snapshot
+            .open_table(RESERVATIONS)
+            .map_err(StoreError::engine)?;
+        let resolutions = snapshot
+            .open_table(RESOLUTIONS)
+            .map_err(StoreError::engine)?;
         let pending = snapshot.open_table(PENDING).map_err(StoreError::engine)?;
         let mut sums = Self::default();
         for entry in reservations.iter().map_err(StoreError::engine)? {
             let (name, record) = entry.map_err(StoreError::engine)?;
-            let ((account, id), (month, amount, _, key, operation, _)) = (name.value(), record.value());
+            let ((account, id), (month, amount, _, key, operation, _)) =
+                (name.value(), record.value());
             audit.reservations += 1;
-            let resolution = resolutions.get((account, id)).map_err(StoreError::engine)?.map(|value| value.value().0);
-            let is_pending = pending.get((account, id)).map_err(StoreError::engine)?.is_some();
+            let resolution = resolutions
+                .get((account, id))
+                .map_err(StoreError::engine)?
+                .map(|value| value.value().0);
+            let is_pending = pending
+                .get((account, id))
+                .map_err(StoreError::engine)?
+                .is_some();
             if is_pending == resolution.is_some() {
                 audit.tell(|| format!("the reservation {id:032x} of {account} is both open and resolved, or neither"));
             }
-            let sum = sums.balances.entry((account.to_owned(), month)).or_default();
-            let balance = Balance { posted: sum.0, pending: sum.1 + amount };
+            let sum = sums
+                .balances
+                .entry((account.to_owned(), month))
+                .or_default();
+            let balance = Balance {
+                posted: sum.0,
+                pending: sum.1 + amount,
+            };
             let balance = match resolution.map(Resolution::from_number) {
                 None => balance,
                 Some(Some(resolution)) => balance.resolve(amount, resolution),
                 Some(None) => {
-                    audit.tell(|| format!("the reservation {id:032x} of {account} has an unknown resolution"));
+                    audit.tell(|| {
+                        format!("the reservation {id:032x} of {account} has an unknown resolution")
+                    });
                     balance
                 }
             };
@@ -93,8 +114,12 @@ impl LedgerSums {
             audit.pending += u64::from(resolution.is_none());
             sums.resolved += u64::from(resolution.is_some());
             if resolution == Some(Resolution::Settled.number()) {
-                let (account, key, operation) = (account.to_owned(), key.to_owned(), operation.to_owned());
-                *sums.spent.entry((account, month, key, operation)).or_default() += amount;
+                let (account, key, operation) =
+                    (account.to_owned(), key.to_owned(), operation.to_owned());
+                *sums
+                    .spent
+                    .entry((account, month, key, operation))
+                    .or_default() += amount;
             }
         }
         Ok(sums)
@@ -106,14 +131,23 @@ impl Store {
     pub(crate) fn audit(&self) -> Result<LedgerAudit, StoreError> {
         let snapshot = self.snapshot()?;
         let mut audit = LedgerAudit::default();
-        let LedgerSums { balances, spent, resolved } = LedgerSums::read(&snapshot, &mut audit)?;
-        let resolutions = snapshot.open_table(RESOLUTIONS).map_err(StoreError::engine)?;
+        let LedgerSums {
+            balances,
+            spent,
+            resolved,
+        } = LedgerSums::read(&snapshot, &mut audit)?;
+        let resolutions = snapshot
+            .open_table(RESOLUTIONS)
+            .map_err(StoreError::engine)?;
         let stray = resolutions.len().map_err(StoreError::engine)? - resolved;
         if stray > 0 {
             audit.tell(|| format!("{stray} resolutions have no reservation"));
         }
         let pending = snapshot.open_table(PENDING).map_err(StoreError::engine)?;
-        let stray = pending.len().map_err(StoreError::engine)?.abs_diff(audit.pending);
+        let stray = pending
+            .len()
+            .map_err(StoreError::engine)?
+            .abs_diff(audit.pending);
         if stray > 0 {
             audit.tell(|| format!("the list of open reservations is wrong by {stray}"));
         }
@@ -123,14 +157,30 @@ impl Store {
             let (account, month) = name.value();
             Ok(((account.to_owned(), month), value.value()))
         });
-        audit.compare("balance (posted, pending) of account and month", balances, stored)?;
+        audit.compare(
+            "balance (posted, pending) of account and month",
+            balances,
+            stored,
+        )?;
         let table = snapshot.open_table(SPENT).map_err(StoreError::engine)?;
         let stored = table.iter().map_err(StoreError::engine)?.map(|entry| {
             let (name, value) = entry.map_err(StoreError::engine)?;
             let (account, month, key, operation) = name.value();
-            Ok(((account.to_owned(), month, key.to_owned(), operation.to_owned()), value.value()))
+            Ok((
+                (
+                    account.to_owned(),
+                    month,
+                    key.to_owned(),
+                    operation.to_owned(),
+                ),
+                value.value(),
+            ))
         });
-        audit.compare("sum spent by account, month, key and operation", spent, stored)?;
+        audit.compare(
+            "sum spent by account, month, key and operation",
+            spent,
+            stored,
+        )?;
         Ok(audit)
     }
 }
@@ -152,14 +202,34 @@ mod tests {
         let store = Store::open(folder.path()).expect("a store");
         let text = |text: &str| text.to_owned();
         for id in 1..=4 {
-            let (account, key, operation, request_id) = (text("a"), text("k"), text("p/o"), text("r"));
+            let (account, key, operation, request_id) =
+                (text("a"), text("k"), text("p/o"), text("r"));
             let month = Month::of(0);
-            let reservation =
-                Reservation { id, account, month, amount: 5, key, operation, request_id, identifier: None, made_at: 0 };
-            store.reserve(reservation, 100).await.expect("written").expect("reserved");
+            let reservation = Reservation {
+                id,
+                account,
+                month,
+                amount: 5,
+                key,
+                operation,
+                request_id,
+                identifier: None,
+                made_at: 0,
+            };
+            store
+                .reserve(reservation, 100)
+                .await
+                .expect("written")
+                .expect("reserved");
         }
-        store.resolve("a", 1, Resolution::Settled, 0).await.expect("written");
-        store.resolve("a", 2, Resolution::Released, 0).await.expect("written");
+        store
+            .resolve("a", 1, Resolution::Settled, 0)
+            .await
+            .expect("written");
+        store
+            .resolve("a", 2, Resolution::Released, 0)
+            .await
+            .expect("written");
         store.write(change).await.expect("written");
         let audit = store.audit().expect("readable");
         assert_eq!(audit.reservations, 4);
@@ -171,14 +241,23 @@ mod tests {
         let month = Month::of(0).number();
         assert_eq!(broken(|_| Ok(())).await, (2, 0, Vec::new()));
         let (_, count, told) = broken(move |transaction| {
-            let mut table = transaction.open_table(BALANCES).map_err(StoreError::engine)?;
-            table.insert(("a", month), (6, 10)).map_err(StoreError::engine)?;
+            let mut table = transaction
+                .open_table(BALANCES)
+                .map_err(StoreError::engine)?;
+            table
+                .insert(("a", month), (6, 10))
+                .map_err(StoreError::engine)?;
             Ok(())
         })
         .await;
-        assert!(count == 1 && told[0].contains("is (6, 10), its records add up to (5, 10)"), "{told:?}");
+        assert!(
+            count == 1 && told[0].contains("is (6, 10), its records add up to (5, 10)"),
+            "{told:?}"
+        );
         let (pending, count, _) = broken(|transaction| {
-            let mut table = transaction.open_table(RESOLUTIONS).map_err(StoreError::engine)?;
+            let mut table = transaction
+                .open_table(RESOLUTIONS)
+                .map_err(StoreError::engine)?;
             table.remove(("a", 1)).map_err(StoreError::engine)?;
             Ok(())
         })
@@ -186,12 +265,17 @@ mod tests {
         // Neither open nor resolved, the list of open ones, the balance, the sum spent.
         assert_eq!((pending, count), (3, 4));
         let (_, count, told) = broken(|transaction| {
-            let mut table = transaction.open_table(RESOLUTIONS).map_err(StoreError::engine)?;
+            let mut table = transaction
+                .open_table(RESOLUTIONS)
+                .map_err(StoreError::engine)?;
             table.insert(("b", 9), (1, 0)).map_err(StoreError::engine)?;
             Ok(())
         })
         .await;
-        assert_eq!((count, told), (1, vec!["1 resolutions have no reservation".to_owned()]));
+        assert_eq!(
+            (count, told),
+            (1, vec!["1 resolutions have no reservation".to_owned()])
+        );
         let (_, count, _) = broken(|transaction| {
             let mut table = transaction.open_table(SPENT).map_err(StoreError::engine)?;
             table.pop_first().map_err(StoreError::engine)?;

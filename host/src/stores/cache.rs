@@ -27,7 +27,12 @@ struct KeptValue<K, V> {
 
 impl<K, V> Default for RecordCache<K, V> {
     fn default() -> Self {
-        Self { kept: RwLock::new(KeptValue { writes: 0, records: HashMap::new() }) }
+        Self {
+            kept: RwLock::new(KeptValue {
+                writes: 0,
+                records: HashMap::new(),
+            }),
+        }
     }
 }
 

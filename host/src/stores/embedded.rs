@@ -8,8 +8,8 @@ use std::sync::Arc;
 
 use rand::RngExt as _;
 use redb::{
-    Database, DatabaseError, Key, ReadOnlyTable, ReadTransaction, ReadableDatabase, ReadableTable as _,
-    TableDefinition, Value, WriteTransaction,
+    Database, DatabaseError, Key, ReadOnlyTable, ReadTransaction, ReadableDatabase,
+    ReadableTable as _, TableDefinition, Value, WriteTransaction,
 };
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -33,7 +33,10 @@ pub(crate) enum StoreError {
     #[error("another switchbay process uses the data folder {folder}")]
     InUse { folder: PathBuf },
     #[error("cannot use the data folder {folder}: {source}")]
-    Folder { folder: PathBuf, source: Arc<std::io::Error> },
+    Folder {
+        folder: PathBuf,
+        source: Arc<std::io::Error>,
+    },
     #[error(transparent)]
     Unsafe(#[from] FolderFault),
     #[error("the store fails: {0}")]
@@ -72,16 +75,24 @@ impl Store {
     /// Makes sure that a data folder, which is made where it is missing, is this user's alone: whoever serves from it runs the
     /// code that is there.
     pub(crate) fn secure(folder: &Path) -> Result<(), StoreError> {
-        folder::make(folder).map_err(Unfit::Io).and_then(|()| folder::secure(folder, FILE)).map_err(|unfit| match unfit
-        {
-            Unfit::Fault(fault) => fault.into(),
-            Unfit::Io(error) => StoreError::Folder { folder: folder.to_owned(), source: Arc::new(error) },
-        })
+        folder::make(folder)
+            .map_err(Unfit::Io)
+            .and_then(|()| folder::secure(folder, FILE))
+            .map_err(|unfit| match unfit {
+                Unfit::Fault(fault) => fault.into(),
+                Unfit::Io(error) => StoreError::Folder {
+                    folder: folder.to_owned(),
+                    source: Arc::new(error),
+                },
+            })
     }
 
     /// Opens or creates the store in a data folder.
     pub(crate) fn open(folder: &Path) -> Result<Self, StoreError> {
-        let unusable = |error| StoreError::Folder { folder: folder.to_owned(), source: Arc::new(error) };
+        let unusable = |error| StoreError::Folder {
+            folder: folder.to_owned(),
+            source: Arc::new(error),
+        };
         folder::make(folder).map_err(unusable)?;
         let file = OpenOptions::new()
             .read(true)
@@ -91,10 +102,14 @@ impl Store {
             .mode(0o600)
             .open(folder.join(FILE))
             .map_err(unusable)?;
-        let database = Database::builder().create_file(file).map_err(|error| match error {
-            DatabaseError::DatabaseAlreadyOpen => StoreError::InUse { folder: folder.to_owned() },
-            other => StoreError::engine(other),
-        })?;
+        let database = Database::builder()
+            .create_file(file)
+            .map_err(|error| match error {
+                DatabaseError::DatabaseAlreadyOpen => StoreError::InUse {
+                    folder: folder.to_owned(),
+                },
+                other => StoreError::engine(other),
+            })?;
         let transaction = database.begin_write().map_err(StoreError::engine)?;
         keys::create_tables(&transaction)?;
         accounts::create_tables(&transaction)?;
@@ -108,7 +123,13 @@ impl Store {
         transaction.commit().map_err(StoreError::engine)?;
         let database = Arc::new(database);
         let writer = Writer::start(Arc::clone(&database)).map_err(unusable)?;
-        Ok(Self { writer, database, owner_secret, key_cache: Arc::default(), account_cache: Arc::default() })
+        Ok(Self {
+            writer,
+            database,
+            owner_secret,
+            key_cache: Arc::default(),
+            account_cache: Arc::default(),
+        })
     }
 
     /// The secret that a caller's name within a plugin is made with; random, made once.
@@ -119,7 +140,10 @@ impl Store {
     /// Whether the store can be read, and what was written last could be.
     pub(crate) fn is_healthy(&self) -> bool {
         !self.writer.fails()
-            && self.database.begin_read().is_ok_and(|transaction| transaction.open_table(INSTANCE).is_ok())
+            && self
+                .database
+                .begin_read()
+                .is_ok_and(|transaction| transaction.open_table(INSTANCE).is_ok())
     }
 
     /// Reads a table as it is now.
@@ -162,12 +186,16 @@ impl Store {
 }
 
 fn keep_owner_secret(transaction: &WriteTransaction) -> Result<[u8; 32], StoreError> {
-    let mut table = transaction.open_table(INSTANCE).map_err(StoreError::engine)?;
+    let mut table = transaction
+        .open_table(INSTANCE)
+        .map_err(StoreError::engine)?;
     let stored = table.get("owner-secret").map_err(StoreError::engine)?;
     if let Some(secret) = stored.and_then(|value| <[u8; 32]>::try_from(value.value()).ok()) {
         return Ok(secret);
     }
     let secret: [u8; 32] = rand::rng().random();
-    table.insert("owner-secret", secret.as_slice()).map_err(StoreError::engine)?;
+    table
+        .insert("owner-secret", secret.as_slice())
+        .map_err(StoreError::engine)?;
     Ok(secret)
 }

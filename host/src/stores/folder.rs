@@ -23,7 +23,11 @@ pub(crate) enum FolderFault {
         "`{path}` belongs to user {owner}, who may change it, and this process runs as user {user}: run it as user {owner}, \
          or use a data folder of user {user}'s own"
     )]
-    Foreign { path: PathBuf, owner: u32, user: u32 },
+    Foreign {
+        path: PathBuf,
+        owner: u32,
+        user: u32,
+    },
     #[error(
         "others may write to the data folder {path} (mode {mode:04o}) and may have put something into it: look at what is \
          there, then `chmod 700` it, or use another one"
@@ -33,7 +37,11 @@ pub(crate) enum FolderFault {
         "others may write to {path} (mode {mode:04o}) and so replace the data folder {folder} in it: `chmod o-w {path}`, or \
          use a data folder elsewhere"
     )]
-    Above { path: PathBuf, mode: u32, folder: PathBuf },
+    Above {
+        path: PathBuf,
+        mode: u32,
+        folder: PathBuf,
+    },
     #[error(
         "others may write to {path} (mode {mode:04o}), which holds credentials and what plugins may do: look at what is \
          there, then `chmod 600` it"
@@ -61,7 +69,10 @@ impl From<io::Error> for Unfit {
 
 /// Makes the folder, private, where it is missing.
 pub(super) fn make(folder: &Path) -> io::Result<()> {
-    DirBuilder::new().recursive(true).mode(PRIVATE_FOLDER).create(folder)
+    DirBuilder::new()
+        .recursive(true)
+        .mode(PRIVATE_FOLDER)
+        .create(folder)
 }
 
 /// Makes sure that the folder, and the store's file where it is there, are this user's alone.
@@ -70,7 +81,12 @@ pub(super) fn secure(folder: &Path, file: &str) -> Result<(), Unfit> {
     for above in folder.ancestors().skip(1) {
         let mode = fs::metadata(above)?.mode() & 0o7777;
         if mode & OTHERS_WRITE != 0 && mode & STICKY == 0 {
-            return Err(FolderFault::Above { path: above.to_owned(), mode, folder }.into());
+            return Err(FolderFault::Above {
+                path: above.to_owned(),
+                mode,
+                folder,
+            }
+            .into());
         }
     }
     own(&folder)?;
@@ -95,7 +111,11 @@ fn secure_file(path: &Path) -> Result<(), Unfit> {
     };
     own(path)?;
     if mode & OTHERS_WRITE != 0 {
-        return Err(FolderFault::WritableFile { path: path.to_owned(), mode }.into());
+        return Err(FolderFault::WritableFile {
+            path: path.to_owned(),
+            mode,
+        }
+        .into());
     }
     if mode & !PRIVATE_FILE != 0 {
         private(path, PRIVATE_FILE)?;
@@ -105,8 +125,20 @@ fn secure_file(path: &Path) -> Result<(), Unfit> {
 
 /// Whether the path is this user's own: not a link, whose target another may choose.
 fn own(path: &Path) -> Result<(), Unfit> {
-    let (owner, user) = (fs::symlink_metadata(path)?.uid(), rustix::process::geteuid().as_raw());
-    if owner == user { Ok(()) } else { Err(FolderFault::Foreign { path: path.to_owned(), owner, user }.into()) }
+    let (owner, user) = (
+        fs::symlink_metadata(path)?.uid(),
+        rustix::process::geteuid().as_raw(),
+    );
+    if owner == user {
+        Ok(())
+    } else {
+        Err(FolderFault::Foreign {
+            path: path.to_owned(),
+            owner,
+            user,
+        }
+        .into())
+    }
 }
 
 /// The mode after a change says whether it was made: some file systems keep none.

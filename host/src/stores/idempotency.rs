@@ -9,9 +9,11 @@ use super::ledger;
 use crate::records::credits::{Reservation, ReservationRefused, Resolution};
 
 /// Account, key, identifier → the reservation, and when it was made.
-const BURNT: TableDefinition<'_, (&str, &str, &str), (u128, u64)> = TableDefinition::new("idempotency");
+const BURNT: TableDefinition<'_, (&str, &str, &str), (u128, u64)> =
+    TableDefinition::new("idempotency");
 /// When, account, key, identifier: the order in which they are forgotten.
-const BURNT_TIMES: TableDefinition<'_, (u64, &str, &str, &str), ()> = TableDefinition::new("idempotency-times");
+const BURNT_TIMES: TableDefinition<'_, (u64, &str, &str, &str), ()> =
+    TableDefinition::new("idempotency-times");
 
 /// How long an identifier stays burnt.
 const BURNT_SECONDS: u64 = 24 * 3600;
@@ -20,7 +22,9 @@ const FORGOTTEN_AT_ONCE: usize = 1000;
 
 pub(super) fn create_tables(transaction: &WriteTransaction) -> Result<(), StoreError> {
     transaction.open_table(BURNT).map_err(StoreError::engine)?;
-    transaction.open_table(BURNT_TIMES).map_err(StoreError::engine)?;
+    transaction
+        .open_table(BURNT_TIMES)
+        .map_err(StoreError::engine)?;
     Ok(())
 }
 
@@ -33,12 +37,24 @@ pub(super) fn burn(
     if let Some(refused) = was_burnt(transaction, reservation, identifier)? {
         return Ok(Some(refused));
     }
-    let Reservation { id, account, key, made_at, .. } = reservation;
+    let Reservation {
+        id,
+        account,
+        key,
+        made_at,
+        ..
+    } = reservation;
     let name = (account.as_str(), key.as_str(), identifier);
     let mut burnt = transaction.open_table(BURNT).map_err(StoreError::engine)?;
-    burnt.insert(name, (*id, *made_at)).map_err(StoreError::engine)?;
-    let mut times = transaction.open_table(BURNT_TIMES).map_err(StoreError::engine)?;
-    times.insert((*made_at, account.as_str(), key.as_str(), identifier), ()).map_err(StoreError::engine)?;
+    burnt
+        .insert(name, (*id, *made_at))
+        .map_err(StoreError::engine)?;
+    let mut times = transaction
+        .open_table(BURNT_TIMES)
+        .map_err(StoreError::engine)?;
+    times
+        .insert((*made_at, account.as_str(), key.as_str(), identifier), ())
+        .map_err(StoreError::engine)?;
     Ok(None)
 }
 
@@ -48,15 +64,28 @@ pub(super) fn was_burnt(
     reservation: &Reservation,
     identifier: &str,
 ) -> Result<Option<ReservationRefused>, StoreError> {
-    let Reservation { account, key, made_at, .. } = reservation;
+    let Reservation {
+        account,
+        key,
+        made_at,
+        ..
+    } = reservation;
     let burnt = transaction.open_table(BURNT).map_err(StoreError::engine)?;
-    let earlier = burnt.get((account.as_str(), key.as_str(), identifier)).map_err(StoreError::engine)?;
-    let earlier = earlier.map(|value| value.value()).filter(|(_, at)| is_burnt(*at, *made_at));
+    let earlier = burnt
+        .get((account.as_str(), key.as_str(), identifier))
+        .map_err(StoreError::engine)?;
+    let earlier = earlier
+        .map(|value| value.value())
+        .filter(|(_, at)| is_burnt(*at, *made_at));
     let Some((earlier, _)) = earlier else {
         return Ok(None);
     };
-    let resolutions = transaction.open_table(ledger::RESOLUTIONS).map_err(StoreError::engine)?;
-    let resolution = resolutions.get((account.as_str(), earlier)).map_err(StoreError::engine)?;
+    let resolutions = transaction
+        .open_table(ledger::RESOLUTIONS)
+        .map_err(StoreError::engine)?;
+    let resolution = resolutions
+        .get((account.as_str(), earlier))
+        .map_err(StoreError::engine)?;
     Ok(Some(refused(resolution.map(|value| value.value().0))))
 }
 
@@ -81,8 +110,12 @@ impl Store {
         now_s: u64,
     ) -> Result<Option<ReservationRefused>, StoreError> {
         let burnt = self.read(BURNT, |table| {
-            let found = table.get((account, key, identifier)).map_err(StoreError::engine)?;
-            Ok(found.map(|value| value.value()).filter(|(_, at)| is_burnt(*at, now_s)))
+            let found = table
+                .get((account, key, identifier))
+                .map_err(StoreError::engine)?;
+            Ok(found
+                .map(|value| value.value())
+                .filter(|(_, at)| is_burnt(*at, now_s)))
         })?;
         let Some((id, _)) = burnt else {
             return Ok(None);
@@ -100,23 +133,33 @@ impl Store {
             Ok(first.map(|(name, _)| name.value().0))
         })?;
         match oldest {
-            Some(at) if !is_burnt(at, now_s) => self.write(move |transaction| forget(transaction, now_s)).await,
+            Some(at) if !is_burnt(at, now_s) => {
+                self.write(move |transaction| forget(transaction, now_s))
+                    .await
+            }
             Some(_) | None => Ok(()),
         }
     }
 }
 
 fn forget(transaction: &WriteTransaction, now_s: u64) -> Result<(), StoreError> {
-    let mut times = transaction.open_table(BURNT_TIMES).map_err(StoreError::engine)?;
+    let mut times = transaction
+        .open_table(BURNT_TIMES)
+        .map_err(StoreError::engine)?;
     let mut burnt = transaction.open_table(BURNT).map_err(StoreError::engine)?;
     let until = now_s.saturating_sub(BURNT_SECONDS) + 1;
-    let over = times.extract_from_if(..(until, "", "", ""), |_, ()| true).map_err(StoreError::engine)?;
+    let over = times
+        .extract_from_if(..(until, "", "", ""), |_, ()| true)
+        .map_err(StoreError::engine)?;
     for entry in over.take(FORGOTTEN_AT_ONCE) {
         let (name, _) = entry.map_err(StoreError::engine)?;
         let (at, account, key, identifier) = name.value();
         let name = (account, key, identifier);
         // A later reservation may have burnt it anew.
-        let stands = burnt.get(name).map_err(StoreError::engine)?.is_some_and(|value| value.value().1 == at);
+        let stands = burnt
+            .get(name)
+            .map_err(StoreError::engine)?
+            .is_some_and(|value| value.value().1 == at);
         if stands {
             burnt.remove(name).map_err(StoreError::engine)?;
         }
@@ -138,8 +181,17 @@ mod tests {
         let text = |text: &str| text.to_owned();
         let (account, key, operation, request_id) = (text("a"), text("k"), text("p/o"), text("r"));
         let (month, identifier) = (Month::of(0), Some(text("name")));
-        let reservation =
-            Reservation { id, account, month, amount: 1, key, operation, request_id, identifier, made_at };
+        let reservation = Reservation {
+            id,
+            account,
+            month,
+            amount: 1,
+            key,
+            operation,
+            request_id,
+            identifier,
+            made_at,
+        };
         store.reserve(reservation, 9).await.expect("written")
     }
 
@@ -153,14 +205,20 @@ mod tests {
             (burnt.expect("readable"), times.expect("readable"))
         };
         assert_eq!(reserve(&store, 1, 100).await, Ok(()));
-        assert_eq!(reserve(&store, 2, 100 + DAY_S - 1).await, Err(ReservationRefused::Handled));
+        assert_eq!(
+            reserve(&store, 2, 100 + DAY_S - 1).await,
+            Err(ReservationRefused::Handled)
+        );
         store.forget_burnt(100 + DAY_S - 1).await.expect("written");
         assert_eq!(rows(), (1, 1));
         assert_eq!(reserve(&store, 3, 100 + DAY_S).await, Ok(()));
         // The first day is over, and the second one's burning stands.
         store.forget_burnt(100 + DAY_S).await.expect("written");
         assert_eq!(rows(), (1, 1));
-        assert_eq!(reserve(&store, 4, 101 + DAY_S).await, Err(ReservationRefused::Handled));
+        assert_eq!(
+            reserve(&store, 4, 101 + DAY_S).await,
+            Err(ReservationRefused::Handled)
+        );
         store.forget_burnt(100 + 2 * DAY_S).await.expect("written");
         assert_eq!(rows(), (0, 0));
     }

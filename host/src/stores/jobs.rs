@@ -18,15 +18,19 @@ type Name = (&'static str, &'static str, u128);
 /// The record of a job.
 const JOBS: TableDefinition<'_, Name, &[u8]> = TableDefinition::new("jobs");
 /// With the place of an item → its key and value.
-const ITEMS: TableDefinition<'_, (&str, &str, u128, u32), (&str, &str)> = TableDefinition::new("job-items");
+const ITEMS: TableDefinition<'_, (&str, &str, u128, u32), (&str, &str)> =
+    TableDefinition::new("job-items");
 /// With the key of an item.
-const ITEM_KEYS: TableDefinition<'_, (&str, &str, u128, &str), ()> = TableDefinition::new("job-item-keys");
+const ITEM_KEYS: TableDefinition<'_, (&str, &str, u128, &str), ()> =
+    TableDefinition::new("job-item-keys");
 /// Where a job has come to.
 const CHECKPOINTS: TableDefinition<'_, Name, &str> = TableDefinition::new("job-checkpoints");
 /// Owner, plugin, request id → the job, the submission's fingerprint, and when the id is free again.
-const TAKEN: TableDefinition<'_, (&str, &str, &str), (u128, &str, u64)> = TableDefinition::new("job-request-ids");
+const TAKEN: TableDefinition<'_, (&str, &str, &str), (u128, &str, u64)> =
+    TableDefinition::new("job-request-ids");
 /// When, owner, plugin, request id: the order in which request ids are free again.
-const TAKEN_UNTIL: TableDefinition<'_, (u64, &str, &str, &str), ()> = TableDefinition::new("job-request-id-times");
+const TAKEN_UNTIL: TableDefinition<'_, (u64, &str, &str, &str), ()> =
+    TableDefinition::new("job-request-id-times");
 
 /// How long a request id is taken.
 const TAKEN_MS: u64 = 24 * 3600 * 1000;
@@ -74,10 +78,16 @@ pub(crate) struct Page {
 pub(super) fn create_tables(transaction: &WriteTransaction) -> Result<(), StoreError> {
     transaction.open_table(JOBS).map_err(StoreError::engine)?;
     transaction.open_table(ITEMS).map_err(StoreError::engine)?;
-    transaction.open_table(ITEM_KEYS).map_err(StoreError::engine)?;
-    transaction.open_table(CHECKPOINTS).map_err(StoreError::engine)?;
+    transaction
+        .open_table(ITEM_KEYS)
+        .map_err(StoreError::engine)?;
+    transaction
+        .open_table(CHECKPOINTS)
+        .map_err(StoreError::engine)?;
     transaction.open_table(TAKEN).map_err(StoreError::engine)?;
-    transaction.open_table(TAKEN_UNTIL).map_err(StoreError::engine)?;
+    transaction
+        .open_table(TAKEN_UNTIL)
+        .map_err(StoreError::engine)?;
     Ok(())
 }
 
@@ -96,7 +106,8 @@ impl Store {
         fingerprint: String,
         job: Job,
     ) -> Result<Option<Earlier>, StoreError> {
-        self.write(move |transaction| submit(transaction, &name, &request_id, &fingerprint, &job)).await
+        self.write(move |transaction| submit(transaction, &name, &request_id, &fingerprint, &job))
+            .await
     }
 
     /// What a request id is taken for at this moment.
@@ -107,7 +118,9 @@ impl Store {
         fingerprint: &str,
         now_ms: u64,
     ) -> Result<Option<Earlier>, StoreError> {
-        self.read(TAKEN, |table| earlier(table, name, request_id, fingerprint, now_ms))
+        self.read(TAKEN, |table| {
+            earlier(table, name, request_id, fingerprint, now_ms)
+        })
     }
 
     /// The record of a job.
@@ -125,7 +138,11 @@ impl Store {
                 let Some(owner) = Owner::read(owner) else {
                     continue;
                 };
-                let name = JobName { owner, plugin: Arc::from(plugin), id: Uuid::from_u128(id) };
+                let name = JobName {
+                    owner,
+                    plugin: Arc::from(plugin),
+                    id: Uuid::from_u128(id),
+                };
                 jobs.push((name, decode(value.value())?));
             }
             Ok(jobs)
@@ -151,14 +168,22 @@ impl Store {
     }
 
     /// Keeps what a run emits, all of it or nothing.
-    pub(crate) async fn keep_for_job(&self, name: JobName, keep: Keep) -> Result<KeepOutcome, StoreError> {
-        self.write(move |transaction| kept(transaction, &name, &keep)).await
+    pub(crate) async fn keep_for_job(
+        &self,
+        name: JobName,
+        keep: Keep,
+    ) -> Result<KeepOutcome, StoreError> {
+        self.write(move |transaction| kept(transaction, &name, &keep))
+            .await
     }
 
     /// Where a job has come to.
     pub(crate) fn job_checkpoint(&self, name: &JobName) -> Result<Option<String>, StoreError> {
         self.read(CHECKPOINTS, |table| {
-            Ok(table.get(name.key()).map_err(StoreError::engine)?.map(|value| value.value().to_owned()))
+            Ok(table
+                .get(name.key())
+                .map_err(StoreError::engine)?
+                .map(|value| value.value().to_owned()))
         })
     }
 
@@ -175,7 +200,11 @@ impl Store {
             let mut page = Page::default();
             let mut bytes = 0;
             let range = (owner, plugin, id, offset)..=(owner, plugin, id, u32::MAX);
-            for (entry, place) in table.range(range).map_err(StoreError::engine)?.zip(offset..) {
+            for (entry, place) in table
+                .range(range)
+                .map_err(StoreError::engine)?
+                .zip(offset..)
+            {
                 let (_, value) = entry.map_err(StoreError::engine)?;
                 let (key, value) = value.value();
                 let taken = u32::try_from(page.items.len()).unwrap_or(u32::MAX);
@@ -196,13 +225,16 @@ impl Store {
         self.read(ITEMS, |table| {
             let range = (owner, plugin, id, 0)..=(owner, plugin, id, u32::MAX);
             let entries = table.range(range).map_err(StoreError::engine)?;
-            entries.map(|entry| Ok(entry.map_err(StoreError::engine)?.1.value().0.to_owned())).collect()
+            entries
+                .map(|entry| Ok(entry.map_err(StoreError::engine)?.1.value().0.to_owned()))
+                .collect()
         })
     }
 
     /// Forgets a job with all that it emitted. Its request id stays taken.
     pub(crate) async fn forget_job(&self, name: JobName) -> Result<(), StoreError> {
-        self.write(move |transaction| forget(transaction, &name)).await
+        self.write(move |transaction| forget(transaction, &name))
+            .await
     }
 
     /// Whether the day of a request id is over.
@@ -215,17 +247,26 @@ impl Store {
 
     /// Frees request ids whose day is over, a bounded number of them.
     pub(crate) async fn free_request_ids(&self, now_ms: u64) -> Result<(), StoreError> {
-        self.write(move |transaction| free(transaction, now_ms)).await
+        self.write(move |transaction| free(transaction, now_ms))
+            .await
     }
 }
 
-fn record(jobs: &impl ReadableTable<Name, &'static [u8]>, name: &JobName) -> Result<Option<Job>, StoreError> {
+fn record(
+    jobs: &impl ReadableTable<Name, &'static [u8]>,
+    name: &JobName,
+) -> Result<Option<Job>, StoreError> {
     let found = jobs.get(name.key()).map_err(StoreError::engine)?;
     found.map(|value| decode(value.value())).transpose()
 }
 
-fn put(jobs: &mut Table<'_, Name, &'static [u8]>, name: &JobName, job: &Job) -> Result<(), StoreError> {
-    jobs.insert(name.key(), encode(job)?.as_slice()).map_err(StoreError::engine)?;
+fn put(
+    jobs: &mut Table<'_, Name, &'static [u8]>,
+    name: &JobName,
+    job: &Job,
+) -> Result<(), StoreError> {
+    jobs.insert(name.key(), encode(job)?.as_slice())
+        .map_err(StoreError::engine)?;
     Ok(())
 }
 
@@ -242,10 +283,20 @@ fn submit(
         return Ok(Some(earlier));
     }
     let until = job.submitted_ms.saturating_add(TAKEN_MS);
-    taken.insert((owner, plugin, request_id), (id, fingerprint, until)).map_err(StoreError::engine)?;
-    let mut times = transaction.open_table(TAKEN_UNTIL).map_err(StoreError::engine)?;
-    times.insert((until, owner, plugin, request_id), ()).map_err(StoreError::engine)?;
-    put(&mut transaction.open_table(JOBS).map_err(StoreError::engine)?, name, job)?;
+    taken
+        .insert((owner, plugin, request_id), (id, fingerprint, until))
+        .map_err(StoreError::engine)?;
+    let mut times = transaction
+        .open_table(TAKEN_UNTIL)
+        .map_err(StoreError::engine)?;
+    times
+        .insert((until, owner, plugin, request_id), ())
+        .map_err(StoreError::engine)?;
+    put(
+        &mut transaction.open_table(JOBS).map_err(StoreError::engine)?,
+        name,
+        job,
+    )?;
     Ok(None)
 }
 
@@ -257,28 +308,51 @@ fn earlier(
     now_ms: u64,
 ) -> Result<Option<Earlier>, StoreError> {
     let (owner, plugin, _) = name.key();
-    let found = taken.get((owner, plugin, request_id)).map_err(StoreError::engine)?;
+    let found = taken
+        .get((owner, plugin, request_id))
+        .map_err(StoreError::engine)?;
     Ok(found.and_then(|value| {
         let (id, known, until) = value.value();
-        let earlier = Earlier { id: Uuid::from_u128(id), is_same: known == fingerprint };
+        let earlier = Earlier {
+            id: Uuid::from_u128(id),
+            is_same: known == fingerprint,
+        };
         (until > now_ms).then_some(earlier)
     }))
 }
 
-fn kept(transaction: &WriteTransaction, name: &JobName, keep: &Keep) -> Result<KeepOutcome, StoreError> {
+fn kept(
+    transaction: &WriteTransaction,
+    name: &JobName,
+    keep: &Keep,
+) -> Result<KeepOutcome, StoreError> {
     let (owner, plugin, id) = name.key();
     let mut jobs = transaction.open_table(JOBS).map_err(StoreError::engine)?;
     let Some(mut job) = record(&jobs, name)?.filter(|job| job.is_run(keep.attempt)) else {
         return Ok(KeepOutcome::Ended);
     };
-    let mut keys = transaction.open_table(ITEM_KEYS).map_err(StoreError::engine)?;
-    let mut checkpoints = transaction.open_table(CHECKPOINTS).map_err(StoreError::engine)?;
+    let mut keys = transaction
+        .open_table(ITEM_KEYS)
+        .map_err(StoreError::engine)?;
+    let mut checkpoints = transaction
+        .open_table(CHECKPOINTS)
+        .map_err(StoreError::engine)?;
     let item = match &keep.item {
-        Some((key, _)) if keys.get((owner, plugin, id, key.as_str())).map_err(StoreError::engine)?.is_some() => None,
+        Some((key, _))
+            if keys
+                .get((owner, plugin, id, key.as_str()))
+                .map_err(StoreError::engine)?
+                .is_some() =>
+        {
+            None
+        }
         Some((key, value)) => Some((key.as_str(), value.as_str())),
         None => None,
     };
-    let replaced = checkpoints.get(name.key()).map_err(StoreError::engine)?.map_or(0, |value| value.value().len());
+    let replaced = checkpoints
+        .get(name.key())
+        .map_err(StoreError::engine)?
+        .map_or(0, |value| value.value().len());
     let added = item.map_or(0, |(key, value)| 2 * key.len() + value.len());
     let checkpoint = keep.checkpoint.as_ref().map_or(replaced, String::len);
     let bytes = job.bytes + as_u64(added) + as_u64(checkpoint) - as_u64(replaced).min(job.bytes);
@@ -287,17 +361,27 @@ fn kept(transaction: &WriteTransaction, name: &JobName, keep: &Keep) -> Result<K
     }
     if let Some((key, value)) = item {
         let mut items = transaction.open_table(ITEMS).map_err(StoreError::engine)?;
-        items.insert((owner, plugin, id, job.items), (key, value)).map_err(StoreError::engine)?;
-        keys.insert((owner, plugin, id, key), ()).map_err(StoreError::engine)?;
+        items
+            .insert((owner, plugin, id, job.items), (key, value))
+            .map_err(StoreError::engine)?;
+        keys.insert((owner, plugin, id, key), ())
+            .map_err(StoreError::engine)?;
         job.items += 1;
     }
     if let Some(checkpoint) = &keep.checkpoint {
-        checkpoints.insert(name.key(), checkpoint.as_str()).map_err(StoreError::engine)?;
+        checkpoints
+            .insert(name.key(), checkpoint.as_str())
+            .map_err(StoreError::engine)?;
     }
-    let grown = i64::try_from(bytes).unwrap_or(i64::MAX).saturating_sub_unsigned(job.bytes);
+    let grown = i64::try_from(bytes)
+        .unwrap_or(i64::MAX)
+        .saturating_sub_unsigned(job.bytes);
     (job.bytes, job.progress, job.cpu_ms) = (bytes, keep.progress, keep.cpu_ms);
     put(&mut jobs, name, &job)?;
-    Ok(KeepOutcome::Done { is_new: item.is_some(), grown })
+    Ok(KeepOutcome::Done {
+        is_new: item.is_some(),
+        grown,
+    })
 }
 
 fn as_u64(bytes: usize) -> u64 {
@@ -306,29 +390,48 @@ fn as_u64(bytes: usize) -> u64 {
 
 fn forget(transaction: &WriteTransaction, name: &JobName) -> Result<(), StoreError> {
     let (owner, plugin, id) = name.key();
-    transaction.open_table(JOBS).map_err(StoreError::engine)?.remove(name.key()).map_err(StoreError::engine)?;
-    let mut checkpoints = transaction.open_table(CHECKPOINTS).map_err(StoreError::engine)?;
+    transaction
+        .open_table(JOBS)
+        .map_err(StoreError::engine)?
+        .remove(name.key())
+        .map_err(StoreError::engine)?;
+    let mut checkpoints = transaction
+        .open_table(CHECKPOINTS)
+        .map_err(StoreError::engine)?;
     checkpoints.remove(name.key()).map_err(StoreError::engine)?;
     let mut items = transaction.open_table(ITEMS).map_err(StoreError::engine)?;
-    let mut keys = transaction.open_table(ITEM_KEYS).map_err(StoreError::engine)?;
+    let mut keys = transaction
+        .open_table(ITEM_KEYS)
+        .map_err(StoreError::engine)?;
     let all = (owner, plugin, id, 0)..=(owner, plugin, id, u32::MAX);
-    for entry in items.extract_from_if(all, |_, _| true).map_err(StoreError::engine)? {
+    for entry in items
+        .extract_from_if(all, |_, _| true)
+        .map_err(StoreError::engine)?
+    {
         let (_, value) = entry.map_err(StoreError::engine)?;
-        keys.remove((owner, plugin, id, value.value().0)).map_err(StoreError::engine)?;
+        keys.remove((owner, plugin, id, value.value().0))
+            .map_err(StoreError::engine)?;
     }
     Ok(())
 }
 
 fn free(transaction: &WriteTransaction, now_ms: u64) -> Result<(), StoreError> {
-    let mut times = transaction.open_table(TAKEN_UNTIL).map_err(StoreError::engine)?;
+    let mut times = transaction
+        .open_table(TAKEN_UNTIL)
+        .map_err(StoreError::engine)?;
     let mut taken = transaction.open_table(TAKEN).map_err(StoreError::engine)?;
-    let over = times.extract_from_if(..(now_ms + 1, "", "", ""), |_, ()| true).map_err(StoreError::engine)?;
+    let over = times
+        .extract_from_if(..(now_ms + 1, "", "", ""), |_, ()| true)
+        .map_err(StoreError::engine)?;
     for entry in over.take(FREED_AT_ONCE) {
         let (name, _) = entry.map_err(StoreError::engine)?;
         let (until, owner, plugin, request_id) = name.value();
         let name = (owner, plugin, request_id);
         // It may have been taken anew.
-        let stands = taken.get(name).map_err(StoreError::engine)?.is_some_and(|value| value.value().2 == until);
+        let stands = taken
+            .get(name)
+            .map_err(StoreError::engine)?
+            .is_some_and(|value| value.value().2 == until);
         if stands {
             taken.remove(name).map_err(StoreError::engine)?;
         }

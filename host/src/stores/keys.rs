@@ -18,7 +18,9 @@ const KEYS_LISTED_MAX: usize = 10_000;
 
 pub(super) fn create_tables(transaction: &WriteTransaction) -> Result<(), StoreError> {
     transaction.open_table(KEYS).map_err(StoreError::engine)?;
-    transaction.open_table(KEY_IDS).map_err(StoreError::engine)?;
+    transaction
+        .open_table(KEY_IDS)
+        .map_err(StoreError::engine)?;
     Ok(())
 }
 
@@ -28,21 +30,29 @@ impl Store {
         self.key_cache.get_or_read(digest, || {
             self.read(KEYS, |table| {
                 let stored = table.get(digest).map_err(StoreError::engine)?;
-                stored.map(|value| embedded::decode(value.value())).transpose()
+                stored
+                    .map(|value| embedded::decode(value.value()))
+                    .transpose()
             })
         })
     }
 
     /// The record of the key with this id.
     pub(crate) fn key_of_id(&self, id: &str) -> Result<Option<KeyRecord>, StoreError> {
-        let digest =
-            self.read(KEY_IDS, |table| Ok(table.get(id).map_err(StoreError::engine)?.map(|value| *value.value())))?;
+        let digest = self.read(KEY_IDS, |table| {
+            Ok(table
+                .get(id)
+                .map_err(StoreError::engine)?
+                .map(|value| *value.value()))
+        })?;
         let Some(digest) = digest else {
             return Ok(None);
         };
         self.read(KEYS, |table| {
             let stored = table.get(&digest).map_err(StoreError::engine)?;
-            stored.map(|value| embedded::decode(value.value())).transpose()
+            stored
+                .map(|value| embedded::decode(value.value()))
+                .transpose()
         })
     }
 
@@ -50,7 +60,11 @@ impl Store {
     pub(crate) fn keys(&self) -> Result<Vec<KeyRecord>, StoreError> {
         self.read(KEYS, |table| {
             let mut keys: Vec<KeyRecord> = Vec::new();
-            for entry in table.iter().map_err(StoreError::engine)?.take(KEYS_LISTED_MAX) {
+            for entry in table
+                .iter()
+                .map_err(StoreError::engine)?
+                .take(KEYS_LISTED_MAX)
+            {
                 let (_, value) = entry.map_err(StoreError::engine)?;
                 keys.push(embedded::decode(value.value())?);
             }
@@ -60,13 +74,21 @@ impl Store {
     }
 
     /// Writes a key's record; writing it again changes nothing.
-    pub(crate) async fn put_key(&self, digest: [u8; 32], record: &KeyRecord) -> Result<(), StoreError> {
+    pub(crate) async fn put_key(
+        &self,
+        digest: [u8; 32],
+        record: &KeyRecord,
+    ) -> Result<(), StoreError> {
         let (id, bytes) = (record.id.clone(), embedded::encode(record)?);
         let change = move |transaction: &WriteTransaction| {
             let mut keys = transaction.open_table(KEYS).map_err(StoreError::engine)?;
-            keys.insert(&digest, bytes.as_slice()).map_err(StoreError::engine)?;
-            let mut ids = transaction.open_table(KEY_IDS).map_err(StoreError::engine)?;
-            ids.insert(id.as_str(), &digest).map_err(StoreError::engine)?;
+            keys.insert(&digest, bytes.as_slice())
+                .map_err(StoreError::engine)?;
+            let mut ids = transaction
+                .open_table(KEY_IDS)
+                .map_err(StoreError::engine)?;
+            ids.insert(id.as_str(), &digest)
+                .map_err(StoreError::engine)?;
             Ok(())
         };
         self.write_and_forget(change, &self.key_cache).await
@@ -74,19 +96,33 @@ impl Store {
 
     /// Marks a key as revoked, and gives back its record; `None` where there is no such key. A revoked key keeps the time
     /// of its first revocation.
-    pub(crate) async fn revoke_key(&self, id: &str, now_s: u64) -> Result<Option<KeyRecord>, StoreError> {
+    pub(crate) async fn revoke_key(
+        &self,
+        id: &str,
+        now_s: u64,
+    ) -> Result<Option<KeyRecord>, StoreError> {
         let id = id.to_owned();
         let change = move |transaction: &WriteTransaction| {
-            let ids = transaction.open_table(KEY_IDS).map_err(StoreError::engine)?;
-            let Some(digest) = ids.get(id.as_str()).map_err(StoreError::engine)?.map(|value| *value.value()) else {
+            let ids = transaction
+                .open_table(KEY_IDS)
+                .map_err(StoreError::engine)?;
+            let Some(digest) = ids
+                .get(id.as_str())
+                .map_err(StoreError::engine)?
+                .map(|value| *value.value())
+            else {
                 return Ok(None);
             };
             let mut keys = transaction.open_table(KEYS).map_err(StoreError::engine)?;
-            let stored = keys.get(&digest).map_err(StoreError::engine)?.map(|value| value.value().to_vec());
+            let stored = keys
+                .get(&digest)
+                .map_err(StoreError::engine)?
+                .map(|value| value.value().to_vec());
             let Some(bytes) = stored else { return Ok(None) };
             let mut record: KeyRecord = embedded::decode(&bytes)?;
             record.revoked_at.get_or_insert(now_s);
-            keys.insert(&digest, embedded::encode(&record)?.as_slice()).map_err(StoreError::engine)?;
+            keys.insert(&digest, embedded::encode(&record)?.as_slice())
+                .map_err(StoreError::engine)?;
             Ok(Some(record))
         };
         self.write_and_forget(change, &self.key_cache).await

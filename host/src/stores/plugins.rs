@@ -36,11 +36,17 @@ pub(crate) struct KeptEvent {
 }
 
 pub(super) fn create_tables(transaction: &WriteTransaction) -> Result<(), StoreError> {
-    transaction.open_table(PLUGINS).map_err(StoreError::engine)?;
+    transaction
+        .open_table(PLUGINS)
+        .map_err(StoreError::engine)?;
     transaction.open_table(EVENTS).map_err(StoreError::engine)?;
-    transaction.open_table(DESCRIPTIONS).map_err(StoreError::engine)?;
+    transaction
+        .open_table(DESCRIPTIONS)
+        .map_err(StoreError::engine)?;
     transaction.open_table(CODES).map_err(StoreError::engine)?;
-    transaction.open_table(LAST_EVENT).map_err(StoreError::engine)?;
+    transaction
+        .open_table(LAST_EVENT)
+        .map_err(StoreError::engine)?;
     Ok(())
 }
 
@@ -65,14 +71,25 @@ impl Store {
         events: &[E],
     ) -> Result<Vec<KeptEvent>, StoreError> {
         let unwritable = |error| StoreError::Record(Arc::new(error));
-        let (plugin, record) = (plugin.to_owned(), serde_json::to_vec(record).map_err(unwritable)?);
-        let events: Vec<Value> =
-            events.iter().map(serde_json::to_value).collect::<Result<_, _>>().map_err(unwritable)?;
-        self.write(move |transaction| put(transaction, &plugin, &record, &events)).await
+        let (plugin, record) = (
+            plugin.to_owned(),
+            serde_json::to_vec(record).map_err(unwritable)?,
+        );
+        let events: Vec<Value> = events
+            .iter()
+            .map(serde_json::to_value)
+            .collect::<Result<_, _>>()
+            .map_err(unwritable)?;
+        self.write(move |transaction| put(transaction, &plugin, &record, &events))
+            .await
     }
 
     /// Kept events after a number, oldest first; of one plugin where it is named.
-    pub(crate) fn plugin_events(&self, plugin: Option<&str>, after: u64) -> Result<Vec<KeptEvent>, StoreError> {
+    pub(crate) fn plugin_events(
+        &self,
+        plugin: Option<&str>,
+        after: u64,
+    ) -> Result<Vec<KeptEvent>, StoreError> {
         self.read(EVENTS, |table| {
             let entries = match plugin {
                 Some(plugin) => table.range((plugin, after.saturating_add(1))..=(plugin, u64::MAX)),
@@ -83,7 +100,10 @@ impl Store {
                 let (key, value) = entry.map_err(StoreError::engine)?;
                 let (_, id) = key.value();
                 if id > after {
-                    kept.push(KeptEvent { id, event: parsed(value.value())? });
+                    kept.push(KeptEvent {
+                        id,
+                        event: parsed(value.value())?,
+                    });
                 }
             }
             kept.sort_unstable_by_key(|event| event.id);
@@ -94,7 +114,10 @@ impl Store {
     /// What the component with this digest says of itself.
     pub(crate) fn description(&self, digest: &str) -> Result<Option<String>, StoreError> {
         self.read(DESCRIPTIONS, |table| {
-            Ok(table.get(digest).map_err(StoreError::engine)?.map(|value| value.value().to_owned()))
+            Ok(table
+                .get(digest)
+                .map_err(StoreError::engine)?
+                .map(|value| value.value().to_owned()))
         })
     }
 
@@ -102,26 +125,44 @@ impl Store {
     pub(crate) async fn put_description(&self, digest: &str, text: &str) -> Result<(), StoreError> {
         let (digest, text) = (digest.to_owned(), text.to_owned());
         self.write(move |transaction| {
-            let mut table = transaction.open_table(DESCRIPTIONS).map_err(StoreError::engine)?;
-            table.insert(digest.as_str(), text.as_str()).map_err(StoreError::engine)?;
+            let mut table = transaction
+                .open_table(DESCRIPTIONS)
+                .map_err(StoreError::engine)?;
+            table
+                .insert(digest.as_str(), text.as_str())
+                .map_err(StoreError::engine)?;
             Ok(())
         })
         .await
     }
 
     /// The digest of the code that was compiled of a component for an engine.
-    pub(crate) fn code(&self, engine: &str, component: &str) -> Result<Option<[u8; 32]>, StoreError> {
+    pub(crate) fn code(
+        &self,
+        engine: &str,
+        component: &str,
+    ) -> Result<Option<[u8; 32]>, StoreError> {
         self.read(CODES, |table| {
-            Ok(table.get((engine, component)).map_err(StoreError::engine)?.map(|digest| digest.value()))
+            Ok(table
+                .get((engine, component))
+                .map_err(StoreError::engine)?
+                .map(|digest| digest.value()))
         })
     }
 
     /// Keeps the digest of the code that was compiled of a component for an engine.
-    pub(crate) async fn put_code(&self, engine: &str, component: &str, code: &[u8; 32]) -> Result<(), StoreError> {
+    pub(crate) async fn put_code(
+        &self,
+        engine: &str,
+        component: &str,
+        code: &[u8; 32],
+    ) -> Result<(), StoreError> {
         let (engine, component, code) = (engine.to_owned(), component.to_owned(), *code);
         self.write(move |transaction| {
             let mut table = transaction.open_table(CODES).map_err(StoreError::engine)?;
-            table.insert((engine.as_str(), component.as_str()), code).map_err(StoreError::engine)?;
+            table
+                .insert((engine.as_str(), component.as_str()), code)
+                .map_err(StoreError::engine)?;
             Ok(())
         })
         .await
@@ -130,10 +171,16 @@ impl Store {
     /// Forgets the descriptions, and the digests of the code, of components that are not among these.
     pub(crate) async fn keep_components(&self, named: HashSet<String>) -> Result<(), StoreError> {
         self.write(move |transaction| {
-            let mut table = transaction.open_table(DESCRIPTIONS).map_err(StoreError::engine)?;
-            table.retain(|digest, _| named.contains(digest)).map_err(StoreError::engine)?;
+            let mut table = transaction
+                .open_table(DESCRIPTIONS)
+                .map_err(StoreError::engine)?;
+            table
+                .retain(|digest, _| named.contains(digest))
+                .map_err(StoreError::engine)?;
             let mut table = transaction.open_table(CODES).map_err(StoreError::engine)?;
-            table.retain(|(_, component), _| named.contains(component)).map_err(StoreError::engine)
+            table
+                .retain(|(_, component), _| named.contains(component))
+                .map_err(StoreError::engine)
         })
         .await
     }
@@ -149,21 +196,37 @@ fn put(
     record: &[u8],
     events: &[Value],
 ) -> Result<Vec<KeptEvent>, StoreError> {
-    let mut plugins = transaction.open_table(PLUGINS).map_err(StoreError::engine)?;
+    let mut plugins = transaction
+        .open_table(PLUGINS)
+        .map_err(StoreError::engine)?;
     plugins.insert(plugin, record).map_err(StoreError::engine)?;
-    let mut last = transaction.open_table(LAST_EVENT).map_err(StoreError::engine)?;
-    let mut id = last.get(()).map_err(StoreError::engine)?.map_or(0, |value| value.value());
+    let mut last = transaction
+        .open_table(LAST_EVENT)
+        .map_err(StoreError::engine)?;
+    let mut id = last
+        .get(())
+        .map_err(StoreError::engine)?
+        .map_or(0, |value| value.value());
     let mut table = transaction.open_table(EVENTS).map_err(StoreError::engine)?;
     let mut kept = Vec::with_capacity(events.len());
     for event in events {
         id += 1;
-        let bytes = serde_json::to_vec(event).map_err(|error| StoreError::Record(Arc::new(error)))?;
-        table.insert((plugin, id), bytes.as_slice()).map_err(StoreError::engine)?;
-        kept.push(KeptEvent { id, event: event.clone() });
+        let bytes =
+            serde_json::to_vec(event).map_err(|error| StoreError::Record(Arc::new(error)))?;
+        table
+            .insert((plugin, id), bytes.as_slice())
+            .map_err(StoreError::engine)?;
+        kept.push(KeptEvent {
+            id,
+            event: event.clone(),
+        });
     }
     last.insert((), id).map_err(StoreError::engine)?;
     let mut ids = Vec::new();
-    for entry in table.range((plugin, 0)..=(plugin, u64::MAX)).map_err(StoreError::engine)? {
+    for entry in table
+        .range((plugin, 0)..=(plugin, u64::MAX))
+        .map_err(StoreError::engine)?
+    {
         ids.push(entry.map_err(StoreError::engine)?.0.value().1);
     }
     let gone = ids.len().saturating_sub(EVENTS_MAX);

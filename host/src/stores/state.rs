@@ -10,9 +10,11 @@ use redb::{ReadableTable as _, TableDefinition, WriteTransaction};
 use super::embedded::{Store, StoreError};
 
 /// Plugin, key → version and value.
-const RECORDS: TableDefinition<'_, (&str, &str), (u64, &[u8])> = TableDefinition::new("plugin-records");
+const RECORDS: TableDefinition<'_, (&str, &str), (u64, &[u8])> =
+    TableDefinition::new("plugin-records");
 /// Plugin → bytes, number of records, last version.
-const USED: TableDefinition<'_, &str, (u64, u64, u64)> = TableDefinition::new("plugin-records-used");
+const USED: TableDefinition<'_, &str, (u64, u64, u64)> =
+    TableDefinition::new("plugin-records-used");
 
 /// What a record counts beside its key and value: about what it takes in the tree.
 const RECORD_BYTES: u64 = 64;
@@ -63,7 +65,9 @@ pub(crate) struct Used {
 }
 
 pub(super) fn create_tables(transaction: &WriteTransaction) -> Result<(), StoreError> {
-    transaction.open_table(RECORDS).map_err(StoreError::engine)?;
+    transaction
+        .open_table(RECORDS)
+        .map_err(StoreError::engine)?;
     transaction.open_table(USED).map_err(StoreError::engine)?;
     Ok(())
 }
@@ -75,7 +79,10 @@ impl Store {
             let stored = table.get((plugin, key)).map_err(StoreError::engine)?;
             Ok(stored.map(|stored| {
                 let (version, value) = stored.value();
-                KeptRecord { value: value.to_vec(), version }
+                KeptRecord {
+                    value: value.to_vec(),
+                    version,
+                }
             }))
         })
     }
@@ -94,13 +101,20 @@ impl Store {
         };
         self.read(RECORDS, |table| {
             let mut listed = Vec::new();
-            for entry in table.range::<(&str, &str)>((from, Bound::Unbounded)).map_err(StoreError::engine)? {
+            for entry in table
+                .range::<(&str, &str)>((from, Bound::Unbounded))
+                .map_err(StoreError::engine)?
+            {
                 let (name, record) = entry.map_err(StoreError::engine)?;
                 let ((owner, key), (version, value)) = (name.value(), record.value());
                 if listed.len() == most || owner != plugin || !key.starts_with(prefix) {
                     break;
                 }
-                listed.push(ListedRecord { key: key.to_owned(), version, bytes: value.len() });
+                listed.push(ListedRecord {
+                    key: key.to_owned(),
+                    version,
+                    bytes: value.len(),
+                });
             }
             Ok(listed)
         })
@@ -116,7 +130,8 @@ impl Store {
         bytes_max: u64,
     ) -> Result<Result<u64, Unwritten>, StoreError> {
         let (plugin, key) = (plugin.to_owned(), key.to_owned());
-        self.write(move |transaction| put(transaction, &plugin, &key, &value, expected, bytes_max)).await
+        self.write(move |transaction| put(transaction, &plugin, &key, &value, expected, bytes_max))
+            .await
     }
 
     /// Deletes a plugin's record if what is there is as expected.
@@ -127,7 +142,8 @@ impl Store {
         expected: Expected,
     ) -> Result<Result<(), Unwritten>, StoreError> {
         let (plugin, key) = (plugin.to_owned(), key.to_owned());
-        self.write(move |transaction| delete(transaction, &plugin, &key, expected)).await
+        self.write(move |transaction| delete(transaction, &plugin, &key, expected))
+            .await
     }
 
     /// What each plugin uses that ever kept a record, in the order of their names.
@@ -146,14 +162,19 @@ impl Store {
 
 impl Used {
     fn of((bytes, records, last_version): (u64, u64, u64)) -> Self {
-        Self { bytes, records, last_version }
+        Self {
+            bytes,
+            records,
+            last_version,
+        }
     }
 
     /// With one record in the place of another: the bytes that each counts.
     fn with(self, old: Option<u64>, new: Option<u64>) -> Self {
         Self {
             bytes: (self.bytes + new.unwrap_or(0)).saturating_sub(old.unwrap_or(0)),
-            records: (self.records + u64::from(new.is_some())).saturating_sub(u64::from(old.is_some())),
+            records: (self.records + u64::from(new.is_some()))
+                .saturating_sub(u64::from(old.is_some())),
             last_version: self.last_version + 1,
         }
     }
@@ -170,7 +191,11 @@ impl Expected {
             Expected::Absent => found.is_none(),
             Expected::Version(version) => found == Some(version),
         };
-        if is_met { Ok(()) } else { Err(Unwritten::Conflict { found }) }
+        if is_met {
+            Ok(())
+        } else {
+            Err(Unwritten::Conflict { found })
+        }
     }
 }
 
@@ -182,7 +207,9 @@ fn put(
     expected: Expected,
     bytes_max: u64,
 ) -> Result<Result<u64, Unwritten>, StoreError> {
-    let mut records = transaction.open_table(RECORDS).map_err(StoreError::engine)?;
+    let mut records = transaction
+        .open_table(RECORDS)
+        .map_err(StoreError::engine)?;
     let mut all = transaction.open_table(USED).map_err(StoreError::engine)?;
     let found = found(&records, plugin, key)?;
     if let Err(unwritten) = expected.meets(found.map(|(version, _)| version)) {
@@ -191,12 +218,17 @@ fn put(
     let used = used(&all, plugin)?;
     let now = used.with(found.map(|(_, bytes)| bytes), Some(counted(key, value)));
     if now.bytes > bytes_max && now.bytes > used.bytes {
-        return Ok(Err(Unwritten::NoBytes { bytes: now.bytes, bytes_max }));
+        return Ok(Err(Unwritten::NoBytes {
+            bytes: now.bytes,
+            bytes_max,
+        }));
     }
     if now.records > RECORDS_MAX {
         return Ok(Err(Unwritten::NoRecords));
     }
-    records.insert((plugin, key), (now.last_version, value)).map_err(StoreError::engine)?;
+    records
+        .insert((plugin, key), (now.last_version, value))
+        .map_err(StoreError::engine)?;
     all.insert(plugin, now.row()).map_err(StoreError::engine)?;
     Ok(Ok(now.last_version))
 }
@@ -207,7 +239,9 @@ fn delete(
     key: &str,
     expected: Expected,
 ) -> Result<Result<(), Unwritten>, StoreError> {
-    let mut records = transaction.open_table(RECORDS).map_err(StoreError::engine)?;
+    let mut records = transaction
+        .open_table(RECORDS)
+        .map_err(StoreError::engine)?;
     let mut all = transaction.open_table(USED).map_err(StoreError::engine)?;
     let found = found(&records, plugin, key)?;
     if let Err(unwritten) = expected.meets(found.map(|(version, _)| version)) {
@@ -240,7 +274,8 @@ fn used(all: &redb::Table<'_, &str, (u64, u64, u64)>, plugin: &str) -> Result<Us
 }
 
 fn counted(key: &str, value: &[u8]) -> u64 {
-    u64::try_from(key.len() + value.len()).map_or(u64::MAX, |bytes| bytes.saturating_add(RECORD_BYTES))
+    u64::try_from(key.len() + value.len())
+        .map_or(u64::MAX, |bytes| bytes.saturating_add(RECORD_BYTES))
 }
 
 #[cfg(test)]
@@ -254,21 +289,29 @@ mod tests {
         let folder = TempDir::new().expect("a temporary folder");
         let store = Store::open(folder.path()).expect("a store");
         let put = async |key| {
-            store.put_record("plugin", key, Vec::new(), Expected::Any, u64::MAX).await.expect("the store works")
+            store
+                .put_record("plugin", key, Vec::new(), Expected::Any, u64::MAX)
+                .await
+                .expect("the store works")
         };
         put("a").await.expect("there is room");
         // As if the others were there: to write them takes minutes.
         store
             .write(|transaction| {
                 let mut all = transaction.open_table(USED).map_err(StoreError::engine)?;
-                all.insert("plugin", (65, RECORDS_MAX, 1)).map_err(StoreError::engine)?;
+                all.insert("plugin", (65, RECORDS_MAX, 1))
+                    .map_err(StoreError::engine)?;
                 Ok(())
             })
             .await
             .expect("written");
         assert_eq!(put("b").await, Err(Unwritten::NoRecords));
         assert_eq!(put("a").await, Ok(2), "in the place of what was there");
-        store.delete_record("plugin", "a", Expected::Version(2)).await.expect("the store works").expect("deleted");
+        store
+            .delete_record("plugin", "a", Expected::Version(2))
+            .await
+            .expect("the store works")
+            .expect("deleted");
         assert_eq!(put("b").await, Ok(4));
     }
 }

@@ -7,7 +7,8 @@ use crate::records::month::Month;
 use crate::records::usage::{Count, CountRow};
 
 /// Owner (a key's id), month, plugin and operation → calls, and those that count toward the monthly limit.
-pub(super) const USAGE: TableDefinition<'_, (&str, u32, &str), (u64, u64)> = TableDefinition::new("usage");
+pub(super) const USAGE: TableDefinition<'_, (&str, u32, &str), (u64, u64)> =
+    TableDefinition::new("usage");
 
 pub(super) fn create_tables(transaction: &WriteTransaction) -> Result<(), StoreError> {
     transaction.open_table(USAGE).map_err(StoreError::engine)?;
@@ -24,7 +25,12 @@ impl Store {
                 let (name, value) = entry.map_err(StoreError::engine)?;
                 let ((_, _, operation), (calls, limited)) = (name.value(), value.value());
                 let (owner, operation) = (owner.to_owned(), operation.to_owned());
-                rows.push(CountRow { owner, month, operation, count: Count { calls, limited } });
+                rows.push(CountRow {
+                    owner,
+                    month,
+                    operation,
+                    count: Count { calls, limited },
+                });
             }
             Ok(rows)
         })
@@ -34,9 +40,17 @@ impl Store {
     pub(crate) async fn put_usage(&self, rows: Vec<CountRow>) -> Result<(), StoreError> {
         self.write(move |transaction| {
             let mut table = transaction.open_table(USAGE).map_err(StoreError::engine)?;
-            for CountRow { owner, month, operation, count } in &rows {
+            for CountRow {
+                owner,
+                month,
+                operation,
+                count,
+            } in &rows
+            {
                 let name = (owner.as_str(), month.number(), operation.as_str());
-                table.insert(name, (count.calls, count.limited)).map_err(StoreError::engine)?;
+                table
+                    .insert(name, (count.calls, count.limited))
+                    .map_err(StoreError::engine)?;
             }
             Ok(())
         })

@@ -71,7 +71,11 @@ impl Writer {
         let thread = std::thread::Builder::new()
             .name("store-writer".to_owned())
             .spawn(move || write(&database, changes, &told))?;
-        Ok(Self { queue: Some(queue), thread: Some(thread), fails })
+        Ok(Self {
+            queue: Some(queue),
+            thread: Some(thread),
+            fails,
+        })
     }
 
     /// Whether what was written last could not be: an engine that failed stays so until the store is opened again.
@@ -89,7 +93,12 @@ impl Writer {
         let (caller, told) = oneshot::channel();
         let queue = self.queue.as_ref().ok_or(StoreError::Ended)?;
         queue
-            .send(Box::new(WaitingWrite { change, made: None, after, caller }))
+            .send(Box::new(WaitingWrite {
+                change,
+                made: None,
+                after,
+                caller,
+            }))
             .await
             .map_err(|_| StoreError::Ended)?;
         told.await.unwrap_or(Err(StoreError::Ended))
@@ -122,12 +131,17 @@ fn commit_group(database: &Database, mut group: Vec<Box<dyn Change>>, fails: &At
     while !group.is_empty() {
         let committed = commit(database, &mut group);
         // Before whoever waits is told.
-        fails.store(committed.as_ref().is_err_and(Failed::is_the_engines), Ordering::Relaxed);
+        fails.store(
+            committed.as_ref().is_err_and(Failed::is_the_engines),
+            Ordering::Relaxed,
+        );
         match committed {
             Ok(()) => return group.into_iter().for_each(|change| change.tell(Ok(()))),
             Err(Failed::One(index, error)) => group.remove(index).tell(Err(error)),
             Err(Failed::All(error)) => {
-                return group.into_iter().for_each(|change| change.tell(Err(error.clone())));
+                return group
+                    .into_iter()
+                    .for_each(|change| change.tell(Err(error.clone())));
             }
         }
     }
@@ -148,13 +162,21 @@ impl Failed {
 
 fn commit(database: &Database, group: &mut [Box<dyn Change>]) -> Result<(), Failed> {
     let all = |error: StoreError| Failed::All(error);
-    let mut transaction = database.begin_write().map_err(|error| all(StoreError::engine(error)))?;
-    transaction.set_durability(Durability::Immediate).map_err(|error| all(StoreError::engine(error)))?;
+    let mut transaction = database
+        .begin_write()
+        .map_err(|error| all(StoreError::engine(error)))?;
+    transaction
+        .set_durability(Durability::Immediate)
+        .map_err(|error| all(StoreError::engine(error)))?;
     for (index, change) in group.iter_mut().enumerate() {
         // A transaction that is dropped without a commit is undone.
-        change.make(&transaction).map_err(|error| Failed::One(index, error))?;
+        change
+            .make(&transaction)
+            .map_err(|error| Failed::One(index, error))?;
     }
-    transaction.commit().map_err(|error| all(StoreError::engine(error)))
+    transaction
+        .commit()
+        .map_err(|error| all(StoreError::engine(error)))
 }
 
 #[cfg(test)]
@@ -194,7 +216,11 @@ mod tests {
         let transaction = database.begin_read().expect("a transaction");
         let table = transaction.open_table(TABLE).expect("the table");
         for number in 0..600 {
-            assert_eq!(table.get(number).expect("readable").is_some(), number % 7 != 0, "{number}");
+            assert_eq!(
+                table.get(number).expect("readable").is_some(),
+                number % 7 != 0,
+                "{number}"
+            );
         }
     }
 }

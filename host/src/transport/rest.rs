@@ -6,7 +6,9 @@ use crate::base::entity_tag::entity_tag;
 use std::sync::Arc;
 use std::time::Duration;
 
-use http::header::{ACCEPT, ALLOW, CACHE_CONTROL, CONTENT_LENGTH, CONTENT_TYPE, ETAG, IF_NONE_MATCH};
+use http::header::{
+    ACCEPT, ALLOW, CACHE_CONTROL, CONTENT_LENGTH, CONTENT_TYPE, ETAG, IF_NONE_MATCH,
+};
 use http::request::Parts;
 use http::{HeaderMap, HeaderValue, Method, Request, StatusCode};
 use http_body_util::{BodyExt, Limited};
@@ -54,11 +56,19 @@ impl RestTransport {
         let (parts, body) = request.into_parts();
         let routes = catalogue.routes();
         match routes.find(&parts.method, parts.uri.path()) {
-            RouteMatch::Operation(bound, params) => self.call(bound, params, &parts, body, request_id, visit).await,
-            RouteMatch::OtherMethods(allow) => match cross_origin::preflight(&self.first_party, routes, &parts) {
-                Some(response) => RestAnswer { response, plugin: None },
-                None => refused(&method_not_allowed(), request_id).allow(&allow),
-            },
+            RouteMatch::Operation(bound, params) => {
+                self.call(bound, params, &parts, body, request_id, visit)
+                    .await
+            }
+            RouteMatch::OtherMethods(allow) => {
+                match cross_origin::preflight(&self.first_party, routes, &parts) {
+                    Some(response) => RestAnswer {
+                        response,
+                        plugin: None,
+                    },
+                    None => refused(&method_not_allowed(), request_id).allow(&allow),
+                }
+            }
             RouteMatch::Nothing => refused(&no_route(), request_id),
         }
     }
@@ -72,7 +82,9 @@ impl RestTransport {
         request_id: &str,
         visit: &RequestPlace,
     ) -> RestAnswer {
-        let face = bound.rest().expect("the route table holds operations with a REST face alone");
+        let face = bound
+            .rest()
+            .expect("the route table holds operations with a REST face alone");
         let origin = cross_origin::allowed_origin(&self.first_party, bound, &parts.headers);
         let body = read_body(&parts.headers, body, face.body_bytes_max, self.body_time).await;
         let body = match body {
@@ -84,14 +96,23 @@ impl RestTransport {
                 return printed;
             }
         };
-        let source = if parts.method == Method::POST { ArgumentSource::Body } else { ArgumentSource::Query };
+        let source = if parts.method == Method::POST {
+            ArgumentSource::Body
+        } else {
+            ArgumentSource::Query
+        };
         let call = CallRequest {
             bound,
             face: Face::Rest,
             credential: Presented::read(&parts.headers),
             first_party: origin.is_some().then(|| visit.address()),
             identifier: Identifier::read(&parts.headers),
-            unread: Unread::Rest { params, query: parts.uri.query(), body: &body, source },
+            unread: Unread::Rest {
+                params,
+                query: parts.uri.query(),
+                body: &body,
+                source,
+            },
             request_id,
             visit,
         };
@@ -102,7 +123,10 @@ impl RestTransport {
         };
         envelope::meters(response.headers_mut(), &answered.meters);
         cross_origin::allow(response.headers_mut(), origin);
-        RestAnswer { response, plugin: answered.plugin_time }
+        RestAnswer {
+            response,
+            plugin: answered.plugin_time,
+        }
     }
 }
 
@@ -113,7 +137,10 @@ pub(crate) fn no_route() -> Refusal {
 
 /// The refusal of a method that a path does not take.
 pub(crate) fn method_not_allowed() -> Refusal {
-    Refusal::new(Code::MethodNotAllowed, "This route does not take the method; `Allow` lists those it takes")
+    Refusal::new(
+        Code::MethodNotAllowed,
+        "This route does not take the method; `Allow` lists those it takes",
+    )
 }
 
 /// Reads a body within its limits of size, time and type (the type counts only where there is a body).
@@ -126,7 +153,12 @@ pub(crate) async fn read_body(
     if body.is_end_stream() {
         return Ok(Bytes::new());
     }
-    let wrong_type = || Refusal::new(Code::UnsupportedMediaType, "The body's Content-Type must be application/json");
+    let wrong_type = || {
+        Refusal::new(
+            Code::UnsupportedMediaType,
+            "The body's Content-Type must be application/json",
+        )
+    };
     let is_json = is_json(headers);
     let too_large = || Refusal::too_large(bytes_max);
     if body.size_hint().lower() > bytes_max as u64 {
@@ -136,13 +168,19 @@ pub(crate) async fn read_body(
         Ok(bytes) if bytes.is_empty() || is_json => Ok(bytes),
         Ok(_) => Err(wrong_type()),
         // What is too long of a wrong type is refused for its type, as a stated length is.
-        Err(refusal) if refusal.code == Code::PayloadTooLarge.name() && !is_json => Err(wrong_type()),
+        Err(refusal) if refusal.code == Code::PayloadTooLarge.name() && !is_json => {
+            Err(wrong_type())
+        }
         Err(refusal) => Err(refusal),
     }
 }
 
 /// Reads a body of any type within its limits of size and time.
-pub(crate) async fn read_bytes(body: Incoming, bytes_max: usize, deadline: Duration) -> Result<Bytes, Refusal> {
+pub(crate) async fn read_bytes(
+    body: Incoming,
+    bytes_max: usize,
+    deadline: Duration,
+) -> Result<Bytes, Refusal> {
     let read = tokio::time::timeout(deadline, Limited::new(body, bytes_max).collect()).await;
     let Ok(read) = read else {
         let message = format!("The body did not arrive within {} s", deadline.as_secs());
@@ -150,34 +188,60 @@ pub(crate) async fn read_bytes(body: Incoming, bytes_max: usize, deadline: Durat
     };
     match read {
         Ok(collected) => Ok(collected.to_bytes()),
-        Err(error) if error.is::<http_body_util::LengthLimitError>() => Err(Refusal::too_large(bytes_max)),
-        Err(_) => Err(Refusal::new(Code::ValidationError, "The body ended before its announced length")),
+        Err(error) if error.is::<http_body_util::LengthLimitError>() => {
+            Err(Refusal::too_large(bytes_max))
+        }
+        Err(_) => Err(Refusal::new(
+            Code::ValidationError,
+            "The body ended before its announced length",
+        )),
     }
 }
 
 /// Whether the body says that it is JSON; parameters such as a charset do not matter.
 pub(crate) fn is_json(headers: &HeaderMap) -> bool {
-    let said = headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok());
+    let said = headers
+        .get(CONTENT_TYPE)
+        .and_then(|value| value.to_str().ok());
     said.is_some_and(|value| media_type::is(value, "application/json"))
 }
 
 /// Whether `Accept` lists the media type by name, and not with a quality of zero.
 pub(crate) fn accepts(headers: &HeaderMap, media_type: &str) -> bool {
-    let mut ranges = headers.get_all(ACCEPT).iter().filter_map(|value| value.to_str().ok()).flat_map(|v| v.split(','));
+    let mut ranges = headers
+        .get_all(ACCEPT)
+        .iter()
+        .filter_map(|value| value.to_str().ok())
+        .flat_map(|v| v.split(','));
     ranges.any(|range| {
         let mut parts = range.split(';').map(str::trim);
-        let named = parts.next().is_some_and(|essence| essence.eq_ignore_ascii_case(media_type));
-        let refused = parts.filter_map(|parameter| parameter.split_once('=')).any(|(name, value)| {
-            name.trim().eq_ignore_ascii_case("q") && value.trim().parse::<f32>().is_ok_and(|quality| quality <= 0.0)
-        });
+        let named = parts
+            .next()
+            .is_some_and(|essence| essence.eq_ignore_ascii_case(media_type));
+        let refused =
+            parts
+                .filter_map(|parameter| parameter.split_once('='))
+                .any(|(name, value)| {
+                    name.trim().eq_ignore_ascii_case("q")
+                        && value
+                            .trim()
+                            .parse::<f32>()
+                            .is_ok_and(|quality| quality <= 0.0)
+                });
         named && !refused
     })
 }
 
 fn success(face: &RestFace, reply: &PluginReply, parts: &Parts) -> Response {
-    let status = face.outcomes.get(&reply.outcome).copied().unwrap_or(StatusCode::OK);
+    let status = face
+        .outcomes
+        .get(&reply.outcome)
+        .copied()
+        .unwrap_or(StatusCode::OK);
     let etag = reply.digest.as_ref().filter(|_| face.etag).map(entity_tag);
-    let matches = etag.as_ref().is_some_and(|etag| if_none_match(&parts.headers, etag));
+    let matches = etag
+        .as_ref()
+        .is_some_and(|etag| if_none_match(&parts.headers, etag));
     let safe = parts.method == Method::GET || parts.method == Method::HEAD;
     let mut response = if matches && safe {
         envelope::empty(StatusCode::NOT_MODIFIED)
@@ -219,7 +283,10 @@ fn http_body_length(response: &Response) -> usize {
 }
 
 fn refused(refusal: &Refusal, request_id: &str) -> RestAnswer {
-    RestAnswer { response: envelope::refusal(refusal, request_id), plugin: None }
+    RestAnswer {
+        response: envelope::refusal(refusal, request_id),
+        plugin: None,
+    }
 }
 
 impl RestAnswer {
@@ -234,7 +301,9 @@ impl RestAnswer {
     pub(crate) fn without_body(mut self) -> Self {
         let length = http_body_length(&self.response);
         if self.response.status() != StatusCode::NOT_MODIFIED {
-            self.response.headers_mut().insert(CONTENT_LENGTH, HeaderValue::from(length));
+            self.response
+                .headers_mut()
+                .insert(CONTENT_LENGTH, HeaderValue::from(length));
         }
         *self.response.body_mut() = Content::empty();
         self

@@ -95,5 +95,13 @@ const fn bank(
     logo_url: Option<&'static str>,
     aliases: &'static [&'static str],
 ) -> BankRecord {
-    BankRecord { bin, code, short_name, name, transfer_supported, logo_url, aliases }
+    BankRecord {
+        bin,
+        code,
+        short_name,
+        name,
+        transfer_supported,
+        logo_url,
+        aliases,
+    }
 }

@@ -16,7 +16,10 @@ pub(crate) struct BankList {
 }
 
 /// The directory that is built in.
-pub(crate) static SNAPSHOT: BankList = BankList { banks: BANKS, updated_at: UPDATED_AT };
+pub(crate) static SNAPSHOT: BankList = BankList {
+    banks: BANKS,
+    updated_at: UPDATED_AT,
+};
 
 /// One bank.
 #[derive(Debug, PartialEq, Eq)]
@@ -43,7 +46,10 @@ impl BankList {
     #[cfg(any(target_family = "wasm", test))]
     pub(crate) fn of(banks: &[Listed], updated_at: &str) -> Self {
         let banks: Vec<BankRecord> = banks.iter().map(adopt).collect();
-        Self { banks: banks.leak(), updated_at: kept(updated_at) }
+        Self {
+            banks: banks.leak(),
+            updated_at: kept(updated_at),
+        }
     }
 
     /// The bank whose bin, code, short name or alias is `key`, whatever the case of its letters.
@@ -55,7 +61,11 @@ impl BankList {
         self.banks
             .iter()
             .find(|bank| [bank.bin, bank.code, bank.short_name].iter().any(named))
-            .or_else(|| self.banks.iter().find(|bank| bank.aliases.iter().any(named)))
+            .or_else(|| {
+                self.banks
+                    .iter()
+                    .find(|bank| bank.aliases.iter().any(named))
+            })
     }
 }
 
@@ -63,9 +73,18 @@ impl BankList {
 fn adopt(listed: &Listed) -> BankRecord {
     let (code, short_name) = (kept(&listed.code), kept(&listed.short_name));
     let known = BANKS.iter().find(|bank| bank.bin == listed.bin);
-    let mut aliases: Vec<&'static str> = known.map(|bank| bank.aliases.to_vec()).unwrap_or_default();
-    aliases.extend(known.into_iter().flat_map(|bank| [bank.code, bank.short_name]));
-    aliases.retain(|alias| ![code, short_name].iter().any(|name| name.eq_ignore_ascii_case(alias)));
+    let mut aliases: Vec<&'static str> =
+        known.map(|bank| bank.aliases.to_vec()).unwrap_or_default();
+    aliases.extend(
+        known
+            .into_iter()
+            .flat_map(|bank| [bank.code, bank.short_name]),
+    );
+    aliases.retain(|alias| {
+        ![code, short_name]
+            .iter()
+            .any(|name| name.eq_ignore_ascii_case(alias))
+    });
     BankRecord {
         bin: kept(&listed.bin),
         code,
@@ -92,7 +111,11 @@ mod tests {
 
     #[track_caller]
     fn check(key: &str, expected_bin: Option<&str>) {
-        assert_eq!(SNAPSHOT.find(key).map(|bank| bank.bin), expected_bin, "{key:?}");
+        assert_eq!(
+            SNAPSHOT.find(key).map(|bank| bank.bin),
+            expected_bin,
+            "{key:?}"
+        );
     }
 
     #[test]
@@ -129,7 +152,10 @@ mod tests {
     #[test]
     fn a_refreshed_bank_is_found_by_the_names_that_the_snapshot_knows() {
         let mut banks: Vec<Listed> = SNAPSHOT.banks.iter().map(crate::upstream::listed).collect();
-        let renamed = banks.iter_mut().find(|bank| bank.bin == "970406").expect("a bank");
+        let renamed = banks
+            .iter_mut()
+            .find(|bank| bank.bin == "970406")
+            .expect("a bank");
         (renamed.code, renamed.short_name) = ("NEW".to_owned(), "Newest".to_owned());
         let directory = BankList::of(&banks, "2026-11-21T00:00:00Z");
         let bin = |key: &str| directory.find(key).map(|bank| bank.bin);
@@ -141,7 +167,12 @@ mod tests {
         }
         assert_eq!(
             (directory.find("VCCB"), directory.updated_at),
-            (SNAPSHOT.find("VCCB").filter(|bank| bank.aliases == ["VietCapitalBank"]), "2026-11-21T00:00:00Z")
+            (
+                SNAPSHOT
+                    .find("VCCB")
+                    .filter(|bank| bank.aliases == ["VietCapitalBank"]),
+                "2026-11-21T00:00:00Z"
+            )
         );
     }
 
@@ -175,10 +206,30 @@ mod tests {
     #[test]
     fn the_snapshot_is_whole() {
         assert_eq!(SNAPSHOT.banks.len(), 65);
-        assert_eq!(SNAPSHOT.banks.iter().filter(|bank| bank.transfer_supported).count(), 41);
-        assert_eq!(SNAPSHOT.banks.iter().filter(|bank| bank.logo_url.is_none()).count(), 2);
-        assert_eq!(SNAPSHOT.banks.first().map(|bank| bank.short_name), Some("VietinBank"));
-        assert_eq!(SNAPSHOT.banks.last().map(|bank| bank.short_name), Some("MoMo"));
+        assert_eq!(
+            SNAPSHOT
+                .banks
+                .iter()
+                .filter(|bank| bank.transfer_supported)
+                .count(),
+            41
+        );
+        assert_eq!(
+            SNAPSHOT
+                .banks
+                .iter()
+                .filter(|bank| bank.logo_url.is_none())
+                .count(),
+            2
+        );
+        assert_eq!(
+            SNAPSHOT.banks.first().map(|bank| bank.short_name),
+            Some("VietinBank")
+        );
+        assert_eq!(
+            SNAPSHOT.banks.last().map(|bank| bank.short_name),
+            Some("MoMo")
+        );
     }
 
     #[test]
@@ -197,12 +248,17 @@ mod tests {
     fn every_row_is_well_formed() {
         for bank in SNAPSHOT.banks {
             assert_eq!(bank.bin.len(), 6, "{bank:?}");
-            assert!(bank.bin.bytes().all(|byte| byte.is_ascii_digit()), "{bank:?}");
+            assert!(
+                bank.bin.bytes().all(|byte| byte.is_ascii_digit()),
+                "{bank:?}"
+            );
             for key in [bank.code, bank.short_name].iter().chain(bank.aliases) {
                 assert!(key.is_ascii() && (2..=64).contains(&key.len()), "{bank:?}");
             }
             assert!(!bank.name.is_empty() && is_nfc(bank.name), "{bank:?}");
-            let logo = bank.logo_url.unwrap_or("https://cdn.vietqr.io/img/none.png");
+            let logo = bank
+                .logo_url
+                .unwrap_or("https://cdn.vietqr.io/img/none.png");
             assert!(logo.starts_with("https://cdn.vietqr.io/img/"), "{bank:?}");
         }
     }

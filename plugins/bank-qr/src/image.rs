@@ -35,7 +35,10 @@ impl std::error::Error for TooLong {}
 /// must be a pixel for each module: 57 for the longest transfer.
 pub(crate) fn svg(payload: &str, size: u32) -> Result<String, TooLong> {
     // The other error of the builder is about a version asked for, and none is.
-    let code = QRBuilder::new(payload).ecl(ECL::M).build().map_err(|_too_much_data| TooLong)?;
+    let code = QRBuilder::new(payload)
+        .ecl(ECL::M)
+        .build()
+        .map_err(|_too_much_data| TooLong)?;
     let side = code.size + 2 * QUIET_ZONE;
     let pixels = size as usize;
     debug_assert!(pixels >= side, "{size} pixels cannot show {side} modules");
@@ -105,13 +108,20 @@ mod tests {
         let path = svg.split_once(" d=\"").unwrap().1;
         let path = path.split_once('"').unwrap().0;
         for run in path.split_terminator('z') {
-            let numbers: Vec<usize> =
-                run.split(['M', ' ', 'h', 'v', 'H']).skip(1).map(|number| number.parse().unwrap()).collect();
-            let [left, top, width, 1, back] = numbers[..] else { panic!("{run} is not a bar of height 1") };
+            let numbers: Vec<usize> = run
+                .split(['M', ' ', 'h', 'v', 'H'])
+                .skip(1)
+                .map(|number| number.parse().unwrap())
+                .collect();
+            let [left, top, width, 1, back] = numbers[..] else {
+                panic!("{run} is not a bar of height 1")
+            };
             assert_eq!(back, left, "{run} does not close on itself");
             rows[top][left..left + width].fill('#');
         }
-        rows.iter().flat_map(|row| row.iter().chain(&['\n'])).collect()
+        rows.iter()
+            .flat_map(|row| row.iter().chain(&['\n']))
+            .collect()
     }
 
     #[track_caller]
@@ -198,6 +208,9 @@ mod tests {
     #[test]
     fn a_data_uri_is_base64_of_the_picture() {
         assert_eq!(data_uri("<svg/>"), "data:image/svg+xml;base64,PHN2Zy8+");
-        assert_eq!(data_uri("<svg />"), "data:image/svg+xml;base64,PHN2ZyAvPg==");
+        assert_eq!(
+            data_uri("<svg />"),
+            "data:image/svg+xml;base64,PHN2ZyAvPg=="
+        );
     }
 }

@@ -19,7 +19,11 @@ use switchbay_sdk::schemars::{self, JsonSchema};
 use switchbay_sdk::{Call, ErrorCode, Failure, Operation, Plugin, Reply, Rest, Tool};
 
 /// The bank is not in the directory.
-const UNKNOWN_BANK: ErrorCode = ErrorCode::new("VALIDATION_ERROR", 400, "`bank` names no bank of the directory.");
+const UNKNOWN_BANK: ErrorCode = ErrorCode::new(
+    "VALIDATION_ERROR",
+    400,
+    "`bank` names no bank of the directory.",
+);
 
 /// The size of the image where the request names none (decisions, "bank QR").
 fn image_size_default() -> u32 {
@@ -222,9 +226,16 @@ async fn directory() -> &'static directory::BankList {
 
 async fn banks(_call: Call, _input: NoInput) -> Result<Reply<Directory>, Failure> {
     let directory = directory().await;
-    let published = |bank: &directory::BankRecord| DirectoryBank { bank: published(bank), logo_url: bank.logo_url };
+    let published = |bank: &directory::BankRecord| DirectoryBank {
+        bank: published(bank),
+        logo_url: bank.logo_url,
+    };
     let banks: Vec<DirectoryBank> = directory.banks.iter().map(published).collect();
-    Ok(Reply::ok(Directory { count: banks.len(), banks, updated_at: directory.updated_at }))
+    Ok(Reply::ok(Directory {
+        count: banks.len(),
+        banks,
+        updated_at: directory.updated_at,
+    }))
 }
 
 async fn generate(_call: Call, input: Generate) -> Result<Reply<Generated>, Failure> {
@@ -243,7 +254,8 @@ async fn generate(_call: Call, input: Generate) -> Result<Reply<Generated>, Fail
         memo: memo.as_deref(),
     });
     let size = input.image_size;
-    let svg = image::svg(&payload, size).expect("the longest payload, 150 bytes, fits a QR code of 49 modules");
+    let svg = image::svg(&payload, size)
+        .expect("the longest payload, 150 bytes, fits a QR code of 49 modules");
     let mut warnings = Vec::new();
     if memo != input.memo {
         warnings.push(Warning {
@@ -259,11 +271,24 @@ async fn generate(_call: Call, input: Generate) -> Result<Reply<Generated>, Fail
     }
     Ok(Reply::ok(Generated {
         bank: published(bank),
-        transfer: Transfer { account_number: input.account_number, amount: input.amount, memo },
+        transfer: Transfer {
+            account_number: input.account_number,
+            amount: input.amount,
+            memo,
+        },
         qr: Qr {
-            kind: if input.amount.is_some() { QrType::Dynamic } else { QrType::Static },
+            kind: if input.amount.is_some() {
+                QrType::Dynamic
+            } else {
+                QrType::Static
+            },
             payload,
-            image: Image { format: "svg", mime_type: "image/svg+xml", data_url: image::data_uri(&svg), size },
+            image: Image {
+                format: "svg",
+                mime_type: "image/svg+xml",
+                data_url: image::data_uri(&svg),
+                size,
+            },
         },
         warnings,
     }))

@@ -73,11 +73,23 @@ mod tests {
     #[test]
     fn vietnamese_folds_alike_however_it_is_composed() {
         // Composed, decomposed, and composed letters which carry loose marks: Đặng thị Hường.
-        check("\u{110}\u{1EB7}ng th\u{1ECB} H\u{1B0}\u{1EDD}ng", "Dang thi Huong");
-        check("\u{110}a\u{323}\u{306}ng thi\u{323} Hu\u{31B}o\u{31B}\u{300}ng", "Dang thi Huong");
-        check("\u{110}\u{1EA1}\u{306}ng th\u{1ECB} H\u{1B0}\u{1A1}\u{300}ng", "Dang thi Huong");
+        check(
+            "\u{110}\u{1EB7}ng th\u{1ECB} H\u{1B0}\u{1EDD}ng",
+            "Dang thi Huong",
+        );
+        check(
+            "\u{110}a\u{323}\u{306}ng thi\u{323} Hu\u{31B}o\u{31B}\u{300}ng",
+            "Dang thi Huong",
+        );
+        check(
+            "\u{110}\u{1EA1}\u{306}ng th\u{1ECB} H\u{1B0}\u{1A1}\u{300}ng",
+            "Dang thi Huong",
+        );
         // Eth instead of the Vietnamese letter, and a d with a loose stroke.
-        check("\u{D0}\u{103}ng, \u{F0}\u{103}ng, d\u{335}ang", "Dang, dang, dang");
+        check(
+            "\u{D0}\u{103}ng, \u{F0}\u{103}ng, d\u{335}ang",
+            "Dang, dang, dang",
+        );
     }
 
     #[test]
@@ -142,8 +154,14 @@ mod tests {
         check("abcdefghijklmnopqrstuvwx yz", "abcdefghijklmnopqrstuvwx");
         check("abcdefghijklmnopqrstuvwxy z", "abcdefghijklmnopqrstuvwxy");
         // The length counts what is encoded, not what was written.
-        check("Đặng thị Hường chuyển khoản tiền nhà", "Dang thi Huong chuyen kho");
-        check("   a\u{301}   bbbbbbbbbbbbbbbbbbbbbbbbb", "a bbbbbbbbbbbbbbbbbbbbbbb");
+        check(
+            "Đặng thị Hường chuyển khoản tiền nhà",
+            "Dang thi Huong chuyen kho",
+        );
+        check(
+            "   a\u{301}   bbbbbbbbbbbbbbbbbbbbbbbbb",
+            "a bbbbbbbbbbbbbbbbbbbbbbb",
+        );
     }
 
     #[test]
@@ -164,7 +182,10 @@ mod tests {
         for memo in nasty {
             let once = fold(memo);
             assert_eq!(fold(&once), once, "{memo:?}");
-            assert!(once.is_ascii() && once.len() <= 25, "{memo:?} gives {once:?}");
+            assert!(
+                once.is_ascii() && once.len() <= 25,
+                "{memo:?} gives {once:?}"
+            );
         }
     }
 }

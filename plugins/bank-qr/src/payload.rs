@@ -39,7 +39,11 @@ pub(crate) fn encode(transfer: &PayloadFields) -> String {
     push_field(&mut receiver, "02", TO_ACCOUNT);
 
     // "Allows many transactions" against "allows exactly one".
-    let initiation = if transfer.amount.is_some() { "12" } else { "11" };
+    let initiation = if transfer.amount.is_some() {
+        "12"
+    } else {
+        "11"
+    };
 
     let mut payload = String::with_capacity(LENGTH_MAX);
     push_field(&mut payload, "00", "01");
@@ -77,7 +81,11 @@ fn crc16(bytes: &[u8]) -> u16 {
     for &byte in bytes {
         crc ^= u16::from(byte) << 8;
         for _bit in 0..8 {
-            crc = if crc & 0x8000 == 0 { crc << 1 } else { (crc << 1) ^ 0x1021 };
+            crc = if crc & 0x8000 == 0 {
+                crc << 1
+            } else {
+                (crc << 1) ^ 0x1021
+            };
         }
     }
     crc
@@ -90,7 +98,12 @@ mod tests {
     #[track_caller]
     fn check(transfer: (&str, &str, Option<u64>, Option<&str>), expected: &str) {
         let (bin, account_number, amount, memo) = transfer;
-        let transfer = PayloadFields { bin, account_number, amount, memo };
+        let transfer = PayloadFields {
+            bin,
+            account_number,
+            amount,
+            memo,
+        };
         assert_eq!(encode(&transfer), expected, "{transfer:?}");
     }
 
@@ -138,7 +151,12 @@ mod tests {
              5303704540410005802VN62150811Chuyen tien6304BBB8",
         );
         check(
-            ("970415", "113366668888", Some(79_000), Some("Ung Ho Quy Vac Xin")),
+            (
+                "970415",
+                "113366668888",
+                Some(79_000),
+                Some("Ung Ho Quy Vac Xin"),
+            ),
             "00020101021238560010A0000007270126000697041501121133666688880208QRIBFTTA\
              53037045405790005802VN62220818Ung Ho Quy Vac Xin63043ACF",
         );
@@ -174,7 +192,12 @@ mod tests {
     #[test]
     fn the_longest_transfer_fits() {
         check(
-            ("970436", "0000000000000000001", Some(9_999_999_999_999), Some("Dang thi Huong chuyen kho")),
+            (
+                "970436",
+                "0000000000000000001",
+                Some(9_999_999_999_999),
+                Some("Dang thi Huong chuyen kho"),
+            ),
             "00020101021238630010A00000072701330006970436011900000000000000000010208QRIBFTTA\
              5303704541399999999999995802VN62290825Dang thi Huong chuyen kho6304A7FF",
         );

@@ -62,7 +62,10 @@ pub(crate) async fn current() -> &'static BankList {
         return directory;
     }
     let interval_s = setting("refresh_s").unwrap_or(INTERVAL_S);
-    HELD.set((held, Some(now + Duration::from_secs(LOOK_S.min(interval_s)))));
+    HELD.set((
+        held,
+        Some(now + Duration::from_secs(LOOK_S.min(interval_s))),
+    ));
     let Some(content) = look(interval_s).await else {
         return directory;
     };
@@ -70,7 +73,8 @@ pub(crate) async fn current() -> &'static BankList {
         return directory;
     }
     // It lives as long as the instance, and there is another one only where the content changes.
-    let adopted: &'static BankList = Box::leak(Box::new(BankList::of(&content.banks, &content.updated_at)));
+    let adopted: &'static BankList =
+        Box::leak(Box::new(BankList::of(&content.banks, &content.updated_at)));
     let (_, until) = HELD.get();
     HELD.set((Some(adopted), until));
     adopted
@@ -89,7 +93,10 @@ async fn look(interval_s: u64) -> Option<Content> {
         return record.content;
     }
     // Whoever else finds it due now finds this instead.
-    let paused = Record { due_s: now_s + setting("pause_s").unwrap_or(PAUSE_S), ..record.clone() };
+    let paused = Record {
+        due_s: now_s + setting("pause_s").unwrap_or(PAUSE_S),
+        ..record.clone()
+    };
     let Ok(version) = state::put_json(KEY, &paused, expected).await else {
         return record.content;
     };
@@ -101,9 +108,14 @@ async fn look(interval_s: u64) -> Option<Content> {
         }
     };
     let content = changed(banks, record.content);
-    let next = Record { content: content.clone(), due_s: now_s + early(interval_s) };
+    let next = Record {
+        content: content.clone(),
+        due_s: now_s + early(interval_s),
+    };
     if let Err(error) = state::put_json(KEY, &next, Expected::Version(version)).await {
-        log::warn(&format!("the refreshed bank directory could not be kept: {error:?}"));
+        log::warn(&format!(
+            "the refreshed bank directory could not be kept: {error:?}"
+        ));
         return paused.content;
     }
     content
@@ -113,16 +125,32 @@ async fn look(interval_s: u64) -> Option<Content> {
 fn changed(banks: Vec<Listed>, content: Option<Content>) -> Option<Content> {
     let is_same = match &content {
         Some(content) => content.banks == banks,
-        None => SNAPSHOT.banks.iter().map(upstream::listed).eq(banks.iter().cloned()),
+        None => SNAPSHOT
+            .banks
+            .iter()
+            .map(upstream::listed)
+            .eq(banks.iter().cloned()),
     };
-    if is_same { content } else { Some(Content { banks, updated_at: now() }) }
+    if is_same {
+        content
+    } else {
+        Some(Content {
+            banks,
+            updated_at: now(),
+        })
+    }
 }
 
 /// Asks for the list.
 async fn fetch() -> Result<Vec<Listed>, String> {
     let url = config::get("directory_url").unwrap_or_else(|| URL.to_owned());
-    let wait_ms = setting("wait_ms").and_then(|ms| u32::try_from(ms).ok()).unwrap_or(WAIT_MS);
-    let request = http::get(url).response_bytes(LIST_BYTES_MAX).total_ms(wait_ms).first_byte_ms(wait_ms);
+    let wait_ms = setting("wait_ms")
+        .and_then(|ms| u32::try_from(ms).ok())
+        .unwrap_or(WAIT_MS);
+    let request = http::get(url)
+        .response_bytes(LIST_BYTES_MAX)
+        .total_ms(wait_ms)
+        .first_byte_ms(wait_ms);
     let response = request.send().await.map_err(|error| format!("{error:?}"))?;
     match response.status() {
         200 => upstream::read(response.bytes()).map_err(|why| why.to_string()),
@@ -131,14 +159,20 @@ async fn fetch() -> Result<Vec<Listed>, String> {
 }
 
 fn now_s() -> u64 {
-    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs())
+    SystemTime::now()
+        .duration_since(UNIX_EPOCH)
+        .map_or(0, |since| since.as_secs())
 }
 
 /// The time of a content, to the millisecond: two contents never have the same.
 fn now() -> String {
-    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    let now = OffsetDateTime::UNIX_EPOCH + Duration::from_millis(u64::try_from(since.as_millis()).unwrap_or_default());
-    now.format(&Rfc3339).expect("a clock after 1970 and before 9999 has this form")
+    let since = SystemTime::now()
+        .duration_since(UNIX_EPOCH)
+        .unwrap_or_default();
+    let now = OffsetDateTime::UNIX_EPOCH
+        + Duration::from_millis(u64::try_from(since.as_millis()).unwrap_or_default());
+    now.format(&Rfc3339)
+        .expect("a clock after 1970 and before 9999 has this form")
 }
 
 /// An interval less up to a tenth of it.
@@ -150,7 +184,9 @@ fn setting(key: &str) -> Option<u64> {
     let text = config::get(key)?;
     let number = text.parse().ok();
     if number.is_none() {
-        log::error(&format!("the setting `{key}` is `{text}`, which is no number"));
+        log::error(&format!(
+            "the setting `{key}` is `{text}`, which is no number"
+        ));
     }
     number
 }

@@ -90,8 +90,10 @@ pub(crate) fn read(body: &[u8]) -> Result<Vec<Listed>, Unusable> {
     let mut banks = Vec::with_capacity(answer.data.len());
     for (index, row) in answer.data.into_iter().enumerate() {
         let bank = bank(row)?;
-        let keys: HashSet<String> =
-            [&bank.bin, &bank.code, &bank.short_name].into_iter().map(|key| key.to_ascii_lowercase()).collect();
+        let keys: HashSet<String> = [&bank.bin, &bank.code, &bank.short_name]
+            .into_iter()
+            .map(|key| key.to_ascii_lowercase())
+            .collect();
         for key in keys {
             if owners.insert(key.clone(), index).is_some() {
                 return Err(Unusable::Twice(key));
@@ -103,17 +105,28 @@ pub(crate) fn read(body: &[u8]) -> Result<Vec<Listed>, Unusable> {
 }
 
 fn bank(row: Row) -> Result<Listed, Unusable> {
-    let short = |text: &str| text.chars().take(16).flat_map(char::escape_default).collect::<String>();
+    let short = |text: &str| {
+        text.chars()
+            .take(16)
+            .flat_map(char::escape_default)
+            .collect::<String>()
+    };
     if row.bin.len() != 6 || !row.bin.bytes().all(|byte| byte.is_ascii_digit()) {
         return Err(Unusable::Bin(short(&row.bin)));
     }
     let key = |text: &str| {
         let text = text.trim();
-        let is_key = (2..=64).contains(&text.len()) && text.bytes().all(|b| b.is_ascii_graphic() || b == b' ');
-        is_key.then(|| text.to_owned()).ok_or_else(|| Unusable::Key(short(text)))
+        let is_key = (2..=64).contains(&text.len())
+            && text.bytes().all(|b| b.is_ascii_graphic() || b == b' ');
+        is_key
+            .then(|| text.to_owned())
+            .ok_or_else(|| Unusable::Key(short(text)))
     };
     let name: String = row.name.trim().nfc().collect();
-    if name.is_empty() || name.chars().count() > NAME_CHARACTERS_MAX || name.contains(char::is_control) {
+    if name.is_empty()
+        || name.chars().count() > NAME_CHARACTERS_MAX
+        || name.contains(char::is_control)
+    {
         return Err(Unusable::Name(row.bin));
     }
     Ok(Listed {
@@ -127,9 +140,15 @@ fn bank(row: Row) -> Result<Listed, Unusable> {
 }
 
 fn is_logo(url: &str) -> bool {
-    let file = LOGOS.iter().find_map(|place| url.strip_prefix(place)).and_then(|file| file.strip_suffix(".png"));
+    let file = LOGOS
+        .iter()
+        .find_map(|place| url.strip_prefix(place))
+        .and_then(|file| file.strip_suffix(".png"));
     file.is_some_and(|file| {
-        (1..=64).contains(&file.len()) && file.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'_'))
+        (1..=64).contains(&file.len())
+            && file
+                .bytes()
+                .all(|b| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'_'))
     })
 }
 
@@ -149,11 +168,20 @@ impl fmt::Display for Unusable {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::NotTheList => f.write_str("it is not the bank list"),
-            Self::Count(count) => write!(f, "it has {count} banks; {BANKS_MIN} to {BANKS_MAX} are taken"),
+            Self::Count(count) => write!(
+                f,
+                "it has {count} banks; {BANKS_MIN} to {BANKS_MAX} are taken"
+            ),
             Self::Bin(bin) => write!(f, "the bin `{bin}` is not six digits"),
-            Self::Key(key) => write!(f, "the code or short name `{key}` is not 2 to 64 ASCII characters"),
+            Self::Key(key) => write!(
+                f,
+                "the code or short name `{key}` is not 2 to 64 ASCII characters"
+            ),
             Self::Twice(key) => write!(f, "the key `{key}` names two banks"),
-            Self::Name(bin) => write!(f, "the name of the bank `{bin}` is not 1 to {NAME_CHARACTERS_MAX} characters"),
+            Self::Name(bin) => write!(
+                f,
+                "the name of the bank `{bin}` is not 1 to {NAME_CHARACTERS_MAX} characters"
+            ),
         }
     }
 }
@@ -179,7 +207,9 @@ mod tests {
     }
 
     fn list(rows: Vec<Value>) -> Vec<u8> {
-        json!({ "code": "00", "desc": "", "data": rows }).to_string().into_bytes()
+        json!({ "code": "00", "desc": "", "data": rows })
+            .to_string()
+            .into_bytes()
     }
 
     fn rows() -> Vec<Value> {
@@ -215,15 +245,39 @@ mod tests {
             let told: String = bin.chars().flat_map(char::escape_default).collect();
             check("bin", json!(bin), Err(Unusable::Bin(told)));
         }
-        check("bin", json!("970008"), Err(Unusable::Twice("970008".to_owned())));
+        check(
+            "bin",
+            json!("970008"),
+            Err(Unusable::Twice("970008".to_owned())),
+        );
         check("code", json!("b8x"), Err(Unusable::Twice("b8x".to_owned())));
-        check("shortName", json!("B9X"), Err(Unusable::Twice("b9x".to_owned())));
+        check(
+            "shortName",
+            json!("B9X"),
+            Err(Unusable::Twice("b9x".to_owned())),
+        );
         check("code", json!("Bank 7"), Ok(()));
         check("code", json!("B"), Err(Unusable::Key("B".to_owned())));
-        check("shortName", json!("Ngân"), Err(Unusable::Key("Ng\\u{e2}n".to_owned())));
-        check("name", json!("  "), Err(Unusable::Name("970007".to_owned())));
-        check("name", json!("a\u{7}b"), Err(Unusable::Name("970007".to_owned())));
-        check("name", json!("a".repeat(201)), Err(Unusable::Name("970007".to_owned())));
+        check(
+            "shortName",
+            json!("Ngân"),
+            Err(Unusable::Key("Ng\\u{e2}n".to_owned())),
+        );
+        check(
+            "name",
+            json!("  "),
+            Err(Unusable::Name("970007".to_owned())),
+        );
+        check(
+            "name",
+            json!("a\u{7}b"),
+            Err(Unusable::Name("970007".to_owned())),
+        );
+        check(
+            "name",
+            json!("a".repeat(201)),
+            Err(Unusable::Name("970007".to_owned())),
+        );
         check("name", json!(5), Err(Unusable::NotTheList));
         check("bin", json!(970_007), Err(Unusable::NotTheList));
         check("code", json!(null), Err(Unusable::NotTheList));
@@ -232,8 +286,17 @@ mod tests {
     #[test]
     fn what_is_no_list_is_not_taken() {
         assert_eq!(read(&list(rows()[..29].to_vec())), Err(Unusable::Count(29)));
-        assert_eq!(read(&list((0..501).map(row).collect())), Err(Unusable::Count(501)));
-        for body in ["", "<html>", "[]", "{\"code\":\"00\"}", "{\"code\":\"21\",\"data\":[]}"] {
+        assert_eq!(
+            read(&list((0..501).map(row).collect())),
+            Err(Unusable::Count(501))
+        );
+        for body in [
+            "",
+            "<html>",
+            "[]",
+            "{\"code\":\"00\"}",
+            "{\"code\":\"21\",\"data\":[]}",
+        ] {
             assert_eq!(read(body.as_bytes()), Err(Unusable::NotTheList), "{body}");
         }
     }
@@ -251,7 +314,11 @@ mod tests {
         ] {
             let mut rows = rows();
             rows[7]["logo"] = json!(logo);
-            assert_eq!(read(&list(rows)).expect("a list")[7].logo_url, None, "{logo}");
+            assert_eq!(
+                read(&list(rows)).expect("a list")[7].logo_url,
+                None,
+                "{logo}"
+            );
         }
         let mut rows = rows();
         rows[7]["logo"] = json!("https://api.vietqr.io/img/B_7-a.png");

@@ -24,11 +24,15 @@ pub(crate) enum NotHostname {
     Empty,
     #[error("must be a hostname, not an IP address")]
     Address,
-    #[error("must be a hostname alone, without scheme, port, path or spaces; {0:?} cannot stand in it")]
+    #[error(
+        "must be a hostname alone, without scheme, port, path or spaces; {0:?} cannot stand in it"
+    )]
     Character(char),
     #[error("must be a hostname; its letters make no internationalized name")]
     Letters,
-    #[error("must have at most {CHARACTERS_MAX} characters in ASCII and without the trailing dot, not {0}")]
+    #[error(
+        "must have at most {CHARACTERS_MAX} characters in ASCII and without the trailing dot, not {0}"
+    )]
     TooLong(usize),
     #[error("must not have an empty label")]
     EmptyLabel,
@@ -47,7 +51,11 @@ impl Hostname {
         if text.parse::<IpAddr>().is_ok() {
             return Err(NotHostname::Address);
         }
-        let mut name = if text.is_ascii() { text.to_ascii_lowercase() } else { ascii(text)? };
+        let mut name = if text.is_ascii() {
+            text.to_ascii_lowercase()
+        } else {
+            ascii(text)?
+        };
         if name.ends_with('.') {
             name.pop();
         }
@@ -62,10 +70,17 @@ impl Hostname {
 
 fn ascii(text: &str) -> Result<String, NotHostname> {
     // Characters that no label has are looked for in what comes out: some become them only there.
-    let ascii = Uts46::new().to_ascii(text.as_bytes(), AsciiDenyList::EMPTY, Hyphens::Allow, DnsLength::Ignore);
-    ascii.map(|name| name.into_owned()).map_err(|_| match text.chars().find(|c| c.is_whitespace() || c.is_control()) {
-        Some(character) => NotHostname::Character(character),
-        None => NotHostname::Letters,
+    let ascii = Uts46::new().to_ascii(
+        text.as_bytes(),
+        AsciiDenyList::EMPTY,
+        Hyphens::Allow,
+        DnsLength::Ignore,
+    );
+    ascii.map(|name| name.into_owned()).map_err(|_| {
+        match text.chars().find(|c| c.is_whitespace() || c.is_control()) {
+            Some(character) => NotHostname::Character(character),
+            None => NotHostname::Letters,
+        }
     })
 }
 
@@ -102,7 +117,11 @@ mod tests {
 
     #[track_caller]
     fn check(text: &str, expected: Result<&str, NotHostname>) {
-        assert_eq!(Hostname::read(text).map(|name| name.0), expected.map(str::to_owned), "{text:?}");
+        assert_eq!(
+            Hostname::read(text).map(|name| name.0),
+            expected.map(str::to_owned),
+            "{text:?}"
+        );
     }
 
     #[test]
@@ -133,7 +152,15 @@ mod tests {
 
     #[test]
     fn an_address_is_no_hostname() {
-        for text in ["192.0.2.1", "192.0.2.1.", "2130706433", "0x7f.1", "0x7f000001", "127.1", "１２７.0.0.1"] {
+        for text in [
+            "192.0.2.1",
+            "192.0.2.1.",
+            "2130706433",
+            "0x7f.1",
+            "0x7f000001",
+            "127.1",
+            "１２７.0.0.1",
+        ] {
             check(text, Err(NotHostname::Address));
         }
         for text in ["::1", "2001:db8::1", "::ffff:192.0.2.1"] {
@@ -164,7 +191,10 @@ mod tests {
     fn labels_have_1_to_63_characters() {
         let label = "a".repeat(63);
         check(&format!("{label}.example"), Ok(&format!("{label}.example")));
-        check(&format!("{label}a.example"), Err(NotHostname::LongLabel(64)));
+        check(
+            &format!("{label}a.example"),
+            Err(NotHostname::LongLabel(64)),
+        );
         check("", Err(NotHostname::Empty));
         check(".", Err(NotHostname::Empty));
         check("..", Err(NotHostname::EmptyLabel));
@@ -186,7 +216,10 @@ mod tests {
         // Fewer characters than that, and more once they are ASCII.
         let letters = "bücher.".repeat(30) + "example";
         assert!(letters.chars().count() < 253);
-        check(&letters, Err(NotHostname::TooLong(30 * "xn--bcher-kva.".len() + 7)));
+        check(
+            &letters,
+            Err(NotHostname::TooLong(30 * "xn--bcher-kva.".len() + 7)),
+        );
     }
 
     #[test]

@@ -6,7 +6,10 @@ use crate::hostname::Hostname;
 use crate::lookup::Provider;
 
 /// How long a result answers (the spec's "cached 60 seconds per hostname and provider").
-const AGES: Ages = Ages { fresh_ms: 60_000, stale_ms: 0 };
+const AGES: Ages = Ages {
+    fresh_ms: 60_000,
+    stale_ms: 0,
+};
 
 /// The text of a result. Without a cache there is none.
 pub(crate) fn get(domain: &Hostname, provider: Provider) -> Option<String> {

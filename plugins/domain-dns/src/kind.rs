@@ -2,7 +2,9 @@
 //!
 //! This file is data; `rdata` reads by it. A type that is not here is shown as RFC 3597 says.
 
-use Field::{Address4, Address6, Base64, CaaTag, CaaValue, Domain, Hex, Params, Text, Texts, U8, U16, U32};
+use Field::{
+    Address4, Address6, Base64, CaaTag, CaaValue, Domain, Hex, Params, Text, Texts, U8, U16, U32,
+};
 
 /// A type of record.
 #[derive(Debug)]
@@ -77,7 +79,10 @@ pub(crate) fn name(code: u16) -> String {
 
 /// Where a type stands among the published: the asked ones in their order, then the others by number.
 pub(crate) fn rank(code: u16) -> usize {
-    ASKED.iter().position(|kind| kind.code == code).unwrap_or(ASKED.len() + usize::from(code))
+    ASKED
+        .iter()
+        .position(|kind| kind.code == code)
+        .unwrap_or(ASKED.len() + usize::from(code))
 }
 
 #[cfg(test)]
@@ -86,8 +91,14 @@ mod tests {
 
     #[test]
     fn a_type_is_called_by_its_name_or_its_number() {
-        assert_eq!((name(1), name(257), name(39)), ("A".to_owned(), "CAA".to_owned(), "DNAME".to_owned()));
-        assert_eq!((name(46), name(65535)), ("TYPE46".to_owned(), "TYPE65535".to_owned()));
+        assert_eq!(
+            (name(1), name(257), name(39)),
+            ("A".to_owned(), "CAA".to_owned(), "DNAME".to_owned())
+        );
+        assert_eq!(
+            (name(46), name(65535)),
+            ("TYPE46".to_owned(), "TYPE65535".to_owned())
+        );
     }
 
     #[test]

@@ -29,12 +29,21 @@ use lookup::{Lookup, Provider};
 use query::Failed;
 
 const NOT_HOSTNAME: ErrorCode = ErrorCode::new("VALIDATION_ERROR", 400, "`domain` is no hostname.");
-const BAD_ANSWERS: ErrorCode =
-    ErrorCode::new("UPSTREAM_BAD_RESPONSE", 502, "Every query failed, and what came of one was no DNS answer.");
-const UNREACHABLE: ErrorCode =
-    ErrorCode::new("SERVICE_UNAVAILABLE", 503, "Every query failed: the resolver cannot be reached or asked.");
-const LATE: ErrorCode =
-    ErrorCode::new("UPSTREAM_TIMEOUT", 504, "Every query failed, and one of them by its deadline of 5 seconds.");
+const BAD_ANSWERS: ErrorCode = ErrorCode::new(
+    "UPSTREAM_BAD_RESPONSE",
+    502,
+    "Every query failed, and what came of one was no DNS answer.",
+);
+const UNREACHABLE: ErrorCode = ErrorCode::new(
+    "SERVICE_UNAVAILABLE",
+    503,
+    "Every query failed: the resolver cannot be reached or asked.",
+);
+const LATE: ErrorCode = ErrorCode::new(
+    "UPSTREAM_TIMEOUT",
+    504,
+    "Every query failed, and one of them by its deadline of 5 seconds.",
+);
 
 /// The plugin, for [`switchbay_sdk::export!`] and for the benchmarks.
 pub fn plugin() -> Plugin {
@@ -83,18 +92,22 @@ struct Input {
 }
 
 async fn lookup(_call: Call, input: Input) -> Result<Reply<Lookup<'static>>, Failure> {
-    let domain = Hostname::read(&input.domain).map_err(|error| not_hostname(&input.domain, error))?;
+    let domain =
+        Hostname::read(&input.domain).map_err(|error| not_hostname(&input.domain, error))?;
     let provider = input.provider;
     if let Some(data) = kept::get(&domain, provider) {
         return Ok(Reply::ok_text(data));
     }
-    let queried_at = OffsetDateTime::now_utc().format(&Rfc3339).expect("a year of our time has four digits");
+    let queried_at = OffsetDateTime::now_utc()
+        .format(&Rfc3339)
+        .expect("a year of our time has four digits");
     let outcomes = resolve::all(&domain, provider).await;
     if let Some(failed) = lookup::failure(&outcomes) {
         return Err(all_failed(failed, provider));
     }
     let lookup = Lookup::of(domain.as_str(), provider, &outcomes, &queried_at);
-    let data = serde_json::to_string(&lookup).expect("a result has string keys, so it always serialises");
+    let data =
+        serde_json::to_string(&lookup).expect("a result has string keys, so it always serialises");
     if outcomes.iter().all(|outcome| outcome.answer().is_some()) {
         kept::put(&domain, provider, &data);
     }
@@ -102,7 +115,8 @@ async fn lookup(_call: Call, input: Input) -> Result<Reply<Lookup<'static>>, Fai
 }
 
 fn not_hostname(text: &str, error: NotHostname) -> Failure {
-    let failure = Failure::new(&NOT_HOSTNAME, format!("`domain` {error}")).detail("field", "domain");
+    let failure =
+        Failure::new(&NOT_HOSTNAME, format!("`domain` {error}")).detail("field", "domain");
     match error {
         NotHostname::TooLong(_) => failure.detail("max", hostname::CHARACTERS_MAX),
         NotHostname::Empty if text.is_empty() => failure.detail("min", 1),
@@ -119,10 +133,17 @@ fn not_hostname(text: &str, error: NotHostname) -> Failure {
 fn all_failed(failed: Failed, provider: Provider) -> Failure {
     let provider = provider.name();
     match failed {
-        Failed::Late => Failure::new(&LATE, format!("the resolver `{provider}` answered no query in time")),
-        Failed::Bad => Failure::new(&BAD_ANSWERS, format!("the resolver `{provider}` gave no usable answer")),
-        Failed::Unreachable => {
-            Failure::new(&UNREACHABLE, format!("the resolver `{provider}` cannot be asked at the moment"))
-        }
+        Failed::Late => Failure::new(
+            &LATE,
+            format!("the resolver `{provider}` answered no query in time"),
+        ),
+        Failed::Bad => Failure::new(
+            &BAD_ANSWERS,
+            format!("the resolver `{provider}` gave no usable answer"),
+        ),
+        Failed::Unreachable => Failure::new(
+            &UNREACHABLE,
+            format!("the resolver `{provider}` cannot be asked at the moment"),
+        ),
     }
 }

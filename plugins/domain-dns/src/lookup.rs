@@ -101,14 +101,23 @@ struct Question<'a> {
 
 impl<'a> Lookup<'a> {
     /// The result for a name, in lower case and without trailing dot. The outcomes are in the order of [`ASKED`].
-    pub(crate) fn of(domain: &'a str, provider: Provider, outcomes: &'a [Outcome], queried_at: &'a str) -> Self {
+    pub(crate) fn of(
+        domain: &'a str,
+        provider: Provider,
+        outcomes: &'a [Outcome],
+        queried_at: &'a str,
+    ) -> Self {
         let records = deduplicated(outcomes);
         Self {
             domain,
             provider: provider.name(),
             sections: sections(&records),
             records,
-            queries: ASKED.iter().zip(outcomes).map(|(kind, outcome)| query(domain, kind, outcome)).collect(),
+            queries: ASKED
+                .iter()
+                .zip(outcomes)
+                .map(|(kind, outcome)| query(domain, kind, outcome))
+                .collect(),
             status_summary: status::summary(domain, outcomes),
             queried_at,
         }
@@ -125,8 +134,17 @@ pub(crate) fn failure(outcomes: &[Outcome]) -> Option<Failed> {
 fn deduplicated(outcomes: &[Outcome]) -> Vec<Record> {
     let mut places: BTreeMap<(Section, &str, u16, &str), usize> = BTreeMap::new();
     let mut records: Vec<Record> = Vec::new();
-    for record in outcomes.iter().filter_map(Outcome::answer).flat_map(|answer| &answer.records) {
-        let key = (record.section, &*record.canonical_name, record.type_code, &*record.normalized_data);
+    for record in outcomes
+        .iter()
+        .filter_map(Outcome::answer)
+        .flat_map(|answer| &answer.records)
+    {
+        let key = (
+            record.section,
+            &*record.canonical_name,
+            record.type_code,
+            &*record.normalized_data,
+        );
         let place = *places.entry(key).or_insert(records.len());
         match records.get_mut(place) {
             None => records.push(record.clone()),
@@ -148,7 +166,10 @@ fn sections(records: &[Record]) -> Vec<SectionGroups> {
             type_code: records[0].type_code,
             records: records.to_vec(),
         };
-        records.chunk_by(|one, next| one.type_code == next.type_code).map(of_type).collect()
+        records
+            .chunk_by(|one, next| one.type_code == next.type_code)
+            .map(of_type)
+            .collect()
     };
     let of_section = |records: &[Record]| SectionGroups {
         section: records[0].section,
@@ -159,13 +180,21 @@ fn sections(records: &[Record]) -> Vec<SectionGroups> {
         },
         groups: groups(records),
     };
-    records.chunk_by(|one, next| one.section == next.section).map(of_section).collect()
+    records
+        .chunk_by(|one, next| one.section == next.section)
+        .map(of_section)
+        .collect()
 }
 
 fn query<'a>(domain: &'a str, kind: &'static Kind, outcome: &'a Outcome) -> Query<'a> {
     let answer = outcome.answer();
     Query {
-        query: Question { name: domain, normalized_name: domain, type_name: kind.name, type_code: kind.code },
+        query: Question {
+            name: domain,
+            normalized_name: domain,
+            type_name: kind.name,
+            type_code: kind.code,
+        },
         status: Status::of(outcome),
         flags: answer.map(|answer| answer.flags).unwrap_or_default(),
         records: answer.map_or(&[], |answer| &answer.records),
@@ -181,15 +210,31 @@ mod tests {
     const DOMAIN: &str = "example.com";
 
     fn outcomes(answer: impl Fn(&Kind) -> Result<Vec<u8>, Failed>) -> Vec<Outcome> {
-        ASKED.iter().map(|kind| Outcome::of(answer(kind), DOMAIN, kind)).collect()
+        ASKED
+            .iter()
+            .map(|kind| Outcome::of(answer(kind), DOMAIN, kind))
+            .collect()
     }
 
     #[test]
     fn a_lookup_without_an_answer_failed_in_the_worst_of_its_ways() {
-        let of = |ways: &[Failed]| failure(&ways.iter().map(|way| Outcome::Failed(*way)).collect::<Vec<_>>());
-        assert_eq!(of(&[Failed::Unreachable, Failed::Unreachable]), Some(Failed::Unreachable));
+        let of = |ways: &[Failed]| {
+            failure(
+                &ways
+                    .iter()
+                    .map(|way| Outcome::Failed(*way))
+                    .collect::<Vec<_>>(),
+            )
+        };
+        assert_eq!(
+            of(&[Failed::Unreachable, Failed::Unreachable]),
+            Some(Failed::Unreachable)
+        );
         assert_eq!(of(&[Failed::Unreachable, Failed::Bad]), Some(Failed::Bad));
-        assert_eq!(of(&[Failed::Bad, Failed::Late, Failed::Unreachable]), Some(Failed::Late));
+        assert_eq!(
+            of(&[Failed::Bad, Failed::Late, Failed::Unreachable]),
+            Some(Failed::Late)
+        );
         let one = outcomes(|kind| match kind.code {
             6 => Ok(Sample::of(DOMAIN, 6).bytes()),
             _ => Err(Failed::Late),
@@ -215,10 +260,22 @@ mod tests {
         let order: Vec<(&str, Vec<&str>)> = lookup
             .sections
             .iter()
-            .map(|section| (section.title, section.groups.iter().map(|group| group.type_name.as_str()).collect()))
+            .map(|section| {
+                (
+                    section.title,
+                    section
+                        .groups
+                        .iter()
+                        .map(|group| group.type_name.as_str())
+                        .collect(),
+                )
+            })
             .collect();
-        let expected =
-            [("Answer", vec!["AAAA", "TXT"]), ("Authority", vec!["NS", "TYPE46"]), ("Additional", vec!["A"])];
+        let expected = [
+            ("Answer", vec!["AAAA", "TXT"]),
+            ("Authority", vec!["NS", "TYPE46"]),
+            ("Additional", vec!["A"]),
+        ];
         assert_eq!(order, expected);
         assert_eq!(lookup.records.len(), 5);
     }
@@ -229,14 +286,21 @@ mod tests {
             let kind = u.choose(&ASKED)?;
             let data: Vec<u8> = u.arbitrary()?;
             let owner = *u.choose(&[DOMAIN, "www.example.com", ""])?;
-            let sample =
-                Sample::of(DOMAIN, kind.code).answer(record(owner, kind.code, 1, &data)).authority(data.clone());
+            let sample = Sample::of(DOMAIN, kind.code)
+                .answer(record(owner, kind.code, 1, &data))
+                .authority(data.clone());
             let mut bytes = sample.bytes();
             for _ in 0..u.int_in_range(0..=4)? {
                 let place = u.choose_index(bytes.len())?;
                 bytes[place] = u.arbitrary()?;
             }
-            let outcomes = outcomes(|other| if other.code == kind.code { Ok(bytes.clone()) } else { Ok(data.clone()) });
+            let outcomes = outcomes(|other| {
+                if other.code == kind.code {
+                    Ok(bytes.clone())
+                } else {
+                    Ok(data.clone())
+                }
+            });
             let lookup = Lookup::of(DOMAIN, Provider::Cloudflare, &outcomes, "now");
             assert!(serde_json::to_string(&lookup).is_ok());
             Ok(())

@@ -102,14 +102,22 @@ impl<'m> Message<'m> {
                 return Err(NotAnswer::OtherQuestion);
             }
         }
-        let mut message = Self { flags, response_code: head & 0x000F, records: Vec::new() };
+        let mut message = Self {
+            flags,
+            response_code: head & 0x000F,
+            records: Vec::new(),
+        };
         let sections = [Section::Answer, Section::Authority, Section::Additional];
         for (section, count) in sections.into_iter().zip(counts) {
             for _ in 0..count {
                 message.add(section, &mut reader)?;
             }
         }
-        if reader.is_at_end() { Ok(message) } else { Err(reader.malformed().into()) }
+        if reader.is_at_end() {
+            Ok(message)
+        } else {
+            Err(reader.malformed().into())
+        }
     }
 
     fn add(&mut self, section: Section, reader: &mut Reader<'m>) -> Result<(), Malformed> {
@@ -124,7 +132,13 @@ impl<'m> Message<'m> {
             // A time of more than 31 bits is none (RFC 2181, 8).
             _ if class == INTERNET => {
                 let ttl = i32::try_from(ttl).map_or(0, i32::unsigned_abs);
-                self.records.push(RawRecord { section, owner, code, ttl, data });
+                self.records.push(RawRecord {
+                    section,
+                    owner,
+                    code,
+                    ttl,
+                    data,
+                });
             }
             _ => {}
         }
@@ -139,7 +153,10 @@ mod tests {
 
     #[track_caller]
     fn check(bytes: &[u8], expected: NotAnswer) {
-        assert_eq!(Message::read(bytes, "example.com", 1).map(|_| ()), Err(expected));
+        assert_eq!(
+            Message::read(bytes, "example.com", 1).map(|_| ()),
+            Err(expected)
+        );
     }
 
     #[test]
@@ -163,7 +180,14 @@ mod tests {
         let records: Vec<(Section, String, u16, u32)> = message
             .records
             .iter()
-            .map(|record| (record.section, record.owner.plain(), record.code, record.ttl))
+            .map(|record| {
+                (
+                    record.section,
+                    record.owner.plain(),
+                    record.code,
+                    record.ttl,
+                )
+            })
             .collect();
         let expected = [
             (Section::Answer, "Example.com".to_owned(), 1, 300),
@@ -186,28 +210,59 @@ mod tests {
         let mut other = record("example.com", 16, 1, b"\x01a");
         other["\x07example\x03com\0".len() + 3] = 3;
         let bytes = Sample::of("example.com", 1).answer(other).bytes();
-        assert_eq!(Message::read(&bytes, "example.com", 1).expect("an answer").records.len(), 0);
+        assert_eq!(
+            Message::read(&bytes, "example.com", 1)
+                .expect("an answer")
+                .records
+                .len(),
+            0
+        );
     }
 
     #[test]
     fn what_is_no_answer_to_the_question_is_refused() {
-        let good = Sample::of("example.com", 1).answer(record("example.com", 1, 300, &[192, 0, 2, 1])).bytes();
+        let good = Sample::of("example.com", 1)
+            .answer(record("example.com", 1, 300, &[192, 0, 2, 1]))
+            .bytes();
         assert!(Message::read(&good, "example.com", 1).is_ok());
-        check(&Sample::of("example.com", 1).head(0x0100).bytes(), NotAnswer::Query);
-        check(&Sample::of("example.com", 1).head(0xA180).bytes(), NotAnswer::Query);
-        check(&Sample::of("example.net", 1).bytes(), NotAnswer::OtherQuestion);
-        check(&Sample::of("example.com", 28).bytes(), NotAnswer::OtherQuestion);
+        check(
+            &Sample::of("example.com", 1).head(0x0100).bytes(),
+            NotAnswer::Query,
+        );
+        check(
+            &Sample::of("example.com", 1).head(0xA180).bytes(),
+            NotAnswer::Query,
+        );
+        check(
+            &Sample::of("example.net", 1).bytes(),
+            NotAnswer::OtherQuestion,
+        );
+        check(
+            &Sample::of("example.com", 28).bytes(),
+            NotAnswer::OtherQuestion,
+        );
         for length in 0..good.len() {
             let broken = Message::read(&good[..length], "example.com", 1);
-            assert!(matches!(broken, Err(NotAnswer::Malformed(_))), "{length} bytes: {broken:?}");
+            assert!(
+                matches!(broken, Err(NotAnswer::Malformed(_))),
+                "{length} bytes: {broken:?}"
+            );
         }
         let longer = [good.as_slice(), &[0]].concat();
-        assert!(matches!(Message::read(&longer, "example.com", 1), Err(NotAnswer::Malformed(_))));
+        assert!(matches!(
+            Message::read(&longer, "example.com", 1),
+            Err(NotAnswer::Malformed(_))
+        ));
     }
 
     #[test]
     fn a_refusal_without_the_question_is_an_answer() {
         let refusal = b"\0\0\x80\x05\0\0\0\0\0\0\0\0";
-        assert_eq!(Message::read(refusal, "example.com", 1).expect("an answer").response_code, 5);
+        assert_eq!(
+            Message::read(refusal, "example.com", 1)
+                .expect("an answer")
+                .response_code,
+            5
+        );
     }
 }

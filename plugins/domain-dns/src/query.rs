@@ -82,7 +82,9 @@ impl Outcome {
         };
         match Message::read(&bytes, domain, kind.code) {
             Ok(message) => Answer::of(&message).map_or(Self::Failed(Failed::Bad), Self::Answered),
-            Err(NotAnswer::Malformed(_) | NotAnswer::Query | NotAnswer::OtherQuestion) => Self::Failed(Failed::Bad),
+            Err(NotAnswer::Malformed(_) | NotAnswer::Query | NotAnswer::OtherQuestion) => {
+                Self::Failed(Failed::Bad)
+            }
         }
     }
 
@@ -113,12 +115,19 @@ impl Answer {
             left = left.checked_sub(record.text_bytes())?;
             records.push(record);
         }
-        Some(Self { response_code: message.response_code, flags: message.flags, counts, records })
+        Some(Self {
+            response_code: message.response_code,
+            flags: message.flags,
+            counts,
+            records,
+        })
     }
 
     /// Whether a record of the answer section belongs to this name, in lower case and without trailing dot.
     pub(crate) fn owns(&self, domain: &str) -> bool {
-        self.records.iter().any(|record| record.section == Section::Answer && record.normalized_name == domain)
+        self.records
+            .iter()
+            .any(|record| record.section == Section::Answer && record.normalized_name == domain)
     }
 }
 
@@ -151,7 +160,13 @@ impl Record {
 
     /// What it takes in an answer, about.
     fn text_bytes(&self) -> usize {
-        let texts = [&self.name, &self.canonical_name, &self.normalized_name, &self.data, &self.normalized_data];
+        let texts = [
+            &self.name,
+            &self.canonical_name,
+            &self.normalized_name,
+            &self.data,
+            &self.normalized_data,
+        ];
         RECORD_BYTES + texts.iter().map(|text| text.len()).sum::<usize>()
     }
 }

@@ -25,7 +25,10 @@ pub(crate) struct Shown {
 impl Shown {
     /// What has one form alone.
     pub(crate) fn once(text: String) -> Self {
-        Self { normalized: text.clone(), data: text }
+        Self {
+            normalized: text.clone(),
+            data: text,
+        }
     }
 }
 
@@ -36,7 +39,10 @@ pub(crate) fn show(code: u16, rdata: Reader<'_>) -> Shown {
 }
 
 fn by_fields(fields: &[Field], mut rdata: Reader<'_>) -> Result<Shown, Malformed> {
-    let parts = fields.iter().map(|field| read(*field, &mut rdata)).collect::<Result<Vec<_>, _>>()?;
+    let parts = fields
+        .iter()
+        .map(|field| read(*field, &mut rdata))
+        .collect::<Result<Vec<_>, _>>()?;
     if rdata.is_at_end() {
         Ok(Shown {
             data: joined(parts.iter().map(|part| &*part.data)),
@@ -68,7 +74,10 @@ fn read(field: Field, rdata: &mut Reader<'_>) -> Result<Shown, Malformed> {
         Field::Address6 => Shown::once(Ipv6Addr::from_bits(rdata.u128()?).to_string()),
         Field::Domain => {
             let name = rdata.name()?;
-            Shown { data: name.absolute(), normalized: name.plain().to_ascii_lowercase() }
+            Shown {
+                data: name.absolute(),
+                normalized: name.plain().to_ascii_lowercase(),
+            }
         }
         Field::Text => Shown::once(quoted(rdata.string()?)),
         Field::Texts => texts(rdata)?,
@@ -78,7 +87,10 @@ fn read(field: Field, rdata: &mut Reader<'_>) -> Result<Shown, Malformed> {
                 return Err(rdata.malformed());
             }
             let tag: String = tag.iter().copied().map(char::from).collect();
-            Shown { normalized: tag.to_ascii_lowercase(), data: tag }
+            Shown {
+                normalized: tag.to_ascii_lowercase(),
+                data: tag,
+            }
         }
         Field::CaaValue => Shown::once(quoted(rdata.rest())),
         Field::Hex => hexadecimal(rdata.rest()),
@@ -94,7 +106,10 @@ fn texts(rdata: &mut Reader<'_>) -> Result<Shown, Malformed> {
         strings.push(rdata.string()?);
     }
     let data: Vec<String> = strings.iter().map(|string| quoted(string)).collect();
-    Ok(Shown { data: data.join(" "), normalized: decoded(&strings.concat()) })
+    Ok(Shown {
+        data: data.join(" "),
+        normalized: decoded(&strings.concat()),
+    })
 }
 
 /// A string in quotes, with what cannot stand there escaped.
@@ -126,7 +141,10 @@ fn decoded(bytes: &[u8]) -> String {
 
 fn hexadecimal(bytes: &[u8]) -> Shown {
     let digits: String = bytes.iter().map(|byte| format!("{byte:02X}")).collect();
-    Shown { normalized: digits.to_ascii_lowercase(), data: digits }
+    Shown {
+        normalized: digits.to_ascii_lowercase(),
+        data: digits,
+    }
 }
 
 /// `\# 3 0A0B0C`.

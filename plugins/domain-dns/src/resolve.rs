@@ -20,13 +20,19 @@ pub(crate) async fn all(domain: &Hostname, provider: Provider) -> Vec<Outcome> {
 
 async fn one(domain: &Hostname, provider: Provider, kind: &Kind) -> Outcome {
     let question = Question::new(provider.name(), domain.as_str(), kind.code).within_ms(QUERY_MS);
-    Outcome::of(dns::query(question).await.map_err(failed), domain.as_str(), kind)
+    Outcome::of(
+        dns::query(question).await.map_err(failed),
+        domain.as_str(),
+        kind,
+    )
 }
 
 fn failed(error: Error) -> Failed {
     match error {
         Error::Late => Failed::Late,
         Error::BadResponse(_) => Failed::Bad,
-        Error::Denied(_) | Error::InvalidRequest(_) | Error::Busy | Error::Unreachable => Failed::Unreachable,
+        Error::Denied(_) | Error::InvalidRequest(_) | Error::Busy | Error::Unreachable => {
+            Failed::Unreachable
+        }
     }
 }

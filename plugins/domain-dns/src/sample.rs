@@ -10,7 +10,11 @@ pub(crate) struct Sample {
 impl Sample {
     pub(crate) fn of(name: &str, code: u16) -> Self {
         let question = [name_bytes(name), code.to_be_bytes().to_vec(), vec![0, 1]].concat();
-        Self { head: 0x8180, question, sections: [Vec::new(), Vec::new(), Vec::new()] }
+        Self {
+            head: 0x8180,
+            question,
+            sections: [Vec::new(), Vec::new(), Vec::new()],
+        }
     }
 
     pub(crate) fn head(mut self, head: u16) -> Self {
@@ -51,7 +55,14 @@ impl Sample {
 pub(crate) fn record(owner: &str, code: u16, ttl: u32, data: &[u8]) -> Vec<u8> {
     let length = u16::try_from(data.len()).expect("little data");
     let head = [code.to_be_bytes(), [0, 1]].concat();
-    [name_bytes(owner), head, ttl.to_be_bytes().to_vec(), length.to_be_bytes().to_vec(), data.to_vec()].concat()
+    [
+        name_bytes(owner),
+        head,
+        ttl.to_be_bytes().to_vec(),
+        length.to_be_bytes().to_vec(),
+        data.to_vec(),
+    ]
+    .concat()
 }
 
 /// A name without compression; a text without labels is the root.

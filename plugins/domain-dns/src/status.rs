@@ -11,7 +11,9 @@ const NXDOMAIN: u16 = 3;
 const REFUSED: u16 = 5;
 
 /// Response codes that have a name here; the others are called by their number.
-const NAMES: [&str; 6] = ["NOERROR", "FORMERR", "SERVFAIL", "NXDOMAIN", "NOTIMP", "REFUSED"];
+const NAMES: [&str; 6] = [
+    "NOERROR", "FORMERR", "SERVFAIL", "NXDOMAIN", "NOTIMP", "REFUSED",
+];
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub(crate) struct Status {
@@ -42,7 +44,11 @@ impl Status {
             Outcome::Answered(_) => format!("dns.status.{}", name.to_ascii_lowercase()),
             Outcome::Failed(_) => "dns.status.unreachable".to_owned(),
         };
-        Self { code, name, message }
+        Self {
+            code,
+            name,
+            message,
+        }
     }
 }
 
@@ -53,14 +59,24 @@ pub(crate) fn summary(domain: &str, outcomes: &[Outcome]) -> StatusSummary {
     let answers = || outcomes.iter().filter_map(Outcome::answer);
     let owned = answers().any(|answer| answer.owns(domain));
     let message = match overall {
-        NOERROR if codes.iter().any(|code| *code != NOERROR && *code != NXDOMAIN) => "dns.summary.partial",
+        NOERROR
+            if codes
+                .iter()
+                .any(|code| *code != NOERROR && *code != NXDOMAIN) =>
+        {
+            "dns.summary.partial"
+        }
         NOERROR if answers().all(|answer| answer.counts.answer == 0) => "dns.summary.no_records",
         NOERROR => "dns.summary.ok",
         NXDOMAIN => "dns.summary.nxdomain",
         REFUSED => "dns.summary.refused",
         _ => "dns.summary.servfail",
     };
-    StatusSummary { status: name(overall), message, domain_exists: overall != NXDOMAIN || owned }
+    StatusSummary {
+        status: name(overall),
+        message,
+        domain_exists: overall != NXDOMAIN || owned,
+    }
 }
 
 fn code(outcome: &Outcome) -> u16 {
@@ -72,16 +88,23 @@ fn code(outcome: &Outcome) -> u16 {
 
 /// Of codes that are as frequent as each other, the lowest.
 fn overall(codes: &[u16]) -> u16 {
-    if let Some(first) = [NOERROR, NXDOMAIN].into_iter().find(|code| codes.contains(code)) {
+    if let Some(first) = [NOERROR, NXDOMAIN]
+        .into_iter()
+        .find(|code| codes.contains(code))
+    {
         return first;
     }
     let frequency = |code: &u16| codes.iter().filter(|other| *other == code).count();
-    let most = codes.iter().max_by_key(|code| (frequency(code), std::cmp::Reverse(**code)));
+    let most = codes
+        .iter()
+        .max_by_key(|code| (frequency(code), std::cmp::Reverse(**code)));
     most.copied().unwrap_or(SERVFAIL)
 }
 
 fn name(code: u16) -> String {
-    NAMES.get(usize::from(code)).map_or_else(|| format!("RCODE{code}"), |name| (*name).to_owned())
+    NAMES
+        .get(usize::from(code))
+        .map_or_else(|| format!("RCODE{code}"), |name| (*name).to_owned())
 }
 
 #[cfg(test)]
@@ -108,35 +131,104 @@ mod tests {
     fn check(outcomes: &[Outcome], status: &str, message: &str, domain_exists: bool) {
         let told = summary("example.com", outcomes);
         let told = (told.status.as_str(), told.message, told.domain_exists);
-        assert_eq!(told, (status, format!("dns.summary.{message}").as_str(), domain_exists));
+        assert_eq!(
+            told,
+            (
+                status,
+                format!("dns.summary.{message}").as_str(),
+                domain_exists
+            )
+        );
     }
 
     #[test]
     fn the_summary_tells_the_best_that_is_known() {
         let ours = Some("Example.com");
-        check(&[answered(0, ours), answered(0, None)], "NOERROR", "ok", true);
-        check(&[answered(0, None), answered(0, None)], "NOERROR", "no_records", true);
-        check(&[answered(3, None), answered(3, None)], "NXDOMAIN", "nxdomain", false);
-        check(&[answered(3, Some("other.com")), answered(3, None)], "NXDOMAIN", "nxdomain", false);
-        check(&[answered(3, ours), answered(3, None)], "NXDOMAIN", "nxdomain", true);
-        check(&[answered(3, ours), answered(0, ours)], "NOERROR", "ok", true);
-        check(&[answered(0, ours), answered(2, None)], "NOERROR", "partial", true);
+        check(
+            &[answered(0, ours), answered(0, None)],
+            "NOERROR",
+            "ok",
+            true,
+        );
+        check(
+            &[answered(0, None), answered(0, None)],
+            "NOERROR",
+            "no_records",
+            true,
+        );
+        check(
+            &[answered(3, None), answered(3, None)],
+            "NXDOMAIN",
+            "nxdomain",
+            false,
+        );
+        check(
+            &[answered(3, Some("other.com")), answered(3, None)],
+            "NXDOMAIN",
+            "nxdomain",
+            false,
+        );
+        check(
+            &[answered(3, ours), answered(3, None)],
+            "NXDOMAIN",
+            "nxdomain",
+            true,
+        );
+        check(
+            &[answered(3, ours), answered(0, ours)],
+            "NOERROR",
+            "ok",
+            true,
+        );
+        check(
+            &[answered(0, ours), answered(2, None)],
+            "NOERROR",
+            "partial",
+            true,
+        );
         check(&[answered(0, None), failed()], "NOERROR", "partial", true);
-        check(&[answered(3, None), failed()], "NXDOMAIN", "nxdomain", false);
-        check(&[answered(5, None), answered(5, None), answered(2, None)], "REFUSED", "refused", true);
-        check(&[answered(5, None), failed(), failed()], "SERVFAIL", "servfail", true);
-        check(&[answered(5, None), answered(2, None)], "SERVFAIL", "servfail", true);
+        check(
+            &[answered(3, None), failed()],
+            "NXDOMAIN",
+            "nxdomain",
+            false,
+        );
+        check(
+            &[answered(5, None), answered(5, None), answered(2, None)],
+            "REFUSED",
+            "refused",
+            true,
+        );
+        check(
+            &[answered(5, None), failed(), failed()],
+            "SERVFAIL",
+            "servfail",
+            true,
+        );
+        check(
+            &[answered(5, None), answered(2, None)],
+            "SERVFAIL",
+            "servfail",
+            true,
+        );
         check(&[answered(11, None)], "RCODE11", "servfail", true);
     }
 
     #[test]
     fn a_status_has_a_name_and_a_key() {
         let told = |outcome: Outcome| {
-            let Status { code, name, message } = Status::of(&outcome);
+            let Status {
+                code,
+                name,
+                message,
+            } = Status::of(&outcome);
             (code, name, message)
         };
         let check = |outcome: Outcome, code: u16, name: &str, key: &str| {
-            assert_eq!(told(outcome), (code, name.to_owned(), format!("dns.status.{key}")));
+            assert_eq!(
+                told(outcome),
+                (code, name.to_owned(), format!("dns.status.{key}"))
+            );
         };
         check(answered(0, None), 0, "NOERROR", "noerror");
         check(answered(1, None), 1, "FORMERR", "formerr");

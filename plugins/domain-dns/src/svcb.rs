@@ -9,8 +9,17 @@ use crate::rdata::{Shown, quoted};
 use crate::wire::{Malformed, Reader};
 
 /// The registered keys, by number.
-const KEYS: [&str; 9] =
-    ["mandatory", "alpn", "no-default-alpn", "port", "ipv4hint", "ech", "ipv6hint", "dohpath", "ohttp"];
+const KEYS: [&str; 9] = [
+    "mandatory",
+    "alpn",
+    "no-default-alpn",
+    "port",
+    "ipv4hint",
+    "ech",
+    "ipv6hint",
+    "dohpath",
+    "ohttp",
+];
 
 /// Parameters up to the end: for reading as they stand, for comparing in the order of their keys.
 pub(crate) fn params(rdata: &mut Reader<'_>) -> Result<Shown, Malformed> {
@@ -26,7 +35,10 @@ pub(crate) fn params(rdata: &mut Reader<'_>) -> Result<Shown, Malformed> {
     };
     let data = joined(&params);
     params.sort();
-    Ok(Shown { data, normalized: joined(&params) })
+    Ok(Shown {
+        data,
+        normalized: joined(&params),
+    })
 }
 
 fn param(key: u16, mut value: Reader<'_>) -> Result<String, Malformed> {
@@ -35,9 +47,17 @@ fn param(key: u16, mut value: Reader<'_>) -> Result<String, Malformed> {
         0 => list(&mut value, |value| value.u16().map(key_name))?,
         1 => quoted_list(&mut value)?,
         3 => value.u16()?.to_string(),
-        4 => list(&mut value, |value| value.u32().map(|bits| Ipv4Addr::from_bits(bits).to_string()))?,
+        4 => list(&mut value, |value| {
+            value
+                .u32()
+                .map(|bits| Ipv4Addr::from_bits(bits).to_string())
+        })?,
         5 => STANDARD.encode(some(&mut value)?),
-        6 => list(&mut value, |value| value.u128().map(|bits| Ipv6Addr::from_bits(bits).to_string()))?,
+        6 => list(&mut value, |value| {
+            value
+                .u128()
+                .map(|bits| Ipv6Addr::from_bits(bits).to_string())
+        })?,
         7 => quoted(some(&mut value)?),
         // Flags have no value.
         2 | 8 => return end(&value).map(|()| name),
@@ -49,11 +69,16 @@ fn param(key: u16, mut value: Reader<'_>) -> Result<String, Malformed> {
 }
 
 fn key_name(key: u16) -> String {
-    KEYS.get(usize::from(key)).map_or_else(|| format!("key{key}"), |name| (*name).to_owned())
+    KEYS.get(usize::from(key))
+        .map_or_else(|| format!("key{key}"), |name| (*name).to_owned())
 }
 
 fn end(value: &Reader<'_>) -> Result<(), Malformed> {
-    if value.is_at_end() { Ok(()) } else { Err(value.malformed()) }
+    if value.is_at_end() {
+        Ok(())
+    } else {
+        Err(value.malformed())
+    }
 }
 
 fn some<'m>(value: &mut Reader<'m>) -> Result<&'m [u8], Malformed> {

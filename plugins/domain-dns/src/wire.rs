@@ -25,7 +25,11 @@ pub(crate) struct Reader<'m> {
 
 impl<'m> Reader<'m> {
     pub(crate) fn new(message: &'m [u8]) -> Self {
-        Self { message, at: 0, end: message.len() }
+        Self {
+            message,
+            at: 0,
+            end: message.len(),
+        }
     }
 
     /// What went wrong is here.
@@ -52,7 +56,10 @@ impl<'m> Reader<'m> {
     /// A reader of the next bytes alone, which are passed over here.
     pub(crate) fn part(&mut self, count: usize) -> Result<Self, Malformed> {
         if count <= self.end - self.at {
-            let part = Self { end: self.at + count, ..*self };
+            let part = Self {
+                end: self.at + count,
+                ..*self
+            };
             self.at += count;
             Ok(part)
         } else {
@@ -112,7 +119,11 @@ impl<'m> Reader<'m> {
                         return Err(piece.malformed());
                     }
                     began = target;
-                    piece = Self { message: self.message, at: target, end: self.message.len() };
+                    piece = Self {
+                        message: self.message,
+                        at: target,
+                        end: self.message.len(),
+                    };
                 }
                 _ => return Err(piece.malformed()),
             }
@@ -131,7 +142,11 @@ pub(crate) struct Name {
 impl Name {
     /// As it stood, without the trailing dot; the root is `.`.
     pub(crate) fn plain(&self) -> String {
-        if self.labels.is_empty() { ".".to_owned() } else { self.joined() }
+        if self.labels.is_empty() {
+            ".".to_owned()
+        } else {
+            self.joined()
+        }
     }
 
     /// As it stood, with the trailing dot.
@@ -171,8 +186,14 @@ mod tests {
 
     #[track_caller]
     fn check(message: &[u8], at: usize, expected: Result<(&str, usize), usize>) {
-        let mut reader = Reader { at, ..Reader::new(message) };
-        let read = reader.name().map(|name| (name.absolute(), reader.at)).map_err(|malformed| malformed.at);
+        let mut reader = Reader {
+            at,
+            ..Reader::new(message)
+        };
+        let read = reader
+            .name()
+            .map(|name| (name.absolute(), reader.at))
+            .map_err(|malformed| malformed.at);
         assert_eq!(read, expected.map(|(name, after)| (name.to_owned(), after)));
     }
 
@@ -201,16 +222,26 @@ mod tests {
     #[test]
     fn a_name_has_at_most_255_octets() {
         let label = [&[63], [b'a'; 63].as_slice()].concat();
-        let longest = [label.repeat(3), [&[61], [b'b'; 61].as_slice(), &[0]].concat()].concat();
+        let longest = [
+            label.repeat(3),
+            [&[61], [b'b'; 61].as_slice(), &[0]].concat(),
+        ]
+        .concat();
         assert_eq!(longest.len(), 255);
         assert!(Reader::new(&longest).name().is_ok());
-        let longer = [label.repeat(3), [&[62], [b'b'; 62].as_slice(), &[0]].concat()].concat();
+        let longer = [
+            label.repeat(3),
+            [&[62], [b'b'; 62].as_slice(), &[0]].concat(),
+        ]
+        .concat();
         assert!(Reader::new(&longer).name().is_err());
     }
 
     #[test]
     fn what_has_a_meaning_in_a_name_is_escaped() {
-        let name = Reader::new(b"\x05a.b c\x04\"\\;\xFF\x03c\0d\0").name().expect("a name");
+        let name = Reader::new(b"\x05a.b c\x04\"\\;\xFF\x03c\0d\0")
+            .name()
+            .expect("a name");
         assert_eq!(name.plain(), "a\\.b\\032c.\\\"\\\\\\;\\255.c\\000d");
         assert_eq!(Reader::new(b"\0").name().expect("a name").plain(), ".");
     }

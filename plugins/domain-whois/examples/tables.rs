@@ -31,14 +31,29 @@ fn main() -> std::io::Result<()> {
 
 /// A rule of one label says nothing that the list's default does not, so those with more stand alone.
 fn suffixes(text: &str) -> String {
-    let version = text.lines().find_map(|line| line.strip_prefix("// VERSION: ")).unwrap_or("unknown");
+    let version = text
+        .lines()
+        .find_map(|line| line.strip_prefix("// VERSION: "))
+        .unwrap_or("unknown");
     let mut rows = Rows::new();
-    let icann = text.split("===END ICANN DOMAINS===").next().unwrap_or_default();
-    for rule in icann.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with("//")) {
-        let (mark, labels) = rule.strip_prefix('!').map_or(("", rule), |rest| ("!", rest));
-        let labels = idna::domain_to_ascii(labels).unwrap_or_else(|_| panic!("the rule `{rule}` has no ASCII form"));
+    let icann = text
+        .split("===END ICANN DOMAINS===")
+        .next()
+        .unwrap_or_default();
+    for rule in icann
+        .lines()
+        .map(str::trim)
+        .filter(|line| !line.is_empty() && !line.starts_with("//"))
+    {
+        let (mark, labels) = rule
+            .strip_prefix('!')
+            .map_or(("", rule), |rest| ("!", rest));
+        let labels = idna::domain_to_ascii(labels)
+            .unwrap_or_else(|_| panic!("the rule `{rule}` has no ASCII form"));
         if let Some((below, top)) = labels.rsplit_once('.') {
-            rows.entry(top.to_owned()).or_default().push(format!("{mark}{below}"));
+            rows.entry(top.to_owned())
+                .or_default()
+                .push(format!("{mark}{below}"));
         }
     }
     let head = format!(
@@ -52,10 +67,16 @@ fn rdap(list: &Value) -> String {
     let mut rows = Rows::new();
     for service in list["services"].as_array().into_iter().flatten() {
         let urls: Vec<&str> = strings(&service[1]);
-        let Some(url) = urls.iter().find(|url| url.starts_with("https://")).or(urls.first()) else {
+        let Some(url) = urls
+            .iter()
+            .find(|url| url.starts_with("https://"))
+            .or(urls.first())
+        else {
             continue;
         };
-        rows.entry((*url).to_owned()).or_default().extend(strings(&service[0]).into_iter().map(str::to_owned));
+        rows.entry((*url).to_owned())
+            .or_default()
+            .extend(strings(&service[0]).into_iter().map(str::to_owned));
     }
     let head = format!(
         "# RDAP services: a base URL and the domains that it answers for.\n\
@@ -70,7 +91,9 @@ fn servers(list: &Value) -> String {
     let mut rows = Rows::new();
     for (name, row) in list.as_object().into_iter().flatten() {
         if let Some(host) = row["host"].as_str() {
-            rows.entry(host.to_owned()).or_default().push(name.trim_start_matches('.').to_owned());
+            rows.entry(host.to_owned())
+                .or_default()
+                .push(name.trim_start_matches('.').to_owned());
         }
     }
     let head = format!(
@@ -82,7 +105,11 @@ fn servers(list: &Value) -> String {
 }
 
 fn strings(list: &Value) -> Vec<&str> {
-    list.as_array().into_iter().flatten().filter_map(Value::as_str).collect()
+    list.as_array()
+        .into_iter()
+        .flatten()
+        .filter_map(Value::as_str)
+        .collect()
 }
 
 fn print(head: String, rows: Rows) -> String {

@@ -32,7 +32,9 @@ const ZONES: &[(i32, &str)] = &[
     (780, "nzdt"),
 ];
 
-const MONTHS: [&str; 12] = ["jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"];
+const MONTHS: [&str; 12] = [
+    "jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec",
+];
 
 /// A piece of a date's text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -50,7 +52,9 @@ pub(crate) fn read(text: &str, assumed_hours: i32) -> Option<String> {
         |three| matches!(three, [Piece::Number(hours), Piece::Mark(':'), Piece::Number(_)] if hours.len() <= 2),
     );
     // What stands after a sign is a zone and no time: `2021-05-01+02:00`.
-    let clock = clock.filter(|at| at.checked_sub(1).and_then(|before| pieces.get(before)) != Some(&Piece::Mark('+')));
+    let clock = clock.filter(|at| {
+        at.checked_sub(1).and_then(|before| pieces.get(before)) != Some(&Piece::Mark('+'))
+    });
     let (day, rest) = pieces.split_at(clock.unwrap_or(pieces.len()));
     // Such a number is a date wherever it stands: some registries put the editor before it.
     let compact = day.iter().find_map(|piece| match piece {
@@ -58,13 +62,21 @@ pub(crate) fn read(text: &str, assumed_hours: i32) -> Option<String> {
         _ => None,
     });
     let date = match compact {
-        Some(digits) => date(digits[..4].parse().ok()?, digits[4..6].parse().ok()?, digits[6..8].parse().ok()?)?,
+        Some(digits) => date(
+            digits[..4].parse().ok()?,
+            digits[4..6].parse().ok()?,
+            digits[6..8].parse().ok()?,
+        )?,
         None => written_date(day, rest)?,
     };
     let (time, offset) = match (compact, clock) {
         (Some(digits), _) if digits.len() == 14 => (
-            Time::from_hms(digits[8..10].parse().ok()?, digits[10..12].parse().ok()?, digits[12..].parse().ok()?)
-                .ok()?,
+            Time::from_hms(
+                digits[8..10].parse().ok()?,
+                digits[10..12].parse().ok()?,
+                digits[12..].parse().ok()?,
+            )
+            .ok()?,
             0,
         ),
         (_, Some(_)) => {
@@ -74,10 +86,15 @@ pub(crate) fn read(text: &str, assumed_hours: i32) -> Option<String> {
         (_, None) => (Time::MIDNIGHT, 0),
     };
     let offset = UtcOffset::from_whole_seconds(offset * 60).ok()?;
-    let moment = PrimitiveDateTime::new(date, time).assume_offset(offset).to_offset(UtcOffset::UTC);
+    let moment = PrimitiveDateTime::new(date, time)
+        .assume_offset(offset)
+        .to_offset(UtcOffset::UTC);
     let (year, month, day) = moment.to_calendar_date();
     let (hour, minute, second) = moment.to_hms();
-    Some(format!("{year:04}-{:02}-{day:02}T{hour:02}:{minute:02}:{second:02}Z", u8::from(month)))
+    Some(format!(
+        "{year:04}-{:02}-{day:02}T{hour:02}:{minute:02}:{second:02}Z",
+        u8::from(month)
+    ))
 }
 
 fn pieces(text: &str) -> Vec<Piece<'_>> {
@@ -109,14 +126,20 @@ fn written_date(day: &[Piece<'_>], after: &[Piece<'_>]) -> Option<Date> {
         match piece {
             Piece::Number(_) => parts.push(*piece),
             Piece::Word(word) if month(word).is_some() => parts.push(*piece),
-            Piece::Word(word) if word.eq_ignore_ascii_case("before") || word.eq_ignore_ascii_case("circa") => {
+            Piece::Word(word)
+                if word.eq_ignore_ascii_case("before") || word.eq_ignore_ascii_case("circa") =>
+            {
                 return None;
             }
             Piece::Word(_) | Piece::Mark(_) => {}
         }
     }
     if parts.len() == 2 {
-        parts.extend(after.iter().find(|piece| matches!(piece, Piece::Number(digits) if digits.len() == 4)));
+        parts.extend(
+            after
+                .iter()
+                .find(|piece| matches!(piece, Piece::Number(digits) if digits.len() == 4)),
+        );
     }
     let [first, second, third] = parts.get(..3)? else {
         return None;
@@ -154,7 +177,9 @@ fn month(word: &str) -> Option<i32> {
 
 fn date(year: i32, month: i32, day: i32) -> Option<Date> {
     let month = Month::try_from(u8::try_from(month).ok()?).ok()?;
-    YEARS.contains(&year).then(|| Date::from_calendar_date(year, month, u8::try_from(day).ok()?).ok())?
+    YEARS
+        .contains(&year)
+        .then(|| Date::from_calendar_date(year, month, u8::try_from(day).ok()?).ok())?
 }
 
 /// The time at the beginning, and how many pieces it took.
@@ -178,7 +203,9 @@ fn written_time(pieces: &[Piece<'_>]) -> Option<(Time, usize)> {
         Some(Piece::Word(word)) if word.eq_ignore_ascii_case("am") && hours == 12 => hours = 0,
         _ => {}
     }
-    Time::from_hms(hours, minutes, seconds).ok().map(|time| (time, used))
+    Time::from_hms(hours, minutes, seconds)
+        .ok()
+        .map(|time| (time, used))
 }
 
 /// The first zone that is written, in minutes east of UTC: a name, an offset, or both (`UTC+8`).
@@ -204,13 +231,23 @@ fn zone(pieces: &[Piece<'_>]) -> Option<i32> {
 
 /// `+2`, `+02`, `+0200` or `+02:00` at the beginning.
 fn offset(pieces: &[Piece<'_>]) -> Option<i32> {
-    let [Piece::Mark(sign @ ('+' | '-')), Piece::Number(digits), rest @ ..] = pieces else {
+    let [
+        Piece::Mark(sign @ ('+' | '-')),
+        Piece::Number(digits),
+        rest @ ..,
+    ] = pieces
+    else {
         return None;
     };
     let (hours, minutes) = match digits.len() {
-        4 => (digits[..2].parse::<i32>().ok()?, digits[2..].parse::<i32>().ok()?),
+        4 => (
+            digits[..2].parse::<i32>().ok()?,
+            digits[2..].parse::<i32>().ok()?,
+        ),
         1 | 2 => match rest {
-            [Piece::Mark(':'), Piece::Number(minutes), ..] => (digits.parse().ok()?, minutes.parse().ok()?),
+            [Piece::Mark(':'), Piece::Number(minutes), ..] => {
+                (digits.parse().ok()?, minutes.parse().ok()?)
+            }
             _ => (digits.parse().ok()?, 0),
         },
         _ => return None,
@@ -229,14 +266,26 @@ mod tests {
 
     #[test]
     fn days_are_read_in_every_order() {
-        for text in
-            ["2021-05-01", "2021/05/01", "2021.05.01", "2021. 05. 01.", "20210501", "20210501 #12345", "01-May-2021"]
-        {
+        for text in [
+            "2021-05-01",
+            "2021/05/01",
+            "2021.05.01",
+            "2021. 05. 01.",
+            "20210501",
+            "20210501 #12345",
+            "01-May-2021",
+        ] {
             check(text, "2021-05-01T00:00:00Z");
         }
-        for text in
-            ["1 May 2021", "May 1, 2021", "1.5.2021", "01/05/2021", "2021-May-01.", "01 mai 2021", "Sat, 1 May 2021"]
-        {
+        for text in [
+            "1 May 2021",
+            "May 1, 2021",
+            "1.5.2021",
+            "01/05/2021",
+            "2021-May-01.",
+            "01 mai 2021",
+            "Sat, 1 May 2021",
+        ] {
             check(&text.replace("mai", "may"), "2021-05-01T00:00:00Z");
         }
         check("05/31/2021", "2021-05-31T00:00:00Z");
@@ -260,8 +309,14 @@ mod tests {
         check("5/1/2021 1:00:05 PM", "2021-01-05T13:00:05Z");
         check("20210501120005", "2021-05-01T12:00:05Z");
         check("2021-05-01 12:00", "2021-05-01T12:00:00Z");
-        assert_eq!(read("2021-05-01 12:00:05", 8).as_deref(), Some("2021-05-01T04:00:05Z"));
-        assert_eq!(read("2021-05-01", 8).as_deref(), Some("2021-05-01T00:00:00Z"));
+        assert_eq!(
+            read("2021-05-01 12:00:05", 8).as_deref(),
+            Some("2021-05-01T04:00:05Z")
+        );
+        assert_eq!(
+            read("2021-05-01", 8).as_deref(),
+            Some("2021-05-01T00:00:00Z")
+        );
     }
 
     #[test]
@@ -276,7 +331,12 @@ mod tests {
             "0001-01-01",
             "REDACTED",
         ];
-        for text in none.into_iter().chain(["2021-05-01 25:00:00", "May 2021", "12345", "1970-01-01T00:00:00Z"]) {
+        for text in none.into_iter().chain([
+            "2021-05-01 25:00:00",
+            "May 2021",
+            "12345",
+            "1970-01-01T00:00:00Z",
+        ]) {
             assert_eq!(read(text, 0), None, "{text:?}");
         }
     }

@@ -26,14 +26,21 @@ use switchbay_sdk::{Call, ErrorCode, Failure, Operation, Plugin, Reply, Rest, To
 use lookup::{Found, Trouble};
 use name::Name;
 
-const NO_DOMAIN: ErrorCode =
-    ErrorCode::new("VALIDATION_ERROR", 400, "`domain` is an IP address, a bare public suffix or no host name.");
+const NO_DOMAIN: ErrorCode = ErrorCode::new(
+    "VALIDATION_ERROR",
+    400,
+    "`domain` is an IP address, a bare public suffix or no host name.",
+);
 const BAD_RESPONSE: ErrorCode = ErrorCode::new(
     "UPSTREAM_BAD_RESPONSE",
     502,
     "The registry cannot be reached, refuses or answers nothing usable, or the top-level domain has no service.",
 );
-const LATE: ErrorCode = ErrorCode::new("UPSTREAM_TIMEOUT", 504, "The registry did not answer in time.");
+const LATE: ErrorCode = ErrorCode::new(
+    "UPSTREAM_TIMEOUT",
+    504,
+    "The registry did not answer in time.",
+);
 
 /// All of a call, in milliseconds: what `lookup` grants itself, and what reading takes.
 const DEADLINE_MS: u32 = 11_000;
@@ -135,8 +142,9 @@ struct Meta {
 }
 
 async fn whois(_call: Call, input: Lookup) -> Result<Reply<Whois>, Failure> {
-    let name = Name::read(&input.domain)
-        .map_err(|refused| Failure::new(&NO_DOMAIN, refused.to_string()).detail("field", "domain"))?;
+    let name = Name::read(&input.domain).map_err(|refused| {
+        Failure::new(&NO_DOMAIN, refused.to_string()).detail("field", "domain")
+    })?;
     let found = lookup::lookup(&name.registrable, input.force_refresh).await;
     match found {
         Ok(found) => Ok(Reply::ok(told(name, found))),
@@ -145,7 +153,11 @@ async fn whois(_call: Call, input: Lookup) -> Result<Reply<Whois>, Failure> {
 }
 
 fn told(name: Name, found: Found) -> Whois {
-    let Found { record, cached, stale } = found;
+    let Found {
+        record,
+        cached,
+        stale,
+    } = found;
     let registration = record.registration;
     Whois {
         domain: name.registrable,
@@ -165,19 +177,30 @@ fn told(name: Name, found: Found) -> Whois {
 
 fn failed(domain: &str, trouble: &Trouble) -> Failure {
     match trouble {
-        Trouble::Late => Failure::new(&LATE, format!("the registry of `{domain}` did not answer in time"))
-            .retry_after_ms(RETRY_AFTER_S * 1000),
-        Trouble::Throttled { retry_after_ms } => {
-            Failure::new(&BAD_RESPONSE, format!("the registry of `{domain}` answers no more questions for a while"))
-                .retry_after_ms(*retry_after_ms)
-        }
-        Trouble::Unusable(why) => {
-            Failure::new(&BAD_RESPONSE, format!("the registry of `{domain}` is of no use: {why}"))
-        }
-        Trouble::Unreachable => Failure::new(&BAD_RESPONSE, format!("the registry of `{domain}` cannot be reached")),
+        Trouble::Late => Failure::new(
+            &LATE,
+            format!("the registry of `{domain}` did not answer in time"),
+        )
+        .retry_after_ms(RETRY_AFTER_S * 1000),
+        Trouble::Throttled { retry_after_ms } => Failure::new(
+            &BAD_RESPONSE,
+            format!("the registry of `{domain}` answers no more questions for a while"),
+        )
+        .retry_after_ms(*retry_after_ms),
+        Trouble::Unusable(why) => Failure::new(
+            &BAD_RESPONSE,
+            format!("the registry of `{domain}` is of no use: {why}"),
+        ),
+        Trouble::Unreachable => Failure::new(
+            &BAD_RESPONSE,
+            format!("the registry of `{domain}` cannot be reached"),
+        ),
         Trouble::Unsupported => {
             let top = domain.rsplit('.').next().unwrap_or_default();
-            Failure::new(&BAD_RESPONSE, format!("the top-level domain `{top}` has neither an RDAP nor a WHOIS service"))
+            Failure::new(
+                &BAD_RESPONSE,
+                format!("the top-level domain `{top}` has neither an RDAP nor a WHOIS service"),
+            )
         }
     }
 }

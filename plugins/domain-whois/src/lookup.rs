@@ -36,11 +36,23 @@ const MINUTE_MS: u64 = 60_000;
 const DAY_MS: u64 = 24 * 60 * MINUTE_MS;
 /// How long what is no longer fresh is kept, for when the registry fails.
 const STALE_MS: u64 = 30 * DAY_MS;
-const REGISTERED: cache::Ages = cache::Ages { fresh_ms: DAY_MS, stale_ms: STALE_MS };
-const FREE: cache::Ages = cache::Ages { fresh_ms: 10 * MINUTE_MS, stale_ms: STALE_MS };
-const LIST: cache::Ages = cache::Ages { fresh_ms: DAY_MS, stale_ms: STALE_MS };
+const REGISTERED: cache::Ages = cache::Ages {
+    fresh_ms: DAY_MS,
+    stale_ms: STALE_MS,
+};
+const FREE: cache::Ages = cache::Ages {
+    fresh_ms: 10 * MINUTE_MS,
+    stale_ms: STALE_MS,
+};
+const LIST: cache::Ages = cache::Ages {
+    fresh_ms: DAY_MS,
+    stale_ms: STALE_MS,
+};
 /// While the list is fetched, and after it could not be, another try waits this long.
-const LIST_FAILED: cache::Ages = cache::Ages { fresh_ms: 10 * MINUTE_MS, stale_ms: STALE_MS };
+const LIST_FAILED: cache::Ages = cache::Ages {
+    fresh_ms: 10 * MINUTE_MS,
+    stale_ms: STALE_MS,
+};
 const LIST_KEY: &str = "rdap services";
 
 /// When to ask a registry again that refused without saying when.
@@ -81,16 +93,30 @@ pub(crate) async fn lookup(domain: &str, force_refresh: bool) -> Result<Found, T
     // Without a cache every lookup asks.
     let kept = cache::get_json::<Record>(&key).unwrap_or(None);
     match kept {
-        Some(cache::Entry { value, stale: false, .. }) if !force_refresh => {
-            Ok(Found { record: value, cached: true, stale: false })
-        }
+        Some(cache::Entry {
+            value,
+            stale: false,
+            ..
+        }) if !force_refresh => Ok(Found {
+            record: value,
+            cached: true,
+            stale: false,
+        }),
         kept => match ask(domain).await {
             Ok(record) => {
                 cache::put_json(&key, &record, ages(&record)).ok();
-                Ok(Found { record, cached: false, stale: false })
+                Ok(Found {
+                    record,
+                    cached: false,
+                    stale: false,
+                })
             }
             Err(trouble) => match kept {
-                Some(kept) => Ok(Found { record: kept.value, cached: true, stale: true }),
+                Some(kept) => Ok(Found {
+                    record: kept.value,
+                    cached: true,
+                    stale: true,
+                }),
                 None => Err(trouble),
             },
         },
@@ -109,7 +135,9 @@ impl Budget {
     /// Milliseconds for the next part, at most `most`.
     fn part(&self, most: u64) -> Result<u32, Trouble> {
         let left = BUDGET.saturating_sub(self.0.elapsed());
-        let left = u64::try_from(left.as_millis()).unwrap_or(u64::MAX).min(most);
+        let left = u64::try_from(left.as_millis())
+            .unwrap_or(u64::MAX)
+            .min(most);
         if left < LEFT_MIN_MS {
             return Err(Trouble::Late);
         }
@@ -138,7 +166,9 @@ async fn ask(domain: &str) -> Result<Record, Trouble> {
 /// The RDAP services: those kept, or fetched anew once a day, or those that the plugin was built with.
 async fn services(budget: &Budget) -> Services {
     let kept = cache::get(LIST_KEY).unwrap_or(None);
-    let (kept, is_fresh) = kept.map_or((None, false), |kept| (Services::of_bytes(kept.value), !kept.stale));
+    let (kept, is_fresh) = kept.map_or((None, false), |kept| {
+        (Services::of_bytes(kept.value), !kept.stale)
+    });
     let known = match kept {
         Some(services) if is_fresh => return services,
         kept => kept.unwrap_or_else(Services::snapshot),
@@ -162,9 +192,18 @@ async fn list(budget: &Budget) -> Option<Services> {
     if url.is_empty() {
         return None;
     }
-    let request = http::get(url).header("accept", "application/json").redirects(REDIRECTS);
-    let response = request.response_bytes(LIST_BYTES).total_ms(budget.part(LIST_MS).ok()?).send().await.ok()?;
-    response.is_success().then(|| Services::of_registry(&response.json().ok()?))?
+    let request = http::get(url)
+        .header("accept", "application/json")
+        .redirects(REDIRECTS);
+    let response = request
+        .response_bytes(LIST_BYTES)
+        .total_ms(budget.part(LIST_MS).ok()?)
+        .send()
+        .await
+        .ok()?;
+    response
+        .is_success()
+        .then(|| Services::of_registry(&response.json().ok()?))?
 }
 
 async fn by_rdap(url: &str, domain: &str, budget: &Budget) -> Result<Record, Trouble> {
@@ -172,8 +211,11 @@ async fn by_rdap(url: &str, domain: &str, budget: &Budget) -> Result<Record, Tro
     let (mut record, referral) = settled(answer, retry_after_ms)?;
     let missing = record.registered && record.registration.organization.is_none();
     // The registry's word stands, whatever becomes of the registrar's.
-    if let (true, Some(referral), Ok(ms)) = (missing, referral.filter(|other| other != url), budget.part(REFERRAL_MS))
-        && let Ok((Answer::Registered { registration, .. }, _)) = rdap(&referral, domain, ms).await
+    if let (true, Some(referral), Ok(ms)) = (
+        missing,
+        referral.filter(|other| other != url),
+        budget.part(REFERRAL_MS),
+    ) && let Ok((Answer::Registered { registration, .. }, _)) = rdap(&referral, domain, ms).await
     {
         complete(&mut record.registration, registration);
     }
@@ -184,8 +226,11 @@ async fn by_line(server: &str, domain: &str, budget: &Budget) -> Result<Record, 
     let answer = line(server, domain, budget.part(LINE_MS)?).await?;
     let (mut record, referral) = settled(answer, THROTTLED_MS)?;
     let missing = record.registered && record.registration.organization.is_none();
-    if let (true, Some(referral), Ok(ms)) = (missing, referral.filter(|host| host != server), budget.part(REFERRAL_MS))
-        && let Ok(Answer::Registered { registration, .. }) = line(&referral, domain, ms).await
+    if let (true, Some(referral), Ok(ms)) = (
+        missing,
+        referral.filter(|host| host != server),
+        budget.part(REFERRAL_MS),
+    ) && let Ok(Answer::Registered { registration, .. }) = line(&referral, domain, ms).await
     {
         complete(&mut record.registration, registration);
     }
@@ -194,19 +239,38 @@ async fn by_line(server: &str, domain: &str, budget: &Budget) -> Result<Record, 
 
 /// An RDAP service's answer, and when to come back where it is that the service is asked too often.
 async fn rdap(url: &str, domain: &str, ms: u32) -> Result<(Answer, u32), Trouble> {
-    let request = http::get(url).header("accept", "application/rdap+json, application/json;q=0.9").redirects(REDIRECTS);
-    let response = request.response_bytes(RDAP_BYTES).total_ms(ms).send().await.map_err(of_http)?;
-    let wait = response.header("retry-after").and_then(|seconds| seconds.trim().parse::<u32>().ok());
-    let wait = wait.map_or(THROTTLED_MS, |seconds| seconds.clamp(1, THROTTLED_MAX_S) * 1000);
+    let request = http::get(url)
+        .header("accept", "application/rdap+json, application/json;q=0.9")
+        .redirects(REDIRECTS);
+    let response = request
+        .response_bytes(RDAP_BYTES)
+        .total_ms(ms)
+        .send()
+        .await
+        .map_err(of_http)?;
+    let wait = response
+        .header("retry-after")
+        .and_then(|seconds| seconds.trim().parse::<u32>().ok());
+    let wait = wait.map_or(THROTTLED_MS, |seconds| {
+        seconds.clamp(1, THROTTLED_MAX_S) * 1000
+    });
     let media_type = response.header("content-type").unwrap_or_default();
-    Ok((rdap::read(response.status(), media_type, response.bytes(), domain), wait))
+    Ok((
+        rdap::read(response.status(), media_type, response.bytes(), domain),
+        wait,
+    ))
 }
 
 async fn line(server: &str, domain: &str, ms: u32) -> Result<Answer, Trouble> {
     let question = servers::question(server, domain);
     let limits = (Some(LINE_BYTES), Some(ms));
     let request = line_query::Request::new(server, LINE_PORT, question);
-    let request = line_query::Request { response_bytes: limits.0, total_ms: limits.1, idle_ms: limits.1, ..request };
+    let request = line_query::Request {
+        response_bytes: limits.0,
+        total_ms: limits.1,
+        idle_ms: limits.1,
+        ..request
+    };
     let answer = line_query::query(request).await.map_err(of_line)?;
     Ok(text::read(&answer, domain))
 }
@@ -214,12 +278,33 @@ async fn line(server: &str, domain: &str, ms: u32) -> Result<Answer, Trouble> {
 /// What an answer settles, and who may know more.
 fn settled(answer: Answer, retry_after_ms: u32) -> Result<(Record, Option<String>), Trouble> {
     match answer {
-        Answer::Registered { registration, referral } => Ok((Record { registered: true, registration }, referral)),
-        Answer::Free => Ok((Record { registered: false, registration: Registration::default() }, None)),
+        Answer::Registered {
+            registration,
+            referral,
+        } => Ok((
+            Record {
+                registered: true,
+                registration,
+            },
+            referral,
+        )),
+        Answer::Free => Ok((
+            Record {
+                registered: false,
+                registration: Registration::default(),
+            },
+            None,
+        )),
         Answer::Reserved => {
             let mut registration = Registration::default();
             registration.add_status("reserved");
-            Ok((Record { registered: false, registration }, None))
+            Ok((
+                Record {
+                    registered: false,
+                    registration,
+                },
+                None,
+            ))
         }
         Answer::Throttled => Err(Trouble::Throttled { retry_after_ms }),
         Answer::Unusable(why) => Err(Trouble::Unusable(why)),
@@ -242,11 +327,17 @@ fn complete(registration: &mut Registration, other: Registration) {
 fn of_http(error: http::Error) -> Trouble {
     match error {
         http::Error::FirstByteLate | http::Error::Idle | http::Error::TotalLate => Trouble::Late,
-        http::Error::Busy | http::Error::Unresolved | http::Error::Unreachable => Trouble::Unreachable,
-        http::Error::Denied(_) | http::Error::RedirectDenied(_) | http::Error::InvalidRequest(_) => {
+        http::Error::Busy | http::Error::Unresolved | http::Error::Unreachable => {
+            Trouble::Unreachable
+        }
+        http::Error::Denied(_)
+        | http::Error::RedirectDenied(_)
+        | http::Error::InvalidRequest(_) => {
             Trouble::Unusable("it leads to where nothing may be asked")
         }
-        http::Error::HeadersTooLarge | http::Error::BodyTooLarge => Trouble::Unusable("its answer is too large"),
+        http::Error::HeadersTooLarge | http::Error::BodyTooLarge => {
+            Trouble::Unusable("its answer is too large")
+        }
         http::Error::TooManyRedirects => Trouble::Unusable("it redirects without end"),
         http::Error::BadResponse(_) => Trouble::Unusable("its answer is broken"),
     }
@@ -255,9 +346,9 @@ fn of_http(error: http::Error) -> Trouble {
 fn of_line(error: line_query::Error) -> Trouble {
     match error {
         line_query::Error::Late => Trouble::Late,
-        line_query::Error::Busy | line_query::Error::Unresolved | line_query::Error::Unreachable => {
-            Trouble::Unreachable
-        }
+        line_query::Error::Busy
+        | line_query::Error::Unresolved
+        | line_query::Error::Unreachable => Trouble::Unreachable,
         line_query::Error::Denied(_) | line_query::Error::InvalidRequest(_) => {
             Trouble::Unusable("it leads to where nothing may be asked")
         }
@@ -272,13 +363,22 @@ mod tests {
 
     #[track_caller]
     fn check(ages: cache::Ages, fresh_ms: u64) {
-        assert_eq!((ages.fresh_ms, ages.stale_ms), (fresh_ms, 30 * 24 * 3_600_000));
+        assert_eq!(
+            (ages.fresh_ms, ages.stale_ms),
+            (fresh_ms, 30 * 24 * 3_600_000)
+        );
     }
 
     #[test]
     fn a_registration_is_fresh_for_a_day_and_its_absence_for_10_minutes() {
         let kept = |answer| ages(&settled(answer, 0).expect("it is settled").0);
-        check(kept(Answer::Registered { registration: Registration::default(), referral: None }), 24 * 3_600_000);
+        check(
+            kept(Answer::Registered {
+                registration: Registration::default(),
+                referral: None,
+            }),
+            24 * 3_600_000,
+        );
         check(kept(Answer::Free), 600_000);
         check(kept(Answer::Reserved), 600_000);
     }

@@ -36,7 +36,9 @@ impl Name {
     pub(crate) fn read(text: &str) -> Result<Self, Refused> {
         let (written, host) = host(text.trim())?;
         if is_address(written) {
-            return Err(Refused("`domain` must be a domain name, not an IP address".to_owned()));
+            return Err(Refused(
+                "`domain` must be a domain name, not an IP address".to_owned(),
+            ));
         }
         let Some(asked) = host_name(host) else {
             let host: String = host.chars().take(80).collect();
@@ -46,7 +48,9 @@ impl Name {
         };
         let labels: Vec<&str> = asked.split('.').collect();
         if labels.len() < 2 {
-            return Err(Refused(format!("`domain` must have at least two labels; `{asked}` has one")));
+            return Err(Refused(format!(
+                "`domain` must have at least two labels; `{asked}` has one"
+            )));
         }
         let suffix = suffixes::labels(&asked);
         match labels.len().checked_sub(suffix + 1) {
@@ -54,7 +58,9 @@ impl Name {
                 let registrable = labels[first..].join(".");
                 Ok(Self { asked, registrable })
             }
-            None => Err(Refused(format!("`domain` must be below a public suffix; `{asked}` is one itself"))),
+            None => Err(Refused(format!(
+                "`domain` must be below a public suffix; `{asked}` is one itself"
+            ))),
         }
     }
 }
@@ -65,7 +71,9 @@ fn host(text: &str) -> Result<(&str, &str), Refused> {
         return Ok((text, text));
     };
     if !scheme.eq_ignore_ascii_case("http") && !scheme.eq_ignore_ascii_case("https") {
-        return Err(Refused("`domain` may be a URL of the schemes http and https alone".to_owned()));
+        return Err(Refused(
+            "`domain` may be a URL of the schemes http and https alone".to_owned(),
+        ));
     }
     let authority = rest.split(['/', '\\', '?', '#']).next().unwrap_or_default();
     let host = authority.rsplit('@').next().unwrap_or_default();
@@ -74,7 +82,9 @@ fn host(text: &str) -> Result<(&str, &str), Refused> {
 
 fn without_port(host: &str) -> &str {
     let port = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
-    host.rsplit_once(':').filter(|(_, after)| port(after)).map_or(host, |(name, _)| name)
+    host.rsplit_once(':')
+        .filter(|(_, after)| port(after))
+        .map_or(host, |(name, _)| name)
 }
 
 /// Whether this is an address, with a port or without, in whatever form a URL may write it.
@@ -96,7 +106,10 @@ mod tests {
     use super::*;
 
     fn check(text: &str, asked: &str, registrable: &str) {
-        let expected = Name { asked: asked.to_owned(), registrable: registrable.to_owned() };
+        let expected = Name {
+            asked: asked.to_owned(),
+            registrable: registrable.to_owned(),
+        };
         assert_eq!(Name::read(text), Ok(expected), "{text:?}");
     }
 
@@ -104,7 +117,11 @@ mod tests {
     fn domains_subdomains_and_urls_are_read() {
         check("example.com", "example.com", "example.com");
         check(" WWW.Example.COM. ", "www.example.com", "example.com");
-        check("https://a.b.example.co.uk:8443/path?q#f", "a.b.example.co.uk", "example.co.uk");
+        check(
+            "https://a.b.example.co.uk:8443/path?q#f",
+            "a.b.example.co.uk",
+            "example.co.uk",
+        );
         check("HTTP://me:word@example.com", "example.com", "example.com");
         check("http://example.com.:80", "example.com", "example.com");
         check("foo.github.io", "foo.github.io", "github.io");
@@ -117,8 +134,16 @@ mod tests {
     fn international_names_become_a_labels() {
         check("www.faß.de", "www.xn--fa-hia.de", "xn--fa-hia.de");
         check("ＥＸＡＭＰＬＥ．ｃｏｍ", "example.com", "example.com");
-        check("例え。テスト。", "xn--r8jz45g.xn--zckzah", "xn--r8jz45g.xn--zckzah");
-        check("https://bücher.example.de/ä", "xn--bcher-kva.example.de", "example.de");
+        check(
+            "例え。テスト。",
+            "xn--r8jz45g.xn--zckzah",
+            "xn--r8jz45g.xn--zckzah",
+        );
+        check(
+            "https://bücher.example.de/ä",
+            "xn--bcher-kva.example.de",
+            "example.de",
+        );
     }
 
     fn refused(text: &str, rule: &str) {
@@ -157,12 +182,29 @@ mod tests {
             refused(label, "at least two labels");
         }
         refused("ftp://example.com", "schemes http and https");
-        let no_names =
-            ["", ".", "a..com", "-a.com", "a b.com", "a_b.com", "me@example.com", "example.com/path", "example.com:80"];
-        for text in no_names.into_iter().chain(["https://", "exa\u{0}mple.com", "example.com..", "xn--a.com"]) {
+        let no_names = [
+            "",
+            ".",
+            "a..com",
+            "-a.com",
+            "a b.com",
+            "a_b.com",
+            "me@example.com",
+            "example.com/path",
+            "example.com:80",
+        ];
+        for text in no_names.into_iter().chain([
+            "https://",
+            "exa\u{0}mple.com",
+            "example.com..",
+            "xn--a.com",
+        ]) {
             refused(text, "must be a host name");
         }
         refused(&format!("{}.com", "a".repeat(64)), "must be a host name");
-        refused(&format!("{}com", "a23456789.".repeat(26)), "must be a host name");
+        refused(
+            &format!("{}com", "a23456789.".repeat(26)),
+            "must be a host name",
+        );
     }
 }

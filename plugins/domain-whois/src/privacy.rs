@@ -64,7 +64,11 @@ impl Seed {
 
 impl Person {
     fn seed(&self, seed: Seed) -> String {
-        let Self { given, family, digits } = self;
+        let Self {
+            given,
+            family,
+            digits,
+        } = self;
         match seed {
             Seed::Name => format!("{given} {family}"),
             Seed::Reversed => format!("{}, {}", family.to_uppercase(), given.to_uppercase()),
@@ -83,31 +87,42 @@ impl Person {
 
     fn is_in(&self, told: &str) -> bool {
         let told = told.to_lowercase();
-        [&self.given, &self.family, &self.digits].iter().any(|part| told.contains(&part.to_lowercase()))
+        [&self.given, &self.family, &self.digits]
+            .iter()
+            .any(|part| told.contains(&part.to_lowercase()))
     }
 }
 
 /// Names that no registry's answer has: each begins with letters that stand together nowhere else.
 fn person() -> impl Strategy<Value = Person> {
     let given = prop_oneof![Just("Qx"), Just("Zq"), Just("Ëq"), Just("Xj")];
-    (given, "[a-z]{2,7}", "[a-z]{2,9}", "8[0-9]{3}7[0-9]{2}").prop_map(|(start, given, family, digits)| Person {
-        given: format!("{start}{given}"),
-        family: format!("Vq{family}"),
-        digits,
-    })
+    (given, "[a-z]{2,7}", "[a-z]{2,9}", "8[0-9]{3}7[0-9]{2}").prop_map(
+        |(start, given, family, digits)| Person {
+            given: format!("{start}{given}"),
+            family: format!("Vq{family}"),
+            digits,
+        },
+    )
 }
 
 /// What is told of an answer.
 fn told(answer: &Answer) -> String {
     match answer {
-        Answer::Registered { registration, .. } => serde_json::to_string(registration).expect("it has a JSON form"),
+        Answer::Registered { registration, .. } => {
+            serde_json::to_string(registration).expect("it has a JSON form")
+        }
         Answer::Free | Answer::Reserved | Answer::Throttled | Answer::Unusable(_) => String::new(),
     }
 }
 
 fn check(case: &Case, person: &Person, seed: Seed, place: &str, answer: &Answer) {
     let told = told(answer);
-    assert!(!person.is_in(&told), "{} {}: {seed:?} at {place} is in {told}", case.registry, case.domain);
+    assert!(
+        !person.is_in(&told),
+        "{} {}: {seed:?} at {place} is in {told}",
+        case.registry,
+        case.domain
+    );
 }
 
 /// Each line's value in turn.
@@ -116,9 +131,13 @@ fn lines(case: &Case, person: &Person) {
     for (at, line) in lines.iter().enumerate() {
         let about_registrar = lines[at.saturating_sub(3)..=at].iter().any(|line| {
             let line = line.to_lowercase();
-            ["registrar", "agency", "provider"].iter().any(|word| line.contains(word))
+            ["registrar", "agency", "provider"]
+                .iter()
+                .any(|word| line.contains(word))
         });
-        let value = line.find([':', ']']).map_or(line.len() - line.trim_start().len(), |colon| colon + 1);
+        let value = line
+            .find([':', ']'])
+            .map_or(line.len() - line.trim_start().len(), |colon| colon + 1);
         for seed in SEEDS {
             if about_registrar && seed.is_name() {
                 continue;
@@ -126,7 +145,13 @@ fn lines(case: &Case, person: &Person) {
             let replaced = format!("{} {}", &line[..value], person.seed(seed));
             let mut lines = lines.clone();
             lines[at] = &replaced;
-            check(case, person, seed, line, &text::read(lines.join("\n").as_bytes(), &case.domain));
+            check(
+                case,
+                person,
+                seed,
+                line,
+                &text::read(lines.join("\n").as_bytes(), &case.domain),
+            );
         }
     }
 }
@@ -142,11 +167,19 @@ fn members(case: &Case, body: &str, person: &Person) {
             let value = document.pointer_mut(&place).expect("it was found there");
             *value = Value::String(person.seed(seed));
             let entity = place.split('/').take(3).collect::<Vec<_>>().join("/");
-            let registrar = document.pointer(&format!("{entity}/roles/0")).is_some_and(|role| role == "registrar");
+            let registrar = document
+                .pointer(&format!("{entity}/roles/0"))
+                .is_some_and(|role| role == "registrar");
             if registrar && seed.is_name() {
                 continue;
             }
-            check(case, person, seed, &place, &rdap::read(200, "", document.to_string().as_bytes(), &case.domain));
+            check(
+                case,
+                person,
+                seed,
+                &place,
+                &rdap::read(200, "", document.to_string().as_bytes(), &case.domain),
+            );
         }
     }
 }
@@ -155,9 +188,14 @@ fn collect(value: &Value, at: String, places: &mut Vec<String>) {
     match value {
         Value::String(_) => places.push(at),
         Value::Array(items) => {
-            items.iter().enumerate().for_each(|(n, item)| collect(item, format!("{at}/{n}"), places));
+            items
+                .iter()
+                .enumerate()
+                .for_each(|(n, item)| collect(item, format!("{at}/{n}"), places));
         }
-        Value::Object(all) => all.iter().for_each(|(name, item)| collect(item, format!("{at}/{name}"), places)),
+        Value::Object(all) => all
+            .iter()
+            .for_each(|(name, item)| collect(item, format!("{at}/{name}"), places)),
         Value::Null | Value::Bool(_) | Value::Number(_) => {}
     }
 }

@@ -50,7 +50,8 @@ pub(crate) fn registrar(text: &str) -> Option<String> {
 /// What a text tells in a holder's place: an organisation's name that is plainly one. A place that is meant for such names
 /// proves nothing: persons who register a domain write their own there, or a part of it.
 pub(crate) fn organization(text: &str) -> Option<String> {
-    let name = plain(text).filter(|name| !kept_back(name) && !handle(name) && !street(name) && !of_a_person(name))?;
+    let name = plain(text)
+        .filter(|name| !kept_back(name) && !handle(name) && !street(name) && !of_a_person(name))?;
     is_organization(&name).then_some(name)
 }
 
@@ -58,19 +59,30 @@ pub(crate) fn organization(text: &str) -> Option<String> {
 /// a page, a number to call, or no letters.
 fn plain(text: &str) -> Option<String> {
     let text = text.trim();
-    let aside =
-        |rest: &str| rest.contains("://") || rest.contains('=') || rest.bytes().any(|byte| byte.is_ascii_digit());
+    let aside = |rest: &str| {
+        rest.contains("://") || rest.contains('=') || rest.bytes().any(|byte| byte.is_ascii_digit())
+    };
     let brackets = text.match_indices(['(', '[']).map(|(at, _)| at);
-    let end = brackets.filter(|at| *at > 0).find(|at| aside(&text[*at..])).unwrap_or(text.len());
-    let words: Vec<&str> =
-        text[..end].split(|c: char| c.is_whitespace() || c.is_control()).filter(|word| !word.is_empty()).collect();
+    let end = brackets
+        .filter(|at| *at > 0)
+        .find(|at| aside(&text[*at..]))
+        .unwrap_or(text.len());
+    let words: Vec<&str> = text[..end]
+        .split(|c: char| c.is_whitespace() || c.is_control())
+        .filter(|word| !word.is_empty())
+        .collect();
     let text = words.join(" ");
     let text = text.trim_matches(|c: char| matches!(c, ',' | ';' | ':' | '*' | ' '));
-    let quoted = text.strip_prefix('"').and_then(|rest| rest.strip_suffix('"')).filter(|rest| !rest.contains('"'));
+    let quoted = text
+        .strip_prefix('"')
+        .and_then(|rest| rest.strip_suffix('"'))
+        .filter(|rest| !rest.contains('"'));
     let text = quoted.unwrap_or(text).to_owned();
     let length = text.chars().count();
-    let kept = !text.contains(['@', '<', '>', '{', '}']) && !text.contains("://") && !callable(&text);
-    (kept && (2..=NAME_MAX).contains(&length) && text.chars().any(char::is_alphabetic)).then_some(text)
+    let kept =
+        !text.contains(['@', '<', '>', '{', '}']) && !text.contains("://") && !callable(&text);
+    (kept && (2..=NAME_MAX).contains(&length) && text.chars().any(char::is_alphabetic))
+        .then_some(text)
 }
 
 /// Whether seven digits stand in a row, with nothing but the marks of a phone number between them.
@@ -102,13 +114,19 @@ fn street(name: &str) -> bool {
     const STREETS: &str = "street st road rd avenue ave av lane drive dr boulevard blvd rue via calle rua \
         ul ulica strasse straße str weg platz gatan vej gate straat laan suite apt box";
     let lower = name.to_lowercase();
-    let mut words = lower.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty());
+    let mut words = lower
+        .split(|c: char| !c.is_alphanumeric())
+        .filter(|word| !word.is_empty());
     let ends = |word: &str| {
-        ["straße", "strasse", "straat", "gatan", "vägen", "vej", "utca", "weg", "gasse", "platz", "katu"]
-            .iter()
-            .any(|end| word.ends_with(end))
+        [
+            "straße", "strasse", "straat", "gatan", "vägen", "vej", "utca", "weg", "gasse",
+            "platz", "katu",
+        ]
+        .iter()
+        .any(|end| word.ends_with(end))
     };
-    lower.bytes().any(|byte| byte.is_ascii_digit()) && words.any(|word| listed(STREETS, word) || ends(word))
+    lower.bytes().any(|byte| byte.is_ascii_digit())
+        && words.any(|word| listed(STREETS, word) || ends(word))
 }
 
 /// Whether the name says that a person stands behind it.
@@ -145,23 +163,38 @@ fn is_organization(name: &str) -> bool {
         return true;
     }
     let undotted: String = lower.chars().filter(|c| *c != '.').collect();
-    let words: Vec<&str> =
-        undotted.split(|c: char| !(c.is_alphanumeric() || c == '/')).filter(|word| !word.is_empty()).collect();
+    let words: Vec<&str> = undotted
+        .split(|c: char| !(c.is_alphanumeric() || c == '/'))
+        .filter(|word| !word.is_empty())
+        .collect();
     let squeezed: Vec<String> = words.iter().map(|word| word.replace('/', "")).collect();
     // `S. p. A.` and `sp. z o.o.` fall apart into letters.
-    let last: String = squeezed.iter().rev().take(3).rev().map(String::as_str).collect();
+    let last: String = squeezed
+        .iter()
+        .rev()
+        .take(3)
+        .rev()
+        .map(String::as_str)
+        .collect();
     // These may be the end of a name, unless they have the marks of a form or are the only capitals.
     let may_be_a_name = |word: &str| listed("as co dd doo eg ek ev ks me sa sas se sia ug", word);
     let end = name.rsplit(' ').next().unwrap_or_default();
     let stands_out = !end.contains(char::is_lowercase) && name.contains(char::is_lowercase);
-    let form = squeezed.last().filter(|word| !may_be_a_name(word) || end.contains(['.', '/']) || stands_out);
+    let form = squeezed
+        .last()
+        .filter(|word| !may_be_a_name(word) || end.contains(['.', '/']) || stands_out);
     squeezed.len() > 1
         && (squeezed.iter().any(|word| listed(WORDS, word))
-            || squeezed.windows(2).any(|two| listed(HEADS, &two[0]) && two[1] == "of")
-            || form.is_some_and(|word| listed(FORMS, word))
             || squeezed
-                .first()
-                .is_some_and(|word| matches!(word.as_str(), "ооо" | "ао" | "зао" | "пао" | "оао" | "stichting" | "pt"))
+                .windows(2)
+                .any(|two| listed(HEADS, &two[0]) && two[1] == "of")
+            || form.is_some_and(|word| listed(FORMS, word))
+            || squeezed.first().is_some_and(|word| {
+                matches!(
+                    word.as_str(),
+                    "ооо" | "ао" | "зао" | "пао" | "оао" | "stichting" | "pt"
+                )
+            })
             || ["spa", "srl", "spzoo", "sro", "sa", "as", "ltd"].contains(&last.as_str())
             || last.ends_with("spzoo"))
 }
@@ -251,10 +284,19 @@ mod tests {
 
     #[test]
     fn a_registrar_is_told_without_what_stands_behind_it() {
-        assert_eq!(registrar("Example Registrar Ltd [Tag = EXAMPLE]").as_deref(), Some("Example Registrar Ltd"));
-        assert_eq!(registrar("Example Corp.(http://example.com)").as_deref(), Some("Example Corp."));
+        assert_eq!(
+            registrar("Example Registrar Ltd [Tag = EXAMPLE]").as_deref(),
+            Some("Example Registrar Ltd")
+        );
+        assert_eq!(
+            registrar("Example Corp.(http://example.com)").as_deref(),
+            Some("Example Corp.")
+        );
         assert_eq!(registrar("EXAMPLE-RU").as_deref(), Some("EXAMPLE-RU"));
-        assert_eq!(registrar("(주)예시(http://example.kr)").as_deref(), Some("(주)예시"));
+        assert_eq!(
+            registrar("(주)예시(http://example.kr)").as_deref(),
+            Some("(주)예시")
+        );
         assert_eq!(registrar("R01-RU").as_deref(), Some("R01-RU"));
         assert_eq!(registrar("help@example.com"), None);
     }

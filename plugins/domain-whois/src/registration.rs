@@ -63,13 +63,15 @@ impl Registration {
     }
 
     /// The answer that these statuses make of a name which nobody has.
-    pub(crate) fn of_nobody<'t>(&self, statuses: impl IntoIterator<Item = &'t str>) -> Option<Answer> {
+    pub(crate) fn of_nobody<'t>(
+        &self,
+        statuses: impl IntoIterator<Item = &'t str>,
+    ) -> Option<Answer> {
         match statuses.into_iter().find_map(status::standing)? {
             Standing::Free => Some(Answer::Free),
             // Some registries call a name that somebody has "not available".
-            Standing::Reserved => {
-                (self.name_servers.is_empty() && self.registrar.is_none()).then_some(Answer::Reserved)
-            }
+            Standing::Reserved => (self.name_servers.is_empty() && self.registrar.is_none())
+                .then_some(Answer::Reserved),
         }
     }
 

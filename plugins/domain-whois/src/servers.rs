@@ -43,11 +43,18 @@ impl Services {
         let mut text = String::new();
         for service in registry["services"].as_array()? {
             let strings = |list: &Value| -> Option<Vec<String>> {
-                list.as_array()?.iter().map(|text| text.as_str().map(str::to_owned)).collect()
+                list.as_array()?
+                    .iter()
+                    .map(|text| text.as_str().map(str::to_owned))
+                    .collect()
             };
             let (names, urls) = (strings(&service[0])?, strings(&service[1])?);
-            let url = urls.iter().find(|url| url.starts_with("https://")).or(urls.first())?;
-            let well_formed = |text: &String| !text.is_empty() && !text.contains(char::is_whitespace);
+            let url = urls
+                .iter()
+                .find(|url| url.starts_with("https://"))
+                .or(urls.first())?;
+            let well_formed =
+                |text: &String| !text.is_empty() && !text.contains(char::is_whitespace);
             if well_formed(url) && names.iter().all(well_formed) {
                 text.push_str(&format!("{url} {}\n", names.join(" ").to_ascii_lowercase()));
             }
@@ -75,7 +82,10 @@ pub(crate) fn whois(domain: &str) -> Option<&'static str> {
 
 /// What a port-43 server is asked for a domain.
 pub(crate) fn question(server: &str, domain: &str) -> String {
-    let dialect = DIALECTS.iter().find(|(known, _)| *known == server).map_or("%s", |(_, dialect)| dialect);
+    let dialect = DIALECTS
+        .iter()
+        .find(|(known, _)| *known == server)
+        .map_or("%s", |(_, dialect)| dialect);
     dialect.replace("%s", domain)
 }
 
@@ -85,7 +95,10 @@ fn service<'t>(table: &'t str, domain: &str) -> Option<&'t str> {
     above.map(|(_, name)| name).find_map(|name| {
         table.lines().find_map(|row| {
             let (service, names) = row.split_once(' ').filter(|_| !row.starts_with('#'))?;
-            names.split(' ').any(|known| known == name).then_some(service)
+            names
+                .split(' ')
+                .any(|known| known == name)
+                .then_some(service)
         })
     })
 }
@@ -99,8 +112,14 @@ mod tests {
     #[test]
     fn the_snapshots_know_the_registries() {
         let rdap = Services::snapshot();
-        assert_eq!(rdap.url("example.com").as_deref(), Some("https://rdap.verisign.com/com/v1/domain/example.com"));
-        assert_eq!(rdap.url("example.co.tw").as_deref(), Some("https://ccrdap.twnic.tw/tw/domain/example.co.tw"));
+        assert_eq!(
+            rdap.url("example.com").as_deref(),
+            Some("https://rdap.verisign.com/com/v1/domain/example.com")
+        );
+        assert_eq!(
+            rdap.url("example.co.tw").as_deref(),
+            Some("https://ccrdap.twnic.tw/tw/domain/example.co.tw")
+        );
         assert_eq!(rdap.url("example.unlisted"), None);
         assert_eq!(whois("example.de"), Some("whois.denic.de"));
         assert_eq!(whois("example.co.za"), Some("coza-whois.registry.net.za"));
@@ -111,8 +130,14 @@ mod tests {
     fn a_registry_of_another_form_is_none() {
         let good = json!({ "services": [[["Example", "b.example"], ["http://a.test/", "https://b.test"]]] });
         let services = Services::of_registry(&good).expect("it is one");
-        assert_eq!(services.url("x.example").as_deref(), Some("https://b.test/domain/x.example"));
-        assert_eq!(Services::of_bytes(services.bytes().to_vec()), Some(services));
+        assert_eq!(
+            services.url("x.example").as_deref(),
+            Some("https://b.test/domain/x.example")
+        );
+        assert_eq!(
+            Services::of_bytes(services.bytes().to_vec()),
+            Some(services)
+        );
         for bad in [
             json!([]),
             json!({ "services": [] }),

@@ -38,14 +38,38 @@ const WORDS: &[(&str, &str)] = &[
         "active activated connect connected delegated registered published paidandinzone \
         registereduntilexpirydate inuse granted registeredanddelegated normal",
     ),
-    ("inactive", "notdelegated notinzone paidandnotinzone failed deactivated disabled"),
-    ("serverTransferProhibited", "sponsoringregistrarchangeforbidden locked transferlocked transferprohibited"),
-    ("serverUpdateProhibited", "registrantchangeforbidden updateprohibited"),
-    ("serverDeleteProhibited", "deletionforbidden deleteprohibited"),
-    ("autoRenewPeriod", "expired graceperiod renewalgraceperiod renewalrequired"),
-    ("pendingDelete", "nolongerrequired tobesuspended pendingdeletion tobedeleted deleted"),
-    ("redemptionPeriod", "redemption quarantine inquarantine redemptiongraceperiod redemptionnoprovider"),
-    ("serverHold", "suspended suspendedbyregistry blocked hold onhold"),
+    (
+        "inactive",
+        "notdelegated notinzone paidandnotinzone failed deactivated disabled",
+    ),
+    (
+        "serverTransferProhibited",
+        "sponsoringregistrarchangeforbidden locked transferlocked transferprohibited",
+    ),
+    (
+        "serverUpdateProhibited",
+        "registrantchangeforbidden updateprohibited",
+    ),
+    (
+        "serverDeleteProhibited",
+        "deletionforbidden deleteprohibited",
+    ),
+    (
+        "autoRenewPeriod",
+        "expired graceperiod renewalgraceperiod renewalrequired",
+    ),
+    (
+        "pendingDelete",
+        "nolongerrequired tobesuspended pendingdeletion tobedeleted deleted",
+    ),
+    (
+        "redemptionPeriod",
+        "redemption quarantine inquarantine redemptiongraceperiod redemptionnoprovider",
+    ),
+    (
+        "serverHold",
+        "suspended suspendedbyregistry blocked hold onhold",
+    ),
     ("serverRenewProhibited", "renewprohibited"),
 ];
 
@@ -69,19 +93,22 @@ pub(crate) fn read(text: &str) -> Vec<&'static str> {
 fn one(text: &str) -> Option<&'static str> {
     let word = letters(text);
     let epp = EPP.iter().find(|name| name.eq_ignore_ascii_case(&word));
-    epp.or_else(|| WORDS.iter().find(|(_, known)| known.split(' ').any(|known| known == word)).map(|(name, _)| name))
-        .copied()
+    epp.or_else(|| {
+        WORDS
+            .iter()
+            .find(|(_, known)| known.split(' ').any(|known| known == word))
+            .map(|(name, _)| name)
+    })
+    .copied()
 }
 
 /// What a status says of a name that nobody has.
 pub(crate) fn standing(text: &str) -> Option<Standing> {
     match letters(text).as_str() {
-        "free" | "available" | "notregistered" | "unregistered" | "nomatch" | "notfound" | "nonexistent" => {
-            Some(Standing::Free)
-        }
-        "reserved" | "notavailable" | "unavailable" | "forbidden" | "unassignable" | "prohibited" | "restricted" => {
-            Some(Standing::Reserved)
-        }
+        "free" | "available" | "notregistered" | "unregistered" | "nomatch" | "notfound"
+        | "nonexistent" => Some(Standing::Free),
+        "reserved" | "notavailable" | "unavailable" | "forbidden" | "unassignable"
+        | "prohibited" | "restricted" => Some(Standing::Reserved),
         _ => None,
     }
 }
@@ -89,16 +116,19 @@ pub(crate) fn standing(text: &str) -> Option<Standing> {
 /// `signedDelegation` or `unsigned`, where a text says one of them.
 pub(crate) fn dnssec(text: &str) -> Option<&'static str> {
     match letters(text.split([',', '(']).next().unwrap_or_default()).as_str() {
-        "yes" | "y" | "signed" | "signeddelegation" | "delegationsigned" | "active" | "on" | "true" | "enabled"
-        | "ok" | "secure" => Some("signedDelegation"),
-        "no" | "n" | "unsigned" | "unsigneddelegation" | "inactive" | "off" | "false" | "disabled" | "none"
-        | "notsigned" | "insecure" | "nodnssec" => Some("unsigned"),
+        "yes" | "y" | "signed" | "signeddelegation" | "delegationsigned" | "active" | "on"
+        | "true" | "enabled" | "ok" | "secure" => Some("signedDelegation"),
+        "no" | "n" | "unsigned" | "unsigneddelegation" | "inactive" | "off" | "false"
+        | "disabled" | "none" | "notsigned" | "insecure" | "nodnssec" => Some("unsigned"),
         _ => None,
     }
 }
 
 fn letters(text: &str) -> String {
-    text.chars().filter(|c| c.is_alphabetic()).flat_map(char::to_lowercase).collect()
+    text.chars()
+        .filter(|c| c.is_alphabetic())
+        .flat_map(char::to_lowercase)
+        .collect()
 }
 
 #[cfg(test)]
@@ -108,7 +138,10 @@ mod tests {
     #[test]
     fn statuses_become_those_of_epp() {
         let rows: [(&str, &[&str]); 11] = [
-            ("clientTransferProhibited https://icann.org/epp#clientTransferProhibited", &["clientTransferProhibited"]),
+            (
+                "clientTransferProhibited https://icann.org/epp#clientTransferProhibited",
+                &["clientTransferProhibited"],
+            ),
             ("client transfer prohibited", &["clientTransferProhibited"]),
             ("serverHold (https://www.example.com/)", &["serverHold"]),
             ("active", &["ok"]),

@@ -14,7 +14,9 @@ pub(crate) fn labels(domain: &str) -> usize {
     };
     let mut longest = 1;
     for rule in rules(top) {
-        let (exception, rule) = rule.strip_prefix('!').map_or((false, rule), |rest| (true, rest));
+        let (exception, rule) = rule
+            .strip_prefix('!')
+            .map_or((false, rule), |rest| (true, rest));
         let count = rule.split('.').count();
         match (matches(rule, below), exception) {
             // An exception names what may be registered itself: its suffix is what it stands below.
@@ -27,14 +29,22 @@ pub(crate) fn labels(domain: &str) -> usize {
 }
 
 fn rules(top: &str) -> impl Iterator<Item = &'static str> {
-    let row = TABLE.lines().find_map(|line| line.strip_prefix(top)?.strip_prefix(' '));
-    row.unwrap_or_default().split(' ').filter(|rule| !rule.is_empty())
+    let row = TABLE
+        .lines()
+        .find_map(|line| line.strip_prefix(top)?.strip_prefix(' '));
+    row.unwrap_or_default()
+        .split(' ')
+        .filter(|rule| !rule.is_empty())
 }
 
 /// Whether the labels of a rule are the last ones of `below`.
 fn matches(rule: &str, below: &str) -> bool {
     let mut labels = below.rsplit('.');
-    rule.rsplit('.').all(|wanted| labels.next().is_some_and(|label| wanted == "*" || wanted == label))
+    rule.rsplit('.').all(|wanted| {
+        labels
+            .next()
+            .is_some_and(|label| wanted == "*" || wanted == label)
+    })
 }
 
 #[cfg(test)]
@@ -52,12 +62,24 @@ mod tests {
     /// The list's own vectors (public domain), a row for each answer: the answer, and the names that have it. What the
     /// list calls null input and leading dots never comes here. `uk.com` is of the private section, and so registrable.
     const VECTORS: &[(&str, &str)] = &[
-        ("", "COM example biz com mm c.mm jp ac.jp kyoto.jp ide.kyoto.jp c.kobe.jp ck test.ck us ak.us k12.ak.us"),
+        (
+            "",
+            "COM example biz com mm c.mm jp ac.jp kyoto.jp ide.kyoto.jp c.kobe.jp ck test.ck us ak.us k12.ak.us",
+        ),
         ("", "公司.cn 中国 xn--55qx5d.cn xn--fiqs8s"),
-        ("example.com", "example.COM WwW.example.COM example.com b.example.com a.b.example.com"),
-        ("example.example", "example.example b.example.example a.b.example.example"),
+        (
+            "example.com",
+            "example.COM WwW.example.COM example.com b.example.com a.b.example.com",
+        ),
+        (
+            "example.example",
+            "example.example b.example.example a.b.example.example",
+        ),
         ("domain.biz", "domain.biz b.domain.biz a.b.domain.biz"),
-        ("uk.com", "uk.com example.uk.com b.example.uk.com a.b.example.uk.com"),
+        (
+            "uk.com",
+            "uk.com example.uk.com b.example.uk.com a.b.example.uk.com",
+        ),
         ("test.ac", "test.ac"),
         ("b.c.mm", "b.c.mm a.b.c.mm"),
         ("test.jp", "test.jp www.test.jp"),
@@ -76,8 +98,14 @@ mod tests {
             "xn--85x722f.xn--55qx5d.cn",
             "食狮.公司.cn www.食狮.公司.cn xn--85x722f.xn--55qx5d.cn www.xn--85x722f.xn--55qx5d.cn",
         ),
-        ("shishi.xn--55qx5d.cn", "shishi.公司.cn shishi.xn--55qx5d.cn"),
-        ("xn--85x722f.xn--fiqs8s", "食狮.中国 www.食狮.中国 xn--85x722f.xn--fiqs8s www.xn--85x722f.xn--fiqs8s"),
+        (
+            "shishi.xn--55qx5d.cn",
+            "shishi.公司.cn shishi.xn--55qx5d.cn",
+        ),
+        (
+            "xn--85x722f.xn--fiqs8s",
+            "食狮.中国 www.食狮.中国 xn--85x722f.xn--fiqs8s www.xn--85x722f.xn--fiqs8s",
+        ),
         ("shishi.xn--fiqs8s", "shishi.中国 shishi.xn--fiqs8s"),
     ];
 
@@ -92,9 +120,11 @@ mod tests {
 
     #[test]
     fn suffixes_that_companies_keep_do_not_count() {
-        for (name, expected) in
-            [("foo.github.io", "github.io"), ("x.vercel.app", "vercel.app"), ("foo.blogspot.co.uk", "blogspot.co.uk")]
-        {
+        for (name, expected) in [
+            ("foo.github.io", "github.io"),
+            ("x.vercel.app", "vercel.app"),
+            ("foo.blogspot.co.uk", "blogspot.co.uk"),
+        ] {
             assert_eq!(registrable(name).as_deref(), Some(expected), "{name}");
         }
     }

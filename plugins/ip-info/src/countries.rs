@@ -15,10 +15,16 @@ pub(crate) struct Country {
 
 /// By its two letters, in upper case.
 pub(crate) fn find(code: &str) -> Option<Country> {
-    let row = TABLE.lines().find_map(|line| line.strip_prefix(code)?.strip_prefix('\t'))?;
+    let row = TABLE
+        .lines()
+        .find_map(|line| line.strip_prefix(code)?.strip_prefix('\t'))?;
     let mut cells = row.split('\t');
     let (name, continent_code) = (cells.next()?, cells.next()?);
-    Some(Country { name, continent_code, is_eu: cells.next() == Some("eu") })
+    Some(Country {
+        name,
+        continent_code,
+        is_eu: cells.next() == Some("eu"),
+    })
 }
 
 /// The English name of a continent.
@@ -32,7 +38,10 @@ pub(crate) fn continent(code: &str) -> Option<&'static str> {
         ("OC", "Oceania"),
         ("SA", "South America"),
     ];
-    continents.iter().find(|(known, _)| *known == code).map(|(_, name)| *name)
+    continents
+        .iter()
+        .find(|(known, _)| *known == code)
+        .map(|(_, name)| *name)
 }
 
 #[cfg(test)]
@@ -41,13 +50,21 @@ mod tests {
 
     #[test]
     fn every_row_is_whole() {
-        let codes: Vec<&str> = TABLE.lines().filter_map(|line| line.split('\t').next()).collect();
+        let codes: Vec<&str> = TABLE
+            .lines()
+            .filter_map(|line| line.split('\t').next())
+            .collect();
         assert_eq!(codes.len(), 250);
-        assert!(codes.is_sorted_by(|one, two| one < two), "each once, in order");
+        assert!(
+            codes.is_sorted_by(|one, two| one < two),
+            "each once, in order"
+        );
         for code in codes {
             let country = find(code).unwrap_or_else(|| panic!("{code}"));
             assert!(
-                code.len() == 2 && !country.name.is_empty() && continent(country.continent_code).is_some(),
+                code.len() == 2
+                    && !country.name.is_empty()
+                    && continent(country.continent_code).is_some(),
                 "{code}"
             );
         }
@@ -55,7 +72,11 @@ mod tests {
 
     #[test]
     fn a_country_is_found_by_its_letters_alone() {
-        let vietnam = Country { name: "Vietnam", continent_code: "AS", is_eu: false };
+        let vietnam = Country {
+            name: "Vietnam",
+            continent_code: "AS",
+            is_eu: false,
+        };
         assert_eq!(find("VN"), Some(vietnam));
         assert_eq!(find("FR").map(|country| country.is_eu), Some(true));
         assert_eq!(find("GB").map(|country| country.is_eu), Some(false));

@@ -14,12 +14,16 @@ type Path<'p> = &'p [&'p str];
 impl Entry {
     /// Reads the JSON that the host gives.
     pub(crate) fn read(json: Option<&str>) -> Self {
-        Self(json.and_then(|json| serde_json::from_str(json).ok()).unwrap_or_default())
+        Self(
+            json.and_then(|json| serde_json::from_str(json).ok())
+                .unwrap_or_default(),
+        )
     }
 
     /// The first text that is not empty.
     pub(crate) fn text(&self, paths: &[Path<'_>]) -> Option<String> {
-        let found = |path: &Path<'_>| Some(self.at(path)?.as_str()?.trim()).filter(|text| !text.is_empty());
+        let found =
+            |path: &Path<'_>| Some(self.at(path)?.as_str()?.trim()).filter(|text| !text.is_empty());
         paths.iter().find_map(found).map(str::to_owned)
     }
 
@@ -29,7 +33,9 @@ impl Entry {
             Value::String(text) => text.trim().parse().ok(),
             other => other.as_f64(),
         };
-        paths.iter().find_map(|path| read(self.at(path)?).filter(|number: &f64| number.is_finite()))
+        paths
+            .iter()
+            .find_map(|path| read(self.at(path)?).filter(|number: &f64| number.is_finite()))
     }
 
     /// The first whole number that is not negative.
@@ -43,7 +49,9 @@ impl Entry {
 
     /// Whether any of these is true.
     pub(crate) fn is_any(&self, paths: &[Path<'_>]) -> bool {
-        paths.iter().any(|path| self.at(path).is_some_and(|value| *value == true))
+        paths
+            .iter()
+            .any(|path| self.at(path).is_some_and(|value| *value == true))
     }
 
     fn at(&self, path: Path<'_>) -> Option<&Value> {

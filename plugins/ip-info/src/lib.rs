@@ -18,12 +18,20 @@ use location::Location;
 use network::{Network, Security};
 
 /// The text is no address, or none of the public network.
-const NO_ADDRESS: ErrorCode = ErrorCode::new("VALIDATION_ERROR", 400, "`ip` is no public IPv4 or IPv6 address.");
+const NO_ADDRESS: ErrorCode = ErrorCode::new(
+    "VALIDATION_ERROR",
+    400,
+    "`ip` is no public IPv4 or IPv6 address.",
+);
 /// There is nothing to look it up in.
-const NO_DATABASE: ErrorCode = ErrorCode::new("SERVICE_UNAVAILABLE", 503, "The server has no IP database.");
+const NO_DATABASE: ErrorCode =
+    ErrorCode::new("SERVICE_UNAVAILABLE", 503, "The server has no IP database.");
 
 /// Boundaries of time zones, where they decide, and the licence that they are credited by.
-const BOUNDARIES: (&str, &str) = ("Time zone boundaries from OpenStreetMap contributors", "ODbL-1.0");
+const BOUNDARIES: (&str, &str) = (
+    "Time zone boundaries from OpenStreetMap contributors",
+    "ODbL-1.0",
+);
 
 /// The plugin.
 pub fn plugin() -> Plugin {
@@ -129,18 +137,32 @@ struct Meta {
 }
 
 async fn lookup(_call: Call, input: Lookup) -> Result<Reply<Information>, Failure> {
-    let refused = |told: String| Failure::new(&NO_ADDRESS, format!("`ip` {told}")).detail("field", "ip");
+    let refused =
+        |told: String| Failure::new(&NO_ADDRESS, format!("`ip` {told}")).detail("field", "ip");
     let class = ip_database::classify(&input.ip).map_err(|error| match error {
         Error::InvalidAddress(rule) => refused(rule),
         other => unavailable(&other),
     })?;
     if !class.global {
-        let range = class.range.as_deref().unwrap_or("not of the public network");
-        return Err(refused(format!("must be a public address; {} is {range}", class.address)));
+        let range = class
+            .range
+            .as_deref()
+            .unwrap_or("not of the public network");
+        return Err(refused(format!(
+            "must be a public address; {} is {range}",
+            class.address
+        )));
     }
-    let mut asked = Asked { ip: &class.address, sources: Vec::new() };
+    let mut asked = Asked {
+        ip: &class.address,
+        sources: Vec::new(),
+    };
     let city = asked.find("city")?;
-    let (mut location, mut zone, mut network) = (Location::of(&city.entry), location::zone(&city.entry), city.network);
+    let (mut location, mut zone, mut network) = (
+        Location::of(&city.entry),
+        location::zone(&city.entry),
+        city.network,
+    );
     if location.country_code.is_none() {
         let country = asked.find("country")?;
         location = location.in_country(Location::of(&country.entry));
@@ -169,9 +191,13 @@ async fn lookup(_call: Call, input: Lookup) -> Result<Reply<Information>, Failur
 
 fn unavailable(error: &Error) -> Failure {
     let told = match error {
-        Error::Absent => "this server has no IP database; its operator gets free ones with `switchbay data fetch`",
+        Error::Absent => {
+            "this server has no IP database; its operator gets free ones with `switchbay data fetch`"
+        }
         Error::Denied(_) => "this server does not let this plugin read its IP databases",
-        Error::Unreadable(_) | Error::InvalidAddress(_) => "an IP database of this server cannot be read",
+        Error::Unreadable(_) | Error::InvalidAddress(_) => {
+            "an IP database of this server cannot be read"
+        }
     };
     Failure::new(&NO_DATABASE, told)
 }
@@ -192,13 +218,25 @@ struct Said {
 
 impl Asked<'_> {
     fn find(&mut self, database: &str) -> Result<Said, Failure> {
-        let Found { database, network, entry } = match ip_database::find(database, self.ip) {
+        let Found {
+            database,
+            network,
+            entry,
+        } = match ip_database::find(database, self.ip) {
             Ok(found) => found,
             Err(Error::Absent | Error::Denied(_)) => return Ok(Said::default()),
             Err(error) => return Err(unavailable(&error)),
         };
-        self.credit(Source { name: database.title, license: database.license, built_at: database.built });
-        Ok(Said { is_asked: true, entry: Entry::read(entry.as_deref()), network })
+        self.credit(Source {
+            name: database.title,
+            license: database.license,
+            built_at: database.built,
+        });
+        Ok(Said {
+            is_asked: true,
+            entry: Entry::read(entry.as_deref()),
+            network,
+        })
     }
 
     /// One file may be several databases.
@@ -220,13 +258,20 @@ impl Asked<'_> {
         };
         if zone.by == Basis::Boundaries {
             let (name, license) = BOUNDARIES;
-            self.credit(Source { name: name.to_owned(), license: Some(license.to_owned()), built_at: None });
+            self.credit(Source {
+                name: name.to_owned(),
+                license: Some(license.to_owned()),
+                built_at: None,
+            });
         }
         Ok(Timezone {
             id: Some(zone.id),
             abbreviation: Some(zone.abbreviation),
             utc_offset_seconds: Some(zone.offset_seconds),
-            utc_offset: zone.local_time.get(zone.local_time.len().saturating_sub(6)..).map(str::to_owned),
+            utc_offset: zone
+                .local_time
+                .get(zone.local_time.len().saturating_sub(6)..)
+                .map(str::to_owned),
             is_dst: Some(zone.is_dst),
             local_time: Some(zone.local_time),
         })

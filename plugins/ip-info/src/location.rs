@@ -41,21 +41,32 @@ pub(crate) struct Location {
 
 impl Location {
     pub(crate) fn of(entry: &Entry) -> Self {
-        let country_code = entry.text(&[&["country", "iso_code"], &["country_code"]]).map(|code| code.to_uppercase());
+        let country_code = entry
+            .text(&[&["country", "iso_code"], &["country_code"]])
+            .map(|code| code.to_uppercase());
         let known = country_code.as_deref().and_then(countries::find);
         let continent_code = entry.text(&[&["continent", "code"], &["continent_code"]]);
-        let continent_code = continent_code.or_else(|| known.map(|country| country.continent_code.to_owned()));
+        let continent_code =
+            continent_code.or_else(|| known.map(|country| country.continent_code.to_owned()));
         let continent = entry.text(&[&["continent", "names", "en"]]);
         let in_eu = entry.is_any(&[&["country", "is_in_european_union"]]);
         let (latitude, longitude) = coordinates(entry).unzip();
         Self {
-            continent: continent
-                .or_else(|| continent_code.as_deref().and_then(countries::continent).map(str::to_owned)),
+            continent: continent.or_else(|| {
+                continent_code
+                    .as_deref()
+                    .and_then(countries::continent)
+                    .map(str::to_owned)
+            }),
             continent_code,
             country: entry
                 .text(&[&["country", "names", "en"], &["country_name"]])
                 .or_else(|| known.map(|country| country.name.to_owned())),
-            is_eu: if in_eu { Some(true) } else { known.map(|country| country.is_eu) },
+            is_eu: if in_eu {
+                Some(true)
+            } else {
+                known.map(|country| country.is_eu)
+            },
             country_code,
             region_code: entry.text(&[&["subdivisions", "0", "iso_code"]]),
             region: entry.text(&[&["subdivisions", "0", "names", "en"], &["state1"]]),
@@ -69,7 +80,12 @@ impl Location {
 
     /// The same in the country that another database names, where this one names none.
     pub(crate) fn in_country(self, country: Self) -> Self {
-        let names = [&self.region_code, &self.region, &self.city, &self.postal_code];
+        let names = [
+            &self.region_code,
+            &self.region,
+            &self.city,
+            &self.postal_code,
+        ];
         let says_where = self.latitude.is_some() || names.into_iter().any(Option::is_some);
         match country.country_code {
             None => self,
@@ -126,7 +142,10 @@ mod tests {
             "latitude": 58.4167, "longitude": 15.6167, "accuracyRadiusKm": 76,
         });
         assert_eq!(of(&nested), expected);
-        assert_eq!(zone(&Entry::read(Some(&nested.to_string()))).as_deref(), Some("Europe/Stockholm"));
+        assert_eq!(
+            zone(&Entry::read(Some(&nested.to_string()))).as_deref(),
+            Some("Europe/Stockholm")
+        );
     }
 
     #[test]
@@ -146,12 +165,33 @@ mod tests {
 
     #[test]
     fn what_is_of_another_form_is_nothing() {
-        for odd in [json!({}), json!([]), json!("text"), json!({ "city": 7, "country": [], "location": "here" })] {
-            assert!(of(&odd).as_object().expect("an object").values().all(Value::is_null), "{odd}");
+        for odd in [
+            json!({}),
+            json!([]),
+            json!("text"),
+            json!({ "city": 7, "country": [], "location": "here" }),
+        ] {
+            assert!(
+                of(&odd)
+                    .as_object()
+                    .expect("an object")
+                    .values()
+                    .all(Value::is_null),
+                "{odd}"
+            );
         }
         let away = json!({ "latitude": 91, "longitude": 0, "country_code": "zz" });
-        assert_eq!((&of(&away)["latitude"], &of(&away)["countryCode"]), (&Value::Null, &json!("ZZ")));
-        assert_eq!((&of(&away)["country"], &of(&away)["isEu"]), (&Value::Null, &Value::Null));
-        assert_eq!(Location::of(&Entry::read(None)), Location::of(&Entry::read(Some("{"))));
+        assert_eq!(
+            (&of(&away)["latitude"], &of(&away)["countryCode"]),
+            (&Value::Null, &json!("ZZ"))
+        );
+        assert_eq!(
+            (&of(&away)["country"], &of(&away)["isEu"]),
+            (&Value::Null, &Value::Null)
+        );
+        assert_eq!(
+            Location::of(&Entry::read(None)),
+            Location::of(&Entry::read(Some("{")))
+        );
     }
 }

@@ -79,17 +79,33 @@ mod tests {
             r#"{ "autonomous_system_number": 1221, "autonomous_system_organization": "Telstra Pty Ltd", "isp": "Telstra Internet" }"#,
         ));
         let network = Network::of(&entry, Some("1.128.0.0/11".to_owned()));
-        assert_eq!((network.asn, network.as_name.as_deref()), (Some(1221), Some("Telstra Pty Ltd")));
-        assert_eq!((network.isp.as_deref(), network.organization), (Some("Telstra Internet"), None));
+        assert_eq!(
+            (network.asn, network.as_name.as_deref()),
+            (Some(1221), Some("Telstra Pty Ltd"))
+        );
+        assert_eq!(
+            (network.isp.as_deref(), network.organization),
+            (Some("Telstra Internet"), None)
+        );
         assert_eq!(Network::of(&Entry::default(), None), Network::default());
     }
 
     #[test]
     fn who_is_not_listed_hides_not() {
-        let entry = Entry::read(Some(r#"{ "is_anonymous": true, "is_residential_proxy": true }"#));
+        let entry = Entry::read(Some(
+            r#"{ "is_anonymous": true, "is_residential_proxy": true }"#,
+        ));
         let listed = Security::of(&entry);
-        assert_eq!((listed.is_anonymous, listed.is_proxy, listed.is_vpn), (true, true, false));
+        assert_eq!(
+            (listed.is_anonymous, listed.is_proxy, listed.is_vpn),
+            (true, true, false)
+        );
         let unlisted = Security::of(&Entry::default());
-        assert!(!unlisted.is_anonymous && !unlisted.is_proxy && !unlisted.is_tor && !unlisted.is_hosting);
+        assert!(
+            !unlisted.is_anonymous
+                && !unlisted.is_proxy
+                && !unlisted.is_tor
+                && !unlisted.is_hosting
+        );
     }
 }

@@ -40,7 +40,9 @@ impl Address {
             return Err(invalid("has space or control characters within"));
         }
         // A scheme without `//` is a path to some readers and a host to others.
-        let (scheme, rest) = text.split_once("://").ok_or_else(|| invalid("must begin with https:// or http://"))?;
+        let (scheme, rest) = text
+            .split_once("://")
+            .ok_or_else(|| invalid("must begin with https:// or http://"))?;
         if !scheme.eq_ignore_ascii_case("https") && !scheme.eq_ignore_ascii_case("http") {
             return Err(invalid("must begin with https:// or http://"));
         }
@@ -61,8 +63,12 @@ impl Address {
     /// # Errors
     /// The first rule that it breaks.
     pub(crate) fn redirected(&self, location: &str) -> Result<Self, Trouble> {
-        let to = self.url.join(location.trim()).map_err(|_| Trouble::Unresolved)?;
-        if matches!(to.scheme(), "http" | "https") && location.chars().count() <= URL_CHARACTERS_MAX {
+        let to = self
+            .url
+            .join(location.trim())
+            .map_err(|_| Trouble::Unresolved)?;
+        if matches!(to.scheme(), "http" | "https") && location.chars().count() <= URL_CHARACTERS_MAX
+        {
             Self::judge(to)
         } else {
             Err(Trouble::Unresolved)
@@ -75,7 +81,9 @@ impl Address {
             return rejected("the URL has credentials".to_owned());
         }
         if let Some(port) = url.port() {
-            return rejected(format!("the URL has the port {port}; it must have none of its own"));
+            return rejected(format!(
+                "the URL has the port {port}; it must have none of its own"
+            ));
         }
         let is_public = match url.host() {
             None => return Err(Trouble::InvalidUrl("has no host".to_owned())),
@@ -90,11 +98,16 @@ impl Address {
         let Some(network) = networks::of_host(&host) else {
             return Err(Trouble::UnsupportedProvider(host));
         };
-        url.set_scheme("https").map_err(|()| Trouble::InvalidUrl("cannot be read as a URL".to_owned()))?;
+        url.set_scheme("https")
+            .map_err(|()| Trouble::InvalidUrl("cannot be read as a URL".to_owned()))?;
         url.set_fragment(None);
         tracking::remove(&mut url, network.tracking);
         let place = (network.place)(&Link::new(&url));
-        Ok(Self { network, url, place })
+        Ok(Self {
+            network,
+            url,
+            place,
+        })
     }
 }
 
@@ -105,7 +118,10 @@ fn is_public_v4(address: Ipv4Addr) -> bool {
         || address.is_link_local()
         || address.is_documentation()
         || address.is_multicast()
-        || matches!((a, b, c), (0, _, _) | (100, 64..=127, _) | (192, 0, 0) | (192, 88, 99) | (198, 18..=19, _))
+        || matches!(
+            (a, b, c),
+            (0, _, _) | (100, 64..=127, _) | (192, 0, 0) | (192, 88, 99) | (198, 18..=19, _)
+        )
         || a >= 240
         || address == Ipv4Addr::new(168, 63, 129, 16);
     !is_special
@@ -114,5 +130,9 @@ fn is_public_v4(address: Ipv4Addr) -> bool {
 /// As at the gate: what the registries hand out, and of that nothing that carries another address.
 fn is_public_v6(address: Ipv6Addr) -> bool {
     let [a, b, ..] = address.segments();
-    (0x2000..0x4000).contains(&a) && !matches!((a, b), (0x2001, 0..=0x1ff | 0xdb8) | (0x2002, _) | (0x3fff, 0..=0xfff))
+    (0x2000..0x4000).contains(&a)
+        && !matches!(
+            (a, b),
+            (0x2001, 0..=0x1ff | 0xdb8) | (0x2002, _) | (0x3fff, 0..=0xfff)
+        )
 }

@@ -12,7 +12,10 @@ use crate::trouble::{ANSWERED_MS, Trouble};
 ///
 /// # Errors
 /// As it was made.
-pub(crate) async fn or_made<T>(key: &str, make: impl Future<Output = Result<T, Trouble>>) -> Result<T, Trouble>
+pub(crate) async fn or_made<T>(
+    key: &str,
+    make: impl Future<Output = Result<T, Trouble>>,
+) -> Result<T, Trouble>
 where
     T: Serialize + DeserializeOwned,
 {
@@ -27,7 +30,15 @@ where
     };
     if let Some(fresh_ms) = kept_ms {
         // One that cannot be kept is found out again.
-        cache::put_json(key, &made, Ages { fresh_ms, stale_ms: 0 }).ok();
+        cache::put_json(
+            key,
+            &made,
+            Ages {
+                fresh_ms,
+                stale_ms: 0,
+            },
+        )
+        .ok();
     }
     made
 }

@@ -34,11 +34,17 @@ const DEADLINE_MS: u32 = 12_000;
 
 /// The plugin.
 pub fn plugin() -> Plugin {
-    let plugin = Plugin::new("oembed", "0.1.0", "Posts of six social networks as metadata and embed markup")
-        .wants("cache:16MiB", "to ask no provider twice for the same post")
-        .wants("config", "to learn of other providers and versions")
-        .wants("logging", "to say which provider refuses to answer");
-    let plugin = wishes().into_iter().fold(plugin, |plugin, (atom, why)| plugin.wants(atom, why));
+    let plugin = Plugin::new(
+        "oembed",
+        "0.1.0",
+        "Posts of six social networks as metadata and embed markup",
+    )
+    .wants("cache:16MiB", "to ask no provider twice for the same post")
+    .wants("config", "to learn of other providers and versions")
+    .wants("logging", "to say which provider refuses to answer");
+    let plugin = wishes()
+        .into_iter()
+        .fold(plugin, |plugin, (atom, why)| plugin.wants(atom, why));
     plugin.operation(
         trouble::CODES
             .into_iter()
@@ -64,8 +70,12 @@ switchbay_sdk::export!(plugin);
 
 /// What the networks are reached by, each atom once: some have one provider.
 fn wishes() -> Vec<(&'static str, &'static str)> {
-    let providers =
-        networks::ALL.iter().map(|network| (network.provider.atom, "to ask a network's provider of a post"));
+    let providers = networks::ALL.iter().map(|network| {
+        (
+            network.provider.atom,
+            "to ask a network's provider of a post",
+        )
+    });
     let walks = networks::ALL.iter().flat_map(|network| network.walks);
     let mut wishes: Vec<(&str, &str)> = Vec::new();
     for wish in providers.chain(walks.map(|atom| (*atom, "to follow a network's short links"))) {
@@ -102,7 +112,12 @@ async fn resolve(call: Call, input: Resolve) -> Result<Reply<Resolved>, Failure>
 
 /// The post that a short link leads to.
 async fn behind(short: Address, settings: &Settings, budget: Budget) -> Result<Post, Trouble> {
-    let key = format!("{} {}{}", short.network.name, short.url.host_str().unwrap_or_default(), short.url.path());
+    let key = format!(
+        "{} {}{}",
+        short.network.name,
+        short.url.host_str().unwrap_or_default(),
+        short.url.path()
+    );
     let network = short.network;
     let url = kept::or_made(&key, walk::follow(short, settings, budget)).await?;
     match network.read(&url) {

@@ -45,7 +45,13 @@ pub(crate) struct Clean {
 
 /// Reads markup by the rules of a network, whose pictures are on these hosts.
 pub(crate) fn clean(html: &str, rules: &Rules, pictures: &[&str]) -> Clean {
-    let mut writer = Writer { rules, pictures, clean: Clean::default(), open: Vec::new(), left_out: None };
+    let mut writer = Writer {
+        rules,
+        pictures,
+        clean: Clean::default(),
+        open: Vec::new(),
+        left_out: None,
+    };
     for token in tokens(html) {
         match token {
             Token::StartTag(tag) => writer.start(&tag),
@@ -73,7 +79,11 @@ pub(crate) fn first_paragraph(html: &str) -> Option<String> {
             },
             Token::EndTag(tag) if is_within && tag.name.as_slice() == b"p" => break,
             Token::String(more) if is_within => text.push_str(&String::from_utf8_lossy(&more)),
-            Token::EndTag(_) | Token::String(_) | Token::Comment(_) | Token::Doctype(_) | Token::Error(_) => {}
+            Token::EndTag(_)
+            | Token::String(_)
+            | Token::Comment(_)
+            | Token::Doctype(_)
+            | Token::Error(_) => {}
         }
     }
     let words: Vec<&str> = text.split_whitespace().collect();
@@ -95,7 +105,10 @@ pub(crate) fn named(html: &str, by: &[Naming]) -> Vec<(Naming, String)> {
             }
         }
     }
-    by.iter().zip(found).filter_map(|(naming, found)| Some((*naming, found?))).collect()
+    by.iter()
+        .zip(found)
+        .filter_map(|(naming, found)| Some((*naming, found?)))
+        .collect()
 }
 
 fn tokens(html: &str) -> impl Iterator<Item = Token> {
@@ -193,7 +206,12 @@ impl Writer<'_> {
     }
 
     fn knows(&self, script: &Script) -> bool {
-        self.clean.scripts.len() >= SCRIPTS_MAX || self.clean.scripts.iter().any(|known| known.src == script.src)
+        self.clean.scripts.len() >= SCRIPTS_MAX
+            || self
+                .clean
+                .scripts
+                .iter()
+                .any(|known| known.src == script.src)
     }
 
     fn write_tag(&mut self, name: &str, values: &Values<'_>) {

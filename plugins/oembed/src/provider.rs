@@ -26,7 +26,10 @@ pub(crate) struct Budget {
 impl Budget {
     /// So long from now on, and so long for each request.
     pub(crate) fn new(whole_ms: u32, request_ms: u32) -> Self {
-        Self { ends: Instant::now() + Duration::from_millis(u64::from(whole_ms)), request_ms }
+        Self {
+            ends: Instant::now() + Duration::from_millis(u64::from(whole_ms)),
+            request_ms,
+        }
     }
 
     /// What the next request may take, in milliseconds.
@@ -34,7 +37,10 @@ impl Budget {
     /// # Errors
     /// Nothing is left.
     pub(crate) fn request_ms(&self) -> Result<u32, Trouble> {
-        let left = self.ends.saturating_duration_since(Instant::now()).as_millis();
+        let left = self
+            .ends
+            .saturating_duration_since(Instant::now())
+            .as_millis();
         match u32::try_from(left).unwrap_or(u32::MAX).min(self.request_ms) {
             0 => Err(Trouble::Timeout),
             ms => Ok(ms),
@@ -53,12 +59,23 @@ pub(crate) async fn ask(
     budget: Budget,
 ) -> Result<Resolved, Trouble> {
     let url = url(network, post, settings)?;
-    let response = fetch("GET", url.as_str(), settings, budget).await.map_err(|error| unsent(network, error))?;
-    let retry_after_s = response.header("retry-after").and_then(|value| value.parse().ok());
-    let answered = Answered { status: response.status(), body: response.bytes(), retry_after_s };
+    let response = fetch("GET", url.as_str(), settings, budget)
+        .await
+        .map_err(|error| unsent(network, error))?;
+    let retry_after_s = response
+        .header("retry-after")
+        .and_then(|value| value.parse().ok());
+    let answered = Answered {
+        status: response.status(),
+        body: response.bytes(),
+        retry_after_s,
+    };
     let read = resolved::read(network, post, &answered);
     if let Err(Trouble::Unavailable) = read {
-        log::error(&format!("the provider of {} refuses the credentials, or asks for some", network.name));
+        log::error(&format!(
+            "the provider of {} refuses the credentials, or asks for some",
+            network.name
+        ));
     }
     read
 }
@@ -67,7 +84,12 @@ pub(crate) async fn ask(
 ///
 /// # Errors
 /// There is no answer.
-pub(crate) async fn fetch(method: &str, url: &str, settings: &Settings, budget: Budget) -> Result<Response, Failed> {
+pub(crate) async fn fetch(
+    method: &str,
+    url: &str,
+    settings: &Settings,
+    budget: Budget,
+) -> Result<Response, Failed> {
     let ms = budget.request_ms().map_err(|_| Failed(Error::TotalLate))?;
     let mut request = http::Request::new(method, url)
         .header("accept", "*/*")
@@ -87,14 +109,22 @@ pub(crate) struct Failed(pub(crate) Error);
 
 /// Where a provider is asked about a post.
 fn url(network: &Network, post: &Post, settings: &Settings) -> Result<Url, Trouble> {
-    let base = settings.base_url.as_deref().unwrap_or(network.provider.base_url);
+    let base = settings
+        .base_url
+        .as_deref()
+        .unwrap_or(network.provider.base_url);
     let version = settings.version.as_deref().or(network.provider.version);
     let path: Vec<&str> = version.into_iter().chain([post.resource]).collect();
     let broken = |_| {
-        log::error(&format!("the setting `{}.base_url` or `{0}.version` gives no URL", network.name));
+        log::error(&format!(
+            "the setting `{}.base_url` or `{0}.version` gives no URL",
+            network.name
+        ));
         Trouble::Unavailable
     };
-    let mut url = Url::parse(base).and_then(|base| base.join(&path.join("/"))).map_err(broken)?;
+    let mut url = Url::parse(base)
+        .and_then(|base| base.join(&path.join("/")))
+        .map_err(broken)?;
     url.query_pairs_mut()
         .append_pair("url", post.asked.as_deref().unwrap_or(&post.url))
         .extend_pairs(network.provider.query);
@@ -112,12 +142,19 @@ fn unsent(network: &Network, Failed(error): Failed) -> Trouble {
         Error::BodyTooLarge => Trouble::InvalidResponse("it is too large".to_owned()),
         Error::Busy => Trouble::Unavailable,
         Error::Denied(denial) | Error::RedirectDenied(denial) => {
-            let (Denial::NotGranted(rule) | Denial::NotPublic(rule) | Denial::NotAcceptable(rule)) = denial;
-            log::error(&format!("the provider of {} may not be asked: {rule}", network.name));
+            let (Denial::NotGranted(rule) | Denial::NotPublic(rule) | Denial::NotAcceptable(rule)) =
+                denial;
+            log::error(&format!(
+                "the provider of {} may not be asked: {rule}",
+                network.name
+            ));
             Trouble::Unavailable
         }
         Error::InvalidRequest(rule) => {
-            log::error(&format!("the provider of {} cannot be asked: {rule}", network.name));
+            log::error(&format!(
+                "the provider of {} cannot be asked: {rule}",
+                network.name
+            ));
             Trouble::Unavailable
         }
     }

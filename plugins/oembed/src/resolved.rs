@@ -116,7 +116,10 @@ struct Capabilities {
 impl Resolved {
     /// As the answer to a request for this URL.
     pub(crate) fn asked_for(self, original_url: String) -> Self {
-        Self { original_url, ..self }
+        Self {
+            original_url,
+            ..self
+        }
     }
 }
 
@@ -124,23 +127,34 @@ impl Resolved {
 ///
 /// # Errors
 /// It is no answer about this post.
-pub(crate) fn read(network: &Network, post: &Post, answered: &Answered<'_>) -> Result<Resolved, Trouble> {
+pub(crate) fn read(
+    network: &Network,
+    post: &Post,
+    answered: &Answered<'_>,
+) -> Result<Resolved, Trouble> {
     if let Some(trouble) = (network.provider.trouble)(answered) {
         return Err(trouble);
     }
     let invalid = |what: &str| Trouble::InvalidResponse(what.to_owned());
-    let said: Value = serde_json::from_slice(answered.body).map_err(|_| invalid("it is no JSON"))?;
+    let said: Value =
+        serde_json::from_slice(answered.body).map_err(|_| invalid("it is no JSON"))?;
     if !said.is_object() {
         return Err(invalid("it is no JSON object"));
     }
     let html = text(&said, "html");
     let named = named(network, &said, html.as_deref().unwrap_or_default());
-    if named.iter().any(|named| !named.id.is_empty() && !post.id.is_empty() && named.id != post.id) {
+    if named
+        .iter()
+        .any(|named| !named.id.is_empty() && !post.id.is_empty() && named.id != post.id)
+    {
         return Err(invalid("it is about another post"));
     }
     let embed = embed(network, &said, html.as_deref())?;
     let thumbnail = thumbnail(network, &said);
-    let whole = named.iter().find(|named| post.partial && !named.partial && !named.id.is_empty()).unwrap_or(post);
+    let whole = named
+        .iter()
+        .find(|named| post.partial && !named.partial && !named.id.is_empty())
+        .unwrap_or(post);
     let has_scripts = !embed.scripts.is_empty();
     let capabilities = Capabilities {
         html: embed.html.is_some(),
@@ -155,7 +169,10 @@ pub(crate) fn read(network: &Network, post: &Post, answered: &Answered<'_>) -> R
         resolved_url: whole.url.clone(),
         title: text(&said, "title").or_else(|| title(network, html.as_deref())),
         author: author(network, &said, whole),
-        provider_info: ProviderInfo { name: network.title.to_owned(), url: Some(network.home.to_owned()) },
+        provider_info: ProviderInfo {
+            name: network.title.to_owned(),
+            url: Some(network.home.to_owned()),
+        },
         thumbnail,
         embed,
         capabilities,
@@ -175,10 +192,12 @@ fn named(network: &Network, said: &Value, html: &str) -> Vec<Post> {
         Some(Place::Short | Place::Login | Place::Other) | None => None,
     };
     let own = text(said, "url").and_then(|url| read(&url));
-    let within = markup::named(html, network.named_by).into_iter().filter_map(|(naming, value)| match naming {
-        Naming::Url(_) => read(&value),
-        Naming::Id(_) => Some(Post::named_by_id(&value)),
-    });
+    let within = markup::named(html, network.named_by)
+        .into_iter()
+        .filter_map(|(naming, value)| match naming {
+            Naming::Url(_) => read(&value),
+            Naming::Id(_) => Some(Post::named_by_id(&value)),
+        });
     own.into_iter().chain(within).collect()
 }
 
@@ -201,12 +220,17 @@ fn title(network: &Network, html: Option<&str>) -> Option<String> {
 
 fn author(network: &Network, said: &Value, post: &Post) -> Author {
     let page = text(said, "author_url").and_then(|url| {
-        let mut url = Url::parse(&url).ok().filter(|url| matches!(url.scheme(), "http" | "https"))?;
+        let mut url = Url::parse(&url)
+            .ok()
+            .filter(|url| matches!(url.scheme(), "http" | "https"))?;
         url.set_scheme("https").ok()?;
         network.has(url.host_str()?).then(|| url.to_string())
     });
     let (name, url) = post.author.clone().unzip();
-    Author { name: text(said, "author_name").or(name), url: page.or(url).or_else(|| network.page_of(said)) }
+    Author {
+        name: text(said, "author_name").or(name),
+        url: page.or(url).or_else(|| network.page_of(said)),
+    }
 }
 
 fn thumbnail(network: &Network, said: &Value) -> Option<Thumbnail> {
@@ -222,7 +246,10 @@ fn thumbnail(network: &Network, said: &Value) -> Option<Thumbnail> {
 /// A size in pixels: `"100%"` is none.
 fn size(said: &Value, name: &str) -> Option<Number> {
     match said.get(name) {
-        Some(Value::Number(number)) => number.as_f64().filter(|number| *number >= 0.0).map(|_| number.clone()),
+        Some(Value::Number(number)) => number
+            .as_f64()
+            .filter(|number| *number >= 0.0)
+            .map(|_| number.clone()),
         Some(_) | None => None,
     }
 }
@@ -230,15 +257,29 @@ fn size(said: &Value, name: &str) -> Option<Number> {
 fn embed(network: &Network, said: &Value, html: Option<&str>) -> Result<Embed, Trouble> {
     let (width, height) = (size(said, "width"), size(said, "height"));
     let Some(rules) = &network.markup else {
-        return Ok(Embed { html: None, width, height, scripts: Vec::new() });
+        return Ok(Embed {
+            html: None,
+            width,
+            height,
+            scripts: Vec::new(),
+        });
     };
     let invalid = |what: &str| Trouble::InvalidResponse(what.to_owned());
-    let clean = markup::clean(html.ok_or_else(|| invalid("it has no markup"))?, rules, network.pictures);
+    let clean = markup::clean(
+        html.ok_or_else(|| invalid("it has no markup"))?,
+        rules,
+        network.pictures,
+    );
     if clean.html.trim().is_empty() {
         return Err(invalid("its markup has nothing in it that may be shown"));
     }
     if clean.html.len() <= HTML_BYTES_MAX {
-        Ok(Embed { html: Some(clean.html), width, height, scripts: clean.scripts })
+        Ok(Embed {
+            html: Some(clean.html),
+            width,
+            height,
+            scripts: clean.scripts,
+        })
     } else {
         Err(invalid("its markup is too large"))
     }

@@ -39,10 +39,13 @@ impl Settings {
         };
         let mut settings = match config::get(network.name) {
             None => Self::default(),
-            Some(text) => serde_json::from_str(&text).map_err(|error| unusable(network.name, error.to_string()))?,
+            Some(text) => serde_json::from_str(&text)
+                .map_err(|error| unusable(network.name, error.to_string()))?,
         };
         if let Some(text) = config::get("request_ms") {
-            let ms = text.parse().map_err(|_| unusable("request_ms", format!("`{text}` is no number of ms")))?;
+            let ms = text
+                .parse()
+                .map_err(|_| unusable("request_ms", format!("`{text}` is no number of ms")))?;
             settings.request_ms = Some(ms);
         }
         Ok(settings)

@@ -9,7 +9,10 @@ use url::Url;
 /// Takes them out of a URL. What stays is as it was written.
 pub(crate) fn remove(url: &mut Url, own: &[&str]) {
     let Some(query) = url.query() else { return };
-    let kept: Vec<&str> = query.split('&').filter(|pair| !pair.is_empty() && !is_known(pair, own)).collect();
+    let kept: Vec<&str> = query
+        .split('&')
+        .filter(|pair| !pair.is_empty() && !is_known(pair, own))
+        .collect();
     let kept = kept.join("&");
     url.set_query((!kept.is_empty()).then_some(&kept));
 }
@@ -34,10 +37,18 @@ mod tests {
 
     #[test]
     fn known_parameters_go_and_others_stay_as_they_were_written() {
-        check("utm_source=a&UTM_source=b&b=%20c&fbclid", &[], Some("UTM_source=b&b=%20c"));
+        check(
+            "utm_source=a&UTM_source=b&b=%20c&fbclid",
+            &[],
+            Some("UTM_source=b&b=%20c"),
+        );
         check("s=20&t=abc", &["s", "t"], None);
         check("s=20&ss=1", &["s"], Some("ss=1"));
-        check("__cft__[0]=x&__cft__%5B0%5D=y&a", &["__cft__[0]"], Some("a"));
+        check(
+            "__cft__[0]=x&__cft__%5B0%5D=y&a",
+            &["__cft__[0]"],
+            Some("a"),
+        );
         check("hc_ref=1&hc=2", &["hc_*"], Some("hc=2"));
         check("&&", &[], None);
     }

@@ -18,33 +18,66 @@ pub(crate) const ANSWERED_MS: u64 = 3600 * SECOND_MS;
 /// The longest that a provider may tell a client to wait.
 const RETRY_AFTER_S_MAX: u64 = 3600;
 
-const VALIDATION: ErrorCode = ErrorCode::new("VALIDATION_ERROR", 400, "`url` is empty or longer than 2048 characters.");
-const INVALID_URL: ErrorCode = ErrorCode::new("OEMBED_INVALID_URL", 400, "`url` is no http or https URL.");
+const VALIDATION: ErrorCode = ErrorCode::new(
+    "VALIDATION_ERROR",
+    400,
+    "`url` is empty or longer than 2048 characters.",
+);
+const INVALID_URL: ErrorCode =
+    ErrorCode::new("OEMBED_INVALID_URL", 400, "`url` is no http or https URL.");
 const UNSAFE: ErrorCode = ErrorCode::new(
     "OEMBED_SECURITY_REJECTED",
     400,
     "`url`, or where its short link leads, has credentials, a port of its own or a host that is not public.",
 );
-const PRIVATE: ErrorCode = ErrorCode::new("OEMBED_PRIVATE_CONTENT", 403, "The provider denies access to the post.");
-const NOT_FOUND: ErrorCode = ErrorCode::new("OEMBED_NOT_FOUND", 404, "The post is unavailable or was removed.");
-const UNSUPPORTED_PROVIDER: ErrorCode =
-    ErrorCode::new("OEMBED_UNSUPPORTED_PROVIDER", 422, "`url` is of none of the supported networks.");
-const UNSUPPORTED_URL: ErrorCode =
-    ErrorCode::new("OEMBED_UNSUPPORTED_URL", 422, "`url` is of a supported network, but of no post.");
-const UNRESOLVED: ErrorCode =
-    ErrorCode::new("OEMBED_URL_UNRESOLVED", 422, "The short link does not lead to a supported post.");
-const RATE_LIMITED: ErrorCode = ErrorCode::new("OEMBED_RATE_LIMITED", 429, "The provider asks to wait.");
-const UPSTREAM: ErrorCode = ErrorCode::new("OEMBED_UPSTREAM_ERROR", 502, "The provider failed or was not reached.");
-const INVALID_RESPONSE: ErrorCode =
-    ErrorCode::new("OEMBED_INVALID_RESPONSE", 502, "The provider's answer cannot be used.");
+const PRIVATE: ErrorCode = ErrorCode::new(
+    "OEMBED_PRIVATE_CONTENT",
+    403,
+    "The provider denies access to the post.",
+);
+const NOT_FOUND: ErrorCode = ErrorCode::new(
+    "OEMBED_NOT_FOUND",
+    404,
+    "The post is unavailable or was removed.",
+);
+const UNSUPPORTED_PROVIDER: ErrorCode = ErrorCode::new(
+    "OEMBED_UNSUPPORTED_PROVIDER",
+    422,
+    "`url` is of none of the supported networks.",
+);
+const UNSUPPORTED_URL: ErrorCode = ErrorCode::new(
+    "OEMBED_UNSUPPORTED_URL",
+    422,
+    "`url` is of a supported network, but of no post.",
+);
+const UNRESOLVED: ErrorCode = ErrorCode::new(
+    "OEMBED_URL_UNRESOLVED",
+    422,
+    "The short link does not lead to a supported post.",
+);
+const RATE_LIMITED: ErrorCode =
+    ErrorCode::new("OEMBED_RATE_LIMITED", 429, "The provider asks to wait.");
+const UPSTREAM: ErrorCode = ErrorCode::new(
+    "OEMBED_UPSTREAM_ERROR",
+    502,
+    "The provider failed or was not reached.",
+);
+const INVALID_RESPONSE: ErrorCode = ErrorCode::new(
+    "OEMBED_INVALID_RESPONSE",
+    502,
+    "The provider's answer cannot be used.",
+);
 const UNAVAILABLE: ErrorCode = ErrorCode::new(
     "SERVICE_UNAVAILABLE",
     503,
     "The operation cannot take the call now, or the provider takes no request of this service.",
 );
 /// Also what the host answers at the operation's deadline.
-pub(crate) const TIMEOUT: ErrorCode =
-    ErrorCode::new("OEMBED_UPSTREAM_TIMEOUT", 504, "The provider did not answer in time.");
+pub(crate) const TIMEOUT: ErrorCode = ErrorCode::new(
+    "OEMBED_UPSTREAM_TIMEOUT",
+    504,
+    "The provider did not answer in time.",
+);
 
 /// What the operation declares.
 pub(crate) const CODES: [ErrorCode; 13] = [
@@ -98,15 +131,25 @@ impl Trouble {
     /// The provider asks to wait, for so many seconds if it says so.
     pub(crate) fn rate_limited(retry_after_s: Option<u64>) -> Self {
         let least = LIMITED_MS / SECOND_MS;
-        Self::RateLimited { retry_after_s: retry_after_s.unwrap_or(least).clamp(least, RETRY_AFTER_S_MAX) }
+        Self::RateLimited {
+            retry_after_s: retry_after_s
+                .unwrap_or(least)
+                .clamp(least, RETRY_AFTER_S_MAX),
+        }
     }
 
     /// How long it is kept, in milliseconds; `None` is not at all, because the next call may go well.
     pub(crate) fn kept_ms(&self) -> Option<u64> {
         match self {
-            Self::Private | Self::NotFound | Self::UnsupportedUrl | Self::Unresolved => Some(REFUSED_MS),
+            Self::Private | Self::NotFound | Self::UnsupportedUrl | Self::Unresolved => {
+                Some(REFUSED_MS)
+            }
             Self::RateLimited { .. } => Some(LIMITED_MS),
-            Self::Empty | Self::TooLong | Self::InvalidUrl(_) | Self::Unsafe(_) | Self::UnsupportedProvider(_) => None,
+            Self::Empty
+            | Self::TooLong
+            | Self::InvalidUrl(_)
+            | Self::Unsafe(_)
+            | Self::UnsupportedProvider(_) => None,
             Self::Upstream | Self::InvalidResponse(_) | Self::Unavailable | Self::Timeout => None,
         }
     }
@@ -114,9 +157,9 @@ impl Trouble {
     /// The same after it was kept for so long.
     pub(crate) fn aged(self, age_ms: u64) -> Self {
         match self {
-            Self::RateLimited { retry_after_s } => {
-                Self::RateLimited { retry_after_s: retry_after_s.saturating_sub(age_ms / SECOND_MS).max(1) }
-            }
+            Self::RateLimited { retry_after_s } => Self::RateLimited {
+                retry_after_s: retry_after_s.saturating_sub(age_ms / SECOND_MS).max(1),
+            },
             other => other,
         }
     }
@@ -125,37 +168,54 @@ impl Trouble {
 impl From<Trouble> for Failure {
     fn from(trouble: Trouble) -> Self {
         match trouble {
-            Trouble::Empty => Failure::new(&VALIDATION, "`url` must have 1 to 2048 characters; it has none")
-                .detail("field", "url")
-                .detail("min", 1),
-            Trouble::TooLong => Failure::new(&VALIDATION, "`url` must have at most 2048 characters")
-                .detail("field", "url")
-                .detail("max", URL_CHARACTERS_MAX),
+            Trouble::Empty => Failure::new(
+                &VALIDATION,
+                "`url` must have 1 to 2048 characters; it has none",
+            )
+            .detail("field", "url")
+            .detail("min", 1),
+            Trouble::TooLong => {
+                Failure::new(&VALIDATION, "`url` must have at most 2048 characters")
+                    .detail("field", "url")
+                    .detail("max", URL_CHARACTERS_MAX)
+            }
             Trouble::InvalidUrl(rule) => Failure::new(&INVALID_URL, format!("`url` {rule}")),
             Trouble::Unsafe(rule) => Failure::new(&UNSAFE, rule),
             Trouble::UnsupportedProvider(host) => Failure::new(
                 &UNSUPPORTED_PROVIDER,
                 format!("`url` names the host `{host}`, which is no site of a supported network"),
             ),
-            Trouble::UnsupportedUrl => {
-                Failure::new(&UNSUPPORTED_URL, "`url` is no permalink or short link of a post on its network")
-            }
-            Trouble::Unresolved => {
-                Failure::new(&UNRESOLVED, "`url` is a short link that does not lead to a supported post")
-            }
+            Trouble::UnsupportedUrl => Failure::new(
+                &UNSUPPORTED_URL,
+                "`url` is no permalink or short link of a post on its network",
+            ),
+            Trouble::Unresolved => Failure::new(
+                &UNRESOLVED,
+                "`url` is a short link that does not lead to a supported post",
+            ),
             Trouble::Private => Failure::new(&PRIVATE, "The provider denies access to this post"),
-            Trouble::NotFound => Failure::new(&NOT_FOUND, "The provider knows no such post, or no longer"),
+            Trouble::NotFound => {
+                Failure::new(&NOT_FOUND, "The provider knows no such post, or no longer")
+            }
             Trouble::RateLimited { retry_after_s } => {
                 let ms = u32::try_from(retry_after_s * SECOND_MS).unwrap_or(u32::MAX);
-                Failure::new(&RATE_LIMITED, "The provider asks to wait before the next request").retry_after_ms(ms)
+                Failure::new(
+                    &RATE_LIMITED,
+                    "The provider asks to wait before the next request",
+                )
+                .retry_after_ms(ms)
             }
-            Trouble::Upstream => Failure::new(&UPSTREAM, "The provider failed or could not be reached"),
-            Trouble::InvalidResponse(what) => {
-                Failure::new(&INVALID_RESPONSE, format!("The provider's answer cannot be used: {what}"))
+            Trouble::Upstream => {
+                Failure::new(&UPSTREAM, "The provider failed or could not be reached")
             }
-            Trouble::Unavailable => {
-                Failure::new(&UNAVAILABLE, "The provider takes no request of this service at the moment")
-            }
+            Trouble::InvalidResponse(what) => Failure::new(
+                &INVALID_RESPONSE,
+                format!("The provider's answer cannot be used: {what}"),
+            ),
+            Trouble::Unavailable => Failure::new(
+                &UNAVAILABLE,
+                "The provider takes no request of this service at the moment",
+            ),
             Trouble::Timeout => Failure::new(&TIMEOUT, "The provider did not answer in time"),
         }
     }
@@ -167,11 +227,20 @@ mod tests {
 
     #[test]
     fn what_is_kept_is_kept_as_long_as_the_specification_says() {
-        for minute in [Trouble::Private, Trouble::NotFound, Trouble::UnsupportedUrl, Trouble::Unresolved] {
+        for minute in [
+            Trouble::Private,
+            Trouble::NotFound,
+            Trouble::UnsupportedUrl,
+            Trouble::Unresolved,
+        ] {
             assert_eq!(minute.kept_ms(), Some(60_000), "{minute:?}");
         }
         assert_eq!(Trouble::rate_limited(None).kept_ms(), Some(10_000));
-        assert_eq!(Trouble::rate_limited(Some(120)).kept_ms(), Some(10_000), "the provider's wish changes nothing");
+        assert_eq!(
+            Trouble::rate_limited(Some(120)).kept_ms(),
+            Some(10_000),
+            "the provider's wish changes nothing"
+        );
         let told = String::new;
         for passing in [
             Trouble::Upstream,
@@ -192,9 +261,20 @@ mod tests {
         let wait = |said: Option<u64>, age_ms: u64| Trouble::rate_limited(said).aged(age_ms);
         assert_eq!(wait(None, 0), Trouble::RateLimited { retry_after_s: 10 });
         assert_eq!(wait(None, 3999), Trouble::RateLimited { retry_after_s: 7 });
-        assert_eq!(wait(None, 99_000), Trouble::RateLimited { retry_after_s: 1 });
-        assert_eq!(wait(Some(120), 5000), Trouble::RateLimited { retry_after_s: 115 });
+        assert_eq!(
+            wait(None, 99_000),
+            Trouble::RateLimited { retry_after_s: 1 }
+        );
+        assert_eq!(
+            wait(Some(120), 5000),
+            Trouble::RateLimited { retry_after_s: 115 }
+        );
         assert_eq!(wait(Some(1), 0), Trouble::RateLimited { retry_after_s: 10 });
-        assert_eq!(wait(Some(u64::MAX), 0), Trouble::RateLimited { retry_after_s: 3600 });
+        assert_eq!(
+            wait(Some(u64::MAX), 0),
+            Trouble::RateLimited {
+                retry_after_s: 3600
+            }
+        );
     }
 }

@@ -19,7 +19,11 @@ const HOPS_MAX: usize = 5;
 ///
 /// # Errors
 /// It leads to none, or not in time.
-pub(crate) async fn follow(mut at: Address, settings: &Settings, budget: Budget) -> Result<String, Trouble> {
+pub(crate) async fn follow(
+    mut at: Address,
+    settings: &Settings,
+    budget: Budget,
+) -> Result<String, Trouble> {
     // A short link is its path; what else it was shared with is nobody's business.
     at.url.set_query(None);
     let mut seen = vec![at.url.clone()];
@@ -50,7 +54,11 @@ fn landed(trouble: Trouble) -> Trouble {
 }
 
 /// Where a hop leads: asked for without its page first, because that is what some sites redirect.
-async fn next(at: &Address, settings: &Settings, budget: Budget) -> Result<Option<String>, Trouble> {
+async fn next(
+    at: &Address,
+    settings: &Settings,
+    budget: Budget,
+) -> Result<Option<String>, Trouble> {
     let head = fetch("HEAD", at.url.as_str(), settings, budget).await;
     let head = match head {
         Err(Failed(Error::BadResponse(_))) => None,
@@ -66,7 +74,9 @@ async fn next(at: &Address, settings: &Settings, budget: Budget) -> Result<Optio
     };
     match got.status() {
         429 => {
-            let wait = got.header("retry-after").and_then(|value| value.parse().ok());
+            let wait = got
+                .header("retry-after")
+                .and_then(|value| value.parse().ok());
             Err(Trouble::rate_limited(wait))
         }
         500..=599 => Err(Trouble::Upstream),
@@ -76,7 +86,10 @@ async fn next(at: &Address, settings: &Settings, budget: Budget) -> Result<Optio
 
 fn location(response: &Response) -> Option<String> {
     let is_redirect = matches!(response.status(), 301 | 302 | 303 | 307 | 308);
-    response.header("location").filter(|_| is_redirect).map(str::to_owned)
+    response
+        .header("location")
+        .filter(|_| is_redirect)
+        .map(str::to_owned)
 }
 
 fn unsent(at: &Address, Failed(error): Failed) -> Trouble {
@@ -86,8 +99,12 @@ fn unsent(at: &Address, Failed(error): Failed) -> Trouble {
             Trouble::Unsafe(rule)
         }
         Error::Denied(denial) | Error::RedirectDenied(denial) => {
-            let (Denial::NotGranted(rule) | Denial::NotPublic(rule) | Denial::NotAcceptable(rule)) = denial;
-            log::error(&format!("short links of {} may not be followed: {rule}", at.network.name));
+            let (Denial::NotGranted(rule) | Denial::NotPublic(rule) | Denial::NotAcceptable(rule)) =
+                denial;
+            log::error(&format!(
+                "short links of {} may not be followed: {rule}",
+                at.network.name
+            ));
             Trouble::Unavailable
         }
         Error::Busy | Error::InvalidRequest(_) => Trouble::Unavailable,

@@ -26,7 +26,11 @@ fn main() -> io::Result<()> {
         } else {
             let measured = training::measure(&page, (!odds.is_empty()).then_some(&odds));
             put(&mut output, &serde_json::to_vec(&measured.texts)?)?;
-            let bytes: Vec<u8> = measured.measures.iter().flat_map(|measure| measure.to_le_bytes()).collect();
+            let bytes: Vec<u8> = measured
+                .measures
+                .iter()
+                .flat_map(|measure| measure.to_le_bytes())
+                .collect();
             put(&mut output, &bytes)?;
         }
         output.flush()?;
@@ -43,7 +47,10 @@ fn part(input: &mut impl Read) -> io::Result<Option<Vec<u8>>> {
     input.read_exact(&mut length[1..])?;
     let length = u32::from_le_bytes(length);
     if length > PART_BYTES_MAX {
-        return Err(io::Error::new(io::ErrorKind::InvalidData, format!("a part of {length} bytes is over 64 MiB")));
+        return Err(io::Error::new(
+            io::ErrorKind::InvalidData,
+            format!("a part of {length} bytes is over 64 MiB"),
+        ));
     }
     let mut bytes = vec![0; length as usize];
     input.read_exact(&mut bytes)?;
@@ -51,7 +58,8 @@ fn part(input: &mut impl Read) -> io::Result<Option<Vec<u8>>> {
 }
 
 fn put(output: &mut impl Write, bytes: &[u8]) -> io::Result<()> {
-    let length = u32::try_from(bytes.len()).map_err(|_| io::Error::other("an answer is over 4 GiB"))?;
+    let length =
+        u32::try_from(bytes.len()).map_err(|_| io::Error::other("an answer is over 4 GiB"))?;
     output.write_all(&length.to_le_bytes())?;
     output.write_all(bytes)
 }

@@ -14,7 +14,9 @@ const ADDRESSES_MAX: usize = 20_000;
 /// What a page's addresses are relative to: its own, or what its `<base>` names.
 pub(crate) fn base(page: &str, declared: Option<&str>) -> Option<Url> {
     let page = Url::parse(page).ok()?;
-    let declared = declared.and_then(|declared| page.join(declared).ok()).filter(is_web);
+    let declared = declared
+        .and_then(|declared| page.join(declared).ok())
+        .filter(is_web);
     Some(declared.unwrap_or(page))
 }
 
@@ -29,7 +31,10 @@ pub(crate) struct Addresses<'a> {
 impl<'a> Addresses<'a> {
     /// Addresses of a page that are relative to `base`.
     pub(crate) fn new(base: Option<&'a Url>) -> Self {
-        Self { base, left: ADDRESSES_MAX }
+        Self {
+            base,
+            left: ADDRESSES_MAX,
+        }
     }
 
     /// Where a link leads, as [`link`] has it.
@@ -39,7 +44,10 @@ impl<'a> Addresses<'a> {
     }
 
     /// Where a picture is, as [`picture`] has it.
-    pub(crate) fn picture<'b>(&mut self, attribute: impl Fn(&str) -> Option<&'b str>) -> Option<String> {
+    pub(crate) fn picture<'b>(
+        &mut self,
+        attribute: impl Fn(&str) -> Option<&'b str>,
+    ) -> Option<String> {
         self.left = self.left.checked_sub(1)?;
         picture(self.base, attribute)
     }
@@ -58,11 +66,21 @@ pub(crate) fn image(base: Option<&Url>, written: &str) -> Option<String> {
 
 /// Where the picture is that a reader sees, by the attributes of its element: scripts put it in place of an empty one.
 fn picture<'a>(base: Option<&Url>, attribute: impl Fn(&str) -> Option<&'a str>) -> Option<String> {
-    let lazy = ["data-src", "data-lazy-src", "data-original", "data-srcset", "srcset", "src"];
+    let lazy = [
+        "data-src",
+        "data-lazy-src",
+        "data-original",
+        "data-srcset",
+        "srcset",
+        "src",
+    ];
     lazy.into_iter().find_map(|name| {
         let written = attribute(name)?;
-        let written =
-            if name.ends_with("srcset") { written.split_whitespace().next()?.trim_end_matches(',') } else { written };
+        let written = if name.ends_with("srcset") {
+            written.split_whitespace().next()?.trim_end_matches(',')
+        } else {
+            written
+        };
         image(base, written)
     })
 }
@@ -106,16 +124,37 @@ mod tests {
     fn addresses_become_absolute_or_are_left_out() {
         let base = base("https://example.com/a/b?c", Some("../d/"));
         let link = |written| link(base.as_ref(), written);
-        assert_eq!(link("e f(1)"), Some("https://example.com/d/e%20f%281%29".to_owned()));
-        assert_eq!(link("//other.example/x"), Some("https://other.example/x".to_owned()));
-        assert_eq!(link("mailto:me@example.com"), Some("mailto:me@example.com".to_owned()));
+        assert_eq!(
+            link("e f(1)"),
+            Some("https://example.com/d/e%20f%281%29".to_owned())
+        );
+        assert_eq!(
+            link("//other.example/x"),
+            Some("https://other.example/x".to_owned())
+        );
+        assert_eq!(
+            link("mailto:me@example.com"),
+            Some("mailto:me@example.com".to_owned())
+        );
         assert_eq!(
             link("mailto:\"a b\"<i>@example.com?subject=`x`\\"),
             Some("mailto:%22a%20b%22%3Ci%3E@example.com?subject=%60x%60%5C".to_owned())
         );
-        assert_eq!(link("?a=`b`&c=[d]"), Some("https://example.com/d/?a=%60b%60&c=[d]".to_owned()));
-        assert_eq!(link("#part"), Some("https://example.com/d/#part".to_owned()));
-        for written in ["javascript:alert(1)", "data:text/html,hi", " ", "https://", "vbscript:x"] {
+        assert_eq!(
+            link("?a=`b`&c=[d]"),
+            Some("https://example.com/d/?a=%60b%60&c=[d]".to_owned())
+        );
+        assert_eq!(
+            link("#part"),
+            Some("https://example.com/d/#part".to_owned())
+        );
+        for written in [
+            "javascript:alert(1)",
+            "data:text/html,hi",
+            " ",
+            "https://",
+            "vbscript:x",
+        ] {
             assert_eq!(link(written), None, "{written}");
         }
         assert_eq!(image(base.as_ref(), "data:image/png;base64,AA"), None);

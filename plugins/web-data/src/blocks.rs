@@ -81,10 +81,19 @@ pub(crate) struct Place {
 
 /// Splits a page into its blocks.
 pub(crate) fn read(tree: &Tree, title: &str, description: &str) -> BlockList {
-    let place = Place { block: NONE, words: 0, linked: 0, alike: 1, hints: Hints::default() };
+    let place = Place {
+        block: NONE,
+        words: 0,
+        linked: 0,
+        alike: 1,
+        hints: Hints::default(),
+    };
     let mut reader = BlockReader {
         tree,
-        page: BlockList { blocks: Vec::new(), places: vec![place; tree.nodes.len()] },
+        page: BlockList {
+            blocks: Vec::new(),
+            places: vec![place; tree.nodes.len()],
+        },
         containers: Vec::new(),
         open: false,
         link: 0,
@@ -123,7 +132,9 @@ fn word_hash(word: &str) -> Option<u64> {
     if word.len() < 4 {
         return None;
     }
-    let fold = |hash: u64, byte: u8| (hash ^ u64::from(byte.to_ascii_lowercase())).wrapping_mul(0x0100_0000_01b3);
+    let fold = |hash: u64, byte: u8| {
+        (hash ^ u64::from(byte.to_ascii_lowercase())).wrapping_mul(0x0100_0000_01b3)
+    };
     Some(word.bytes().fold(0xcbf2_9ce4_8422_2325, fold))
 }
 
@@ -199,25 +210,48 @@ impl BlockReader<'_> {
     }
 
     fn hints(&self) -> Hints {
-        self.containers.last().map(|(_, hints)| *hints).unwrap_or_default()
+        self.containers
+            .last()
+            .map(|(_, hints)| *hints)
+            .unwrap_or_default()
     }
 
     /// The block that text or an image at this place belongs to.
     fn block(&mut self) -> usize {
         if !self.open && self.page.blocks.len() < BLOCKS_MAX || self.page.blocks.is_empty() {
             let is_container = |(id, _): &&(Id, Hints)| self.tree.tag(*id).is_block();
-            let container = self.containers.iter().rev().find(is_container).map_or(ROOT, |(id, _)| *id);
+            let container = self
+                .containers
+                .iter()
+                .rev()
+                .find(is_container)
+                .map_or(ROOT, |(id, _)| *id);
             let near = self.containers.iter().rev().take(3);
-            let near = near.fold(Hints::default(), |near, (id, _)| near.and(self.page.places[*id as usize].hints));
+            let near = near.fold(Hints::default(), |near, (id, _)| {
+                near.and(self.page.places[*id as usize].hints)
+            });
             let (hints, counts) = (self.hints(), Counts::default());
-            self.page.blocks.push(Block { container, hints, near, counts, copies: 1, earlier: 0, hash: 0 });
+            self.page.blocks.push(Block {
+                container,
+                hints,
+                near,
+                counts,
+                copies: 1,
+                earlier: 0,
+                hash: 0,
+            });
             self.open = true;
         }
         self.page.blocks.len() - 1
     }
 
     fn last_block(&self) -> Id {
-        self.page.blocks.len().checked_sub(1).and_then(|at| Id::try_from(at).ok()).unwrap_or(NONE)
+        self.page
+            .blocks
+            .len()
+            .checked_sub(1)
+            .and_then(|at| Id::try_from(at).ok())
+            .unwrap_or(NONE)
     }
 
     fn text(&mut self, id: Id, text: &str) {
@@ -314,7 +348,10 @@ fn count(text: &str, title: &HashSet<u64>, description: &HashSet<u64>) -> Counts
         counts.prices += u32::from(is_price(word));
         counts.short += u32::from(lower && (1..=3).contains(&letters));
         // Scripts without spaces: two letters count as a word.
-        let is_unspaced = word.chars().next().is_some_and(|c| ('\u{3040}'..='\u{9fff}').contains(&c));
+        let is_unspaced = word
+            .chars()
+            .next()
+            .is_some_and(|c| ('\u{3040}'..='\u{9fff}').contains(&c));
         counts.words += if is_unspaced { (letters / 2).max(1) } else { 1 };
         counts.ends = word.ends_with(['.', '!', '?', '。', '！', '？', '…', ':']);
     }

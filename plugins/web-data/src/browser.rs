@@ -10,9 +10,22 @@ const SHELL_WORDS: u32 = 50;
 /// Script bytes for each byte of text from which a page is made by its scripts.
 const SCRIPT_SHARE: usize = 200;
 /// Elements that scripts fill.
-const MOUNTS: [&str; 8] = ["root", "app", "__next", "__nuxt", "___gatsby", "app-root", "main-outlet", "svelte"];
+const MOUNTS: [&str; 8] = [
+    "root",
+    "app",
+    "__next",
+    "__nuxt",
+    "___gatsby",
+    "app-root",
+    "main-outlet",
+    "svelte",
+];
 /// What answers a request that a site takes for a robot's.
-const CHALLENGES: [&str; 3] = ["/cdn-cgi/challenge-platform/", "_Incapsula_", "captcha-delivery.com"];
+const CHALLENGES: [&str; 3] = [
+    "/cdn-cgi/challenge-platform/",
+    "_Incapsula_",
+    "captcha-delivery.com",
+];
 
 /// Why a page needs a browser.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -44,7 +57,9 @@ pub(crate) struct PageSigns<'a> {
 pub(crate) fn needed(answer: &PageSigns<'_>) -> Option<Reason> {
     let is_refusal = matches!(answer.status, 403 | 429 | 503);
     if is_refusal
-        && CHALLENGES.iter().any(|mark| memchr::memmem::find(answer.page.as_bytes(), mark.as_bytes()).is_some())
+        && CHALLENGES
+            .iter()
+            .any(|mark| memchr::memmem::find(answer.page.as_bytes(), mark.as_bytes()).is_some())
     {
         return Some(Reason::Challenge);
     }
@@ -62,7 +77,10 @@ pub(crate) fn needed(answer: &PageSigns<'_>) -> Option<Reason> {
             return Some(Reason::EmptyMount);
         }
         if element.tag == Tag::Noscript {
-            asks |= tree.text_of(id, 1024).to_ascii_lowercase().contains("javascript");
+            asks |= tree
+                .text_of(id, 1024)
+                .to_ascii_lowercase()
+                .contains("javascript");
         }
     }
     let is_script = answer.script_bytes > SCRIPT_SHARE * (answer.words as usize + 1);

@@ -30,7 +30,9 @@ pub(crate) fn decode<'a>(bytes: &'a [u8], content_type: Option<&str>) -> Cow<'a,
         },
         Some(_) | None => match std::str::from_utf8(bytes) {
             Ok(text) => Cow::Borrowed(text),
-            Err(broken) if is_cut(bytes, &broken) || encoding.is_some() && is_mostly_utf8(bytes) => {
+            Err(broken)
+                if is_cut(bytes, &broken) || encoding.is_some() && is_mostly_utf8(bytes) =>
+            {
                 String::from_utf8_lossy(bytes)
             }
             Err(_) => detected(bytes).decode_without_bom_handling(bytes).0,
@@ -57,7 +59,9 @@ fn of_header(content_type: &str) -> Option<&'static Encoding> {
     let mut parameters = content_type.split(';').skip(1);
     let label = parameters.find_map(|parameter| {
         let (name, value) = parameter.split_once('=')?;
-        name.trim().eq_ignore_ascii_case("charset").then(|| value.trim().trim_matches(['"', '\'']))
+        name.trim()
+            .eq_ignore_ascii_case("charset")
+            .then(|| value.trim().trim_matches(['"', '\'']))
     })?;
     Encoding::for_label(label.as_bytes())
 }
@@ -67,15 +71,32 @@ fn declared(head: &[u8]) -> Option<&'static Encoding> {
     let head: Vec<u8> = head.to_ascii_lowercase();
     let name = |word: &[u8]| {
         let at = memchr::memmem::find(&head, word)? + word.len();
-        let rest = head[at..].trim_ascii_start().strip_prefix(b"=")?.trim_ascii_start();
-        let rest = rest.strip_prefix(b"\"").or_else(|| rest.strip_prefix(b"'")).unwrap_or(rest);
-        let end = rest.iter().position(|byte| !byte.is_ascii_alphanumeric() && !b"-_:".contains(byte));
+        let rest = head[at..]
+            .trim_ascii_start()
+            .strip_prefix(b"=")?
+            .trim_ascii_start();
+        let rest = rest
+            .strip_prefix(b"\"")
+            .or_else(|| rest.strip_prefix(b"'"))
+            .unwrap_or(rest);
+        let end = rest
+            .iter()
+            .position(|byte| !byte.is_ascii_alphanumeric() && !b"-_:".contains(byte));
         Encoding::for_label(&rest[..end.unwrap_or(rest.len())])
     };
-    let encoding =
-        if head.starts_with(b"<?xml") { name(b"encoding").or_else(|| name(b"charset")) } else { name(b"charset") };
+    let encoding = if head.starts_with(b"<?xml") {
+        name(b"encoding").or_else(|| name(b"charset"))
+    } else {
+        name(b"charset")
+    };
     // What is read as ASCII cannot be UTF-16: browsers take such a page as UTF-8.
-    encoding.map(|encoding| if encoding == UTF_16LE || encoding == UTF_16BE { UTF_8 } else { encoding })
+    encoding.map(|encoding| {
+        if encoding == UTF_16LE || encoding == UTF_16BE {
+            UTF_8
+        } else {
+            encoding
+        }
+    })
 }
 
 fn detected(bytes: &[u8]) -> &'static Encoding {
@@ -95,12 +116,32 @@ mod tests {
 
     #[test]
     fn the_encoding_is_told_as_browsers_tell_it() {
-        check(b"\xef\xbb\xbfcaf\xc3\xa9", Some("text/html; charset=iso-8859-1"), "café");
+        check(
+            b"\xef\xbb\xbfcaf\xc3\xa9",
+            Some("text/html; charset=iso-8859-1"),
+            "café",
+        );
         check(b"\xff\xfeh\0i\0", None, "hi");
-        check(b"caf\xe9 \x96 th\xe9", Some("text/html; charset=ISO-8859-1"), "café – thé");
-        check(b"<meta charset=windows-1251>\xcf\xf0\xe8", None, "<meta charset=windows-1251>При");
-        check(b"<meta charset=utf-16>caf\xc3\xa9", None, "<meta charset=utf-16>café");
-        check(b"<?xml version='1.0' encoding='koi8-r'?>\xf0", None, "<?xml version='1.0' encoding='koi8-r'?>П");
+        check(
+            b"caf\xe9 \x96 th\xe9",
+            Some("text/html; charset=ISO-8859-1"),
+            "café – thé",
+        );
+        check(
+            b"<meta charset=windows-1251>\xcf\xf0\xe8",
+            None,
+            "<meta charset=windows-1251>При",
+        );
+        check(
+            b"<meta charset=utf-16>caf\xc3\xa9",
+            None,
+            "<meta charset=utf-16>café",
+        );
+        check(
+            b"<?xml version='1.0' encoding='koi8-r'?>\xf0",
+            None,
+            "<?xml version='1.0' encoding='koi8-r'?>П",
+        );
         check(
             b"<meta charset=windows-1251>\xc3\xa9",
             Some("text/html; charset=\"utf-8\""),
@@ -112,23 +153,47 @@ mod tests {
 
     #[test]
     fn an_encoding_that_nothing_declares_is_detected() {
-        let (japanese, _, _) =
-            encoding_rs::SHIFT_JIS.encode("これは日本語の文章です。文字コードは宣言されていません。");
-        check(&japanese, None, "これは日本語の文章です。文字コードは宣言されていません。");
-        let (russian, _, _) =
-            encoding_rs::WINDOWS_1251.encode("Это предложение написано по-русски и ничего не объявляет");
-        check(&russian, Some("text/html"), "Это предложение написано по-русски и ничего не объявляет");
+        let (japanese, _, _) = encoding_rs::SHIFT_JIS
+            .encode("これは日本語の文章です。文字コードは宣言されていません。");
+        check(
+            &japanese,
+            None,
+            "これは日本語の文章です。文字コードは宣言されていません。",
+        );
+        let (russian, _, _) = encoding_rs::WINDOWS_1251
+            .encode("Это предложение написано по-русски и ничего не объявляет");
+        check(
+            &russian,
+            Some("text/html"),
+            "Это предложение написано по-русски и ничего не объявляет",
+        );
     }
 
     #[test]
     fn a_wrong_declaration_gives_way_to_the_bytes() {
-        check("déjà vu".as_bytes(), Some("text/html; charset=iso-8859-1"), "déjà vu");
-        check(b"caf\xe9, d\xe9j\xe0 vu, na\xefve", Some("text/html; charset=utf-8"), "café, déjà vu, naïve");
-        check(b"d\xc3\xa9j\xc3\xa0 \xff vu", Some("text/html; charset=utf-8"), "déjà \u{fffd} vu");
+        check(
+            "déjà vu".as_bytes(),
+            Some("text/html; charset=iso-8859-1"),
+            "déjà vu",
+        );
+        check(
+            b"caf\xe9, d\xe9j\xe0 vu, na\xefve",
+            Some("text/html; charset=utf-8"),
+            "café, déjà vu, naïve",
+        );
+        check(
+            b"d\xc3\xa9j\xc3\xa0 \xff vu",
+            Some("text/html; charset=utf-8"),
+            "déjà \u{fffd} vu",
+        );
     }
 
     #[test]
     fn an_unknown_label_is_no_declaration() {
-        check("über".as_bytes(), Some("text/html; charset=nonsense"), "über");
+        check(
+            "über".as_bytes(),
+            Some("text/html; charset=nonsense"),
+            "über",
+        );
     }
 }

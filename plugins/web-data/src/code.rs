@@ -6,11 +6,33 @@ use crate::tag::Tag;
 use crate::tree::{Id, NONE, Step, Tree};
 
 /// Classes of the numbers that stand beside lines of code.
-const GUTTERS: [&str; 6] = ["gutter", "lineno", "linenos", "line-numbers-rows", "hljs-ln-numbers", "linenodiv"];
+const GUTTERS: [&str; 6] = [
+    "gutter",
+    "lineno",
+    "linenos",
+    "line-numbers-rows",
+    "hljs-ln-numbers",
+    "linenodiv",
+];
 /// What stands before a language's name in a class.
-const PREFIXES: [&str; 6] = ["language-", "lang-", "highlight-source-", "highlight-text-", "highlight-", "brush:"];
+const PREFIXES: [&str; 6] = [
+    "language-",
+    "lang-",
+    "highlight-source-",
+    "highlight-text-",
+    "highlight-",
+    "brush:",
+];
 /// Names behind such prefixes that are none of a language.
-const NO_LANGUAGES: [&str; 7] = ["default", "none", "plaintext", "source", "wrapper", "text", "container"];
+const NO_LANGUAGES: [&str; 7] = [
+    "default",
+    "none",
+    "plaintext",
+    "source",
+    "wrapper",
+    "text",
+    "container",
+];
 
 /// The characters of a preformatted element as they stand.
 pub(crate) fn text(tree: &Tree, id: Id) -> String {
@@ -26,7 +48,11 @@ pub(crate) fn text(tree: &Tree, id: Id) -> String {
             }
         };
         let classes = tree.attribute(id, "class").unwrap_or_default();
-        if classes.split_whitespace().any(|class| GUTTERS.contains(&class)) || tree.tag(id).is_unread() {
+        if classes
+            .split_whitespace()
+            .any(|class| GUTTERS.contains(&class))
+            || tree.tag(id).is_unread()
+        {
             walk.skip_children();
             continue;
         }
@@ -53,24 +79,41 @@ fn is_line(tag: Tag) -> bool {
 
 /// The language that the element, its `<code>` or an element around it names.
 pub(crate) fn language(tree: &Tree, id: Id) -> Option<&str> {
-    let inner = tree.children(id).find(|child| tree.tag(*child) == Tag::Code).unwrap_or(NONE);
+    let inner = tree
+        .children(id)
+        .find(|child| tree.tag(*child) == Tag::Code)
+        .unwrap_or(NONE);
     let around = tree.parent(id);
-    let further = tree.nodes.get(around as usize).map_or(NONE, |node| node.parent);
+    let further = tree
+        .nodes
+        .get(around as usize)
+        .map_or(NONE, |node| node.parent);
     [inner, id, around, further].into_iter().find_map(|id| {
         let element = tree.element(id)?;
-        let declared = element.attribute("data-lang").or_else(|| element.attribute("data-language"));
-        let named = || element.attribute("class")?.split_whitespace().find_map(of_class);
+        let declared = element
+            .attribute("data-lang")
+            .or_else(|| element.attribute("data-language"));
+        let named = || {
+            element
+                .attribute("class")?
+                .split_whitespace()
+                .find_map(of_class)
+        };
         declared.filter(|name| is_name(name)).or_else(named)
     })
 }
 
 fn of_class(class: &str) -> Option<&str> {
-    let name = PREFIXES.iter().find_map(|prefix| class.strip_prefix(prefix))?;
+    let name = PREFIXES
+        .iter()
+        .find_map(|prefix| class.strip_prefix(prefix))?;
     is_name(name).then_some(name)
 }
 
 fn is_name(name: &str) -> bool {
-    let is_plain = name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"+#-_.".contains(&byte));
+    let is_plain = name
+        .bytes()
+        .all(|byte| byte.is_ascii_alphanumeric() || b"+#-_.".contains(&byte));
     !name.is_empty() && name.len() <= 24 && is_plain && !NO_LANGUAGES.contains(&name)
 }
 
@@ -85,10 +128,17 @@ pub(crate) fn inline(text: &str) -> String {
     let text = text.replace('\n', " ");
     let run = longest_run(&text);
     let fence = "`".repeat(if run == 0 { 1 } else { run + 1 });
-    let space = if text.starts_with('`') || text.ends_with('`') { " " } else { "" };
+    let space = if text.starts_with('`') || text.ends_with('`') {
+        " "
+    } else {
+        ""
+    };
     format!("{fence}{space}{text}{space}{fence}")
 }
 
 fn longest_run(text: &str) -> usize {
-    text.split(|c| c != '`').map(str::len).max().unwrap_or_default()
+    text.split(|c| c != '`')
+        .map(str::len)
+        .max()
+        .unwrap_or_default()
 }

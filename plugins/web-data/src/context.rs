@@ -30,7 +30,8 @@ const FAR: f32 = 9.0;
 const SURE: f32 = 0.3;
 
 /// Measures of a context.
-pub(crate) const CONTEXT: usize = 1 + 2 * BESIDE + 2 * AROUND.len() + LEVELS + Surroundings::LOOKS + 7;
+pub(crate) const CONTEXT: usize =
+    1 + 2 * BESIDE + 2 * AROUND.len() + LEVELS + Surroundings::LOOKS + 7;
 
 /// The odds of a page's blocks and what they come to.
 pub(crate) struct Context {
@@ -66,12 +67,20 @@ pub(crate) fn chance(odds: f32) -> f32 {
 
 /// The choice with the best F1 to be expected: blocks in the order of their chances, as many as gain more than they cost.
 pub(crate) fn best(page: &BlockList, chances: &[f32]) -> Best {
-    let mut order: Vec<(f32, f32)> =
-        page.blocks.iter().zip(chances).map(|(block, chance)| (*chance, block.counts.words as f32)).collect();
+    let mut order: Vec<(f32, f32)> = page
+        .blocks
+        .iter()
+        .zip(chances)
+        .map(|(block, chance)| (*chance, block.counts.words as f32))
+        .collect();
     order.sort_by(|one, other| other.0.total_cmp(&one.0));
     let expected: f32 = order.iter().map(|(chance, words)| chance * words).sum();
     let (mut content, mut kept) = (0.0, 0.0);
-    let mut best = Best { least: 0.5, score: 0.0, expected };
+    let mut best = Best {
+        least: 0.5,
+        score: 0.0,
+        expected,
+    };
     for (chance, words) in order {
         content += chance * words;
         kept += words;
@@ -85,19 +94,39 @@ pub(crate) fn best(page: &BlockList, chances: &[f32]) -> Best {
 
 impl Context {
     /// Sums up what a page's blocks were judged.
-    pub(crate) fn read(tree: &Tree, page: &BlockList, surroundings: &Surroundings, odds: &[f32]) -> Self {
-        let odds: Vec<f32> = odds.iter().map(|odds| odds.clamp(-ODDS_MAX, ODDS_MAX)).collect();
+    pub(crate) fn read(
+        tree: &Tree,
+        page: &BlockList,
+        surroundings: &Surroundings,
+        odds: &[f32],
+    ) -> Self {
+        let odds: Vec<f32> = odds
+            .iter()
+            .map(|odds| odds.clamp(-ODDS_MAX, ODDS_MAX))
+            .collect();
         let weight = |words: u32| words.min(WORDS_MAX) as f32 + 0.5;
-        let weights: Vec<f32> = page.blocks.iter().map(|block| weight(block.counts.words)).collect();
+        let weights: Vec<f32> = page
+            .blocks
+            .iter()
+            .map(|block| weight(block.counts.words))
+            .collect();
         let chances: Vec<f32> = odds.iter().map(|odds| chance(*odds)).collect();
         let mut sums = vec![[0.0; 4]];
         let mut elements = vec![[0.0; 2]; tree.nodes.len()];
-        let mut groups = surroundings.groups_of_looks().map(|groups| vec![[0.0; 2]; groups]).collect::<Vec<_>>();
+        let mut groups = surroundings
+            .groups_of_looks()
+            .map(|groups| vec![[0.0; 2]; groups])
+            .collect::<Vec<_>>();
         for (at, block) in page.blocks.iter().enumerate() {
             let (weight, words) = (weights[at], block.counts.words as f32);
             let added = [weight, weight * odds[at]];
             let [weights, weighted, all, content] = sums[at];
-            sums.push([weights + weight, weighted + added[1], all + words, content + words * chances[at]]);
+            sums.push([
+                weights + weight,
+                weighted + added[1],
+                all + words,
+                content + words * chances[at],
+            ]);
             for id in above(tree, block.container).take(LEVELS_SUMMED) {
                 add(&mut elements[id as usize], added);
             }
@@ -113,7 +142,16 @@ impl Context {
             .map(|(block, chance)| *chance >= best.least.max(SURE) && block.counts.words > 0)
             .collect();
         let (before, after) = ways(&sums, &sure);
-        Self { odds, weights, sums, elements, groups, before, after, best }
+        Self {
+            odds,
+            weights,
+            sums,
+            elements,
+            groups,
+            before,
+            after,
+            best,
+        }
     }
 
     /// Measures the context of a block, [`CONTEXT`] numbers.
@@ -137,7 +175,9 @@ impl Context {
         }
         let (mut levels, mut last) = (above(tree, page.blocks[at].container), odds);
         for _ in 0..LEVELS {
-            last = levels.next().map_or(last, |id| self.without(self.elements[id as usize], at));
+            last = levels
+                .next()
+                .map_or(last, |id| self.without(self.elements[id as usize], at));
             push(last);
         }
         for (look, group) in self.groups.iter().zip(surroundings.group_of(at)) {

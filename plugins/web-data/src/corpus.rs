@@ -7,7 +7,15 @@ use std::collections::HashMap;
 
 use crate::page::{self, FetchedPage, PageFormat};
 
-const KINDS: [&str; 7] = ["article", "collection", "documentation", "forum", "listing", "product", "service"];
+const KINDS: [&str; 7] = [
+    "article",
+    "collection",
+    "documentation",
+    "forum",
+    "listing",
+    "product",
+    "service",
+];
 
 /// What all pages reach on average, and what each kind does.
 const F1_MIN: f64 = 0.92;
@@ -38,14 +46,19 @@ fn extracted(page: &str, format: PageFormat) -> String {
         content_type: Some("text/html; charset=utf-8"),
         body: page.as_bytes(),
     };
-    page::read(&answer, format).content.expect("a page of HTML has content")
+    page::read(&answer, format)
+        .content
+        .expect("a page of HTML has content")
 }
 
 /// The text between the marks, without tags.
 fn gold(page: &str) -> String {
     let mut text = String::new();
     for marked in page.split("<!--content-->").skip(1) {
-        let marked = marked.split_once("<!--/content-->").expect("each mark is ended").0;
+        let marked = marked
+            .split_once("<!--/content-->")
+            .expect("each mark is ended")
+            .0;
         let mut in_tag = false;
         for c in marked.chars() {
             match c {
@@ -65,7 +78,11 @@ fn gold(page: &str) -> String {
 
 fn bag(text: &str) -> HashMap<String, usize> {
     let mut bag = HashMap::new();
-    for word in text.to_lowercase().split(|c: char| !c.is_alphanumeric() && c != '_').filter(|word| !word.is_empty()) {
+    for word in text
+        .to_lowercase()
+        .split(|c: char| !c.is_alphanumeric() && c != '_')
+        .filter(|word| !word.is_empty())
+    {
         *bag.entry(word.to_owned()).or_default() += 1;
     }
     bag
@@ -73,7 +90,10 @@ fn bag(text: &str) -> HashMap<String, usize> {
 
 fn f1(found: &str, gold: &str) -> f64 {
     let (found, gold) = (bag(found), bag(gold));
-    let shared: usize = found.iter().map(|(word, count)| (*count).min(gold.get(word).copied().unwrap_or(0))).sum();
+    let shared: usize = found
+        .iter()
+        .map(|(word, count)| (*count).min(gold.get(word).copied().unwrap_or(0)))
+        .sum();
     let (found, gold): (usize, usize) = (found.values().sum(), gold.values().sum());
     2.0 * shared as f64 / (found + gold) as f64
 }
@@ -111,10 +131,18 @@ fn content_is_found_on_pages_of_every_kind() {
 fn what_no_page_is_about_is_left_out() {
     for (name, page) in pages() {
         let content = extracted(&page, PageFormat::Markdown).to_lowercase();
-        for boilerplate in
-            ["all rights reserved", "privacy policy", "add to cart", "unsubscribe", "log in", "data:image"]
-        {
-            assert!(!content.contains(boilerplate), "{name}: {boilerplate}: {content}");
+        for boilerplate in [
+            "all rights reserved",
+            "privacy policy",
+            "add to cart",
+            "unsubscribe",
+            "log in",
+            "data:image",
+        ] {
+            assert!(
+                !content.contains(boilerplate),
+                "{name}: {boilerplate}: {content}"
+            );
         }
     }
 }

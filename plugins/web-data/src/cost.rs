@@ -48,10 +48,13 @@ const PIECES: &str = "</b> </span> </br> </p> </template> <img> <img~src=x> <img
 
 fn shapes() -> Vec<(String, String)> {
     let repeated = |piece: &str, times: usize| piece.repeat(times);
-    let attributes: String = (0..30).map(|at| format!(" {}=NUMBER", source::READ[at])).collect();
+    let attributes: String = (0..30)
+        .map(|at| format!(" {}=NUMBER", source::READ[at]))
+        .collect();
     let base = format!("<base href='/{}/'>", "b".repeat(1900));
-    let formatting: String =
-        (0..60).map(|at| format!("<b {}>", attributes.replace("NUMBER", &at.to_string()))).collect();
+    let formatting: String = (0..60)
+        .map(|at| format!("<b {}>", attributes.replace("NUMBER", &at.to_string())))
+        .collect();
     let mut shapes = vec![
         (repeated("<span>", 250), "</b>".to_owned()),
         (repeated("<span>", 250), "</NUMBERx>".to_owned()),
@@ -61,19 +64,56 @@ fn shapes() -> Vec<(String, String)> {
         (formatting, format!("<b {attributes}></b>")),
         (String::new(), format!("<b>{}</b>", "<div>".repeat(9))),
         (String::new(), format!("<a href=x>{}</a>", "<p>".repeat(9))),
-        ("<table>".to_owned(), "<tr><td><object></td></tr><b></b>".to_owned()),
-        (format!("{}<p>", repeated("<table><tr><td><marquee></td></tr></table>", 300)), "<i></i>".to_owned()),
-        (String::new(), format!("<math><title><p {}></title></math>", "aNUMBER=1 bNUMBER ".repeat(500))),
+        (
+            "<table>".to_owned(),
+            "<tr><td><object></td></tr><b></b>".to_owned(),
+        ),
+        (
+            format!(
+                "{}<p>",
+                repeated("<table><tr><td><marquee></td></tr></table>", 300)
+            ),
+            "<i></i>".to_owned(),
+        ),
+        (
+            String::new(),
+            format!(
+                "<math><title><p {}></title></math>",
+                "aNUMBER=1 bNUMBER ".repeat(500)
+            ),
+        ),
         (format!("<div>{base}"), "<a href='NUMBER'>x</a>".to_owned()),
-        (base.clone(), "<a href='NUMBER'> </a><img src=NUMBER alt='a b NUMBER'>".to_owned()),
-        (format!("<table><tr><td>a<td>{base}"), "<a href='NUMBER'>x</a>".to_owned()),
-        ("<p>a <div>some words around</div>".to_owned(), "<img src=NUMBER alt='other words NUMBER'>".to_owned()),
+        (
+            base.clone(),
+            "<a href='NUMBER'> </a><img src=NUMBER alt='a b NUMBER'>".to_owned(),
+        ),
+        (
+            format!("<table><tr><td>a<td>{base}"),
+            "<a href='NUMBER'>x</a>".to_owned(),
+        ),
+        (
+            "<p>a <div>some words around</div>".to_owned(),
+            "<img src=NUMBER alt='other words NUMBER'>".to_owned(),
+        ),
         ("<ul><li>".repeat(60), "<p>a<li>b".to_owned()),
-        ("<a href=/>".to_owned(), "<table><tr><td><a href=/NUMBER>x".to_owned()),
-        ("<p>".to_owned(), format!("<app-root>{}</app-root>", "<i></i>".repeat(40))),
-        ("<noscript>".repeat(100), "<noscript><i></i></noscript>".to_owned()),
+        (
+            "<a href=/>".to_owned(),
+            "<table><tr><td><a href=/NUMBER>x".to_owned(),
+        ),
+        (
+            "<p>".to_owned(),
+            format!("<app-root>{}</app-root>", "<i></i>".repeat(40)),
+        ),
+        (
+            "<noscript>".repeat(100),
+            "<noscript><i></i></noscript>".to_owned(),
+        ),
     ];
-    shapes.extend(PIECES.split_whitespace().map(|piece| (String::new(), piece.replace('~', " "))));
+    shapes.extend(
+        PIECES
+            .split_whitespace()
+            .map(|piece| (String::new(), piece.replace('~', " "))),
+    );
     shapes
 }
 
@@ -84,7 +124,9 @@ fn read(page: &str, format: PageFormat) {
         content_type: Some("text/html"),
         body: page.as_bytes(),
     };
-    page::read(&answer, format).content.expect("HTML has content");
+    page::read(&answer, format)
+        .content
+        .expect("HTML has content");
 }
 
 #[test]
@@ -100,7 +142,10 @@ fn no_page_costs_more_steps_than_its_length_allows() {
         let before = looked_at();
         read(&page, PageFormat::Markdown);
         let (looks, nodes) = (looked_at() - before, tree.nodes.len() as u64);
-        assert!(looks <= LOOKS * nodes + TOKEN_STEPS, "{looks} looks at {nodes} nodes of {piece}");
+        assert!(
+            looks <= LOOKS * nodes + TOKEN_STEPS,
+            "{looks} looks at {nodes} nodes of {piece}"
+        );
     }
 }
 
@@ -117,7 +162,10 @@ fn a_page_of_more_steps_is_cut_and_says_so() {
         body: body.as_bytes(),
     };
     let document = page::read(&answer, PageFormat::Text);
-    assert_eq!((document.content.as_deref(), document.truncated), (Some("before"), true));
+    assert_eq!(
+        (document.content.as_deref(), document.truncated),
+        (Some("before"), true)
+    );
 }
 
 #[test]
@@ -126,7 +174,11 @@ fn a_page_twice_as_long_takes_no_three_times_as_long() {
         let ratio = || {
             let [one, two] = [1, 2].map(|times| page(&begin, &piece, times * BYTES));
             let (one, two) = (time(&one), time(&two));
-            if two < TIME_MIN { 0.0 } else { two.as_secs_f64() / one.as_secs_f64() }
+            if two < TIME_MIN {
+                0.0
+            } else {
+                two.as_secs_f64() / one.as_secs_f64()
+            }
         };
         // The machine may be busy with something else: a page that is quadratic is so each time.
         let ratio = (0..3).map(|_| ratio()).find(|ratio| *ratio < 3.0);
@@ -139,7 +191,12 @@ fn time(page: &str) -> Duration {
     let begin = Instant::now();
     read(page, PageFormat::Markdown);
     read(page, PageFormat::Html);
-    let answer = FetchedPage { url: "https://pages.example/", status: 200, content_type: None, body: page.as_bytes() };
+    let answer = FetchedPage {
+        url: "https://pages.example/",
+        status: 200,
+        content_type: None,
+        body: page.as_bytes(),
+    };
     outline::read(&answer, &url::Url::parse(answer.url).expect("a URL"));
     begin.elapsed()
 }
@@ -151,5 +208,10 @@ fn what_a_page_may_hold_is_bounded() {
     let page = page("", "<a href=NUMBER>x</a>", 1 << 20);
     let tree = parse::parse(source::reduce(&page).html);
     let url = url::Url::parse("https://pages.example/").expect("a URL");
-    assert_eq!(links::read(&tree, &meta::read(&tree, &[]), &url).links.len(), 5000);
+    assert_eq!(
+        links::read(&tree, &meta::read(&tree, &[]), &url)
+            .links
+            .len(),
+        5000
+    );
 }

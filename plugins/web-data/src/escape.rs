@@ -10,7 +10,12 @@ const UNKNOWN: char = '\0';
 /// Escapes a piece of running text; nothing where there is nothing to escape. At its ends all is escaped that something
 /// before or behind it could make syntax of, but for references (see [`reference_across`]).
 pub(crate) fn inline(text: &str, in_cell: bool) -> Option<String> {
-    if !text.bytes().any(|byte| matches!(byte, b'\\' | b'`' | b'*' | b'_' | b'[' | b']' | b'<' | b'|' | b'~' | b'&')) {
+    if !text.bytes().any(|byte| {
+        matches!(
+            byte,
+            b'\\' | b'`' | b'*' | b'_' | b'[' | b']' | b'<' | b'|' | b'~' | b'&'
+        )
+    }) {
         return None;
     }
     let mut escaped = String::with_capacity(text.len() + 16);
@@ -21,7 +26,10 @@ pub(crate) fn inline(text: &str, in_cell: bool) -> Option<String> {
         let is_syntax = match c {
             '\\' | '`' | '[' | ']' => true,
             '*' => !(before.is_whitespace() && after.is_whitespace()),
-            '_' => !(before.is_alphanumeric() && after.is_alphanumeric() || before == ' ' && after == ' '),
+            '_' => {
+                !(before.is_alphanumeric() && after.is_alphanumeric()
+                    || before == ' ' && after == ' ')
+            }
             '<' => after.is_ascii_alphabetic() || matches!(after, '/' | '!' | '?' | UNKNOWN),
             '~' => matches!(after, '~' | UNKNOWN) || before == '~',
             '|' => in_cell,
@@ -39,11 +47,28 @@ pub(crate) fn inline(text: &str, in_cell: bool) -> Option<String> {
 
 /// The place of an ampersand in written text that becomes a reference by the text that is written next: pages split them.
 pub(crate) fn reference_across(written: &str, next: &str) -> Option<usize> {
-    let tail = written.len() - written.bytes().rev().take(REFERENCE_BYTES_MAX).take_while(is_of_reference).count();
-    let at = tail.checked_sub(1).filter(|at| written.as_bytes()[*at] == b'&')?;
-    let escapes = written[..at].bytes().rev().take_while(|byte| *byte == b'\\').count();
-    let head = next.bytes().take(REFERENCE_BYTES_MAX).take_while(|byte| is_of_reference(byte) || *byte == b';').count();
-    (escapes % 2 == 0 && is_reference(&format!("{}{}", &written[at + 1..], &next[..head]))).then_some(at)
+    let tail = written.len()
+        - written
+            .bytes()
+            .rev()
+            .take(REFERENCE_BYTES_MAX)
+            .take_while(is_of_reference)
+            .count();
+    let at = tail
+        .checked_sub(1)
+        .filter(|at| written.as_bytes()[*at] == b'&')?;
+    let escapes = written[..at]
+        .bytes()
+        .rev()
+        .take_while(|byte| *byte == b'\\')
+        .count();
+    let head = next
+        .bytes()
+        .take(REFERENCE_BYTES_MAX)
+        .take_while(|byte| is_of_reference(byte) || *byte == b';')
+        .count();
+    (escapes % 2 == 0 && is_reference(&format!("{}{}", &written[at + 1..], &next[..head])))
+        .then_some(at)
 }
 
 fn is_of_reference(byte: &u8) -> bool {
@@ -52,7 +77,10 @@ fn is_of_reference(byte: &u8) -> bool {
 
 /// Whether what follows an ampersand makes a character reference of it.
 fn is_reference(rest: &str) -> bool {
-    let end = rest.bytes().take(REFERENCE_BYTES_MAX).position(|byte| !is_of_reference(&byte));
+    let end = rest
+        .bytes()
+        .take(REFERENCE_BYTES_MAX)
+        .position(|byte| !is_of_reference(&byte));
     end.is_some_and(|end| end > 0 && rest.as_bytes()[end] == b';')
 }
 
@@ -70,14 +98,20 @@ fn line_start(line: &str) -> String {
     match line.as_bytes().first() {
         Some(b'#') => {
             let level = line.bytes().take_while(|byte| *byte == b'#').count();
-            if level <= 6 && follows(level) { format!("\\{line}") } else { line.to_owned() }
+            if level <= 6 && follows(level) {
+                format!("\\{line}")
+            } else {
+                line.to_owned()
+            }
         }
         Some(b'>') => format!("\\{line}"),
         Some(b'-' | b'+') if follows(1) => format!("\\{line}"),
         Some(b'-' | b'=') if line.bytes().all(|byte| matches!(byte, b'-' | b'=' | b' ')) => {
             format!("\\{line}")
         }
-        Some(b'0'..=b'9') if digits <= 9 && matches!(marker, b'.' | b')') && follows(digits + 1) => {
+        Some(b'0'..=b'9')
+            if digits <= 9 && matches!(marker, b'.' | b')') && follows(digits + 1) =>
+        {
             format!("{}\\{}", &line[..digits], &line[digits..])
         }
         Some(_) | None => line.to_owned(),
@@ -109,7 +143,9 @@ pub(crate) fn end_code(text: &mut String) {
 fn open_code(text: &str) -> Option<(usize, usize)> {
     let mut fence = 0;
     for line in text.lines() {
-        let line = line.trim_start_matches([' ', '>', '-', '.']).trim_start_matches(|c: char| c.is_ascii_digit());
+        let line = line
+            .trim_start_matches([' ', '>', '-', '.'])
+            .trim_start_matches(|c: char| c.is_ascii_digit());
         let line = line.trim_start_matches(['.', ' ']);
         let run = line.len() - line.trim_start_matches('`').len();
         match fence {
@@ -145,22 +181,34 @@ mod tests {
 
     #[track_caller]
     fn check(text: &str, expected: &str) {
-        assert_eq!(inline(text, true).unwrap_or_else(|| text.to_owned()), expected);
+        assert_eq!(
+            inline(text, true).unwrap_or_else(|| text.to_owned()),
+            expected
+        );
     }
 
     #[test]
     fn only_syntax_is_escaped() {
         check("snake_case and 3 * 4", "snake_case and 3 * 4");
-        check("*not* _this_ [x] `y` \\", "\\*not\\* \\_this\\_ \\[x\\] \\`y\\` \\\\");
+        check(
+            "*not* _this_ [x] `y` \\",
+            "\\*not\\* \\_this\\_ \\[x\\] \\`y\\` \\\\",
+        );
         check("a < b <script> </p>", "a < b \\<script> \\</p>");
         check("a|b ~~c~~ ~d", "a\\|b \\~\\~c\\~\\~ ~d");
         check("a < b <", "a < b \\<");
-        check("AT&T &amp; &#39; & co; R&D;", "AT&T \\&amp; \\&#39; & co; R\\&D;");
+        check(
+            "AT&T &amp; &#39; & co; R&D;",
+            "AT&T \\&amp; \\&#39; & co; R\\&D;",
+        );
     }
 
     #[test]
     fn a_line_does_not_become_a_block() {
         let expected = "\\# a\n#b\n\\> c\n\\- d\n-e\n12\\. f\n1.5 g\n\\---\n1234567890. h";
-        assert_eq!(line_starts("# a\n#b\n> c\n- d\n-e\n12. f\n1.5 g\n---\n1234567890. h"), expected);
+        assert_eq!(
+            line_starts("# a\n#b\n> c\n- d\n-e\n12. f\n1.5 g\n---\n1234567890. h"),
+            expected
+        );
     }
 }

@@ -67,8 +67,16 @@ pub(crate) fn whole(tree: &Tree, page: &BlockList, facts: &Facts) -> Whole {
         }
         let counts = block.counts;
         words += counts.words;
-        in_article += if block.hints.has(Hint::InArticle) { counts.words } else { 0 };
-        in_main += if block.hints.has(Hint::InMain) { counts.words } else { 0 };
+        in_article += if block.hints.has(Hint::InArticle) {
+            counts.words
+        } else {
+            0
+        };
+        in_main += if block.hints.has(Hint::InMain) {
+            counts.words
+        } else {
+            0
+        };
         if is_paragraph(block) {
             paragraph_words += counts.words;
             paragraphs[block.container as usize] += counts.words;
@@ -93,8 +101,11 @@ pub(crate) fn whole(tree: &Tree, page: &BlockList, facts: &Facts) -> Whole {
         log(alike),
         log(u32::try_from(page.blocks.len()).unwrap_or(u32::MAX)),
     ];
-    let above_heading =
-        if heading_at.is_some() { at_and_above(tree, page.blocks[heading_block].container) } else { HashSet::new() };
+    let above_heading = if heading_at.is_some() {
+        at_and_above(tree, page.blocks[heading_block].container)
+    } else {
+        HashSet::new()
+    };
     let kinds = facts.kinds;
     Whole {
         words,
@@ -126,7 +137,10 @@ fn is_paragraph(block: &Block) -> bool {
 
 /// Measures a block.
 pub(crate) fn measure(tree: &Tree, page: &BlockList, whole: &Whole, at: usize) -> [f32; MEASURES] {
-    let mut measures = Measures { list: [0.0; MEASURES], length: 0 };
+    let mut measures = Measures {
+        list: [0.0; MEASURES],
+        length: 0,
+    };
     let block = &page.blocks[at];
     own(&mut measures, tree, block);
     position(&mut measures, whole, block, at);
@@ -140,7 +154,9 @@ pub(crate) fn measure(tree: &Tree, page: &BlockList, whole: &Whole, at: usize) -
         measures.push(number);
     }
     debug_assert_eq!(measures.length, NUMBERS);
-    whole.surroundings.measure(tree, page, at, |measure| measures.push(measure));
+    whole
+        .surroundings
+        .measure(tree, page, at, |measure| measures.push(measure));
     debug_assert_eq!(measures.length, NUMBERS + SURROUNDINGS);
     for hint in hints::ALL {
         measures.push(flag(block.hints.has(*hint)));
@@ -160,7 +176,10 @@ pub(crate) fn measure_context(
     at: usize,
     list: &mut [f32; MEASURES],
 ) {
-    let mut measures = Measures { list: *list, length: OWN };
+    let mut measures = Measures {
+        list: *list,
+        length: OWN,
+    };
     context.measure(tree, page, &whole.surroundings, at, |measure| {
         measures.push(measure);
     });
@@ -229,19 +248,39 @@ fn position(measures: &mut Measures, whole: &Whole, block: &Block, at: usize) {
     let heading = whole.heading_at;
     measures.push(flag(heading.is_none()));
     measures.push(flag(heading.is_some() && at < whole.heading_block));
-    measures.push(heading.filter(|_| at >= whole.heading_block).map_or(0.0, |heading| log(before - heading)));
-    measures.push(heading.filter(|_| at < whole.heading_block).map_or(0.0, |heading| log(heading - before)));
+    measures.push(
+        heading
+            .filter(|_| at >= whole.heading_block)
+            .map_or(0.0, |heading| log(before - heading)),
+    );
+    measures.push(
+        heading
+            .filter(|_| at < whole.heading_block)
+            .map_or(0.0, |heading| log(heading - before)),
+    );
 }
 
 fn neighbours(measures: &mut Measures, page: &BlockList, at: usize) {
     let blocks = &page.blocks;
-    let block = |place: Option<usize>| place.and_then(|place| blocks.get(place)).map(|block| block.counts);
-    for place in [at.checked_sub(2), at.checked_sub(1), Some(at + 1), Some(at + 2)] {
+    let block = |place: Option<usize>| {
+        place
+            .and_then(|place| blocks.get(place))
+            .map(|block| block.counts)
+    };
+    for place in [
+        at.checked_sub(2),
+        at.checked_sub(1),
+        Some(at + 1),
+        Some(at + 2),
+    ] {
         let counts = block(place).unwrap_or_default();
         measures.push(log(counts.words));
         measures.push(counts.linked as f32 / counts.words.max(1) as f32);
     }
-    let around = [at.saturating_sub(AROUND)..at, (at + 1).min(blocks.len())..(at + 1 + AROUND).min(blocks.len())];
+    let around = [
+        at.saturating_sub(AROUND)..at,
+        (at + 1).min(blocks.len())..(at + 1 + AROUND).min(blocks.len()),
+    ];
     for side in around {
         let (mut words, mut linked, mut stops, mut short) = (0, 0, 0, 0);
         let length = side.len();
@@ -267,25 +306,38 @@ fn words_about(measures: &mut Measures, page: &BlockList, whole: &Whole, at: usi
     }
     let heading = whole.headings[at];
     for topic in 0..TOPICS {
-        measures
-            .push(heading.map_or(0.0, |at| share(&page.blocks[at], u32::from(page.blocks[at].counts.topics[topic]))));
+        measures.push(heading.map_or(0.0, |at| {
+            share(
+                &page.blocks[at],
+                u32::from(page.blocks[at].counts.topics[topic]),
+            )
+        }));
     }
     measures.push(share(block, block.counts.in_title));
     measures.push(share(block, block.counts.in_description));
     measures.push(log(block.counts.in_description));
     let distance = heading.map_or(0, |heading| at - heading);
     measures.push(log(u32::try_from(distance).unwrap_or(u32::MAX)));
-    measures.push(heading.map_or(0.0, |at| share(&page.blocks[at], page.blocks[at].counts.in_title)));
+    measures.push(heading.map_or(0.0, |at| {
+        share(&page.blocks[at], page.blocks[at].counts.in_title)
+    }));
     measures.push(heading.map_or(0.0, |at| log(page.blocks[at].counts.words)));
 }
 
-fn elements_above(measures: &mut Measures, tree: &Tree, page: &BlockList, whole: &Whole, container: Id) {
+fn elements_above(
+    measures: &mut Measures,
+    tree: &Tree,
+    page: &BlockList,
+    whole: &Whole,
+    container: Id,
+) {
     let mut id = container;
     let mut levels = 0;
     let mut depth = 0;
     let (mut nearest, mut most) = (None, (1, 0, 0));
     let mut paragraph_level = [0.0; 3];
-    let (mut met, mut to_heading, mut met_words, mut met_paragraphs, mut group) = (false, 0_u32, 0, 0, NONE);
+    let (mut met, mut to_heading, mut met_words, mut met_paragraphs, mut group) =
+        (false, 0_u32, 0, 0, NONE);
     while id != NONE && id != ROOT {
         let place = page.places[id as usize];
         if levels < LEVELS {
@@ -334,10 +386,17 @@ fn elements_above(measures: &mut Measures, tree: &Tree, page: &BlockList, whole:
         measures.push(level / 4.0);
     }
     let of_page = |words: u32| words as f32 / whole.words.max(1) as f32;
-    let group_words = page.places.get(group as usize).map_or(0, |place| place.words);
+    let group_words = page
+        .places
+        .get(group as usize)
+        .map_or(0, |place| place.words);
     measures.push(of_page(group_words));
     measures.push(flag(whole.above_heading.contains(&group)));
-    measures.push(if whole.heading_at.is_some() { to_heading as f32 / 4.0 } else { -1.0 });
+    measures.push(if whole.heading_at.is_some() {
+        to_heading as f32 / 4.0
+    } else {
+        -1.0
+    });
     measures.push(of_page(met_words));
     measures.push(met_paragraphs as f32 / whole.paragraph_words.max(1) as f32);
     measures.push(flag(whole.paragraph_words == 0));

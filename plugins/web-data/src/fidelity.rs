@@ -20,18 +20,27 @@ fn content(page: &str, format: PageFormat) -> String {
         content_type: Some("text/html; charset=utf-8"),
         body: page.as_bytes(),
     };
-    page::read(&answer, format).content.expect("HTML has content")
+    page::read(&answer, format)
+        .content
+        .expect("HTML has content")
 }
 
 fn parser(markdown: &str) -> Parser<'_> {
-    Parser::new_ext(markdown, Options::ENABLE_TABLES | Options::ENABLE_STRIKETHROUGH)
+    Parser::new_ext(
+        markdown,
+        Options::ENABLE_TABLES | Options::ENABLE_STRIKETHROUGH,
+    )
 }
 
 /// The words of content, as whoever gets it reads them.
 fn words_of(content: &str, format: PageFormat) -> Vec<String> {
     match format {
         PageFormat::Html => words(content),
-        PageFormat::Text => content.split_whitespace().filter(|word| !is_marker(word)).map(str::to_owned).collect(),
+        PageFormat::Text => content
+            .split_whitespace()
+            .filter(|word| !is_marker(word))
+            .map(str::to_owned)
+            .collect(),
         PageFormat::Markdown => {
             let mut written = String::new();
             html::push_html(&mut written, parser(content));
@@ -42,7 +51,8 @@ fn words_of(content: &str, format: PageFormat) -> Vec<String> {
 
 /// What stands before an item of an ordered list in plain text.
 fn is_marker(word: &str) -> bool {
-    word.strip_suffix('.').is_some_and(|number| number.bytes().all(|byte| byte.is_ascii_digit()))
+    word.strip_suffix('.')
+        .is_some_and(|number| number.bytes().all(|byte| byte.is_ascii_digit()))
 }
 
 #[track_caller]
@@ -65,7 +75,12 @@ fn check_dead(page: &str) {
                 assert_eq!(&*live, "<br>", "of {page}\nis {content}");
             }
             Event::Start(Tag::Link { dest_url: to, .. } | Tag::Image { dest_url: to, .. }) => {
-                assert!(["http:", "https:", "mailto:"].iter().any(|scheme| to.starts_with(scheme)), "{to} of {page}");
+                assert!(
+                    ["http:", "https:", "mailto:"]
+                        .iter()
+                        .any(|scheme| to.starts_with(scheme)),
+                    "{to} of {page}"
+                );
             }
             _ => {}
         }
@@ -77,14 +92,25 @@ fn white_space_between_elements_is_written() {
     #[track_caller]
     fn check(page: &str, markdown: &str, text: &str) {
         assert_eq!(
-            (&*content(page, PageFormat::Markdown), &*content(page, PageFormat::Text)),
+            (
+                &*content(page, PageFormat::Markdown),
+                &*content(page, PageFormat::Text)
+            ),
             (markdown, text),
             "{page}"
         );
         check_words(page);
     }
-    check("<p><b>bold</b> <i>italic</i></p>", "**bold** *italic*", "bold italic");
-    check("<p><code><span>pip</span> <span>install</span></code>", "`pip install`", "pip install");
+    check(
+        "<p><b>bold</b> <i>italic</i></p>",
+        "**bold** *italic*",
+        "bold italic",
+    );
+    check(
+        "<p><code><span>pip</span> <span>install</span></code>",
+        "`pip install`",
+        "pip install",
+    );
     check(
         "<p><a href=/x>one</a>\n<a href=/y>two</a>",
         "[one](https://pages.example/x) [two](https://pages.example/y)",
@@ -92,14 +118,34 @@ fn white_space_between_elements_is_written() {
     );
     check("<p>a<b> </b>b <i></i> c", "a b c", "a b c");
     check("<p>a<span>b</span>c", "abc", "abc");
-    check("<p><code>a<a href=/x>b</a><img src=c>d</code>", "`abd`", "abd");
-    check("one<hr>two<main>three</main>four", "one\n\n---\n\ntwo\n\nthree\n\nfour", "one\n\ntwo\n\nthree\n\nfour");
+    check(
+        "<p><code>a<a href=/x>b</a><img src=c>d</code>",
+        "`abd`",
+        "abd",
+    );
+    check(
+        "one<hr>two<main>three</main>four",
+        "one\n\n---\n\ntwo\n\nthree\n\nfour",
+        "one\n\ntwo\n\nthree\n\nfour",
+    );
     check("<main>one<b><hr></b>two", "one\n\n---\n\ntwo", "one\n\ntwo");
     check("<main>one<a href=/x><br></a>two", "one  \ntwo", "one\ntwo");
-    check("<main><code>a`</code><a><code>`b</code></a>c", "```a``b```c", "a``bc");
-    check("<main><ol><li>a</li><p>b</p><li>c</ol>", "1. a\n\nb\n\n2. c", "1. a\n\nb\n\n2. c");
+    check(
+        "<main><code>a`</code><a><code>`b</code></a>c",
+        "```a``b```c",
+        "a``bc",
+    );
+    check(
+        "<main><ol><li>a</li><p>b</p><li>c</ol>",
+        "1. a\n\nb\n\n2. c",
+        "1. a\n\nb\n\n2. c",
+    );
     check("<pre>a<div>b</div>c</pre>", "```\na\nb\nc\n```", "a\nb\nc");
-    check("<table><tr><td>a<br>b<td>&lt;br&gt;c</table>", "| a<br>b | \\<br>c |\n| - | - |", "a b | <br>c");
+    check(
+        "<table><tr><td>a<br>b<td>&lt;br&gt;c</table>",
+        "| a<br>b | \\<br>c |\n| - | - |",
+        "a b | <br>c",
+    );
 }
 
 /// Each is written again with the next, so they are united up to a bound.
@@ -108,8 +154,14 @@ fn pieces_of_code_that_touch_are_united_within_a_bound() {
     let united = format!("`{}`a", "a".repeat(256));
     let page = format!("<main><p>{}", "<code>a</code>".repeat(3 * 257));
     assert_eq!(content(&page, PageFormat::Markdown), united.repeat(3));
-    let fenced = format!("<main><p><code>{}</code><code>&lt;br&gt;`*</code>", "a".repeat(256));
-    assert_eq!(content(&fenced, PageFormat::Markdown), format!("`{}`\\<br>\\`\\*", "a".repeat(256)));
+    let fenced = format!(
+        "<main><p><code>{}</code><code>&lt;br&gt;`*</code>",
+        "a".repeat(256)
+    );
+    assert_eq!(
+        content(&fenced, PageFormat::Markdown),
+        format!("`{}`\\<br>\\`\\*", "a".repeat(256))
+    );
     check_dead(&page);
     check_dead(&fenced);
 }
@@ -124,15 +176,22 @@ fn what_stands_between_two_texts_parts_them_though_it_is_left_out() {
         match step {
             Step::Enter(id) if tree.tag(id) == tag::Tag::Nav => walk.skip_children(),
             Step::Enter(id) => {
-                kept[id as usize] = tree.text(id).is_some() || tree.nodes[id as usize].first != NONE;
+                kept[id as usize] =
+                    tree.text(id).is_some() || tree.nodes[id as usize].first != NONE;
             }
             Step::Leave(_) => {}
         }
     }
     for style in [Style::Markdown, Style::Text] {
-        assert_eq!(markdown::write(&tree, &kept, None, style, usize::MAX), "first\n\nsecond\n\nthird");
+        assert_eq!(
+            markdown::write(&tree, &kept, None, style, usize::MAX),
+            "first\n\nsecond\n\nthird"
+        );
     }
-    assert_eq!(html_writer::write(&tree, &kept, None, usize::MAX).0, "first<br>second<br>third");
+    assert_eq!(
+        html_writer::write(&tree, &kept, None, usize::MAX).0,
+        "first<br>second<br>third"
+    );
 }
 
 #[test]
@@ -158,8 +217,15 @@ fn the_words_of_made_up_pages_are_those_that_a_browser_shows() {
 }
 
 /// Adds words, or an element with more of the same in it. No word is there twice.
-fn element(u: &mut Unstructured<'_>, page: &mut String, number: &mut u32, levels: u32) -> Result<()> {
-    const BESIDE: [&str; 9] = ["", "", " ", " ", "\n", "\t", "&nbsp;", "<!-- -->", "<b> </b>"];
+fn element(
+    u: &mut Unstructured<'_>,
+    page: &mut String,
+    number: &mut u32,
+    levels: u32,
+) -> Result<()> {
+    const BESIDE: [&str; 9] = [
+        "", "", " ", " ", "\n", "\t", "&nbsp;", "<!-- -->", "<b> </b>",
+    ];
     const AROUND: [&str; 28] = [
         "b",
         "i",
@@ -196,14 +262,25 @@ fn element(u: &mut Unstructured<'_>, page: &mut String, number: &mut u32, levels
             *number += 1;
             page.push_str(&format!("w{number}x"));
         }
-        2 => page.push_str(u.choose(&["<br>", "<hr>", "<img src=a.png>", "<wbr>", "<input>", "<div></div>"])?),
+        2 => page.push_str(u.choose(&[
+            "<br>",
+            "<hr>",
+            "<img src=a.png>",
+            "<wbr>",
+            "<input>",
+            "<div></div>",
+        ])?),
         _ if levels > 0 => {
             let tags = u.choose(&AROUND)?;
             page.push_str(&format!("<{tags}>"));
             for _ in 0..u.int_in_range(0..=4)? {
                 element(u, page, number, levels - 1)?;
             }
-            for name in tags.split('>').rev().filter_map(|tag| tag.trim_start_matches('<').split(' ').next()) {
+            for name in tags
+                .split('>')
+                .rev()
+                .filter_map(|tag| tag.trim_start_matches('<').split(' ').next())
+            {
                 page.push_str(&format!("</{name}>"));
             }
         }
@@ -229,10 +306,22 @@ fn no_text_becomes_markup() {
         check_dead(page);
         check_words(page);
     }
-    assert_eq!(content("<p>Look!<a href=/x>here</a>", PageFormat::Markdown), "Look\\![here](https://pages.example/x)");
-    assert_eq!(content("<p>a &amp;<i></i>lt;b&gt; AT&amp;T", PageFormat::Markdown), "a \\&lt;b> AT&T");
-    let html = content("<xmp><i>a</i></xmp><listing>b</listing><plaintext></plaintext><p>c", PageFormat::Html);
-    assert_eq!(html, "<pre>&lt;i&gt;a&lt;/i&gt;</pre><pre>b</pre><pre>&lt;/plaintext&gt;&lt;p&gt;c</pre>");
+    assert_eq!(
+        content("<p>Look!<a href=/x>here</a>", PageFormat::Markdown),
+        "Look\\![here](https://pages.example/x)"
+    );
+    assert_eq!(
+        content("<p>a &amp;<i></i>lt;b&gt; AT&amp;T", PageFormat::Markdown),
+        "a \\&lt;b> AT&T"
+    );
+    let html = content(
+        "<xmp><i>a</i></xmp><listing>b</listing><plaintext></plaintext><p>c",
+        PageFormat::Html,
+    );
+    assert_eq!(
+        html,
+        "<pre>&lt;i&gt;a&lt;/i&gt;</pre><pre>b</pre><pre>&lt;/plaintext&gt;&lt;p&gt;c</pre>"
+    );
 }
 
 #[test]
@@ -283,17 +372,32 @@ fn no_text_of_made_up_pages_becomes_markup() {
 #[test]
 fn content_that_is_cut_is_whole_and_dead() {
     let hostile = "a `` ` `` &lt;img src=x onerror=alert(1)> ".repeat(5200);
-    for around in ["code", "b><code", "a href=/x><code", "li><code", "table><tr><td>a<td><code"] {
+    for around in [
+        "code",
+        "b><code",
+        "a href=/x><code",
+        "li><code",
+        "table><tr><td>a<td><code",
+    ] {
         for padding in 0..4 {
             let page = format!("<p>{}<{around}>{hostile}", "x".repeat(padding));
             let content = content(&page, PageFormat::Markdown);
-            assert!((150_000..=page::CONTENT_CHARACTERS_MAX).contains(&content.chars().count()), "{around}");
+            assert!(
+                (150_000..=page::CONTENT_CHARACTERS_MAX).contains(&content.chars().count()),
+                "{around}"
+            );
             for event in parser(&content) {
-                assert!(!matches!(event, Event::Html(_) | Event::InlineHtml(_)), "{around} {padding}: {event:?}");
+                assert!(
+                    !matches!(event, Event::Html(_) | Event::InlineHtml(_)),
+                    "{around} {padding}: {event:?}"
+                );
             }
         }
     }
-    let page = format!("<p>a<ul>{}", "<li><a href=/x>b &amp; <b>c</b></a> <img src=d>".repeat(20_000));
+    let page = format!(
+        "<p>a<ul>{}",
+        "<li><a href=/x>b &amp; <b>c</b></a> <img src=d>".repeat(20_000)
+    );
     let html = content(&page, PageFormat::Html);
     assert!((199_000..=page::CONTENT_CHARACTERS_MAX).contains(&html.chars().count()));
     assert_eq!(html.matches("<ul>").count(), html.matches("</ul>").count());

@@ -14,9 +14,15 @@ enum Frame {
     /// Whether something of it was written.
     Quote { started: bool },
     /// The next number of an ordered list, and whether what was written last is an item's.
-    List { number: Option<u32>, after_item: bool },
+    List {
+        number: Option<u32>,
+        after_item: bool,
+    },
     /// A marker that is not written yet, and the columns that it takes.
-    Item { marker: Option<String>, width: usize },
+    Item {
+        marker: Option<String>,
+        width: usize,
+    },
 }
 
 /// Which line of a paragraph: the blank one before it, its first or another.
@@ -29,7 +35,10 @@ pub(crate) enum Line {
 
 impl Frames {
     pub(crate) fn new(style: Style) -> Self {
-        Self { style, open: Vec::new() }
+        Self {
+            style,
+            open: Vec::new(),
+        }
     }
 
     pub(crate) fn is_empty(&self) -> bool {
@@ -42,17 +51,27 @@ impl Frames {
 
     /// Opens a list, whose items are numbered from this number on.
     pub(crate) fn open_list(&mut self, number: Option<u32>) {
-        self.open.push(Frame::List { number, after_item: false });
+        self.open.push(Frame::List {
+            number,
+            after_item: false,
+        });
     }
 
     pub(crate) fn open_item(&mut self) {
         let mut marker = "- ".to_owned();
-        if let Some(Frame::List { number: Some(number), .. }) = self.open.last_mut() {
+        if let Some(Frame::List {
+            number: Some(number),
+            ..
+        }) = self.open.last_mut()
+        {
             marker = format!("{number}. ");
             *number = number.saturating_add(1);
         }
         let width = marker.len();
-        self.open.push(Frame::Item { marker: Some(marker), width });
+        self.open.push(Frame::Item {
+            marker: Some(marker),
+            width,
+        });
     }
 
     /// Closes the innermost.
@@ -75,17 +94,30 @@ impl Frames {
     /// Whether the next paragraph stands right below the last: items do, but not a list's first where the list begins outside
     /// of any, or where its number is one that does not end a paragraph (CommonMark, 5.3).
     pub(crate) fn is_tight(&self) -> bool {
-        let new = self.open.iter().enumerate().find_map(|(at, frame)| match frame {
-            Frame::Item { marker, .. } => Some((at, marker.as_deref()?)),
-            Frame::List { .. } | Frame::Quote { .. } => None,
-        });
+        let new = self
+            .open
+            .iter()
+            .enumerate()
+            .find_map(|(at, frame)| match frame {
+                Frame::Item { marker, .. } => Some((at, marker.as_deref()?)),
+                Frame::List { .. } | Frame::Quote { .. } => None,
+            });
         let Some((at, marker)) = new else {
             return false;
         };
         let around = &self.open[..at];
-        let is_nested = around.iter().any(|frame| matches!(frame, Frame::Item { .. }));
+        let is_nested = around
+            .iter()
+            .any(|frame| matches!(frame, Frame::Item { .. }));
         let ends_paragraph = self.style == Style::Text || ["- ", "1. "].contains(&marker);
-        is_nested && ends_paragraph || matches!(around.last(), Some(Frame::List { after_item: true, .. }))
+        is_nested && ends_paragraph
+            || matches!(
+                around.last(),
+                Some(Frame::List {
+                    after_item: true,
+                    ..
+                })
+            )
     }
 
     /// What stands before a line: markers on the first of an item.
@@ -98,8 +130,13 @@ impl Frames {
                 Frame::Quote { .. } if self.style == Style::Text => {}
                 Frame::Quote { .. } => indent.push_str("> "),
                 Frame::List { .. } => {}
-                Frame::Item { marker: Some(marker), .. } if line == Line::First => indent.push_str(marker),
-                Frame::Item { marker: Some(_), .. } if line == Line::Blank => {}
+                Frame::Item {
+                    marker: Some(marker),
+                    ..
+                } if line == Line::First => indent.push_str(marker),
+                Frame::Item {
+                    marker: Some(_), ..
+                } if line == Line::Blank => {}
                 Frame::Item { width, .. } => indent.extend(std::iter::repeat_n(' ', *width)),
             }
         }

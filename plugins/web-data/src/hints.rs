@@ -185,7 +185,11 @@ fn of_role(role: &str) -> Option<Hint> {
 }
 
 fn is_unseen(style: &str) -> bool {
-    let style: String = style.chars().filter(|c| !c.is_whitespace()).flat_map(char::to_lowercase).collect();
+    let style: String = style
+        .chars()
+        .filter(|c| !c.is_whitespace())
+        .flat_map(char::to_lowercase)
+        .collect();
     style.contains("display:none") || style.contains("visibility:hidden")
 }
 

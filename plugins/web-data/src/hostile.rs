@@ -10,18 +10,29 @@ use crate::{blocks, charset, corpus, parse, source};
 const FORMATS: [PageFormat; 3] = [PageFormat::Markdown, PageFormat::Text, PageFormat::Html];
 
 fn read(body: &[u8], format: PageFormat) -> PageContent {
-    let answer = FetchedPage { url: "https://pages.example/", status: 200, content_type: Some("text/html"), body };
+    let answer = FetchedPage {
+        url: "https://pages.example/",
+        status: 200,
+        content_type: Some("text/html"),
+        body,
+    };
     let document = page::read(&answer, format);
     let content = document.content.as_deref().expect("HTML has content");
     assert!(content.chars().count() <= CONTENT_CHARACTERS_MAX);
-    assert!(!content.trim().is_empty() || !has_words(body), "a page with text is never without content");
+    assert!(
+        !content.trim().is_empty() || !has_words(body),
+        "a page with text is never without content"
+    );
     document
 }
 
 fn has_words(body: &[u8]) -> bool {
     let text = charset::decode(body, Some("text/html"));
     let tree = parse::parse(source::reduce(&text).html);
-    blocks::read(&tree, "", "").blocks.iter().any(|block| block.counts.letters > 0)
+    blocks::read(&tree, "", "")
+        .blocks
+        .iter()
+        .any(|block| block.counts.letters > 0)
 }
 
 #[track_caller]
@@ -40,14 +51,28 @@ fn repeated(piece: &str) -> String {
 
 #[test]
 fn deep_pages_are_read() {
-    for piece in
-        ["<div>", "<div><p>", "<b>", "<a href=x>", "<table><tr><td>", "<ul><li>a", "<blockquote>", "<span>a", "<svg>"]
-    {
+    for piece in [
+        "<div>",
+        "<div><p>",
+        "<b>",
+        "<a href=x>",
+        "<table><tr><td>",
+        "<ul><li>a",
+        "<blockquote>",
+        "<span>a",
+        "<svg>",
+    ] {
         check(&repeated(piece));
     }
-    for piece in
-        ["<template>", "<select><option>a", "<button><p>", "<font>", "<math><mi>", "<dl><dt>a<dd>", "<noscript>"]
-    {
+    for piece in [
+        "<template>",
+        "<select><option>a",
+        "<button><p>",
+        "<font>",
+        "<math><mi>",
+        "<dl><dt>a<dd>",
+        "<noscript>",
+    ] {
         check(&repeated(piece));
     }
 }
@@ -62,9 +87,17 @@ fn an_element_of_text_that_was_too_deep_once_ends_where_it_is_not() {
 
 #[test]
 fn pages_that_make_parsers_repeat_themselves_are_read() {
-    for piece in
-        ["<p>a<b><i>", "<b></p>", "<a><div>", "</a></div>", "<b a><p>", "<table>a", "<h1><a>", "<img><br>", "<i>a</b>"]
-    {
+    for piece in [
+        "<p>a<b><i>",
+        "<b></p>",
+        "<a><div>",
+        "</a></div>",
+        "<b a><p>",
+        "<table>a",
+        "<h1><a>",
+        "<img><br>",
+        "<i>a</b>",
+    ] {
         check(&repeated(piece));
     }
     let distinct: String = (0..1500).map(|n| format!("<p><b id={n}>x")).collect();
@@ -73,8 +106,14 @@ fn pages_that_make_parsers_repeat_themselves_are_read() {
 
 #[test]
 fn tags_without_an_end_are_read() {
-    check(&format!("<div {}>text", (0..20_000).map(|n| format!("a{n}=1 ")).collect::<String>()));
-    check(&format!("</div {}>text", (0..20_000).map(|n| format!("a{n}=1 ")).collect::<String>()));
+    check(&format!(
+        "<div {}>text",
+        (0..20_000).map(|n| format!("a{n}=1 ")).collect::<String>()
+    ));
+    check(&format!(
+        "</div {}>text",
+        (0..20_000).map(|n| format!("a{n}=1 ")).collect::<String>()
+    ));
     check(&format!("<div class='{}'>text", repeated("nav ")));
     for open in [
         "<!--",
@@ -98,21 +137,35 @@ fn tags_without_an_end_are_read() {
 fn references_and_wide_tables_are_read() {
     check(&repeated("&amp;&lt;&#x41;&unknown;"));
     check(&repeated("&#99999999999999;"));
-    check(&format!("<table>{}", repeated("<tr><td colspan=1000 rowspan=1000>a<td>b")));
+    check(&format!(
+        "<table>{}",
+        repeated("<tr><td colspan=1000 rowspan=1000>a<td>b")
+    ));
     check(&format!("<table><tr>{}", repeated("<td>a")));
     check(&format!("<p>{}", repeated("a|b*c_d`e[f]")));
     check(&format!("<pre>{}", repeated("`")));
     check(&format!("<p>{}</p>", repeated("<img src=a.png alt=a>")));
-    check(&format!("<div>{}<img src=a alt=b></div>", repeated("word ")));
+    check(&format!(
+        "<div>{}<img src=a alt=b></div>",
+        repeated("word ")
+    ));
 }
 
 #[test]
 fn a_page_of_any_length_is_cut_and_says_so() {
-    let document = read(format!("<p>{}", "one two ".repeat(60_000)).as_bytes(), PageFormat::Markdown);
+    let document = read(
+        format!("<p>{}", "one two ".repeat(60_000)).as_bytes(),
+        PageFormat::Markdown,
+    );
     assert!(document.truncated);
     let content = document.content.expect("content");
-    assert!((CONTENT_CHARACTERS_MAX - 10..=CONTENT_CHARACTERS_MAX).contains(&content.chars().count()));
-    let described = format!("<meta name=description content='{}'><p>text", "a ".repeat(1900));
+    assert!(
+        (CONTENT_CHARACTERS_MAX - 10..=CONTENT_CHARACTERS_MAX).contains(&content.chars().count())
+    );
+    let described = format!(
+        "<meta name=description content='{}'><p>text",
+        "a ".repeat(1900)
+    );
     assert!(!read(described.as_bytes(), PageFormat::Text).truncated);
 }
 
@@ -176,7 +229,12 @@ fn text_is_never_lost_altogether() {
         "<button>word",
     ] {
         for format in FORMATS {
-            assert!(read(page.as_bytes(), format).content.is_some_and(|content| content.contains("word")), "{page}");
+            assert!(
+                read(page.as_bytes(), format)
+                    .content
+                    .is_some_and(|content| content.contains("word")),
+                "{page}"
+            );
         }
     }
 }

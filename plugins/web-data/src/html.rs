@@ -10,7 +10,12 @@ use crate::tag::Tag;
 use crate::tree::{Id, ROOT, Step, Tree};
 
 /// Writes the kept nodes, and says whether they are cut: what is written has at most so many characters and is whole.
-pub(crate) fn write(tree: &Tree, kept: &[bool], base: Option<&Url>, characters_max: usize) -> (String, bool) {
+pub(crate) fn write(
+    tree: &Tree,
+    kept: &[bool],
+    base: Option<&Url>,
+    characters_max: usize,
+) -> (String, bool) {
     let mut writer = HtmlWriter {
         tree,
         addresses: Addresses::new(base),
@@ -156,7 +161,11 @@ impl HtmlWriter<'_> {
         self.part();
         let mut piece = "<img".to_owned();
         attribute(&mut piece, "src", &address);
-        attribute(&mut piece, "alt", tree.attribute(id, "alt").map(str::trim).unwrap_or_default());
+        attribute(
+            &mut piece,
+            "alt",
+            tree.attribute(id, "alt").map(str::trim).unwrap_or_default(),
+        );
         piece.push('>');
         self.single(&piece);
     }
@@ -165,11 +174,15 @@ impl HtmlWriter<'_> {
     fn would_end_another(&self, tag: Tag) -> bool {
         let mut open = self.open.iter().rev().map(|(id, _)| self.tree.tag(*id));
         match tag {
-            Tag::Li => open.take_while(|open| !is_boundary(*open)).any(|open| open == Tag::Li),
-            Tag::Dd | Tag::Dt => {
-                open.take_while(|open| !is_boundary(*open)).any(|open| matches!(open, Tag::Dd | Tag::Dt))
+            Tag::Li => open
+                .take_while(|open| !is_boundary(*open))
+                .any(|open| open == Tag::Li),
+            Tag::Dd | Tag::Dt => open
+                .take_while(|open| !is_boundary(*open))
+                .any(|open| matches!(open, Tag::Dd | Tag::Dt)),
+            tag if tag.heading().is_some() => {
+                open.next().is_some_and(|open| open.heading().is_some())
             }
-            tag if tag.heading().is_some() => open.next().is_some_and(|open| open.heading().is_some()),
             _ => false,
         }
     }
@@ -201,7 +214,11 @@ impl HtmlWriter<'_> {
 
     fn attributes(&mut self, piece: &mut String, id: Id) {
         let tree = self.tree;
-        let written = |name| tree.attribute(id, name).map(str::trim).filter(|value| !value.is_empty());
+        let written = |name| {
+            tree.attribute(id, name)
+                .map(str::trim)
+                .filter(|value| !value.is_empty())
+        };
         match tree.tag(id) {
             Tag::A => {
                 if let Some(address) = written("href").and_then(|href| self.addresses.link(href)) {
@@ -248,17 +265,44 @@ fn is_written(tag: Tag) -> bool {
         )
         || matches!(
             tag,
-            Tag::Dt | Tag::Em | Tag::Figcaption | Tag::Figure | Tag::I | Tag::Img | Tag::Ins | Tag::Kbd | Tag::Li
+            Tag::Dt
+                | Tag::Em
+                | Tag::Figcaption
+                | Tag::Figure
+                | Tag::I
+                | Tag::Img
+                | Tag::Ins
+                | Tag::Kbd
+                | Tag::Li
         )
         || matches!(
             tag,
-            Tag::Mark | Tag::Ol | Tag::P | Tag::Pre | Tag::Q | Tag::S | Tag::Samp | Tag::Strike | Tag::Strong
+            Tag::Mark
+                | Tag::Ol
+                | Tag::P
+                | Tag::Pre
+                | Tag::Q
+                | Tag::S
+                | Tag::Samp
+                | Tag::Strike
+                | Tag::Strong
         )
         || matches!(
             tag,
-            Tag::Sub | Tag::Sup | Tag::Table | Tag::Tbody | Tag::Td | Tag::Tfoot | Tag::Th | Tag::Thead | Tag::Tr
+            Tag::Sub
+                | Tag::Sup
+                | Tag::Table
+                | Tag::Tbody
+                | Tag::Td
+                | Tag::Tfoot
+                | Tag::Th
+                | Tag::Thead
+                | Tag::Tr
         )
-        || matches!(tag, Tag::Tt | Tag::U | Tag::Ul | Tag::Var | Tag::Div | Tag::Section | Tag::Article)
+        || matches!(
+            tag,
+            Tag::Tt | Tag::U | Tag::Ul | Tag::Var | Tag::Div | Tag::Section | Tag::Article
+        )
 }
 
 /// Whether an element in this one ends none around it.

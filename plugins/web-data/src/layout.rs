@@ -31,10 +31,19 @@ pub(crate) fn words(html: &str) -> Vec<String> {
 fn read(node: &Handle, text: &mut String) {
     match &node.data {
         NodeData::Text { contents } => text.push_str(&contents.borrow()),
-        NodeData::Document => node.children.borrow().iter().for_each(|child| read(child, text)),
+        NodeData::Document => node
+            .children
+            .borrow()
+            .iter()
+            .for_each(|child| read(child, text)),
         NodeData::Element { name, attrs, .. } => {
             let name = &*name.local;
-            let has = |attribute: &str| attrs.borrow().iter().any(|given| &*given.name.local == attribute);
+            let has = |attribute: &str| {
+                attrs
+                    .borrow()
+                    .iter()
+                    .any(|given| &*given.name.local == attribute)
+            };
             if is_one_of(name, UNSEEN) || has("hidden") || name == "dialog" && !has("open") {
                 return;
             }
@@ -48,7 +57,9 @@ fn read(node: &Handle, text: &mut String) {
             }
             text.extend(parts.then_some('\n'));
         }
-        NodeData::Doctype { .. } | NodeData::Comment { .. } | NodeData::ProcessingInstruction { .. } => {}
+        NodeData::Doctype { .. }
+        | NodeData::Comment { .. }
+        | NodeData::ProcessingInstruction { .. } => {}
     }
 }
 
@@ -59,7 +70,11 @@ fn is_one_of(name: &str, names: &str) -> bool {
 /// The first word of `found` that is not among those of the page behind the one before it. Signs do not count: in Markdown
 /// they are marks.
 pub(crate) fn first_strange(found: &[String], page: &[String]) -> Option<String> {
-    let plain = |word: &String| word.chars().filter(|c| c.is_alphanumeric()).collect::<String>();
+    let plain = |word: &String| {
+        word.chars()
+            .filter(|c| c.is_alphanumeric())
+            .collect::<String>()
+    };
     let known: HashSet<String> = page.iter().map(plain).collect();
     let mut rest = page.iter().map(plain);
     let mut found = found.iter().map(plain).filter(|word| !word.is_empty());
@@ -76,6 +91,9 @@ fn words_are_parted_as_browsers_part_them() {
     check("a<div>b</div>c<br>d<hr>e<p>f</p>g", "a b c d e f g");
     check("<table><tr><td>a</td><td>b</td></tr></table>c", "a b c");
     check("<ul><li>a<li>b</ul><span>c</span>d<wbr>e", "a b cde");
-    check("<title>t</title>a<script>s</script>b<p hidden>c</p><details><summary>d</summary>e</details>", "ab d");
+    check(
+        "<title>t</title>a<script>s</script>b<p hidden>c</p><details><summary>d</summary>e</details>",
+        "ab d",
+    );
     check("a<!-- c -->b&nbsp;c", "ab c");
 }

@@ -68,18 +68,32 @@ use switchbay_sdk::schemars::{self, JsonSchema};
 use switchbay_sdk::{Call, ErrorCode, Failure, Operation, Plugin, Reply, Rest, Tool};
 
 /// The URL names nothing that may be fetched.
-const NOT_PUBLIC: ErrorCode =
-    ErrorCode::new("VALIDATION_ERROR", 400, "`url` is no public web page: its form, port, host or address.");
+const NOT_PUBLIC: ErrorCode = ErrorCode::new(
+    "VALIDATION_ERROR",
+    400,
+    "`url` is no public web page: its form, port, host or address.",
+);
 
 /// There is no answer that can be used.
-const BAD_RESPONSE: ErrorCode =
-    ErrorCode::new("UPSTREAM_BAD_RESPONSE", 502, "The page's server could not be reached or gave no usable answer.");
+const BAD_RESPONSE: ErrorCode = ErrorCode::new(
+    "UPSTREAM_BAD_RESPONSE",
+    502,
+    "The page's server could not be reached or gave no usable answer.",
+);
 
 /// There is no answer in time.
-const LATE: ErrorCode = ErrorCode::new("UPSTREAM_TIMEOUT", 504, "The page's server did not answer in time.");
+const LATE: ErrorCode = ErrorCode::new(
+    "UPSTREAM_TIMEOUT",
+    504,
+    "The page's server did not answer in time.",
+);
 
 /// The plugin cannot fetch.
-const UNAVAILABLE: ErrorCode = ErrorCode::new("SERVICE_UNAVAILABLE", 503, "Pages cannot be fetched at present.");
+const UNAVAILABLE: ErrorCode = ErrorCode::new(
+    "SERVICE_UNAVAILABLE",
+    503,
+    "Pages cannot be fetched at present.",
+);
 
 /// What the spec gives a new operation ("Limits").
 const BUDGET_MS: u32 = 25_000;

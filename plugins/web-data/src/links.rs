@@ -51,16 +51,24 @@ pub(crate) fn read(tree: &Tree, facts: &Facts, url: &Url) -> Links {
     let mut links = Links::default();
     let mut known = HashSet::new();
     let (mut none_followed, mut looked_at) = (false, 0);
-    if let Some((_, next)) = facts.refresh.as_deref().and_then(|written| page::refresh(written, Some(base)))
+    if let Some((_, next)) = facts
+        .refresh
+        .as_deref()
+        .and_then(|written| page::refresh(written, Some(base)))
         && let Some(url) = resolve(&next)
     {
         known.insert(Key::of(&url));
-        links.links.push(PageLink { url, is_nofollow: false });
+        links.links.push(PageLink {
+            url,
+            is_nofollow: false,
+        });
     }
     for (_, element) in tree.elements(ROOT) {
         let attribute = |name| element.attribute(name);
         let leads = match element.tag {
-            Tag::A | Tag::Other if element.tag == Tag::A || &*element.name.local == "area" => attribute("href"),
+            Tag::A | Tag::Other if element.tag == Tag::A || &*element.name.local == "area" => {
+                attribute("href")
+            }
             Tag::Frame | Tag::Iframe => attribute("src"),
             Tag::Link if has_word(attribute("rel"), &["next", "prev"]) => attribute("href"),
             Tag::Meta if is_meant(attribute("name")) => {
@@ -76,21 +84,33 @@ pub(crate) fn read(tree: &Tree, facts: &Facts, url: &Url) -> Links {
         }
         let Some(url) = resolve(leads) else { continue };
         if known.insert(Key::of(&url)) {
-            links.links.push(PageLink { url, is_nofollow: has_word(attribute("rel"), &["nofollow"]) });
+            links.links.push(PageLink {
+                url,
+                is_nofollow: has_word(attribute("rel"), &["nofollow"]),
+            });
         }
     }
-    links.links.iter_mut().for_each(|link| link.is_nofollow |= none_followed);
+    links
+        .links
+        .iter_mut()
+        .for_each(|link| link.is_nofollow |= none_followed);
     links.canonical = facts.canonical.as_deref().and_then(resolve);
     links
 }
 
 fn is_meant(name: Option<&str>) -> bool {
-    name.is_some_and(|name| MEANT.iter().any(|meant| name.trim().eq_ignore_ascii_case(meant)))
+    name.is_some_and(|name| {
+        MEANT
+            .iter()
+            .any(|meant| name.trim().eq_ignore_ascii_case(meant))
+    })
 }
 
 /// Whether a list of words, by spaces or commas, has one of these.
 fn has_word(list: Option<&str>, words: &[&str]) -> bool {
-    let mut listed = list.unwrap_or_default().split(|c: char| c.is_ascii_whitespace() || c == ',');
+    let mut listed = list
+        .unwrap_or_default()
+        .split(|c: char| c.is_ascii_whitespace() || c == ',');
     listed.any(|listed| words.iter().any(|word| listed.eq_ignore_ascii_case(word)))
 }
 
@@ -102,7 +122,11 @@ mod tests {
     fn links(page: &str) -> Links {
         let tree = parse::parse(source::reduce(page).html);
         let facts = meta::read(&tree, &[]);
-        read(&tree, &facts, &Url::parse("https://a.example/b/c").expect("a URL"))
+        read(
+            &tree,
+            &facts,
+            &Url::parse("https://a.example/b/c").expect("a URL"),
+        )
     }
 
     #[track_caller]
@@ -114,15 +138,27 @@ mod tests {
 
     #[test]
     fn a_page_leads_where_its_links_and_frames_do() {
-        check("<a href=d>x</a> <a href='/e?f#g'>y</a>", &["https://a.example/b/d", "https://a.example/e?f"]);
+        check(
+            "<a href=d>x</a> <a href='/e?f#g'>y</a>",
+            &["https://a.example/b/d", "https://a.example/e?f"],
+        );
         check("<base href=/z/><a href=d>", &["https://a.example/z/d"]);
-        check("<map><area href=//other.example/></map>", &["https://other.example/"]);
-        check("<frameset><frame src=f><frame src=g></frameset>", &["https://a.example/b/f", "https://a.example/b/g"]);
+        check(
+            "<map><area href=//other.example/></map>",
+            &["https://other.example/"],
+        );
+        check(
+            "<frameset><frame src=f><frame src=g></frameset>",
+            &["https://a.example/b/f", "https://a.example/b/g"],
+        );
         check(
             "<iframe src=f></iframe><link rel='next' href='?p=2'>",
             &["https://a.example/b/f", "https://a.example/b/c?p=2"],
         );
-        check("<link rel=stylesheet href=x.css><img src=y.png><form action=z>", &[]);
+        check(
+            "<link rel=stylesheet href=x.css><img src=y.png><form action=z>",
+            &[],
+        );
     }
 
     #[test]
@@ -135,33 +171,66 @@ mod tests {
 
     #[test]
     fn a_page_that_is_linked_twice_is_one() {
-        check("<a href=/d/>x</a><a href=/d#y>y</a><a href='/d/index.html?utm_source=z'>", &["https://a.example/d/"]);
+        check(
+            "<a href=/d/>x</a><a href=/d#y>y</a><a href='/d/index.html?utm_source=z'>",
+            &["https://a.example/d/"],
+        );
     }
 
     #[test]
     fn what_cannot_be_asked_for_is_no_link() {
-        for href in
-            ["", "#", "javascript:go()", "mailto:a@b.example", "http://a.example:8080/", "ftp://a.example/", "//"]
-        {
+        for href in [
+            "",
+            "#",
+            "javascript:go()",
+            "mailto:a@b.example",
+            "http://a.example:8080/",
+            "ftp://a.example/",
+            "//",
+        ] {
             let found = links(&format!("<a href='{href}'>x</a>")).links;
             // The fragment alone is the page itself.
-            assert!(found.iter().all(|link| link.url.path() == "/b/c"), "{href}: {found:?}");
+            assert!(
+                found.iter().all(|link| link.url.path() == "/b/c"),
+                "{href}: {found:?}"
+            );
         }
     }
 
     #[test]
     fn what_is_not_to_be_followed_is_noted() {
-        let nofollow = |page: &str| links(page).links.iter().map(|link| link.is_nofollow).collect::<Vec<_>>();
-        assert_eq!(nofollow("<a rel='ugc NoFollow' href=d>x</a><a rel=next href=e>y</a>"), [true, false]);
-        assert_eq!(nofollow("<meta name=robots content='noindex,nofollow'><a href=d>x</a>"), [true]);
-        assert_eq!(nofollow("<meta name=otherbot content=nofollow><a href=d>x</a>"), [false]);
+        let nofollow = |page: &str| {
+            links(page)
+                .links
+                .iter()
+                .map(|link| link.is_nofollow)
+                .collect::<Vec<_>>()
+        };
+        assert_eq!(
+            nofollow("<a rel='ugc NoFollow' href=d>x</a><a rel=next href=e>y</a>"),
+            [true, false]
+        );
+        assert_eq!(
+            nofollow("<meta name=robots content='noindex,nofollow'><a href=d>x</a>"),
+            [true]
+        );
+        assert_eq!(
+            nofollow("<meta name=otherbot content=nofollow><a href=d>x</a>"),
+            [false]
+        );
     }
 
     #[test]
     fn the_address_that_a_page_names_as_its_own_is_told() {
         let canonical = |page: &str| links(page).canonical.map(String::from);
-        assert_eq!(canonical("<link rel=canonical href='/x?utm_a=1'>"), Some("https://a.example/x".to_owned()));
-        assert_eq!(canonical("<link rel=canonical href='ftp://x.example/'>"), None);
+        assert_eq!(
+            canonical("<link rel=canonical href='/x?utm_a=1'>"),
+            Some("https://a.example/x".to_owned())
+        );
+        assert_eq!(
+            canonical("<link rel=canonical href='ftp://x.example/'>"),
+            None
+        );
     }
 
     #[test]

@@ -27,7 +27,13 @@ pub(crate) enum Style {
 }
 
 /// Writes the kept nodes, until about `bytes_max` are written.
-pub(crate) fn write(tree: &Tree, kept: &[bool], base: Option<&Url>, style: Style, bytes_max: usize) -> String {
+pub(crate) fn write(
+    tree: &Tree,
+    kept: &[bool],
+    base: Option<&Url>,
+    style: Style,
+    bytes_max: usize,
+) -> String {
     let mut writer = MarkdownWriter {
         tree,
         addresses: Addresses::new(base),
@@ -107,7 +113,8 @@ impl MarkdownWriter<'_> {
             Tag::Br => self.line_break(),
             Tag::Hr => {
                 // Within a list it would end the list.
-                self.rule = !self.out.is_empty() && self.tables.is_empty() && self.frames.is_empty();
+                self.rule =
+                    !self.out.is_empty() && self.tables.is_empty() && self.frames.is_empty();
             }
             // A cell without text still has its place in the row.
             Tag::Td | Tag::Th => {
@@ -143,7 +150,10 @@ impl MarkdownWriter<'_> {
             Tag::Blockquote => self.frames.open_quote(),
             Tag::Ul | Tag::Menu | Tag::Dir => self.frames.open_list(None),
             Tag::Ol => {
-                let start = self.tree.attribute(id, "start").and_then(|start| start.trim().parse().ok());
+                let start = self
+                    .tree
+                    .attribute(id, "start")
+                    .and_then(|start| start.trim().parse().ok());
                 self.frames.open_list(Some(start.unwrap_or(1)));
             }
             Tag::Li => self.frames.open_item(),
@@ -298,8 +308,11 @@ impl MarkdownWriter<'_> {
             }
             (Style::Text, _) | (Style::Markdown, 0) => self.paragraph(text),
             (Style::Markdown, level) => {
-                let text =
-                    if self.tables.is_empty() { format!("{} {text}", "#".repeat(level)) } else { text.to_owned() };
+                let text = if self.tables.is_empty() {
+                    format!("{} {text}", "#".repeat(level))
+                } else {
+                    text.to_owned()
+                };
                 self.paragraph(&text);
             }
         }
@@ -325,13 +338,20 @@ impl MarkdownWriter<'_> {
         if std::mem::take(&mut self.rule) && self.style == Style::Markdown {
             self.out.push_str("---\n\n");
         }
-        let (first, rest) = (self.frames.indent(Line::First), self.frames.indent(Line::Further));
+        let (first, rest) = (
+            self.frames.indent(Line::First),
+            self.frames.indent(Line::Further),
+        );
         for (at, line) in text.lines().enumerate() {
             let indent = if at == 0 { &first } else { &rest };
             if at > 0 {
                 self.out.push('\n');
             }
-            self.out.push_str(if line.is_empty() { indent.trim_end() } else { indent });
+            self.out.push_str(if line.is_empty() {
+                indent.trim_end()
+            } else {
+                indent
+            });
             self.out.push_str(line);
         }
         self.frames.wrote();

@@ -12,17 +12,50 @@ pub(crate) const KINDS: usize = 11;
 
 /// Types of structured data and of `og:type`, by kind.
 const KIND_NAMES: [&[&str]; KINDS] = [
-    &["article", "newsarticle", "blogposting", "report", "scholarlyarticle", "techarticle"],
-    &["product", "productgroup", "og:product", "offer", "product.item"],
-    &["itemlist", "collectionpage", "offercatalog", "searchresultspage", "product.group"],
+    &[
+        "article",
+        "newsarticle",
+        "blogposting",
+        "report",
+        "scholarlyarticle",
+        "techarticle",
+    ],
+    &[
+        "product",
+        "productgroup",
+        "og:product",
+        "offer",
+        "product.item",
+    ],
+    &[
+        "itemlist",
+        "collectionpage",
+        "offercatalog",
+        "searchresultspage",
+        "product.group",
+    ],
     &["discussionforumposting", "qapage", "question", "answer"],
-    &["service", "localbusiness", "professionalservice", "organization", "corporation"],
+    &[
+        "service",
+        "localbusiness",
+        "professionalservice",
+        "organization",
+        "corporation",
+    ],
     &["faqpage"],
     &["breadcrumblist"],
     &["website"],
     &["review", "aggregaterating"],
     &["person", "profilepage"],
-    &["video", "videoobject", "video.other", "recipe", "event", "jobposting", "course"],
+    &[
+        "video",
+        "videoobject",
+        "video.other",
+        "recipe",
+        "event",
+        "jobposting",
+        "course",
+    ],
 ];
 
 /// Values of structured data that are looked at.
@@ -55,10 +88,22 @@ pub(crate) struct Facts {
 impl Facts {
     /// All that it says of its title, and of its description.
     pub(crate) fn words(&self) -> (String, String) {
-        let join = |texts: [&Option<String>; 4]| texts.into_iter().flatten().cloned().collect::<Vec<_>>().join(" ");
+        let join = |texts: [&Option<String>; 4]| {
+            texts
+                .into_iter()
+                .flatten()
+                .cloned()
+                .collect::<Vec<_>>()
+                .join(" ")
+        };
         (
             join([&self.title, &self.og_title, &self.headline, &None]),
-            join([&self.description, &self.og_description, &self.structured_description, &self.twitter_description]),
+            join([
+                &self.description,
+                &self.og_description,
+                &self.structured_description,
+                &self.twitter_description,
+            ]),
         )
     }
 }
@@ -67,7 +112,12 @@ impl Facts {
 pub(crate) fn read(tree: &Tree, structured: &[String]) -> Facts {
     let mut facts = Facts::default();
     for (id, element) in tree.elements(ROOT) {
-        let attribute = |name| element.attribute(name).map(str::trim).filter(|value| !value.is_empty());
+        let attribute = |name| {
+            element
+                .attribute(name)
+                .map(str::trim)
+                .filter(|value| !value.is_empty())
+        };
         match element.tag {
             Tag::Html => facts.language = attribute("lang").map(str::to_owned),
             Tag::Title if facts.title.is_none() => {
@@ -75,14 +125,18 @@ pub(crate) fn read(tree: &Tree, structured: &[String]) -> Facts {
             }
             Tag::Base if facts.base.is_none() => facts.base = attribute("href").map(str::to_owned),
             Tag::Link => {
-                let is_canonical = attribute("rel")
-                    .is_some_and(|rel| rel.split_whitespace().any(|r| r.eq_ignore_ascii_case("canonical")));
+                let is_canonical = attribute("rel").is_some_and(|rel| {
+                    rel.split_whitespace()
+                        .any(|r| r.eq_ignore_ascii_case("canonical"))
+                });
                 if is_canonical && facts.canonical.is_none() {
                     facts.canonical = attribute("href").map(str::to_owned);
                 }
             }
             Tag::Meta => {
-                let name = attribute("property").or(attribute("name")).or(attribute("http-equiv"));
+                let name = attribute("property")
+                    .or(attribute("name"))
+                    .or(attribute("http-equiv"));
                 if let (Some(name), Some(content)) = (name, attribute("content")) {
                     declare(&mut facts, &name.to_ascii_lowercase(), content);
                 }
@@ -108,7 +162,14 @@ fn declare(facts: &mut Facts, name: &str, content: &str) {
         "refresh" => &mut facts.refresh,
         "og:type" => {
             let name = content.to_ascii_lowercase();
-            add_kind(facts, if name == "product" { "og:product" } else { &name });
+            add_kind(
+                facts,
+                if name == "product" {
+                    "og:product"
+                } else {
+                    &name
+                },
+            );
             return;
         }
         _ => return,
@@ -143,20 +204,40 @@ fn structure(facts: &mut Facts, value: &Value) {
                     is_subject |= KIND_NAMES[0].contains(&name.as_str())
                         || matches!(
                             &*name,
-                            "product" | "discussionforumposting" | "question" | "recipe" | "webpage" | "event"
+                            "product"
+                                | "discussionforumposting"
+                                | "question"
+                                | "recipe"
+                                | "webpage"
+                                | "event"
                         );
                 }
                 let text = |name: &str| object.get(name).and_then(Value::as_str).and_then(clean);
                 if is_subject {
-                    facts.headline = facts.headline.take().or_else(|| text("headline")).or_else(|| text("name"));
-                    facts.structured_description = facts.structured_description.take().or_else(|| text("description"));
+                    facts.headline = facts
+                        .headline
+                        .take()
+                        .or_else(|| text("headline"))
+                        .or_else(|| text("name"));
+                    facts.structured_description = facts
+                        .structured_description
+                        .take()
+                        .or_else(|| text("description"));
                     for body in [text("articleBody"), text("text")].into_iter().flatten() {
-                        if facts.structured_body.as_ref().is_none_or(|present| present.len() < body.len()) {
+                        if facts
+                            .structured_body
+                            .as_ref()
+                            .is_none_or(|present| present.len() < body.len())
+                        {
                             facts.structured_body = Some(body);
                         }
                     }
                 }
-                open.extend(object.values().filter(|value| value.is_array() || value.is_object()));
+                open.extend(
+                    object
+                        .values()
+                        .filter(|value| value.is_array() || value.is_object()),
+                );
             }
             Some(_) => {}
         }

@@ -27,13 +27,17 @@ impl OneForm {
             match (octet, encoded(after)) {
                 (b'%', Some(decoded)) => {
                     rest = &after[2..];
-                    let is_plain = is_unreserved(decoded) || (self.in_query && b":/?@".contains(&decoded));
+                    let is_plain =
+                        is_unreserved(decoded) || (self.in_query && b":/?@".contains(&decoded));
                     self.put(decoded, is_plain);
                 }
                 (b'%' | b'*' | b'$', _) => self.put(octet, false),
                 (_, _) => {
                     self.in_query |= octet == b'?';
-                    self.put(octet, is_unreserved(octet) || b":/?#[]@!&'()+,;=".contains(&octet));
+                    self.put(
+                        octet,
+                        is_unreserved(octet) || b":/?#[]@!&'()+,;=".contains(&octet),
+                    );
                 }
             }
         }
@@ -75,8 +79,16 @@ mod tests {
 
     #[track_caller]
     fn check(written: &str, expected: &str) {
-        assert_eq!(String::from_utf8_lossy(&one_form(written.as_bytes())), expected, "{written}");
-        assert_eq!(one_form(expected.as_bytes()), expected.as_bytes(), "the form of a form");
+        assert_eq!(
+            String::from_utf8_lossy(&one_form(written.as_bytes())),
+            expected,
+            "{written}"
+        );
+        assert_eq!(
+            one_form(expected.as_bytes()),
+            expected.as_bytes(),
+            "the form of a form"
+        );
     }
 
     #[test]
@@ -85,7 +97,10 @@ mod tests {
         check("/ツ", "/%E3%83%84");
         check("/%e3%83%84", "/%E3%83%84");
         check("/a%2fb:c", "/a%2Fb:c");
-        check("/a?b=https%3a%2F%2Ffoo.bar&c=%26", "/a?b=https://foo.bar&c=%26");
+        check(
+            "/a?b=https%3a%2F%2Ffoo.bar&c=%26",
+            "/a?b=https://foo.bar&c=%26",
+        );
         check("/a*b$", "/a%2Ab%24");
         check("/a b\"%zz%2", "/a%20b%22%25zz%252");
         check("", "");

@@ -37,7 +37,8 @@ pub(crate) fn read(answer: &FetchedPage<'_>, url: &Url) -> Option<Outline> {
     let (titles, descriptions) = facts.words();
     let blocks = blocks::read(&tree, &titles, &descriptions);
     Some(Outline {
-        title: title::of(&tree, &blocks, &facts).map(|title| page::cut(&title, page::TITLE_CHARACTERS_MAX).0),
+        title: title::of(&tree, &blocks, &facts)
+            .map(|title| page::cut(&title, page::TITLE_CHARACTERS_MAX).0),
         description: title::description(&tree, &blocks, &facts)
             .map(|text| page::cut(&text, page::DESCRIPTION_CHARACTERS_MAX).0),
         links: links::read(&tree, &facts, url),

@@ -22,7 +22,10 @@ pub(crate) async fn judge(url: &Url, at_most_ms: u32) -> Result<(), Error> {
 ///
 /// # Errors
 /// There is no answer, or none that is anybody's to read.
-pub(crate) async fn get(url: &str, complete: impl FnOnce(Request) -> Request) -> Result<Response, Error> {
+pub(crate) async fn get(
+    url: &str,
+    complete: impl FnOnce(Request) -> Request,
+) -> Result<Response, Error> {
     refuse_provider(url).map_err(Error::Denied)?;
     // Pages link to names with a dot at their end, which the gate does not take.
     let url = Url::parse(url).map_or_else(|_| url.to_owned(), |url| site::plain(url).into());
@@ -34,7 +37,9 @@ pub(crate) async fn get(url: &str, complete: impl FnOnce(Request) -> Request) ->
 /// Says no more than that: whom searches are asked of is not for callers to find out.
 fn refuse_provider(url: &str) -> Result<(), Denial> {
     if search::is_provider(url) {
-        return Err(Denial::NotPublic("its host is none that pages are read from".to_owned()));
+        return Err(Denial::NotPublic(
+            "its host is none that pages are read from".to_owned(),
+        ));
     }
     Ok(())
 }

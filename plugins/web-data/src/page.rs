@@ -74,7 +74,9 @@ pub(crate) fn read(answer: &FetchedPage<'_>, format: PageFormat) -> PageContent 
     };
     match kind {
         BodyKind::Html => page(answer, &text, format),
-        BodyKind::Plain | BodyKind::Markdown | BodyKind::Code(_) | BodyKind::Opaque => literal(&text, kind, format),
+        BodyKind::Plain | BodyKind::Markdown | BodyKind::Code(_) | BodyKind::Opaque => {
+            literal(&text, kind, format)
+        }
     }
 }
 
@@ -97,13 +99,20 @@ enum BodyKind {
 
 impl BodyKind {
     fn of(content_type: Option<&str>, body: &[u8]) -> Self {
-        let essence = content_type.and_then(|written| written.split(';').next()).unwrap_or_default();
+        let essence = content_type
+            .and_then(|written| written.split(';').next())
+            .unwrap_or_default();
         let essence = essence.trim().to_ascii_lowercase();
         match &*essence {
             "text/html" | "application/xhtml+xml" => Self::Html,
             "text/markdown" | "text/x-markdown" => Self::Markdown,
             "" | "application/octet-stream" | "text/plain" => Self::of_bytes(body, &essence),
-            name if name == "application/json" || name.ends_with("+json") || name == "text/json" => Self::Code("json"),
+            name if name == "application/json"
+                || name.ends_with("+json")
+                || name == "text/json" =>
+            {
+                Self::Code("json")
+            }
             "application/xml" | "text/xml" => Self::of_xml(body),
             name if name.ends_with("+xml") && !name.starts_with("image/") => Self::Code("xml"),
             "text/css" => Self::Code("css"),
@@ -117,7 +126,8 @@ impl BodyKind {
 
     fn of_bytes(body: &[u8], essence: &str) -> Self {
         let head = &body[..body.len().min(1024)];
-        let is_binary = head.contains(&0) && !head.starts_with(b"\xff\xfe") && !head.starts_with(b"\xfe\xff");
+        let is_binary =
+            head.contains(&0) && !head.starts_with(b"\xff\xfe") && !head.starts_with(b"\xfe\xff");
         let begin = head.trim_ascii_start().to_ascii_lowercase();
         match essence {
             _ if is_binary || head.starts_with(b"%PDF-") => Self::Opaque,
@@ -131,7 +141,11 @@ impl BodyKind {
     /// Pages of the last century's next one are served as XML.
     fn of_xml(body: &[u8]) -> Self {
         let head = body[..body.len().min(1024)].to_ascii_lowercase();
-        if memchr::memmem::find(&head, b"<html").is_some() { Self::Html } else { Self::Code("xml") }
+        if memchr::memmem::find(&head, b"<html").is_some() {
+            Self::Html
+        } else {
+            Self::Code("xml")
+        }
     }
 }
 
@@ -144,19 +158,27 @@ fn literal(text: &str, kind: BodyKind, format: PageFormat) -> PageContent {
     };
     let (content, truncated) = match (format, kind) {
         (PageFormat::Html, _) => html::element("pre", text, CONTENT_CHARACTERS_MAX),
-        (PageFormat::Text, _) | (PageFormat::Markdown, BodyKind::Markdown) => cut(text, CONTENT_CHARACTERS_MAX),
+        (PageFormat::Text, _) | (PageFormat::Markdown, BodyKind::Markdown) => {
+            cut(text, CONTENT_CHARACTERS_MAX)
+        }
         (PageFormat::Markdown, kind) => {
             let (body, is_cut) = cut(text, CONTENT_CHARACTERS_MAX - FENCES_CHARACTERS);
             let language = match kind {
                 BodyKind::Code(language) => Some(language),
                 BodyKind::Html | BodyKind::Plain | BodyKind::Markdown | BodyKind::Opaque => None,
             };
-            let (content, again) = cut(&crate::code::fenced(&body, language), CONTENT_CHARACTERS_MAX);
+            let (content, again) = cut(
+                &crate::code::fenced(&body, language),
+                CONTENT_CHARACTERS_MAX,
+            );
             (content, is_cut || again)
         }
     };
     let title = match kind {
-        BodyKind::Markdown => text.lines().find_map(|line| line.strip_prefix("# ")).map(str::trim),
+        BodyKind::Markdown => text
+            .lines()
+            .find_map(|line| line.strip_prefix("# "))
+            .map(str::trim),
         BodyKind::Html | BodyKind::Plain | BodyKind::Code(_) | BodyKind::Opaque => None,
     };
     let title = title.map(|title| cut(title, TITLE_CHARACTERS_MAX));
@@ -192,7 +214,8 @@ fn page(answer: &FetchedPage<'_>, text: &str, format: PageFormat) -> PageContent
         words,
     });
     let title = title::of(&tree, &page, &facts).map(|title| cut(&title, TITLE_CHARACTERS_MAX));
-    let description = title::description(&tree, &page, &facts).map(|text| cut(&text, DESCRIPTION_CHARACTERS_MAX));
+    let description =
+        title::description(&tree, &page, &facts).map(|text| cut(&text, DESCRIPTION_CHARACTERS_MAX));
     let is_cut = |text: &Option<(String, bool)>| text.as_ref().is_some_and(|(_, is_cut)| *is_cut);
     PageContent {
         truncated: tree.is_cut || content_cut || is_cut(&title) || is_cut(&description),
@@ -200,19 +223,30 @@ fn page(answer: &FetchedPage<'_>, text: &str, format: PageFormat) -> PageContent
         description: description.map(|(text, _)| text),
         content: Some(content),
         format,
-        refresh: facts.refresh.as_deref().and_then(|written| refresh(written, base.as_ref())),
+        refresh: facts
+            .refresh
+            .as_deref()
+            .and_then(|written| refresh(written, base.as_ref())),
         needs_browser,
     }
 }
 
 /// The kept nodes, at most as long as content may be, and whether something of them is missing.
-fn written(tree: &Tree, kept: &[bool], base: Option<&url::Url>, format: PageFormat) -> (String, bool) {
+fn written(
+    tree: &Tree,
+    kept: &[bool],
+    base: Option<&url::Url>,
+    format: PageFormat,
+) -> (String, bool) {
     let style = match format {
         PageFormat::Html => return html::write(tree, kept, base, CONTENT_CHARACTERS_MAX),
         PageFormat::Markdown => Style::Markdown,
         PageFormat::Text => Style::Text,
     };
-    cut_as(&markdown::write(tree, kept, base, style, WRITTEN_BYTES_MAX), format)
+    cut_as(
+        &markdown::write(tree, kept, base, style, WRITTEN_BYTES_MAX),
+        format,
+    )
 }
 
 /// A text of structured data as content.
@@ -222,7 +256,10 @@ fn written_body(body: &str, format: PageFormat) -> (String, bool) {
         PageFormat::Text => cut(body, CONTENT_CHARACTERS_MAX),
         PageFormat::Markdown => {
             let inline = escape::inline(body, false);
-            cut_as(&escape::line_starts(inline.as_deref().unwrap_or(body)), format)
+            cut_as(
+                &escape::line_starts(inline.as_deref().unwrap_or(body)),
+                format,
+            )
         }
     }
 }
@@ -247,7 +284,11 @@ pub(crate) fn kept_nodes(tree: &Tree, page: &blocks::BlockList, blocks: &[bool])
     let mut kept = vec![false; tree.nodes.len()];
     kept[ROOT as usize] = true;
     for (at, place) in page.places.iter().enumerate() {
-        if !blocks.get(place.block as usize).copied().unwrap_or_default() {
+        if !blocks
+            .get(place.block as usize)
+            .copied()
+            .unwrap_or_default()
+        {
             continue;
         }
         let mut id = Id::try_from(at).unwrap_or(NONE);
@@ -265,10 +306,15 @@ pub(crate) fn refresh(written: &str, base: Option<&url::Url>) -> Option<(u32, St
     let seconds = seconds.trim().split('.').next()?.parse().ok()?;
     let rest = rest.trim_start();
     let address = match rest.get(..3) {
-        Some(name) if name.eq_ignore_ascii_case("url") => rest[3..].trim_start().strip_prefix('=')?,
+        Some(name) if name.eq_ignore_ascii_case("url") => {
+            rest[3..].trim_start().strip_prefix('=')?
+        }
         Some(_) | None => rest,
     };
-    Some((seconds, address::image(base, address.trim().trim_matches(['"', '\'']))?))
+    Some((
+        seconds,
+        address::image(base, address.trim().trim_matches(['"', '\'']))?,
+    ))
 }
 
 /// At most so many characters, ended at a line where one is near, and whether any are missing.
@@ -287,19 +333,31 @@ mod tests {
 
     fn read_as(content_type: &str, body: &str) -> PageContent {
         let content_type = Some(content_type).filter(|kind| !kind.is_empty());
-        let answer = FetchedPage { url: "https://pages.example/a", status: 200, content_type, body: body.as_bytes() };
+        let answer = FetchedPage {
+            url: "https://pages.example/a",
+            status: 200,
+            content_type,
+            body: body.as_bytes(),
+        };
         read(&answer, PageFormat::Markdown)
     }
 
     #[track_caller]
     fn check(content_type: &str, body: &str, expected: Option<&str>) {
-        assert_eq!(read_as(content_type, body).content.as_deref(), expected, "{content_type}");
+        assert_eq!(
+            read_as(content_type, body).content.as_deref(),
+            expected,
+            "{content_type}"
+        );
     }
 
     #[test]
     fn plain_text_is_no_markdown() {
         let read = read_as("text/plain", "a <i>b</i>");
-        assert_eq!((read.content.as_deref(), read.format), (Some("a <i>b</i>"), PageFormat::Text));
+        assert_eq!(
+            (read.content.as_deref(), read.format),
+            (Some("a <i>b</i>"), PageFormat::Text)
+        );
         assert_eq!(read_as("text/css", "a").format, PageFormat::Markdown);
     }
 
@@ -308,7 +366,11 @@ mod tests {
         check("text/plain", "a *b*", Some("a *b*"));
         check("application/ld+json", "{}", Some("```json\n{}\n```"));
         check("application/rss+xml", "<rss/>", Some("```xml\n<rss/>\n```"));
-        check("application/xml", "<?xml version='1.0'?><html><body><p>a</p></body></html>", Some("a"));
+        check(
+            "application/xml",
+            "<?xml version='1.0'?><html><body><p>a</p></body></html>",
+            Some("a"),
+        );
         check("", "<p>a</p>", Some("a"));
         check("", "%PDF-1.7", None);
         check("text/plain", "a\0b", None);
@@ -320,7 +382,11 @@ mod tests {
     #[test]
     fn pages_that_hide_their_text_are_read_all_the_same() {
         let posts = "<body><noscript><p>What a reader without scripts is shown.</p></noscript>";
-        check("text/html", posts, Some("What a reader without scripts is shown."));
+        check(
+            "text/html",
+            posts,
+            Some("What a reader without scripts is shown."),
+        );
         let body = "Sixty words of an article that its page shows to scripts alone, ".repeat(6);
         let state = format!(
             "<script type='application/ld+json'>{{\"@type\":\"NewsArticle\",\"articleBody\":\"{body}\"}}</script>"
@@ -339,24 +405,60 @@ mod tests {
             };
             read(&answer, PageFormat::Text).needs_browser
         };
-        assert_eq!(reason(200, "<div id=root></div><script>go()</script>"), Some(Reason::EmptyMount));
-        assert_eq!(reason(200, "<app-root></app-root>"), Some(Reason::EmptyMount));
-        assert_eq!(reason(200, "<body><noscript>Please enable JavaScript</noscript>"), Some(Reason::AsksForScripts));
-        assert_eq!(reason(200, "<frameset><frame src=a></frameset>"), Some(Reason::Frames));
-        assert_eq!(reason(200, &format!("<p>hi<script>{}</script>", "x".repeat(5000))), Some(Reason::ScriptsAlone));
-        assert_eq!(reason(403, "<script src=/cdn-cgi/challenge-platform/x></script>"), Some(Reason::Challenge));
+        assert_eq!(
+            reason(200, "<div id=root></div><script>go()</script>"),
+            Some(Reason::EmptyMount)
+        );
+        assert_eq!(
+            reason(200, "<app-root></app-root>"),
+            Some(Reason::EmptyMount)
+        );
+        assert_eq!(
+            reason(200, "<body><noscript>Please enable JavaScript</noscript>"),
+            Some(Reason::AsksForScripts)
+        );
+        assert_eq!(
+            reason(200, "<frameset><frame src=a></frameset>"),
+            Some(Reason::Frames)
+        );
+        assert_eq!(
+            reason(200, &format!("<p>hi<script>{}</script>", "x".repeat(5000))),
+            Some(Reason::ScriptsAlone)
+        );
+        assert_eq!(
+            reason(403, "<script src=/cdn-cgi/challenge-platform/x></script>"),
+            Some(Reason::Challenge)
+        );
         assert_eq!(reason(404, "<p>There is no such page"), None);
-        let long = format!("<div id=root><p>{}</div><script>{}</script>", "word ".repeat(80), "x".repeat(50_000));
+        let long = format!(
+            "<div id=root><p>{}</div><script>{}</script>",
+            "word ".repeat(80),
+            "x".repeat(50_000)
+        );
         assert_eq!(reason(200, &long), None);
     }
 
     #[test]
     fn where_a_page_sends_its_reader_is_told() {
-        let refresh =
-            |content: &str| read_as("text/html", &format!("<meta http-equiv=Refresh content=\"{content}\">")).refresh;
-        assert_eq!(refresh("0; URL='/b'"), Some((0, "https://pages.example/b".to_owned())));
-        assert_eq!(refresh("5,url=c"), Some((5, "https://pages.example/c".to_owned())));
-        assert_eq!(refresh("1.5; url=//other.example/"), Some((1, "https://other.example/".to_owned())));
+        let refresh = |content: &str| {
+            read_as(
+                "text/html",
+                &format!("<meta http-equiv=Refresh content=\"{content}\">"),
+            )
+            .refresh
+        };
+        assert_eq!(
+            refresh("0; URL='/b'"),
+            Some((0, "https://pages.example/b".to_owned()))
+        );
+        assert_eq!(
+            refresh("5,url=c"),
+            Some((5, "https://pages.example/c".to_owned()))
+        );
+        assert_eq!(
+            refresh("1.5; url=//other.example/"),
+            Some((1, "https://other.example/".to_owned()))
+        );
         assert_eq!(refresh("300"), None);
         assert_eq!(refresh("0; url=javascript:alert(1)"), None);
     }
@@ -364,11 +466,16 @@ mod tests {
     #[test]
     fn a_title_is_the_heading_that_another_place_agrees_with() {
         let title = |page: &str| read_as("text/html", page).title;
-        assert_eq!(title("<title>A walk | Site</title><h1>A walk</h1>").as_deref(), Some("A walk"));
-        let site = "<title>A walk - Site</title><meta property=og:site_name content=Site><h1>Welcome</h1>";
+        assert_eq!(
+            title("<title>A walk | Site</title><h1>A walk</h1>").as_deref(),
+            Some("A walk")
+        );
+        let site =
+            "<title>A walk - Site</title><meta property=og:site_name content=Site><h1>Welcome</h1>";
         assert_eq!(title(site).as_deref(), Some("A walk"));
         assert_eq!(
-            title("<title>T</title><meta property=og:title content='Other words'><h1>Site</h1>").as_deref(),
+            title("<title>T</title><meta property=og:title content='Other words'><h1>Site</h1>")
+                .as_deref(),
             Some("Other words")
         );
         assert_eq!(title("<h1>Alone</h1>").as_deref(), Some("Alone"));

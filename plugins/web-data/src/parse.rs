@@ -15,8 +15,12 @@ use std::cell::{Cell, Ref, RefCell};
 
 use html5ever::buffer_queue::BufferQueue;
 use html5ever::tendril::StrTendril;
-use html5ever::tokenizer::{Tag as TagToken, TagKind, Token, TokenSink, TokenSinkResult, Tokenizer, TokenizerOpts};
-use html5ever::tree_builder::{ElementFlags, NodeOrText, QuirksMode, TreeBuilder, TreeBuilderOpts, TreeSink};
+use html5ever::tokenizer::{
+    Tag as TagToken, TagKind, Token, TokenSink, TokenSinkResult, Tokenizer, TokenizerOpts,
+};
+use html5ever::tree_builder::{
+    ElementFlags, NodeOrText, QuirksMode, TreeBuilder, TreeBuilderOpts, TreeSink,
+};
 use html5ever::{Attribute, QualName, TokenizerResult};
 
 use crate::tag::Tag;
@@ -46,11 +50,23 @@ pub(crate) fn parse(html: String) -> Tree {
 
 /// Parses HTML, and tells the steps that it took.
 pub(crate) fn counted(html: String) -> (Tree, u64) {
-    let sink = Sink { steps_max: STEPS_MIN + STEPS_PER_BYTE * html.len() as u64, ..Sink::default() };
+    let sink = Sink {
+        steps_max: STEPS_MIN + STEPS_PER_BYTE * html.len() as u64,
+        ..Sink::default()
+    };
     // Without scripts, so that what a page shows to those who run none is read: forums send all their posts there.
-    let options = TreeBuilderOpts { drop_doctype: true, scripting_enabled: false, ..TreeBuilderOpts::default() };
+    let options = TreeBuilderOpts {
+        drop_doctype: true,
+        scripting_enabled: false,
+        ..TreeBuilderOpts::default()
+    };
     let builder = TreeBuilder::new(sink, options);
-    let guard = Guard { builder, dropped: RefCell::default(), markers: Cell::new(0), tokens: Cell::new(0) };
+    let guard = Guard {
+        builder,
+        dropped: RefCell::default(),
+        markers: Cell::new(0),
+        tokens: Cell::new(0),
+    };
     let tokenizer = Tokenizer::new(guard, TokenizerOpts::default());
     let input = BufferQueue::default();
     input.push_back(StrTendril::from(html));
@@ -154,12 +170,16 @@ impl TokenSink for Guard {
     }
 
     fn adjusted_current_node_present_but_not_in_html_namespace(&self) -> bool {
-        self.builder.adjusted_current_node_present_but_not_in_html_namespace()
+        self.builder
+            .adjusted_current_node_present_but_not_in_html_namespace()
     }
 }
 
 fn is_formatting(name: &str) -> bool {
-    matches!(name, "a" | "b" | "code" | "em" | "i" | "s" | "small" | "strike" | "strong" | "tt" | "u")
+    matches!(
+        name,
+        "a" | "b" | "code" | "em" | "i" | "s" | "small" | "strike" | "strong" | "tt" | "u"
+    )
 }
 
 fn leaves_marker(name: &str) -> bool {
@@ -168,13 +188,26 @@ fn leaves_marker(name: &str) -> bool {
 
 /// Elements whose content is text up to their end tag.
 fn is_raw(name: &str) -> bool {
-    matches!(name, "title" | "textarea" | "style" | "script" | "xmp" | "iframe" | "noembed" | "noframes")
+    matches!(
+        name,
+        "title" | "textarea" | "style" | "script" | "xmp" | "iframe" | "noembed" | "noframes"
+    )
 }
 
 fn is_void(name: &str) -> bool {
     matches!(
         name,
-        "br" | "hr" | "img" | "input" | "link" | "meta" | "source" | "col" | "base" | "embed" | "wbr" | "area"
+        "br" | "hr"
+            | "img"
+            | "input"
+            | "link"
+            | "meta"
+            | "source"
+            | "col"
+            | "base"
+            | "embed"
+            | "wbr"
+            | "area"
     )
 }
 
@@ -220,7 +253,15 @@ impl Sink {
     fn create(&self, content: NodeContent) -> Id {
         let mut nodes = self.nodes.borrow_mut();
         let id = Id::try_from(nodes.len()).expect("far fewer nodes than 2^32 are let in");
-        nodes.push(Node { parent: NONE, previous: NONE, next: NONE, first: NONE, last: NONE, depth: 0, content });
+        nodes.push(Node {
+            parent: NONE,
+            previous: NONE,
+            next: NONE,
+            first: NONE,
+            last: NONE,
+            depth: 0,
+            content,
+        });
         id
     }
 
@@ -234,7 +275,11 @@ impl Sink {
                     NONE => nodes[parent as usize].last,
                     sibling => nodes[sibling as usize].previous,
                 };
-                if let Some(Node { content: NodeContent::Text(present), .. }) = nodes.get_mut(neighbour as usize) {
+                if let Some(Node {
+                    content: NodeContent::Text(present),
+                    ..
+                }) = nodes.get_mut(neighbour as usize)
+                {
                     present.push_tendril(&text);
                     return;
                 }
@@ -272,7 +317,10 @@ impl TreeSink for Sink {
     type ElemName<'a> = Ref<'a, QualName>;
 
     fn finish(self) -> Tree {
-        Tree { nodes: self.nodes.into_inner(), is_cut: self.is_cut.get() }
+        Tree {
+            nodes: self.nodes.into_inner(),
+            is_cut: self.is_cut.get(),
+        }
     }
 
     fn parse_error(&self, _message: Cow<'static, str>) {}
@@ -283,19 +331,35 @@ impl TreeSink for Sink {
 
     fn elem_name<'a>(&'a self, target: &'a Id) -> Ref<'a, QualName> {
         self.step(1);
-        Ref::map(self.nodes.borrow(), |nodes| match &nodes[*target as usize].content {
-            NodeContent::Element(element) => &element.name,
-            NodeContent::Hidden | NodeContent::Text(_) => {
-                unreachable!("the parser asks elements for their names")
+        Ref::map(self.nodes.borrow(), |nodes| {
+            match &nodes[*target as usize].content {
+                NodeContent::Element(element) => &element.name,
+                NodeContent::Hidden | NodeContent::Text(_) => {
+                    unreachable!("the parser asks elements for their names")
+                }
             }
         })
     }
 
-    fn create_element(&self, name: QualName, attributes: Vec<Attribute>, flags: ElementFlags) -> Id {
+    fn create_element(
+        &self,
+        name: QualName,
+        attributes: Vec<Attribute>,
+        flags: ElementFlags,
+    ) -> Id {
         self.step(1 + attributes.len() as u64);
-        let template = if flags.template { self.create(NodeContent::Hidden) } else { NONE };
+        let template = if flags.template {
+            self.create(NodeContent::Hidden)
+        } else {
+            NONE
+        };
         let tag = Tag::of(&name.local);
-        self.create(NodeContent::Element(Box::new(Element { name, tag, attributes, template })))
+        self.create(NodeContent::Element(Box::new(Element {
+            name,
+            tag,
+            attributes,
+            template,
+        })))
     }
 
     fn create_comment(&self, _text: StrTendril) -> Id {
@@ -326,7 +390,13 @@ impl TreeSink for Sink {
         }
     }
 
-    fn append_doctype_to_document(&self, _name: StrTendril, _public_id: StrTendril, _system_id: StrTendril) {}
+    fn append_doctype_to_document(
+        &self,
+        _name: StrTendril,
+        _public_id: StrTendril,
+        _system_id: StrTendril,
+    ) {
+    }
 
     fn get_template_contents(&self, target: &Id) -> Id {
         match &self.nodes.borrow()[*target as usize].content {
@@ -345,13 +415,20 @@ impl TreeSink for Sink {
     fn set_quirks_mode(&self, _mode: QuirksMode) {}
 
     fn pop(&self, node: &Id) {
-        self.depth.set(self.nodes.borrow()[*node as usize].depth.saturating_sub(1));
+        self.depth
+            .set(self.nodes.borrow()[*node as usize].depth.saturating_sub(1));
     }
 
     fn add_attrs_if_missing(&self, target: &Id, attributes: Vec<Attribute>) {
-        if let NodeContent::Element(element) = &mut self.nodes.borrow_mut()[*target as usize].content {
+        if let NodeContent::Element(element) =
+            &mut self.nodes.borrow_mut()[*target as usize].content
+        {
             for attribute in attributes {
-                if element.attributes.len() < 64 && element.attributes.iter().all(|known| known.name != attribute.name)
+                if element.attributes.len() < 64
+                    && element
+                        .attributes
+                        .iter()
+                        .all(|known| known.name != attribute.name)
                 {
                     element.attributes.push(attribute);
                 }

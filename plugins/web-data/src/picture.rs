@@ -25,8 +25,15 @@ pub(crate) struct Pictures {
 
 impl Pictures {
     /// The address and the alternative text of the picture at `id`. None of one without an address, or right behind itself.
-    pub(crate) fn next(&mut self, tree: &Tree, id: Id, addresses: &mut Addresses<'_>) -> Option<(String, String)> {
-        let address = addresses.picture(|name| tree.attribute(id, name)).filter(|address| *address != self.last)?;
+    pub(crate) fn next(
+        &mut self,
+        tree: &Tree,
+        id: Id,
+        addresses: &mut Addresses<'_>,
+    ) -> Option<(String, String)> {
+        let address = addresses
+            .picture(|name| tree.attribute(id, name))
+            .filter(|address| *address != self.last)?;
         let mut alt = String::new();
         collapse_into(tree.attribute(id, "alt").unwrap_or_default(), &mut alt);
         alt.truncate(alt.trim_end().len());
@@ -77,6 +84,8 @@ impl Pictures {
 }
 
 fn words(text: &str) -> impl Iterator<Item = String> {
-    let words = text.split(|c: char| !c.is_alphanumeric()).filter(|word| word.len() > 3);
+    let words = text
+        .split(|c: char| !c.is_alphanumeric())
+        .filter(|word| word.len() > 3);
     words.take(CARD_BYTES_MAX).map(str::to_lowercase)
 }

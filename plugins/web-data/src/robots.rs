@@ -66,9 +66,18 @@ impl Robots {
         for line in whole_lines(file).split(|byte| matches!(byte, b'\n' | b'\r')) {
             reader.line(line);
         }
-        let mut group = if reader.ours.is_named { reader.ours } else { reader.everyones };
-        group.wildcards.sort_by_key(|(wildcard, is_allowed)| std::cmp::Reverse((wildcard.octets(), *is_allowed)));
-        Self { group, sitemaps: reader.sitemaps }
+        let mut group = if reader.ours.is_named {
+            reader.ours
+        } else {
+            reader.everyones
+        };
+        group.wildcards.sort_by_key(|(wildcard, is_allowed)| {
+            std::cmp::Reverse((wildcard.octets(), *is_allowed))
+        });
+        Self {
+            group,
+            sitemaps: reader.sitemaps,
+        }
     }
 
     /// Whether the page may be asked for. The most specific rule that matches says, and where two are as specific, the one
@@ -83,7 +92,9 @@ impl Robots {
             wildcard.octets() > octets || (wildcard.octets() == octets && *allows && !is_allowed)
         };
         let mut better = self.group.wildcards.iter().take_while(is_better);
-        better.find(|(wildcard, _)| wildcard.matches(&path)).map_or(is_allowed, |(_, is_allowed)| *is_allowed)
+        better
+            .find(|(wildcard, _)| wildcard.matches(&path))
+            .map_or(is_allowed, |(_, is_allowed)| *is_allowed)
     }
 
     /// How long to wait between two requests.
@@ -99,7 +110,9 @@ impl Robots {
 
 impl RobotRules {
     fn add(&mut self, pattern: &[u8], is_allowed: bool) {
-        let (pattern, is_anchored) = pattern.strip_suffix(b"$").map_or((pattern, false), |pattern| (pattern, true));
+        let (pattern, is_anchored) = pattern
+            .strip_suffix(b"$")
+            .map_or((pattern, false), |pattern| (pattern, true));
         let mut form = OneForm::default();
         for (at, part) in pattern.split(|octet| *octet == b'*').enumerate() {
             if at > 0 {
@@ -109,9 +122,12 @@ impl RobotRules {
         }
         let text = form.into_octets();
         if is_anchored || text.contains(&b'*') {
-            if self.wildcards.len() < WILDCARDS_MAX && self.wildcard_octets + text.len() <= WILDCARD_OCTETS_MAX {
+            if self.wildcards.len() < WILDCARDS_MAX
+                && self.wildcard_octets + text.len() <= WILDCARD_OCTETS_MAX
+            {
                 self.wildcard_octets += text.len();
-                self.wildcards.push((Wildcard { text, is_anchored }, is_allowed));
+                self.wildcards
+                    .push((Wildcard { text, is_anchored }, is_allowed));
             }
         } else if !text.is_empty() {
             *self.prefixes.entry(text).or_default() |= is_allowed;
@@ -129,7 +145,11 @@ impl RobotRules {
             if path.starts_with(pattern) {
                 return Some((pattern.len(), *is_allowed));
             }
-            let shared = path.iter().zip(pattern).take_while(|(one, other)| one == other).count();
+            let shared = path
+                .iter()
+                .zip(pattern)
+                .take_while(|(one, other)| one == other)
+                .count();
             path = &path[..shared];
         }
     }
@@ -157,12 +177,18 @@ struct RobotsReader {
 
 impl RobotsReader {
     fn line(&mut self, line: &[u8]) {
-        let line = memchr::memchr(b'#', line).map_or(line, |comment| &line[..comment]).trim_ascii();
+        let line = memchr::memchr(b'#', line)
+            .map_or(line, |comment| &line[..comment])
+            .trim_ascii();
         let Some((name, value)) = name_and_value(line) else {
             return;
         };
         // `user-agent`, `user agent` and `useragent` are one name, and so are the others' forms.
-        let name: Vec<u8> = name.iter().filter(|octet| !b"- _".contains(octet)).map(u8::to_ascii_lowercase).collect();
+        let name: Vec<u8> = name
+            .iter()
+            .filter(|octet| !b"- _".contains(octet))
+            .map(u8::to_ascii_lowercase)
+            .collect();
         match &*name {
             b"useragent" => self.name(value),
             b"allow" => self.rule(value, true),
@@ -180,7 +206,9 @@ impl RobotsReader {
         if std::mem::take(&mut self.has_rule) {
             (self.is_ours, self.is_everyones) = (false, false);
         }
-        let product = value.iter().position(|octet| !octet.is_ascii_alphabetic() && !b"-_".contains(octet));
+        let product = value
+            .iter()
+            .position(|octet| !octet.is_ascii_alphabetic() && !b"-_".contains(octet));
         let product = &value[..product.unwrap_or(value.len())];
         match value {
             [b'*'] | [b'*', b' ' | b'\t', ..] => {
@@ -203,12 +231,16 @@ impl RobotsReader {
     }
 
     fn delay(&mut self, value: &[u8]) {
-        let seconds = std::str::from_utf8(value).ok().and_then(|value| value.parse::<f64>().ok());
+        let seconds = std::str::from_utf8(value)
+            .ok()
+            .and_then(|value| value.parse::<f64>().ok());
         let Some(seconds) = seconds.filter(|seconds| seconds.is_finite() && *seconds >= 0.0) else {
             return;
         };
         for group in self.groups() {
-            group.delay.get_or_insert(Duration::from_secs_f64(seconds.min(DELAY_SECONDS_MAX)));
+            group
+                .delay
+                .get_or_insert(Duration::from_secs_f64(seconds.min(DELAY_SECONDS_MAX)));
         }
     }
 
@@ -217,7 +249,11 @@ impl RobotsReader {
             return;
         };
         let is_new = !self.sitemaps.iter().any(|known| known == value);
-        if is_new && !value.is_empty() && value.len() <= SITEMAP_BYTES_MAX && self.sitemaps.len() < SITEMAPS_MAX {
+        if is_new
+            && !value.is_empty()
+            && value.len() <= SITEMAP_BYTES_MAX
+            && self.sitemaps.len() < SITEMAPS_MAX
+        {
             self.sitemaps.push(value.to_owned());
         }
     }
@@ -225,7 +261,8 @@ impl RobotsReader {
     /// The groups that the line is of.
     fn groups(&mut self) -> impl Iterator<Item = &mut RobotRules> {
         let ours = self.is_ours.then_some(&mut self.ours);
-        ours.into_iter().chain(self.is_everyones.then_some(&mut self.everyones))
+        ours.into_iter()
+            .chain(self.is_everyones.then_some(&mut self.everyones))
     }
 }
 

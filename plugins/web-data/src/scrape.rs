@@ -20,8 +20,7 @@ pub(crate) const REFRESH_SECONDS_MAX: u32 = 5;
 const PAGE_BYTES_MAX: u32 = 8 << 20;
 /// What is left of the budget is for reading the page.
 const FETCH_MS: u32 = 20_000;
-pub(crate) const ACCEPT: &str =
-    "text/html,application/xhtml+xml,text/markdown,text/plain,application/json,application/xml;q=0.9,*/*;q=0.5";
+pub(crate) const ACCEPT: &str = "text/html,application/xhtml+xml,text/markdown,text/plain,application/json,application/xml;q=0.9,*/*;q=0.5";
 
 /// The page at `url` as a document.
 ///
@@ -39,7 +38,9 @@ pub(crate) async fn fetch(url: &str, format: Format) -> Result<Document, Failure
         let read = read(&response, format);
         match &read.refresh {
             Some((seconds, next))
-                if hop < REFRESHES_MAX && *seconds <= REFRESH_SECONDS_MAX && *next != response.url() =>
+                if hop < REFRESHES_MAX
+                    && *seconds <= REFRESH_SECONDS_MAX
+                    && *next != response.url() =>
             {
                 url.clone_from(next);
                 hop += 1;
@@ -51,7 +52,11 @@ pub(crate) async fn fetch(url: &str, format: Format) -> Result<Document, Failure
 
 async fn get(url: &str) -> Result<Response, Error> {
     let complete = |request: http::Request| {
-        request.header("accept", ACCEPT).redirects(REDIRECTS_MAX).response_bytes(PAGE_BYTES_MAX).total_ms(FETCH_MS)
+        request
+            .header("accept", ACCEPT)
+            .redirects(REDIRECTS_MAX)
+            .response_bytes(PAGE_BYTES_MAX)
+            .total_ms(FETCH_MS)
     };
     outside::get(url, complete).await
 }
@@ -80,7 +85,9 @@ pub(crate) fn answer(response: &Response) -> FetchedPage<'_> {
 pub(crate) fn document(response: &Response, read: page::PageContent) -> Document {
     if let Some(reason) = read.needs_browser {
         // Without its address: where callers go is not the log's to keep.
-        log::info(&format!("a page shows its content to a browser alone: {reason:?}"));
+        log::info(&format!(
+            "a page shows its content to a browser alone: {reason:?}"
+        ));
     }
     Document {
         url: response.url().to_owned(),
@@ -112,7 +119,10 @@ pub(crate) fn sent_on(error: Error) -> Error {
 
 /// A page that is elsewhere, where nobody may ask for it.
 pub(crate) fn astray() -> Failure {
-    Failure::new(&BAD_RESPONSE, "the page redirects to where no public page is")
+    Failure::new(
+        &BAD_RESPONSE,
+        "the page redirects to where no public page is",
+    )
 }
 
 /// Why there is no page, as its caller is told; so many bytes of one were taken. What the gate says of a denial names a host and
@@ -120,21 +130,41 @@ pub(crate) fn astray() -> Failure {
 pub(crate) fn failure(error: Error, bytes_max: u32) -> Failure {
     let failed = |code: &ErrorCode, message: &str| Failure::new(code, message);
     match error {
-        Error::Denied(Denial::NotPublic(rule)) => not_public(&format!("`url` must name a public host: {rule}")),
-        Error::Denied(Denial::NotAcceptable(rule)) => not_public(&format!("`url` cannot be asked for: {rule}")),
-        Error::InvalidRequest(_) => not_public("`url` must be an http or https URL that can be asked for"),
-        Error::Denied(Denial::NotGranted(_)) => failed(&UNAVAILABLE, "fetching pages is not granted to this plugin"),
+        Error::Denied(Denial::NotPublic(rule)) => {
+            not_public(&format!("`url` must name a public host: {rule}"))
+        }
+        Error::Denied(Denial::NotAcceptable(rule)) => {
+            not_public(&format!("`url` cannot be asked for: {rule}"))
+        }
+        Error::InvalidRequest(_) => {
+            not_public("`url` must be an http or https URL that can be asked for")
+        }
+        Error::Denied(Denial::NotGranted(_)) => {
+            failed(&UNAVAILABLE, "fetching pages is not granted to this plugin")
+        }
         Error::Busy => failed(&UNAVAILABLE, "too many pages are being fetched"),
         Error::RedirectDenied(_) => astray(),
         Error::Unresolved => failed(&BAD_RESPONSE, "the name of the page's host has no address"),
-        Error::Unreachable => {
-            failed(&BAD_RESPONSE, "the page's server could not be reached, or not by a trusted connection")
-        }
+        Error::Unreachable => failed(
+            &BAD_RESPONSE,
+            "the page's server could not be reached, or not by a trusted connection",
+        ),
         Error::TooManyRedirects => failed(&BAD_RESPONSE, "the page redirects more than ten times"),
         Error::HeadersTooLarge => failed(&BAD_RESPONSE, "the answer's headers are too large"),
-        Error::BodyTooLarge => failed(&BAD_RESPONSE, &format!("the page has more than {} MiB", bytes_max >> 20)),
-        Error::Idle => failed(&BAD_RESPONSE, "the page's server stopped in the middle of its answer"),
-        Error::BadResponse(_) => failed(&BAD_RESPONSE, "the page's server broke off, or did not speak HTTP"),
-        Error::FirstByteLate | Error::TotalLate => failed(&LATE, "the page's server did not answer in time"),
+        Error::BodyTooLarge => failed(
+            &BAD_RESPONSE,
+            &format!("the page has more than {} MiB", bytes_max >> 20),
+        ),
+        Error::Idle => failed(
+            &BAD_RESPONSE,
+            "the page's server stopped in the middle of its answer",
+        ),
+        Error::BadResponse(_) => failed(
+            &BAD_RESPONSE,
+            "the page's server broke off, or did not speak HTTP",
+        ),
+        Error::FirstByteLate | Error::TotalLate => {
+            failed(&LATE, "the page's server did not answer in time")
+        }
     }
 }

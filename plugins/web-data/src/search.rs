@@ -90,7 +90,10 @@ async fn search(_call: Call, input: Search) -> Result<Reply<Searched>, Failure> 
         _ => return Err(Trouble::TooLong.into()),
     }
     let results = results(&Settings::read()?, query, input.limit).await?;
-    Ok(Reply::ok(Searched { query: query.to_owned(), results }))
+    Ok(Reply::ok(Searched {
+        query: query.to_owned(),
+        results,
+    }))
 }
 
 async fn results(settings: &Settings, query: &str, limit: u32) -> Result<Vec<Document>, Trouble> {
@@ -107,7 +110,9 @@ async fn results(settings: &Settings, query: &str, limit: u32) -> Result<Vec<Doc
         match ask::ask(provider, provider.request(query, limit, 2), ends).await {
             Ok(second) => kept.add(second.hits),
             Err(trouble) if kept.is_empty() => return Err(trouble),
-            Err(trouble) => log::warn(&format!("a second page of results did not come: {trouble:?}")),
+            Err(trouble) => log::warn(&format!(
+                "a second page of results did not come: {trouble:?}"
+            )),
         }
     }
     // What there is may be no web page, and then the engines that would have had some did not answer.
@@ -123,9 +128,9 @@ impl Provider {
         match self {
             Self::Searxng { base } => searxng::request(base, query, page),
             Self::Brave => brave::request(query, SPARE * limit),
-            Self::Tavily { content: ContentSetting::None } => {
-                tavily::request(query, SPARE * limit, ContentSetting::None)
-            }
+            Self::Tavily {
+                content: ContentSetting::None,
+            } => tavily::request(query, SPARE * limit, ContentSetting::None),
             // Content is large, and none is asked for that would not be sent on.
             Self::Tavily { content } => tavily::request(query, limit, *content),
         }

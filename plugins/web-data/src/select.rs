@@ -26,7 +26,11 @@ pub(crate) fn choose(tree: &Tree, page: &BlockList, odds: &[f32]) -> Vec<bool> {
     let least = context::best(page, &chances).least;
     let mut kept: Vec<bool> = chances.iter().map(|chance| *chance >= least).collect();
     fill_gaps(tree, page, &chances, &mut kept);
-    let has_words = page.blocks.iter().zip(&kept).any(|(block, kept)| *kept && block.counts.words > 0);
+    let has_words = page
+        .blocks
+        .iter()
+        .zip(&kept)
+        .any(|(block, kept)| *kept && block.counts.words > 0);
     if !has_words {
         kept.fill(true);
     }
@@ -37,7 +41,9 @@ pub(crate) fn choose(tree: &Tree, page: &BlockList, odds: &[f32]) -> Vec<bool> {
 fn odds(tree: &Tree, page: &BlockList, facts: &Facts) -> Vec<f32> {
     let whole = features::whole(tree, page, facts);
     let measure = |at: usize| features::measure(tree, page, &whole, at);
-    let first: Vec<f32> = (0..page.blocks.len()).map(|at| weights::judge_first(&measure(at))).collect();
+    let first: Vec<f32> = (0..page.blocks.len())
+        .map(|at| weights::judge_first(&measure(at)))
+        .collect();
     let context = Context::read(tree, page, &whole.surroundings, &first);
     let second = |at: usize| {
         let mut measures = measure(at);
@@ -57,7 +63,11 @@ fn fill_gaps(tree: &Tree, page: &BlockList, chances: &[f32], kept: &mut [bool]) 
         if let Some(before) = last.filter(|before| (2..=GAP_MAX + 1).contains(&(at - before))) {
             let (one, other) = (page.blocks[before].container, page.blocks[at].container);
             let is_within = one == other || tree.parent(one) == tree.parent(other);
-            if is_within && chances[before + 1..at].iter().all(|chance| *chance >= GAP_CHANCE) {
+            if is_within
+                && chances[before + 1..at]
+                    .iter()
+                    .all(|chance| *chance >= GAP_CHANCE)
+            {
                 kept[before + 1..at].fill(true);
             }
         }

@@ -26,7 +26,11 @@ impl Key {
         octets.push(b'/');
         let path = url.path();
         let (folder, file) = path.rsplit_once('/').unwrap_or(("", path));
-        let path = if matches!(file, "index.html" | "index.htm" | "index.php") { folder } else { path };
+        let path = if matches!(file, "index.html" | "index.htm" | "index.php") {
+            folder
+        } else {
+            path
+        };
         let path = path.trim_matches('/');
         octets.extend(match kept_query(url) {
             Some(query) => one_form(format!("{path}?{query}").as_bytes()),
@@ -45,7 +49,10 @@ pub(crate) fn same_site(one: &Url, other: &Url) -> bool {
 /// are. Servers know themselves without it.
 pub(crate) fn plain(mut url: Url) -> Url {
     url.set_fragment(None);
-    let bare = url.host_str().and_then(|host| host.strip_suffix('.')).map(str::to_owned);
+    let bare = url
+        .host_str()
+        .and_then(|host| host.strip_suffix('.'))
+        .map(str::to_owned);
     if let Some(bare) = bare {
         // What is no host then is none with the dot either, and stays as it is.
         url.set_host(Some(&bare)).ok();
@@ -104,7 +111,11 @@ mod tests {
 
     #[track_caller]
     fn check(one: &str, other: &str, are_one: bool) {
-        assert_eq!(Key::of(&url(one)) == Key::of(&url(other)), are_one, "{one} {other}");
+        assert_eq!(
+            Key::of(&url(one)) == Key::of(&url(other)),
+            are_one,
+            "{one} {other}"
+        );
     }
 
     #[test]
@@ -119,8 +130,16 @@ mod tests {
         ] {
             check("http://example.com/a", other, true);
         }
-        check("http://example.com", "https://www.example.com/index.php", true);
-        check("http://example.com/a?b=1&c=2#x", "http://example.com/a/?utm_medium=z&b=1&c=2", true);
+        check(
+            "http://example.com",
+            "https://www.example.com/index.php",
+            true,
+        );
+        check(
+            "http://example.com/a?b=1&c=2#x",
+            "http://example.com/a/?utm_medium=z&b=1&c=2",
+            true,
+        );
         check("http://example.com/ü", "http://example.com/%c3%bc", true);
     }
 
@@ -137,7 +156,11 @@ mod tests {
         ] {
             check("http://example.com/a", other, false);
         }
-        check("http://example.com/a?b=1&c=2", "http://example.com/a?c=2&b=1", false);
+        check(
+            "http://example.com/a?b=1&c=2",
+            "http://example.com/a?c=2&b=1",
+            false,
+        );
         check("http://example.com/a?b", "http://example.com/a%3Fb", false);
     }
 
@@ -146,26 +169,51 @@ mod tests {
         let same = |one: &str, other: &str| same_site(&url(one), &url(other));
         assert!(same("http://example.com/a", "https://www.example.com/b"));
         assert!(!same("http://example.com/", "http://docs.example.com/"));
-        assert!(!same("http://example.com/", "http://example.com.evil.example/"));
-        assert!(same("http://bücher.example/", "http://xn--bcher-kva.example/"));
+        assert!(!same(
+            "http://example.com/",
+            "http://example.com.evil.example/"
+        ));
+        assert!(same(
+            "http://bücher.example/",
+            "http://xn--bcher-kva.example/"
+        ));
     }
 
     #[test]
     fn an_address_is_shown_without_what_tracks() {
-        assert_eq!(shown(&url("https://a.example/b?utm_id=1&c=%20d&gclid=2#e")).as_str(), "https://a.example/b?c=%20d");
-        assert_eq!(shown(&url("https://a.example/?")).as_str(), "https://a.example/");
-        assert_eq!(shown(&url("https://a.example.:80/b#c")).as_str(), "https://a.example:80/b");
-        assert_eq!(shown(&url("https://a.example../")).as_str(), "https://a.example./");
+        assert_eq!(
+            shown(&url("https://a.example/b?utm_id=1&c=%20d&gclid=2#e")).as_str(),
+            "https://a.example/b?c=%20d"
+        );
+        assert_eq!(
+            shown(&url("https://a.example/?")).as_str(),
+            "https://a.example/"
+        );
+        assert_eq!(
+            shown(&url("https://a.example.:80/b#c")).as_str(),
+            "https://a.example:80/b"
+        );
+        assert_eq!(
+            shown(&url("https://a.example../")).as_str(),
+            "https://a.example./"
+        );
     }
 
     #[test]
     fn what_may_be_asked_for_is_told() {
         assert!(is_askable(&url("http://a.example:443/")));
-        for written in
-            ["ftp://a.example/", "http://a.example:8080/", "http://me@a.example/", "http://:x@a.example/", "mailto:a@b"]
-        {
+        for written in [
+            "ftp://a.example/",
+            "http://a.example:8080/",
+            "http://me@a.example/",
+            "http://:x@a.example/",
+            "mailto:a@b",
+        ] {
             assert!(!is_askable(&url(written)), "{written}");
         }
-        assert!(!is_askable(&url(&format!("http://a.example/{}", "a".repeat(2048)))));
+        assert!(!is_askable(&url(&format!(
+            "http://a.example/{}",
+            "a".repeat(2048)
+        ))));
     }
 }

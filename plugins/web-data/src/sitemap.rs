@@ -58,7 +58,11 @@ pub(crate) fn read(body: &[u8], content_type: Option<&str>) -> Sitemap {
     let body = unpacked.as_deref().unwrap_or(body);
     let text = charset::decode(body, content_type);
     let text = text.trim_start_matches(|c: char| c.is_whitespace() || c == '\u{feff}');
-    let mut sitemap = if text.starts_with('<') { Entries::default().read(text) } else { plain(text) };
+    let mut sitemap = if text.starts_with('<') {
+        Entries::default().read(text)
+    } else {
+        plain(text)
+    };
     sitemap.bytes = body.len();
     sitemap
 }
@@ -67,15 +71,30 @@ pub(crate) fn read(body: &[u8], content_type: Option<&str>) -> Sitemap {
 fn unpack(packed: &[u8]) -> Vec<u8> {
     let mut unpacked = Vec::new();
     // What came before a failure is as good as if it had ended there.
-    MultiGzDecoder::new(packed).take(u64::from(BYTES_MAX)).read_to_end(&mut unpacked).ok();
+    MultiGzDecoder::new(packed)
+        .take(u64::from(BYTES_MAX))
+        .read_to_end(&mut unpacked)
+        .ok();
     unpacked
 }
 
 fn plain(text: &str) -> Sitemap {
     let is_address = |line: &&str| line.starts_with("http://") || line.starts_with("https://");
-    let lines = text.lines().map(str::trim).filter(is_address).take(PAGES_MAX);
-    let pages = lines.map(|line| Listed { url: line.to_owned(), ..Listed::default() }).collect();
-    Sitemap { pages, ..Sitemap::default() }
+    let lines = text
+        .lines()
+        .map(str::trim)
+        .filter(is_address)
+        .take(PAGES_MAX);
+    let pages = lines
+        .map(|line| Listed {
+            url: line.to_owned(),
+            ..Listed::default()
+        })
+        .collect();
+    Sitemap {
+        pages,
+        ..Sitemap::default()
+    }
 }
 
 /// What a text belongs to.
@@ -172,7 +191,11 @@ impl Entries {
     /// Ends the open entry, if there is one: the next one's begin ends it as well as its own end.
     fn close(&mut self) {
         self.part = None;
-        match self.open.take().filter(|(_, listed)| !listed.url.is_empty()) {
+        match self
+            .open
+            .take()
+            .filter(|(_, listed)| !listed.url.is_empty())
+        {
             Some((true, listed)) => self.sitemap.sitemaps.push(listed.url),
             Some((false, listed)) => self.sitemap.pages.push(listed),
             None => {}
@@ -192,11 +215,15 @@ fn entry(name: QName<'_>) -> Option<bool> {
 /// What an element of an entry tells. Those of other vocabularies tell it of the entry's pictures and films.
 fn part(name: QName<'_>) -> Option<Part> {
     let (local, prefix) = name.decompose();
-    let is_other = prefix.is_some_and(|prefix| !matches!(prefix.as_ref(), "sm" | "sitemap" | "atom" | "ns0" | "ns1"));
+    let is_other = prefix.is_some_and(|prefix| {
+        !matches!(prefix.as_ref(), "sm" | "sitemap" | "atom" | "ns0" | "ns1")
+    });
     match (local.as_ref(), is_other) {
         ("loc" | "link", false) => Some(Part::Address),
         ("title", false) => Some(Part::Title),
-        ("title", true) if prefix.is_some_and(|prefix| prefix.as_ref() == "news") => Some(Part::Title),
+        ("title", true) if prefix.is_some_and(|prefix| prefix.as_ref() == "news") => {
+            Some(Part::Title)
+        }
         ("description" | "summary", false) => Some(Part::Description),
         _ => None,
     }
@@ -206,7 +233,12 @@ fn part(name: QName<'_>) -> Option<Part> {
 fn reference(tag: &BytesStart<'_>) -> Option<String> {
     let value = |name| {
         let attribute = tag.try_get_attribute(name).ok()??;
-        Some(attribute.normalized_value(XmlVersion::Implicit1_0).ok()?.into_owned())
+        Some(
+            attribute
+                .normalized_value(XmlVersion::Implicit1_0)
+                .ok()?
+                .into_owned(),
+        )
     };
     let address = value("href")?;
     let is_own = value("rel").is_none_or(|rel| rel == "alternate");

@@ -34,8 +34,13 @@ pub(crate) struct Source {
 
 /// Reduces a page.
 pub(crate) fn reduce(page: &str) -> Source {
-    let mut reader =
-        SourceReader { page, at: 0, source: Source::default(), structured_bytes: 0, no_more_drawings: false };
+    let mut reader = SourceReader {
+        page,
+        at: 0,
+        source: Source::default(),
+        structured_bytes: 0,
+        no_more_drawings: false,
+    };
     reader.source.html.reserve(page.len() / 2);
     while reader.step() {}
     reader.source
@@ -95,19 +100,23 @@ impl<'a> SourceReader<'a> {
     /// Reads a tag whose name begins at `name_at`, and the text that belongs to it alone.
     fn tag(&mut self, name_at: usize) {
         let bytes = self.page.as_bytes();
-        let name_length = bytes[name_at..].iter().position(|byte| is_space(*byte) || matches!(byte, b'>' | b'/'));
+        let name_length = bytes[name_at..]
+            .iter()
+            .position(|byte| is_space(*byte) || matches!(byte, b'>' | b'/'));
         let name_end = name_length.map_or(bytes.len(), |length| name_at + length);
         let name = &self.page[name_at..name_end];
         let is_end = name_at == self.at + 2;
         let written = self.source.html.len();
         // A parser knows frames in frame sets alone, and those are dropped.
         let is_frame = !is_end && name.eq_ignore_ascii_case("frame");
-        self.source.html.push_str(match (is_frame, is_preformatted(name), is_end) {
-            (true, _, _) => "<iframe",
-            (false, true, false) => "<pre",
-            (false, true, true) => "</pre",
-            (false, false, _) => &self.page[self.at..name_end],
-        });
+        self.source
+            .html
+            .push_str(match (is_frame, is_preformatted(name), is_end) {
+                (true, _, _) => "<iframe",
+                (false, true, false) => "<pre",
+                (false, true, true) => "</pre",
+                (false, false, _) => &self.page[self.at..name_end],
+            });
         let mut kind = ScriptKind::Other;
         self.at = self.attributes(name_end, &mut |attribute, value| {
             if says_structured(attribute, value) {
@@ -178,7 +187,10 @@ impl<'a> SourceReader<'a> {
         let bytes = page.as_bytes();
         let mut kept = 0;
         loop {
-            while bytes.get(at).is_some_and(|byte| is_space(*byte) || *byte == b'/') {
+            while bytes
+                .get(at)
+                .is_some_and(|byte| is_space(*byte) || *byte == b'/')
+            {
                 at += 1;
             }
             let name_at = at;
@@ -187,7 +199,10 @@ impl<'a> SourceReader<'a> {
                 Some(b'>') => return at + 1,
                 Some(_) => at += 1,
             }
-            while bytes.get(at).is_some_and(|byte| !is_space(*byte) && !matches!(byte, b'=' | b'>' | b'/')) {
+            while bytes
+                .get(at)
+                .is_some_and(|byte| !is_space(*byte) && !matches!(byte, b'=' | b'>' | b'/'))
+            {
                 at += 1;
             }
             let name = &page[name_at..at];
@@ -204,15 +219,26 @@ impl<'a> SourceReader<'a> {
                 (value, at, quoted) = self.value(at);
             }
             let is_declared = name.eq_ignore_ascii_case("content");
-            let value = if is_declared { &value[..value.floor_char_boundary(CONTENT_BYTES_MAX)] } else { value };
-            if kept < ATTRIBUTES_MAX && (is_declared || value.len() <= VALUE_BYTES_MAX) && keep(name, value) {
+            let value = if is_declared {
+                &value[..value.floor_char_boundary(CONTENT_BYTES_MAX)]
+            } else {
+                value
+            };
+            if kept < ATTRIBUTES_MAX
+                && (is_declared || value.len() <= VALUE_BYTES_MAX)
+                && keep(name, value)
+            {
                 kept += 1;
                 let quote = match (quoted, value.contains('"')) {
                     (true, true) => "'",
                     (true, false) | (false, _) => "\"",
                 };
                 // An unquoted value with a double quote in it is broken markup, and is not worth an escape.
-                let value = if !quoted && value.contains('"') { "" } else { value };
+                let value = if !quoted && value.contains('"') {
+                    ""
+                } else {
+                    value
+                };
                 for piece in [" ", name, "=", quote, value, quote] {
                     self.source.html.push_str(piece);
                 }
@@ -226,11 +252,14 @@ impl<'a> SourceReader<'a> {
         let bytes = page.as_bytes();
         match bytes.get(at) {
             Some(quote @ (b'"' | b'\'')) => {
-                let end = memchr(*quote, &bytes[at + 1..]).map_or(bytes.len(), |found| at + 1 + found);
+                let end =
+                    memchr(*quote, &bytes[at + 1..]).map_or(bytes.len(), |found| at + 1 + found);
                 (&page[at + 1..end], (end + 1).min(bytes.len()), true)
             }
             Some(_) | None => {
-                let length = bytes[at..].iter().position(|byte| is_space(*byte) || *byte == b'>');
+                let length = bytes[at..]
+                    .iter()
+                    .position(|byte| is_space(*byte) || *byte == b'>');
                 let end = length.map_or(bytes.len(), |length| at + length);
                 (&page[at..end], end, false)
             }
@@ -301,18 +330,24 @@ impl Body {
             ("xmp", Body::Text("xmp", "pre")),
             ("plaintext", Body::Text("plaintext", "pre")),
         ];
-        RAW.into_iter().find(|(known, _)| known.eq_ignore_ascii_case(name)).map_or(Body::Markup, |(_, body)| body)
+        RAW.into_iter()
+            .find(|(known, _)| known.eq_ignore_ascii_case(name))
+            .map_or(Body::Markup, |(_, body)| body)
     }
 }
 
 /// Elements that only colour text: the parser opens each again in every paragraph that they reach over.
 fn is_dropped(name: &str) -> bool {
-    ["font", "big", "nobr", "frameset", "frame", "noframes"].iter().any(|known| known.eq_ignore_ascii_case(name))
+    ["font", "big", "nobr", "frameset", "frame", "noframes"]
+        .iter()
+        .any(|known| known.eq_ignore_ascii_case(name))
 }
 
 /// Elements of old that are written as `<pre>`: what is in them is text, and only browsers know which of them end where.
 fn is_preformatted(name: &str) -> bool {
-    ["xmp", "listing", "plaintext"].iter().any(|known| known.eq_ignore_ascii_case(name))
+    ["xmp", "listing", "plaintext"]
+        .iter()
+        .any(|known| known.eq_ignore_ascii_case(name))
 }
 
 /// Whether an attribute of a script says that it holds data about the page.
@@ -372,8 +407,12 @@ fn find_end(bytes: &[u8], from: usize, name: &str) -> Option<(usize, usize)> {
     loop {
         let open = at + memmem::find(bytes.get(at..)?, b"</")?;
         let behind = open + 2 + name.len();
-        if bytes.get(open + 2..behind).is_some_and(|found| found.eq_ignore_ascii_case(name.as_bytes()))
-            && bytes.get(behind).is_none_or(|byte| is_space(*byte) || matches!(byte, b'>' | b'/'))
+        if bytes
+            .get(open + 2..behind)
+            .is_some_and(|found| found.eq_ignore_ascii_case(name.as_bytes()))
+            && bytes
+                .get(behind)
+                .is_none_or(|byte| is_space(*byte) || matches!(byte, b'>' | b'/'))
         {
             let after = memchr(b'>', &bytes[behind.min(bytes.len())..]);
             return Some((open, after.map_or(bytes.len(), |found| behind + found + 1)));
@@ -395,30 +434,58 @@ mod tests {
     fn what_no_reader_sees_is_dropped() {
         check("a<!-- b --><script>c</script><style>d</style>e", "ae");
         check("a<svg><title>b</title></svg>c<svg>d", "acd");
-        check("<p onclick='x()' class='y' data-z=1>a</p >", "<p class=\"y\">a</p>");
+        check(
+            "<p onclick='x()' class='y' data-z=1>a</p >",
+            "<p class=\"y\">a</p>",
+        );
         check("<img src='a\"b' alt=c/d>", "<img src='a\"b' alt=\"c/d\">");
         check("<font color=red>a</font> < 3 <3", "a < 3 <3");
         check("<title>a <b> c</title>d", "<title>a &lt;b> c</title>d");
-        check("<xmp class=x>a<b>&lt;</xmp><LISTING>c</listing>", "<pre class=\"x\">a&lt;b>&amp;lt;</pre><pre>c</pre>");
-        check("a<plaintext>b<script>c</plaintext>", "a<pre>b&lt;script>c&lt;/plaintext></pre>");
+        check(
+            "<xmp class=x>a<b>&lt;</xmp><LISTING>c</listing>",
+            "<pre class=\"x\">a&lt;b>&amp;lt;</pre><pre>c</pre>",
+        );
+        check(
+            "a<plaintext>b<script>c</plaintext>",
+            "a<pre>b&lt;script>c&lt;/plaintext></pre>",
+        );
         check("a<noembed><p>b</noembed>c", "ac");
-        check("<frameset cols=1><frame src=x noresize></frameset>a", "<iframe src=\"x\"></iframe>a");
-        check("<iframe src=x>old</iframe>a", "<iframe src=\"x\"></iframe>a");
-        check("<!doctype html><?php x ?>a<!-->b<div", "<!DOCTYPE html>ab<div>");
+        check(
+            "<frameset cols=1><frame src=x noresize></frameset>a",
+            "<iframe src=\"x\"></iframe>a",
+        );
+        check(
+            "<iframe src=x>old</iframe>a",
+            "<iframe src=\"x\"></iframe>a",
+        );
+        check(
+            "<!doctype html><?php x ?>a<!-->b<div",
+            "<!DOCTYPE html>ab<div>",
+        );
     }
 
     #[test]
     fn structured_data_is_kept_apart() {
-        let source = reduce("<script type=\"application/ld+json\">{}</script><script>12345</script>");
-        assert_eq!((source.structured, source.script_bytes), (vec!["{}".to_owned()], 7));
+        let source =
+            reduce("<script type=\"application/ld+json\">{}</script><script>12345</script>");
+        assert_eq!(
+            (source.structured, source.script_bytes),
+            (vec!["{}".to_owned()], 7)
+        );
     }
 
     #[test]
     fn a_tag_keeps_only_so_many_attributes_and_no_long_value() {
         let tag = format!("<p {} id='{}'>", "class=a ".repeat(100), "x".repeat(5000));
         assert_eq!(reduce(&tag).html.matches("class").count(), ATTRIBUTES_MAX);
-        assert_eq!(reduce(&format!("<p id='{}'>", "x".repeat(5000))).html, "<p>");
+        assert_eq!(
+            reduce(&format!("<p id='{}'>", "x".repeat(5000))).html,
+            "<p>"
+        );
         let declared = format!("<meta content='{}'>", "é".repeat(CONTENT_BYTES_MAX));
-        assert_eq!(reduce(&declared).html, format!("<meta content=\"{}\">", "é".repeat(CONTENT_BYTES_MAX / 2)));
+        assert_eq!(
+            reduce(&declared).html,
+            format!("<meta content=\"{}\">", "é".repeat(CONTENT_BYTES_MAX / 2))
+        );
     }
 }

@@ -28,12 +28,19 @@ const ASKED: [Topic; 8] = [
     Topic::Detail,
 ];
 /// Headings that what follows is judged by, however far it is.
-const TURNS: [Topic; 5] = [Topic::Related, Topic::Review, Topic::Comment, Topic::Legal, Topic::Detail];
+const TURNS: [Topic; 5] = [
+    Topic::Related,
+    Topic::Review,
+    Topic::Comment,
+    Topic::Legal,
+    Topic::Detail,
+];
 
 const OF_LOOK: usize = 9;
 const OF_LEVEL: usize = 6 + ASKED.len();
 /// Measures of a block's surroundings.
-pub(crate) const SURROUNDINGS: usize = 2 + LOOKS.len() * OF_LOOK + TOPICS + 2 + TURNS.len() + LEVELS.len() * OF_LEVEL;
+pub(crate) const SURROUNDINGS: usize =
+    2 + LOOKS.len() * OF_LOOK + TOPICS + 2 + TURNS.len() + LEVELS.len() * OF_LEVEL;
 
 /// What is known of a page's groups, sections and elements.
 pub(crate) struct Surroundings {
@@ -89,7 +96,9 @@ pub(crate) fn read(tree: &Tree, page: &BlockList) -> Surroundings {
     for (at, block) in page.blocks.iter().enumerate() {
         found.before.push(found.words);
         found.sections.push(section);
-        found.turns.push(turned.map(|from| from.map(|from| found.words - from)));
+        found
+            .turns
+            .push(turned.map(|from| from.map(|from| found.words - from)));
         if let Some(level) = tree.tag(block.container).heading() {
             section = if level <= 2 { Some(at) } else { section };
             for (turn, topic) in turned.iter_mut().zip(TURNS) {
@@ -156,9 +165,14 @@ impl Surroundings {
         let mut groups: Vec<BlockGroup> = Vec::new();
         let mut of_blocks = Vec::with_capacity(page.blocks.len());
         for (at, block) in page.blocks.iter().enumerate() {
-            let place = *known.entry(look(tree, block.container, levels)).or_insert(groups.len());
+            let place = *known
+                .entry(look(tree, block.container, levels))
+                .or_insert(groups.len());
             if place == groups.len() {
-                groups.push(BlockGroup { first: at, ..BlockGroup::default() });
+                groups.push(BlockGroup {
+                    first: at,
+                    ..BlockGroup::default()
+                });
             }
             let group = &mut groups[place];
             group.blocks += 1;
@@ -175,7 +189,13 @@ impl Surroundings {
     }
 
     /// Measures the surroundings of a block, [`SURROUNDINGS`] numbers.
-    pub(crate) fn measure(&self, tree: &Tree, page: &BlockList, at: usize, mut push: impl FnMut(f32)) {
+    pub(crate) fn measure(
+        &self,
+        tree: &Tree,
+        page: &BlockList,
+        at: usize,
+        mut push: impl FnMut(f32),
+    ) {
         let block = &page.blocks[at];
         push(log(block.earlier));
         push(log(block.counts.prices));
@@ -188,13 +208,18 @@ impl Surroundings {
             push(share(group.linked, group.words));
             push(share(group.stops, group.words).min(1.0));
             push(share(group.words, self.words));
-            push(share(self.before[group.last] - self.before[group.first], self.words));
+            push(share(
+                self.before[group.last] - self.before[group.first],
+                self.words,
+            ));
             push(group.copies as f32 / blocks);
             push(share(self.before[group.first], self.words));
         }
         let section = self.sections[at].map(|heading| &page.blocks[heading].counts);
         for topic in 0..TOPICS {
-            push(section.map_or(0.0, |counts| share(u32::from(counts.topics[topic]), counts.words)));
+            push(section.map_or(0.0, |counts| {
+                share(u32::from(counts.topics[topic]), counts.words)
+            }));
         }
         push(section.map_or(0.0, |counts| share(counts.in_title, counts.words)));
         push(self.sections[at].map_or(-1.0, |heading| log(self.before[at] - self.before[heading])));
@@ -208,7 +233,11 @@ impl Surroundings {
         let mut id = block.container;
         let mut sum = Sum::default();
         for level in 0..=LEVELS[LEVELS.len() - 1] {
-            if let Some(found) = self.places.get(id as usize).and_then(|place| self.sums.get(*place as usize)) {
+            if let Some(found) = self
+                .places
+                .get(id as usize)
+                .and_then(|place| self.sums.get(*place as usize))
+            {
                 sum = *found;
                 id = tree.parent(id);
             }
@@ -221,7 +250,10 @@ impl Surroundings {
                 push(share(counts.stops, counts.words).min(1.0));
                 push(share(counts.short, counts.words));
                 for topic in ASKED {
-                    push(share(u32::from(counts.topics[topic as usize]), counts.words));
+                    push(share(
+                        u32::from(counts.topics[topic as usize]),
+                        counts.words,
+                    ));
                 }
             }
         }

@@ -36,7 +36,10 @@ pub(crate) fn is_of_data(tree: &Tree, table: Id) -> bool {
             _ => {}
         }
     }
-    rows >= 1 && (2..=COLUMNS_MAX).contains(&cells_most) && cells >= 2 && (rows >= 2 || cells_most <= 12)
+    rows >= 1
+        && (2..=COLUMNS_MAX).contains(&cells_most)
+        && cells >= 2
+        && (rows >= 2 || cells_most <= 12)
 }
 
 /// A table while it is read.
@@ -88,9 +91,21 @@ impl Grid {
             self.nested += 1;
             self.put_cell();
         }
-        let number = |name| tree.attribute(id, name).and_then(|value| value.trim().parse::<usize>().ok()).unwrap_or(1);
-        (self.span, self.down) = (number("colspan").clamp(1, COLUMNS_MAX), number("rowspan").clamp(1, 1000) - 1);
-        while self.reaching.get(self.row.len()).is_some_and(|rows| *rows > 0) && self.padding < PADDING_MAX {
+        let number = |name| {
+            tree.attribute(id, name)
+                .and_then(|value| value.trim().parse::<usize>().ok())
+                .unwrap_or(1)
+        };
+        (self.span, self.down) = (
+            number("colspan").clamp(1, COLUMNS_MAX),
+            number("rowspan").clamp(1, 1000) - 1,
+        );
+        while self
+            .reaching
+            .get(self.row.len())
+            .is_some_and(|rows| *rows > 0)
+            && self.padding < PADDING_MAX
+        {
             self.reaching[self.row.len()] -= 1;
             self.pad();
         }
@@ -143,7 +158,8 @@ impl Grid {
             }
         }
         if self.down > 0 && self.row.len() <= COLUMNS_MAX {
-            self.reaching.resize(self.reaching.len().max(self.row.len()), 0);
+            self.reaching
+                .resize(self.reaching.len().max(self.row.len()), 0);
             for rows in &mut self.reaching[at..self.row.len()] {
                 *rows = self.down;
             }

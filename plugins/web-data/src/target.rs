@@ -37,10 +37,17 @@ fn parse(written: &str) -> Result<Url, String> {
     let Some((scheme, rest)) = written.split_once("://") else {
         return told("must be an absolute http or https URL, such as `https://example.com/`");
     };
-    if !["http", "https"].iter().any(|known| scheme.eq_ignore_ascii_case(known)) {
-        let is_scheme = scheme.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"+-.".contains(&byte));
+    if !["http", "https"]
+        .iter()
+        .any(|known| scheme.eq_ignore_ascii_case(known))
+    {
+        let is_scheme = scheme
+            .bytes()
+            .all(|byte| byte.is_ascii_alphanumeric() || b"+-.".contains(&byte));
         if is_scheme && (1..=TOLD_CHARACTERS_MAX).contains(&scheme.len()) {
-            return Err(format!("must have the scheme http or https, not `{scheme}`"));
+            return Err(format!(
+                "must have the scheme http or https, not `{scheme}`"
+            ));
         }
         return told("must have the scheme http or https");
     }
@@ -65,7 +72,11 @@ mod tests {
 
     fn check(written: &str, expected: Result<&str, &str>) {
         let read = parse(written.trim()).map(|url| String::from(site::plain(url)));
-        assert_eq!(read.as_deref().map_err(String::as_str), expected, "{written}");
+        assert_eq!(
+            read.as_deref().map_err(String::as_str),
+            expected,
+            "{written}"
+        );
     }
 
     #[test]
@@ -73,30 +84,70 @@ mod tests {
         check(" https://example.com/a?b#c ", Ok("https://example.com/a?b"));
         check("HTTP://EXAMPLE.com:80", Ok("http://example.com/"));
         check("http://example.com.:443/", Ok("http://example.com:443/"));
-        check("http://bücher.example/ü?ü", Ok("http://xn--bcher-kva.example/%C3%BC?%C3%BC"));
+        check(
+            "http://bücher.example/ü?ü",
+            Ok("http://xn--bcher-kva.example/%C3%BC?%C3%BC"),
+        );
         check("http://0x7f.1./", Ok("http://127.0.0.1/"));
     }
 
     #[test]
     fn an_address_that_breaks_a_rule_is_told_it() {
-        check("ftp://example.com/", Err("must have the scheme http or https, not `ftp`"));
-        check("me:word@example.com://", Err("must have the scheme http or https"));
+        check(
+            "ftp://example.com/",
+            Err("must have the scheme http or https, not `ftp`"),
+        );
+        check(
+            "me:word@example.com://",
+            Err("must have the scheme http or https"),
+        );
         check("://example.com", Err("must have the scheme http or https"));
-        for written in ["example.com", "http:example.com", "mailto:me@example.com", ""] {
-            check(written, Err("must be an absolute http or https URL, such as `https://example.com/`"));
+        for written in [
+            "example.com",
+            "http:example.com",
+            "mailto:me@example.com",
+            "",
+        ] {
+            check(
+                written,
+                Err("must be an absolute http or https URL, such as `https://example.com/`"),
+            );
         }
-        for written in ["https://me:word@example.com/", "https://me@example.com:8080/", "http://@example.com"] {
-            check(written, Err("must have no credentials: leave out what stands before the `@`"));
+        for written in [
+            "https://me:word@example.com/",
+            "https://me@example.com:8080/",
+            "http://@example.com",
+        ] {
+            check(
+                written,
+                Err("must have no credentials: leave out what stands before the `@`"),
+            );
         }
         for written in ["https:///a", "https://", "http://?a"] {
             check(written, Err("must have a host"));
         }
-        for written in ["https://exa mple.com/", "https://example.com/\na", "https://example.com/\u{3000}a"] {
-            check(written, Err("must have no white space or control characters"));
+        for written in [
+            "https://exa mple.com/",
+            "https://example.com/\na",
+            "https://example.com/\u{3000}a",
+        ] {
+            check(
+                written,
+                Err("must have no white space or control characters"),
+            );
         }
-        check("http://example.com:8080/", Err("must have the port 80 or 443, not 8080"));
-        check("http://example.com:99999/", Err("cannot be read: invalid port number"));
-        check("http://1.2.3.4.5/", Err("cannot be read: invalid IPv4 address"));
+        check(
+            "http://example.com:8080/",
+            Err("must have the port 80 or 443, not 8080"),
+        );
+        check(
+            "http://example.com:99999/",
+            Err("cannot be read: invalid port number"),
+        );
+        check(
+            "http://1.2.3.4.5/",
+            Err("cannot be read: invalid IPv4 address"),
+        );
     }
 
     #[test]

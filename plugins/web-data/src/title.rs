@@ -17,8 +17,12 @@ const PARAGRAPH_WORDS: u32 = 12;
 
 /// The page's title.
 pub(crate) fn of(tree: &Tree, page: &BlockList, facts: &Facts) -> Option<String> {
-    let heading = tree.elements(ROOT).find(|(_, element)| element.tag == Tag::H1);
-    let heading = heading.map(|(id, _)| tree.text_of(id, HEADING_BYTES_MAX)).filter(|text| !text.is_empty());
+    let heading = tree
+        .elements(ROOT)
+        .find(|(_, element)| element.tag == Tag::H1);
+    let heading = heading
+        .map(|(id, _)| tree.text_of(id, HEADING_BYTES_MAX))
+        .filter(|text| !text.is_empty());
     let named = [&facts.og_title, &facts.title];
     let is_known = |heading: &String| named.into_iter().flatten().any(|name| agree(heading, name));
     let (known, unknown) = match heading {
@@ -26,7 +30,12 @@ pub(crate) fn of(tree: &Tree, page: &BlockList, facts: &Facts) -> Option<String>
         heading => (None, heading),
     };
     known
-        .or_else(|| facts.og_title.as_ref().map(|title| without_site(title, facts)))
+        .or_else(|| {
+            facts
+                .og_title
+                .as_ref()
+                .map(|title| without_site(title, facts))
+        })
         .or_else(|| facts.title.as_ref().map(|title| without_site(title, facts)))
         .or_else(|| facts.headline.clone())
         .or(unknown)
@@ -42,9 +51,15 @@ fn agree(one: &str, other: &str) -> bool {
             .map(str::to_owned)
             .collect()
     };
-    let (one, other) =
-        (words(&one[..one.len().min(floor(one, 400))]), words(&other[..other.len().min(floor(other, 400))]));
-    let (few, many) = if one.len() < other.len() { (one, other) } else { (other, one) };
+    let (one, other) = (
+        words(&one[..one.len().min(floor(one, 400))]),
+        words(&other[..other.len().min(floor(other, 400))]),
+    );
+    let (few, many) = if one.len() < other.len() {
+        (one, other)
+    } else {
+        (other, one)
+    };
     let shared = few.iter().filter(|word| many.contains(word)).count();
     shared > 0 && shared * 2 > few.len()
 }
@@ -59,10 +74,14 @@ fn without_site(title: &str, facts: &Facts) -> String {
         return title.to_owned();
     };
     for separator in SEPARATORS {
-        let end =
-            title.rsplit_once(separator).filter(|(_, last)| last.eq_ignore_ascii_case(site)).map(|(rest, _)| rest);
-        let begin =
-            title.split_once(separator).filter(|(first, _)| first.eq_ignore_ascii_case(site)).map(|(_, rest)| rest);
+        let end = title
+            .rsplit_once(separator)
+            .filter(|(_, last)| last.eq_ignore_ascii_case(site))
+            .map(|(rest, _)| rest);
+        let begin = title
+            .split_once(separator)
+            .filter(|(first, _)| first.eq_ignore_ascii_case(site))
+            .map(|(_, rest)| rest);
         if let Some(rest) = end.or(begin).map(str::trim).filter(|rest| !rest.is_empty()) {
             return rest.to_owned();
         }
@@ -71,14 +90,21 @@ fn without_site(title: &str, facts: &Facts) -> String {
 }
 
 fn first_heading(tree: &Tree, page: &BlockList) -> Option<String> {
-    let heading = page.blocks.iter().find(|block| tree.tag(block.container).heading().is_some())?;
+    let heading = page
+        .blocks
+        .iter()
+        .find(|block| tree.tag(block.container).heading().is_some())?;
     Some(tree.text_of(heading.container, HEADING_BYTES_MAX)).filter(|text| !text.is_empty())
 }
 
 /// The page's description: what it declares, else its first paragraph.
 pub(crate) fn description(tree: &Tree, page: &BlockList, facts: &Facts) -> Option<String> {
-    let declared =
-        [&facts.structured_description, &facts.og_description, &facts.description, &facts.twitter_description];
+    let declared = [
+        &facts.structured_description,
+        &facts.og_description,
+        &facts.description,
+        &facts.twitter_description,
+    ];
     declared.into_iter().flatten().next().cloned().or_else(|| {
         let is_paragraph = |block: &&crate::blocks::Block| {
             tree.tag(block.container) == Tag::P

@@ -17,7 +17,10 @@ enum WrittenAs {
 
 fn written(how: &WrittenAs) -> String {
     let tree = parse::parse(source::reduce(PAGE).html);
-    let (main, _) = tree.elements(ROOT).find(|(_, element)| element.tag == Tag::Main).expect("the page has a main");
+    let (main, _) = tree
+        .elements(ROOT)
+        .find(|(_, element)| element.tag == Tag::Main)
+        .expect("the page has a main");
     let mut kept = vec![false; tree.nodes.len()];
     for step in tree.walk(main) {
         if let Step::Enter(id) = step {
@@ -38,18 +41,32 @@ fn written(how: &WrittenAs) -> String {
 
 #[test]
 fn markdown_is_what_was_read() {
-    assert_eq!(written(&WrittenAs::As(Style::Markdown)), include_str!("../torture/expected.md").trim_end());
+    assert_eq!(
+        written(&WrittenAs::As(Style::Markdown)),
+        include_str!("../torture/expected.md").trim_end()
+    );
 }
 
 #[test]
 fn text_is_what_was_read() {
-    assert_eq!(written(&WrittenAs::As(Style::Text)), include_str!("../torture/expected.txt").trim_end());
+    assert_eq!(
+        written(&WrittenAs::As(Style::Text)),
+        include_str!("../torture/expected.txt").trim_end()
+    );
 }
 
 #[test]
 fn html_has_nothing_that_runs_and_no_relative_address() {
     let html = written(&WrittenAs::Html);
-    for gone in ["javascript:", "data:", "<script", "style=", "src=\"/", "href=\"one", "<nav"] {
+    for gone in [
+        "javascript:",
+        "data:",
+        "<script",
+        "style=",
+        "src=\"/",
+        "href=\"one",
+        "<nav",
+    ] {
         assert!(!html.contains(gone), "{gone}: {html}");
     }
     for there in [

@@ -66,5 +66,11 @@ pub fn measure(html: &[u8], first: Option<&[f32]>) -> Measured {
 pub fn markdown(html: &[u8], odds: &[f32]) -> String {
     let TrainingPage { tree, page, .. } = read(html);
     let kept = page::kept_nodes(&tree, &page, &select::choose(&tree, &page, odds));
-    markdown::write(&tree, &kept, None, Style::Markdown, page::CONTENT_CHARACTERS_MAX)
+    markdown::write(
+        &tree,
+        &kept,
+        None,
+        Style::Markdown,
+        page::CONTENT_CHARACTERS_MAX,
+    )
 }

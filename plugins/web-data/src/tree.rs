@@ -111,7 +111,11 @@ impl Tree {
 
     /// All steps of a walk over the subtree at `from`, itself included.
     pub(crate) fn walk(&self, from: Id) -> TreeWalk<'_> {
-        TreeWalk { tree: self, from, next: Some(Step::Enter(from)) }
+        TreeWalk {
+            tree: self,
+            from,
+            next: Some(Step::Enter(from)),
+        }
     }
 
     /// The elements of the subtree at `from` in document order.
@@ -171,7 +175,10 @@ fn push_space(into: &mut String) {
 
 impl Element {
     pub(crate) fn attribute(&self, name: &str) -> Option<&str> {
-        self.attributes.iter().find(|attribute| &*attribute.name.local == name).map(|attribute| &*attribute.value)
+        self.attributes
+            .iter()
+            .find(|attribute| &*attribute.name.local == name)
+            .map(|attribute| &*attribute.value)
     }
 }
 

@@ -40,14 +40,28 @@ fn tree(line: &str) -> Vec<TreeNode> {
         match word.split_once(':') {
             Some((measure, limit)) => {
                 open.push(at);
-                let measure = measure.parse().expect("weights.txt has numbers of measures before its colons");
-                assert!(usize::from(measure) < MEASURES, "weights.txt was grown on these measures");
-                nodes.push(TreeNode { measure, right: 0, value: number(limit) });
+                let measure = measure
+                    .parse()
+                    .expect("weights.txt has numbers of measures before its colons");
+                assert!(
+                    usize::from(measure) < MEASURES,
+                    "weights.txt was grown on these measures"
+                );
+                nodes.push(TreeNode {
+                    measure,
+                    right: 0,
+                    value: number(limit),
+                });
             }
             None => {
-                nodes.push(TreeNode { measure: LEAF, right: 0, value: number(word.trim_start_matches('=')) });
+                nodes.push(TreeNode {
+                    measure: LEAF,
+                    right: 0,
+                    value: number(word.trim_start_matches('=')),
+                });
                 if let Some(question) = open.pop() {
-                    nodes[question].right = u16::try_from(at + 1).expect("a tree has some thirty nodes");
+                    nodes[question].right =
+                        u16::try_from(at + 1).expect("a tree has some thirty nodes");
                 }
             }
         }
@@ -80,7 +94,11 @@ fn answer(tree: &[TreeNode], measures: &[f32; MEASURES]) -> f32 {
         if node.measure == LEAF {
             return node.value;
         }
-        at = if measures[usize::from(node.measure)] <= node.value { at + 1 } else { usize::from(node.right) };
+        at = if measures[usize::from(node.measure)] <= node.value {
+            at + 1
+        } else {
+            usize::from(node.right)
+        };
     }
 }
 
@@ -94,7 +112,11 @@ mod tests {
         for tree in FIRST_TREES.iter().chain(SECOND_TREES.iter()) {
             let leaves = tree.iter().filter(|node| node.measure == LEAF).count();
             assert_eq!(tree.len(), 2 * leaves - 1);
-            for (at, node) in tree.iter().enumerate().filter(|(_, node)| node.measure != LEAF) {
+            for (at, node) in tree
+                .iter()
+                .enumerate()
+                .filter(|(_, node)| node.measure != LEAF)
+            {
                 assert!(usize::from(node.right) > at + 1 && usize::from(node.right) < tree.len());
             }
         }

@@ -36,11 +36,21 @@ pub(crate) struct Taken {
 
 impl Target {
     pub(crate) fn get(path: &'static str) -> Self {
-        Self { method: "GET", path, body: "", key: Key::Unlimited }
+        Self {
+            method: "GET",
+            path,
+            body: "",
+            key: Key::Unlimited,
+        }
     }
 
     pub(crate) fn post(path: &'static str, body: &'static str) -> Self {
-        Self { method: "POST", path, body, key: Key::Unlimited }
+        Self {
+            method: "POST",
+            path,
+            body,
+            key: Key::Unlimited,
+        }
     }
 
     /// The same with another key.
@@ -49,7 +59,9 @@ impl Target {
     }
 
     fn request(&self, key: &str) -> Vec<u8> {
-        let Self { method, path, body, .. } = self;
+        let Self {
+            method, path, body, ..
+        } = self;
         let length = body.len();
         let typed = if body.is_empty() {
             String::new()
@@ -68,11 +80,18 @@ pub(crate) fn run(server: &Server, target: &Target, connections: usize, time: Du
     let started = Instant::now();
     let until = started + time;
     let requests: usize = std::thread::scope(|scope| {
-        let all: Vec<_> = (0..connections).map(|_| scope.spawn(|| connection(server, &request, until))).collect();
-        all.into_iter().map(|one| one.join().expect("a connection ends well")).sum()
+        let all: Vec<_> = (0..connections)
+            .map(|_| scope.spawn(|| connection(server, &request, until)))
+            .collect();
+        all.into_iter()
+            .map(|one| one.join().expect("a connection ends well"))
+            .sum()
     });
     let requests = requests as f64;
-    Taken { per_second: requests / started.elapsed().as_secs_f64(), cpu_us: (server.cpu_us() - cpu) / requests }
+    Taken {
+        per_second: requests / started.elapsed().as_secs_f64(),
+        cpu_us: (server.cpu_us() - cpu) / requests,
+    }
 }
 
 fn connection(server: &Server, request: &[u8], until: Instant) -> usize {

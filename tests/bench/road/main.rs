@@ -17,12 +17,15 @@ use server::Server;
 
 /// How long each turn of the load lasts; `SWITCHBAY_BENCH_MS` asks for another.
 fn turn() -> Duration {
-    let asked = std::env::var("SWITCHBAY_BENCH_MS").ok().and_then(|text| text.parse().ok());
+    let asked = std::env::var("SWITCHBAY_BENCH_MS")
+        .ok()
+        .and_then(|text| text.parse().ok());
     Duration::from_millis(asked.unwrap_or(2000))
 }
 
 const ROUNDS: usize = 5;
-const QR: &str = r#"{"bank":"VCB","accountNumber":"0011001234567","amount":150000,"memo":"Tiền cà phê"}"#;
+const QR: &str =
+    r#"{"bank":"VCB","accountNumber":"0011001234567","amount":150000,"memo":"Tiền cà phê"}"#;
 
 fn main() {
     let arguments: Vec<String> = std::env::args().collect();
@@ -45,12 +48,26 @@ fn main() {
 fn admission(server: &Server, connections: usize) {
     let nothing = || Target::get("/api/v1/native/nothing");
     let paid = Target::get("/api/v1/native/paid").by(Key::SelfService);
-    let targets = [nothing(), nothing().by(Key::Limited), nothing().by(Key::SelfService), paid];
+    let targets = [
+        nothing(),
+        nothing().by(Key::Limited),
+        nothing().by(Key::SelfService),
+        paid,
+    ];
     let taken = median(&targets.map(|target| (server, target)), connections);
-    let names = ["without limits", "minute and month", "seconds and places", "the same and a credit, written"];
+    let names = [
+        "without limits",
+        "minute and month",
+        "seconds and places",
+        "the same and a credit, written",
+    ];
     println!("{:34}{:>12}{:>12}", "", "requests/s", "more CPU µs");
     for (name, one) in names.into_iter().zip(&taken) {
-        println!("{name:34}{:>12.0}{:>12.1}", one.per_second, one.cpu_us - taken[0].cpu_us);
+        println!(
+            "{name:34}{:>12.0}{:>12.1}",
+            one.per_second,
+            one.cpu_us - taken[0].cpu_us
+        );
     }
     println!();
 }
@@ -58,7 +75,10 @@ fn admission(server: &Server, connections: usize) {
 fn compare(warm: &Server, fresh: &Server, connections: usize) {
     println!("{connections} connections");
     println!("{:34}{:>12}{:>12}", "", "requests/s", "CPU µs");
-    let nothing = median(&[(warm, Target::get("/api/v1/native/nothing"))], connections);
+    let nothing = median(
+        &[(warm, Target::get("/api/v1/native/nothing"))],
+        connections,
+    );
     print("the road without a plugin", nothing[0], None);
     let work = [
         (
@@ -66,38 +86,68 @@ fn compare(warm: &Server, fresh: &Server, connections: usize) {
             Target::get("/api/v1/tools/bank-qr/banks"),
             Target::get("/api/v1/native/tools/bank-qr/banks"),
         ),
-        ("QR generation", Target::post("/api/v1/tools/bank-qr", QR), Target::post("/api/v1/native/tools/bank-qr", QR)),
+        (
+            "QR generation",
+            Target::post("/api/v1/tools/bank-qr", QR),
+            Target::post("/api/v1/native/tools/bank-qr", QR),
+        ),
     ];
     for (name, component, native) in work {
-        let taken = median(&[(warm, native), (warm, component.clone()), (fresh, component)], connections);
+        let taken = median(
+            &[
+                (warm, native),
+                (warm, component.clone()),
+                (fresh, component),
+            ],
+            connections,
+        );
         let native = taken[0];
         print(&format!("{name}: native"), native, None);
         print(&format!("{name}: warm component"), taken[1], Some(native));
         print(&format!("{name}: fresh component"), taken[2], Some(native));
-        println!("{:34}{:>24.1}", "  fresh over warm", taken[2].cpu_us - taken[1].cpu_us);
+        println!(
+            "{:34}{:>24.1}",
+            "  fresh over warm",
+            taken[2].cpu_us - taken[1].cpu_us
+        );
     }
     println!();
 }
 
 /// What an IP lookup costs beside the bank directory.
 fn lookups(server: &Server, connections: usize) {
-    let lookups = [databases::BY_COUNTRY, databases::BY_BOUNDARIES].map(|path| Target::post(path, ""));
+    let lookups =
+        [databases::BY_COUNTRY, databases::BY_BOUNDARIES].map(|path| Target::post(path, ""));
     let [country, boundaries] = lookups.map(|target| (server, target));
     let banks = (server, Target::get("/api/v1/tools/bank-qr/banks"));
     let taken = median(&[banks, country, boundaries], connections);
-    let names = ["bank directory", "IP lookup: zone by country", "IP lookup: zone by boundaries"];
+    let names = [
+        "bank directory",
+        "IP lookup: zone by country",
+        "IP lookup: zone by boundaries",
+    ];
     println!("{:34}{:>12}{:>12}", "", "requests/s", "CPU µs");
     for (name, one) in names.into_iter().zip(&taken) {
-        let (time, cpu) = (taken[0].per_second / one.per_second, one.cpu_us / taken[0].cpu_us);
-        println!("{name:34}{:>12.0}{:>12.1}   {time:.2} of its time, {cpu:.2} of its CPU", one.per_second, one.cpu_us);
+        let (time, cpu) = (
+            taken[0].per_second / one.per_second,
+            one.cpu_us / taken[0].cpu_us,
+        );
+        println!(
+            "{name:34}{:>12.0}{:>12.1}   {time:.2} of its time, {cpu:.2} of its CPU",
+            one.per_second, one.cpu_us
+        );
     }
     println!();
 }
 
 fn print(name: &str, taken: Taken, native: Option<Taken>) {
-    let ratio =
-        native.map_or(String::new(), |native| format!("   {:.2} of native", taken.per_second / native.per_second));
-    println!("{name:34}{:>12.0}{:>12.1}{ratio}", taken.per_second, taken.cpu_us);
+    let ratio = native.map_or(String::new(), |native| {
+        format!("   {:.2} of native", taken.per_second / native.per_second)
+    });
+    println!(
+        "{name:34}{:>12.0}{:>12.1}{ratio}",
+        taken.per_second, taken.cpu_us
+    );
 }
 
 /// Loads the targets in turns, and gives the median of each.

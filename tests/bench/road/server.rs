@@ -36,15 +36,25 @@ impl Server {
         let data = TempDir::new().expect("a temporary folder");
         let manifest = data.path().join("plugin-manifest.toml");
         let config = data.path().join("switchbay.toml");
-        std::fs::write(&manifest, entry("bank-qr", mode, &[]) + &entry("ip-info", mode, &databases::GRANTS))
-            .expect("the manifest is written");
+        std::fs::write(
+            &manifest,
+            entry("bank-qr", mode, &[]) + &entry("ip-info", mode, &databases::GRANTS),
+        )
+        .expect("the manifest is written");
         // The load is one caller's, who may use all of the processor here.
         let settings = databases::write(data.path()) + "[shares]\ncpu_seconds = 1000000\n";
         std::fs::write(&config, settings).expect("the configuration is written");
         switchbay(&["build", "--manifest"], &manifest);
         let keys = issue(data.path());
         let mut child = Command::new(std::env::current_exe().expect("this program has a path"))
-            .args(["--server", "--listen", "127.0.0.1:0", "--operator-listen", "127.0.0.1:0", "--manifest"])
+            .args([
+                "--server",
+                "--listen",
+                "127.0.0.1:0",
+                "--operator-listen",
+                "127.0.0.1:0",
+                "--manifest",
+            ])
             .arg(&manifest)
             .arg("--config")
             .arg(&config)
@@ -56,8 +66,15 @@ impl Server {
             .expect("this program starts again");
         let mut address = String::new();
         let stdout = child.stdout.take().expect("stdout is piped");
-        BufReader::new(stdout).read_line(&mut address).expect("the server tells its address");
-        Self { address: address.trim().to_owned(), keys, child, _data: data }
+        BufReader::new(stdout)
+            .read_line(&mut address)
+            .expect("the server tells its address");
+        Self {
+            address: address.trim().to_owned(),
+            keys,
+            child,
+            _data: data,
+        }
     }
 
     pub(crate) fn key(&self, key: Key) -> &str {
@@ -71,8 +88,13 @@ impl Server {
     /// Processor time that the server has used, in microseconds.
     pub(crate) fn cpu_us(&self) -> f64 {
         let stat = std::fs::read_to_string(format!("/proc/{}/schedstat", self.child.id()));
-        let own = stat.ok().and_then(|text| text.split_whitespace().next().and_then(|ns| ns.parse::<f64>().ok()));
-        let tasks = std::fs::read_dir(format!("/proc/{}/task", self.child.id())).expect("the server runs");
+        let own = stat.ok().and_then(|text| {
+            text.split_whitespace()
+                .next()
+                .and_then(|ns| ns.parse::<f64>().ok())
+        });
+        let tasks =
+            std::fs::read_dir(format!("/proc/{}/task", self.child.id())).expect("the server runs");
         let total: f64 = tasks
             .filter_map(|task| std::fs::read_to_string(task.ok()?.path().join("schedstat")).ok())
             .filter_map(|text| text.split_whitespace().next()?.parse::<f64>().ok())
@@ -97,9 +119,23 @@ fn issue(data: &Path) -> [String; 3] {
         printed[name].as_str().expect("it is printed").to_owned()
     };
     let much = "1000000000";
-    let limits = ["--per-second", much, "--concurrency", much, "--plan", "bench", "--credits", much];
+    let limits = [
+        "--per-second",
+        much,
+        "--concurrency",
+        much,
+        "--plan",
+        "bench",
+        "--credits",
+        much,
+    ];
     let account = printed(&[&["account", "open"][..], &limits].concat(), "id");
-    let issue = |words: &[&str]| printed(&[&["key", "issue", "--all-scopes"][..], words].concat(), "key");
+    let issue = |words: &[&str]| {
+        printed(
+            &[&["key", "issue", "--all-scopes"][..], words].concat(),
+            "key",
+        )
+    };
     [
         issue(&[]),
         issue(&["--per-minute", much, "--per-month", much]),
@@ -110,16 +146,29 @@ fn issue(data: &Path) -> [String; 3] {
 /// A plugin of this workspace in the manifest.
 fn entry(name: &str, mode: &str, grants: &[&str]) -> String {
     let source = workspace().join("plugins").join(name).display().to_string();
-    format!("[[plugin]]\nname = {name:?}\nsource = {source:?}\ninstances = {mode:?}\ngrants = {grants:?}\n")
+    format!(
+        "[[plugin]]\nname = {name:?}\nsource = {source:?}\ninstances = {mode:?}\ngrants = {grants:?}\n"
+    )
 }
 
 fn workspace() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("the host stands in the workspace").to_owned()
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+        .parent()
+        .expect("the host stands in the workspace")
+        .to_owned()
 }
 
 fn switchbay(arguments: &[&str], last: &Path) -> Vec<u8> {
-    let done = Command::new(env!("CARGO_BIN_EXE_switchbay")).args(arguments).arg(last).output().expect("it runs");
-    assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
+    let done = Command::new(env!("CARGO_BIN_EXE_switchbay"))
+        .args(arguments)
+        .arg(last)
+        .output()
+        .expect("it runs");
+    assert!(
+        done.status.success(),
+        "{}",
+        String::from_utf8_lossy(&done.stderr)
+    );
     done.stdout
 }
 
@@ -131,17 +180,27 @@ struct Arguments {
 
 /// Serves until its standard input ends.
 pub(crate) fn run(arguments: &[String]) {
-    let Arguments { flags } = Arguments::parse_from(std::iter::once(&String::new()).chain(arguments));
-    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().expect("a runtime");
+    let Arguments { flags } =
+        Arguments::parse_from(std::iter::once(&String::new()).chain(arguments));
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .enable_all()
+        .build()
+        .expect("a runtime");
     runtime.block_on(async {
         let config = Config::read(&flags).expect("settings");
         let api = TcpListener::bind(config.listen).await.expect("a port");
-        let operator = TcpListener::bind(config.operator_listen).await.expect("a port");
+        let operator = TcpListener::bind(config.operator_listen)
+            .await
+            .expect("a port");
         let address = api.local_addr().expect("an address").to_string();
         let store = OpenStore::open(&config.data).expect("a store");
         let program = Path::new(env!("CARGO_BIN_EXE_switchbay"));
-        let app = Service::open(config, store, &format!("http://{address}"), program).await.expect("plugins");
-        switchbay::native::insert(&app, "native", &native_description(), answer).await.expect("a native plugin");
+        let app = Service::open(config, store, &format!("http://{address}"), program)
+            .await
+            .expect("plugins");
+        switchbay::native::insert(&app, "native", &native_description(), answer)
+            .await
+            .expect("a native plugin");
         println!("{address}");
         std::io::stdout().flush().expect("the bench reads");
         let ended = async {
@@ -154,13 +213,22 @@ pub(crate) fn run(arguments: &[String]) {
 
 /// The plugin's own description under other routes and tool names, with one operation that does nothing.
 fn native_description() -> String {
-    let mut description: Value = serde_json::from_str(&switchbay_sdk::describe(&NATIVE)).expect("JSON");
+    let mut description: Value =
+        serde_json::from_str(&switchbay_sdk::describe(&NATIVE)).expect("JSON");
     description["name"] = json!("native");
-    let operations = description["operations"].as_array_mut().expect("operations");
+    let operations = description["operations"]
+        .as_array_mut()
+        .expect("operations");
     for operation in operations.iter_mut() {
-        let path = operation["rest"]["path"].as_str().expect("a path").replace("/api/v1/", "/api/v1/native/");
+        let path = operation["rest"]["path"]
+            .as_str()
+            .expect("a path")
+            .replace("/api/v1/", "/api/v1/native/");
         operation["rest"]["path"] = json!(path);
-        operation["tool"]["name"] = json!(format!("native_{}", operation["tool"]["name"].as_str().expect("a name")));
+        operation["tool"]["name"] = json!(format!(
+            "native_{}",
+            operation["tool"]["name"].as_str().expect("a name")
+        ));
     }
     for (id, cost) in NOTHING {
         operations.push(json!({
@@ -185,9 +253,19 @@ fn answer(operation: &str, input: &str) -> String {
     if NOTHING.iter().any(|(id, _)| *id == operation) {
         return "{}".to_owned();
     }
-    let caller = Caller { owner: String::new(), kind: CallerKind::ApiKey, subject: None };
+    let caller = Caller {
+        owner: String::new(),
+        kind: CallerKind::ApiKey,
+        subject: None,
+    };
     let (request_id, operation) = (String::new(), operation.to_owned());
-    let call = Call { request_id, operation, caller, deadline_ms: 1000, job: None };
+    let call = Call {
+        request_id,
+        operation,
+        caller,
+        deadline_ms: 1000,
+        job: None,
+    };
     let answered = block_on(switchbay_sdk::invoke(&NATIVE, call, input.to_owned()));
     answered.expect("the bench sends good input").data
 }

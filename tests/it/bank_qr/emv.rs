@@ -11,7 +11,11 @@ pub(crate) fn fields(payload: &str) -> Vec<(String, String)> {
     let (before, written) = payload.split_at(payload.len() - 4);
     let last = found.pop().expect("a payload has fields");
     assert_eq!(last, ("63".to_owned(), written.to_owned()), "{payload}");
-    assert_eq!(written, format!("{:04X}", checksum(before.as_bytes())), "{payload}");
+    assert_eq!(
+        written,
+        format!("{:04X}", checksum(before.as_bytes())),
+        "{payload}"
+    );
     found
 }
 
@@ -19,7 +23,9 @@ fn read(text: &str, above: &str, found: &mut Vec<(String, String)>) {
     let mut rest = text;
     while !rest.is_empty() {
         let (tag, length) = (&rest[..2], &rest[2..4]);
-        let end = 4 + length.parse::<usize>().unwrap_or_else(|error| panic!("{length} in {text}: {error}"));
+        let end = 4 + length
+            .parse::<usize>()
+            .unwrap_or_else(|error| panic!("{length} in {text}: {error}"));
         let (value, path) = (&rest[4..end], format!("{above}{tag}"));
         if TEMPLATES.contains(&path.as_str()) {
             read(value, &format!("{path}."), found);
@@ -32,7 +38,9 @@ fn read(text: &str, above: &str, found: &mut Vec<(String, String)>) {
 
 /// CRC-16/CCITT-FALSE, by the division that defines it: the message, then sixteen zero bits.
 fn checksum(message: &[u8]) -> u32 {
-    let bits = message.iter().flat_map(|byte| (0..8).rev().map(move |bit| u32::from(byte >> bit & 1)));
+    let bits = message
+        .iter()
+        .flat_map(|byte| (0..8).rev().map(move |bit| u32::from(byte >> bit & 1)));
     let mut remainder: u32 = 0x84CF;
     for bit in bits.chain([0; 16]) {
         remainder = remainder << 1 | bit;

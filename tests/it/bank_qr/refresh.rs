@@ -10,7 +10,8 @@ use crate::support::{Lab, Options, Reply, Service, build, workspace};
 
 const SNAPSHOT: &str = "2026-07-14T07:24:47Z";
 const LIST: &str = "api.vietqr.io/v2/banks";
-const GRANTS: &str = r#""config", "logging", "state:1MiB", "http:GET https://api.vietqr.io/v2/banks""#;
+const GRANTS: &str =
+    r#""config", "logging", "state:1MiB", "http:GET https://api.vietqr.io/v2/banks""#;
 
 /// The upstream and a service that asks it.
 struct House {
@@ -21,7 +22,9 @@ struct House {
 impl House {
     /// A service whose bank-qr has these grants and settings.
     async fn serve(&self, grants: &str, settings: &str) -> Service {
-        tokio::task::spawn_blocking(build).await.expect("it is built");
+        tokio::task::spawn_blocking(build)
+            .await
+            .expect("it is built");
         let manifest = self.folder.path().join("plugin-manifest.toml");
         let component = workspace().join("target/components/wasm32-wasip2/plugin/bank_qr.wasm");
         let text = format!(
@@ -31,11 +34,20 @@ impl House {
         std::fs::write(&manifest, text).expect("it is written");
         let data = Some(Arc::clone(&self.folder));
         let (config, manifest) = (self.lab.configuration(), Some(manifest));
-        Service::start(Options { config, manifest, data, ..Options::default() }).await
+        Service::start(Options {
+            config,
+            manifest,
+            data,
+            ..Options::default()
+        })
+        .await
     }
 
     fn new() -> Self {
-        Self { lab: Lab::start(), folder: Arc::new(TempDir::new().expect("a folder")) }
+        Self {
+            lab: Lab::start(),
+            folder: Arc::new(TempDir::new().expect("a folder")),
+        }
     }
 
     fn asked(&self) -> usize {
@@ -78,13 +90,19 @@ async fn directory(service: &Service) -> Value {
     let answer = service.get(BANKS).await;
     assert_eq!(answer.status, 200, "{answer:?}");
     let data = answer.json()["data"].clone();
-    assert_eq!(data["count"], data["banks"].as_array().expect("banks").len());
+    assert_eq!(
+        data["count"],
+        data["banks"].as_array().expect("banks").len()
+    );
     data
 }
 
 async fn standing(service: &Service) -> (Value, String) {
     let data = directory(service).await;
-    (data["count"].clone(), data["updatedAt"].as_str().expect("text").to_owned())
+    (
+        data["count"].clone(),
+        data["updatedAt"].as_str().expect("text").to_owned(),
+    )
 }
 
 #[tokio::test]
@@ -97,12 +115,21 @@ async fn a_changed_list_is_served_from_the_call_that_asked_and_after_a_restart()
         "bin": "970007", "code": "B7X", "shortName": "Bank7", "name": "Ngân hàng 7", "transferSupported": true,
         "logoUrl": "https://api.vietqr.io/img/B7.png",
     });
-    assert_eq!((&taken["count"], &taken["banks"][6]), (&json!(40), &expected));
+    assert_eq!(
+        (&taken["count"], &taken["banks"][6]),
+        (&json!(40), &expected)
+    );
     assert_ne!(taken["updatedAt"], SNAPSHOT);
     let request = json!({ "bank": "bank7", "accountNumber": "0123456789" });
-    assert_eq!(service.post(GENERATE, &request).await.json()["data"]["bank"]["bin"], "970007");
+    assert_eq!(
+        service.post(GENERATE, &request).await.json()["data"]["bank"]["bin"],
+        "970007"
+    );
     let gone = json!({ "bank": "VCB", "accountNumber": "0123456789" });
-    assert_eq!(service.post(GENERATE, &gone).await.refusal(), (400, "VALIDATION_ERROR".to_owned()));
+    assert_eq!(
+        service.post(GENERATE, &gone).await.refusal(),
+        (400, "VALIDATION_ERROR".to_owned())
+    );
     assert_eq!(directory(&service).await, taken);
     assert_eq!(house.asked(), 1, "a day is not over");
     service.stop();
@@ -129,7 +156,11 @@ async fn the_time_of_the_content_changes_with_the_content_alone() {
     assert!(second.1 > first.1, "{second:?} after {first:?}");
     named[3]["support"] = json!(3);
     house.lab.answer(LIST, list(&named));
-    assert_eq!(standing(&service).await, second, "nothing of it is published");
+    assert_eq!(
+        standing(&service).await,
+        second,
+        "nothing of it is published"
+    );
     assert_eq!(house.asked(), 4);
 }
 
@@ -139,23 +170,44 @@ async fn a_list_that_says_what_the_snapshot_says_keeps_its_time() {
     let service = house.serve(GRANTS, EAGER).await;
     house.lab.answer(LIST, Reply::page(503, "later"));
     let snapshot = directory(&service).await;
-    assert_eq!((&snapshot["count"], &snapshot["updatedAt"]), (&json!(65), &json!(SNAPSHOT)));
-    let rows: Vec<Value> = snapshot["banks"].as_array().expect("banks").iter().map(upstream).collect();
+    assert_eq!(
+        (&snapshot["count"], &snapshot["updatedAt"]),
+        (&json!(65), &json!(SNAPSHOT))
+    );
+    let rows: Vec<Value> = snapshot["banks"]
+        .as_array()
+        .expect("banks")
+        .iter()
+        .map(upstream)
+        .collect();
     house.lab.answer(LIST, list(&rows));
     assert_eq!(directory(&service).await, snapshot);
     // A bank with another name is found by its former one, unless that is another bank's now.
     let mut renamed = rows;
-    let vcb = renamed.iter().position(|row| row["code"] == "VCB").expect("a bank");
+    let vcb = renamed
+        .iter()
+        .position(|row| row["code"] == "VCB")
+        .expect("a bank");
     renamed[vcb]["code"] = json!("NEWVCB");
     renamed[vcb]["shortName"] = json!("NewVietcom");
-    let acb = renamed.iter().position(|row| row["code"] == "ACB").expect("a bank");
+    let acb = renamed
+        .iter()
+        .position(|row| row["code"] == "ACB")
+        .expect("a bank");
     renamed[acb]["code"] = json!("VCB");
     renamed[acb]["shortName"] = json!("ACB");
     house.lab.answer(LIST, list(&renamed));
     assert_ne!(directory(&service).await["updatedAt"], SNAPSHOT);
     let found = async |key: &str| {
-        let answer = service.post(GENERATE, &json!({ "bank": key, "accountNumber": "0123456789" })).await;
-        answer.json()["data"]["bank"]["bin"].as_str().map(str::to_owned)
+        let answer = service
+            .post(
+                GENERATE,
+                &json!({ "bank": key, "accountNumber": "0123456789" }),
+            )
+            .await;
+        answer.json()["data"]["bank"]["bin"]
+            .as_str()
+            .map(str::to_owned)
     };
     assert_eq!(found("Vietcombank").await.as_deref(), Some("970436"));
     assert_eq!(found("VCB").await.as_deref(), Some("970416"));
@@ -188,7 +240,10 @@ async fn a_list_that_cannot_be_right_changes_nothing() {
         with("bin", json!("97000a")),
         with("code", json!("b7x")),
         with("name", json!("")),
-        Reply::json(200, &json!({ "code": "21", "desc": "no", "data": rows(40) })),
+        Reply::json(
+            200,
+            &json!({ "code": "21", "desc": "no", "data": rows(40) }),
+        ),
         Reply::page(200, "maintenance"),
         Reply::body(200, "application/json", vec![b' '; 600 * 1024]),
         Reply::page(500, "down"),
@@ -196,12 +251,19 @@ async fn a_list_that_cannot_be_right_changes_nothing() {
         Reply::Close,
     ] {
         house.lab.answer(LIST, reply.clone());
-        assert_eq!(standing(&service).await, (json!(65), SNAPSHOT.to_owned()), "{reply:?}");
+        assert_eq!(
+            standing(&service).await,
+            (json!(65), SNAPSHOT.to_owned()),
+            "{reply:?}"
+        );
         asked += 1;
         assert_eq!(house.asked(), asked, "{reply:?}");
     }
     let told = |line: &Value| {
-        line["target"] == "plugin" && line["message"].as_str().is_some_and(|text| text.contains("was not refreshed"))
+        line["target"] == "plugin"
+            && line["message"]
+                .as_str()
+                .is_some_and(|text| text.contains("was not refreshed"))
     };
     service.log_until(|lines| lines.iter().filter(|line| told(line)).count() == asked);
 }
@@ -212,26 +274,50 @@ async fn an_upstream_that_fails_is_left_alone_for_a_while() {
         let house = House::new();
         let service = house.serve(GRANTS, "refresh_s = 0").await;
         house.lab.answer(LIST, reply.clone());
-        assert_eq!(standing(&service).await, (json!(65), SNAPSHOT.to_owned()), "{reply:?}");
+        assert_eq!(
+            standing(&service).await,
+            (json!(65), SNAPSHOT.to_owned()),
+            "{reply:?}"
+        );
         // On a slow machine the time may be over before the request is out.
         let asked = house.asked();
         for _ in 0..3 {
-            assert_eq!(standing(&service).await, (json!(65), SNAPSHOT.to_owned()), "{reply:?}");
+            assert_eq!(
+                standing(&service).await,
+                (json!(65), SNAPSHOT.to_owned()),
+                "{reply:?}"
+            );
         }
         service.stop();
         let service = house.serve(GRANTS, "refresh_s = 0").await;
-        assert_eq!(standing(&service).await, (json!(65), SNAPSHOT.to_owned()), "{reply:?}");
-        assert_eq!(house.asked(), asked, "neither a call nor a restart asks sooner: {reply:?}");
+        assert_eq!(
+            standing(&service).await,
+            (json!(65), SNAPSHOT.to_owned()),
+            "{reply:?}"
+        );
+        assert_eq!(
+            house.asked(),
+            asked,
+            "neither a call nor a restart asks sooner: {reply:?}"
+        );
     }
 }
 
 #[tokio::test]
 async fn without_its_grants_the_snapshot_is_served() {
-    for grants in ["", r#""state:1MiB""#, r#""http:GET https://api.vietqr.io/v2/banks""#] {
+    for grants in [
+        "",
+        r#""state:1MiB""#,
+        r#""http:GET https://api.vietqr.io/v2/banks""#,
+    ] {
         let house = House::new();
         house.lab.answer(LIST, list(&rows(40)));
         let service = house.serve(grants, EAGER).await;
-        assert_eq!(standing(&service).await, (json!(65), SNAPSHOT.to_owned()), "{grants}");
+        assert_eq!(
+            standing(&service).await,
+            (json!(65), SNAPSHOT.to_owned()),
+            "{grants}"
+        );
         assert_eq!(house.asked(), 0, "{grants}");
     }
 }

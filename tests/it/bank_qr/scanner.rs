@@ -17,23 +17,33 @@ pub(crate) fn scan(data_url: &str, size: u64) -> String {
     check_picture(&svg, size);
     let tree = Tree::from_str(&svg, &Options::default()).expect("an SVG");
     let pixels = u32::try_from(size).expect("a size in pixels");
-    assert_eq!((tree.size().width(), tree.size().height()), (pixels as f32, pixels as f32));
+    assert_eq!(
+        (tree.size().width(), tree.size().height()),
+        (pixels as f32, pixels as f32)
+    );
     let mut pixmap = Pixmap::new(pixels, pixels).expect("a picture");
     resvg::render(&tree, Transform::identity(), &mut pixmap.as_mut());
-    assert!(pixmap.pixels().iter().all(|pixel| pixel.alpha() == 255), "the picture needs no background");
+    assert!(
+        pixmap.pixels().iter().all(|pixel| pixel.alpha() == 255),
+        "the picture needs no background"
+    );
 
     let side = pixels as usize;
     let grey = |x: usize, y: usize| pixmap.pixels()[y * side + x].green();
     let mut image = rqrr::PreparedImage::prepare_from_greyscale(side, side, grey);
     let grids = image.detect_grids();
     assert_eq!(grids.len(), 1, "one code in the picture of {size} pixels");
-    let (meta, text) = grids[0].decode().unwrap_or_else(|error| panic!("at {size} pixels: {error}"));
+    let (meta, text) = grids[0]
+        .decode()
+        .unwrap_or_else(|error| panic!("at {size} pixels: {error}"));
     assert_eq!(meta.ecc_level, LEVEL_M);
     text
 }
 
 fn svg(data_url: &str) -> String {
-    let encoded = data_url.strip_prefix("data:image/svg+xml;base64,").unwrap_or_else(|| panic!("{data_url}"));
+    let encoded = data_url
+        .strip_prefix("data:image/svg+xml;base64,")
+        .unwrap_or_else(|| panic!("{data_url}"));
     String::from_utf8(STANDARD.decode(encoded).expect("base64")).expect("UTF-8")
 }
 
@@ -41,14 +51,34 @@ fn svg(data_url: &str) -> String {
 fn check_picture(svg: &str, size: u64) {
     let found = |pattern: &str| -> Vec<String> {
         let pattern = Regex::new(pattern).expect("a pattern");
-        pattern.captures_iter(svg).map(|found| found[1].to_owned()).collect()
+        pattern
+            .captures_iter(svg)
+            .map(|found| found[1].to_owned())
+            .collect()
     };
     assert_eq!(found("<([^ />]+)"), ["svg", "rect", "path"], "{svg}");
-    let attributes =
-        ["xmlns", "width", "height", "viewBox", "width", "height", "fill", "transform", "shape-rendering", "fill", "d"];
+    let attributes = [
+        "xmlns",
+        "width",
+        "height",
+        "viewBox",
+        "width",
+        "height",
+        "fill",
+        "transform",
+        "shape-rendering",
+        "fill",
+        "d",
+    ];
     assert_eq!(found(r#" ([^ ="]+)=""#), attributes, "{svg}");
-    assert_eq!(found("((?:[a-z]+:)?//[^\"]*)"), ["http://www.w3.org/2000/svg"], "{svg}");
+    assert_eq!(
+        found("((?:[a-z]+:)?//[^\"]*)"),
+        ["http://www.w3.org/2000/svg"],
+        "{svg}"
+    );
     assert!(!svg.contains("url("), "{svg}");
-    let opening = format!(r#"<svg xmlns="http://www.w3.org/2000/svg" width="{size}" height="{size}" viewBox="0 0 "#);
+    let opening = format!(
+        r#"<svg xmlns="http://www.w3.org/2000/svg" width="{size}" height="{size}" viewBox="0 0 "#
+    );
     assert!(svg.starts_with(&opening), "{svg}");
 }

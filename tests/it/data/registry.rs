@@ -60,12 +60,17 @@ impl Registry {
     }
 
     /// What a registry says of a package with one version.
-    pub(crate) fn document(&self, package: &str, version: &str, license: &str, integrity: &str) -> Value {
+    pub(crate) fn document(
+        &self,
+        package: &str,
+        version: &str,
+        license: &str,
+        integrity: &str,
+    ) -> Value {
         let tarball = format!("http://{}{}", self.address, tarball(package, version));
         let dist = json!({ "tarball": tarball, "integrity": integrity, "shasum": "0".repeat(40) });
         let one = json!({ "name": package, "version": version, "license": license, "dist": dist });
-        let old =
-            json!({ "name": package, "version": "0.0.1", "license": "none", "dist": { "tarball": "http://no.test/" } });
+        let old = json!({ "name": package, "version": "0.0.1", "license": "none", "dist": { "tarball": "http://no.test/" } });
         json!({ "name": package, "dist-tags": { "latest": version }, "versions": { "0.0.1": old, version: one } })
     }
 
@@ -76,13 +81,27 @@ impl Registry {
     }
 
     /// Answers for the archive of a version with this instead.
-    pub(crate) fn send(&self, package: &str, version: &str, status: &'static str, body: Vec<u8>, length: Option<u64>) {
+    pub(crate) fn send(
+        &self,
+        package: &str,
+        version: &str,
+        status: &'static str,
+        body: Vec<u8>,
+        length: Option<u64>,
+    ) {
         self.put(&tarball(package, version), status, body, length);
     }
 
     fn put(&self, path: &str, status: &'static str, body: Vec<u8>, length: Option<u64>) {
         let mut house = self.house.lock().expect("no thread panicked");
-        house.answers.insert(path.to_owned(), Answer { status, body, length });
+        house.answers.insert(
+            path.to_owned(),
+            Answer {
+                status,
+                body,
+                length,
+            },
+        );
     }
 
     /// The paths that were asked for since the last time.
@@ -106,10 +125,21 @@ fn answer(mut stream: TcpStream, house: &Mutex<House>) -> std::io::Result<()> {
         house.asked.push(path.clone());
         house.answers.get(&path).cloned()
     };
-    let none = Answer { status: "404 Not Found", body: b"{\"error\":\"not found\"}".to_vec(), length: None };
-    let Answer { status, body, length } = found.unwrap_or(none);
+    let none = Answer {
+        status: "404 Not Found",
+        body: b"{\"error\":\"not found\"}".to_vec(),
+        length: None,
+    };
+    let Answer {
+        status,
+        body,
+        length,
+    } = found.unwrap_or(none);
     let length = length.unwrap_or(body.len() as u64);
-    write!(stream, "HTTP/1.1 {status}\r\ncontent-length: {length}\r\nconnection: close\r\n\r\n")?;
+    write!(
+        stream,
+        "HTTP/1.1 {status}\r\ncontent-length: {length}\r\nconnection: close\r\n\r\n"
+    )?;
     stream.write_all(&body)
 }
 
@@ -130,17 +160,30 @@ pub(crate) fn archive(parts: &[Part<'_>]) -> Vec<u8> {
             header.set_link_name_literal(content).expect("it fits");
         }
         header.set_cksum();
-        let content = if header.size().is_ok_and(|size| size == 0) { &[] } else { *content };
+        let content = if header.size().is_ok_and(|size| size == 0) {
+            &[]
+        } else {
+            *content
+        };
         builder.append(&header, content).expect("it is written");
     }
-    builder.into_inner().and_then(GzEncoder::finish).expect("it is written")
+    builder
+        .into_inner()
+        .and_then(GzEncoder::finish)
+        .expect("it is written")
 }
 
 /// Files as npm packs them.
 pub(crate) fn packed(files: &[(&str, &[u8])]) -> Vec<u8> {
-    let paths: Vec<String> = files.iter().map(|(name, _)| format!("package/{name}")).collect();
-    let parts: Vec<Part<'_>> =
-        paths.iter().zip(files).map(|(path, (_, content))| (path.as_str(), EntryType::Regular, *content)).collect();
+    let paths: Vec<String> = files
+        .iter()
+        .map(|(name, _)| format!("package/{name}"))
+        .collect();
+    let parts: Vec<Part<'_>> = paths
+        .iter()
+        .zip(files)
+        .map(|(path, (_, content))| (path.as_str(), EntryType::Regular, *content))
+        .collect();
     let manifest: Part<'_> = ("package/package.json", EntryType::Regular, b"{}");
     archive(&[&[manifest][..], &parts].concat())
 }

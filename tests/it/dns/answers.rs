@@ -26,8 +26,16 @@ const NAMES: [&str; 11] = [
 
 /// The types and the bytes of all answers, in an order of their own: a resolver turns records round.
 fn records(told: &Told) -> Vec<(String, String)> {
-    let mut records: Vec<(String, String)> =
-        told.answer.iter().map(|record| (record.record_type.clone(), record.hex.clone().expect("bytes"))).collect();
+    let mut records: Vec<(String, String)> = told
+        .answer
+        .iter()
+        .map(|record| {
+            (
+                record.record_type.clone(),
+                record.hex.clone().expect("bytes"),
+            )
+        })
+        .collect();
     records.sort();
     records
 }
@@ -39,16 +47,42 @@ async fn each_type_comes_back_validated_and_as_kdig_and_dig_read_it() {
     let mut seen = Vec::new();
     for name in NAMES {
         let numbers = TYPES.map(|(number, _)| number);
-        let answers = query(&service, json!({ "resolver": "cloudflare", "name": name, "types": numbers })).await;
+        let answers = query(
+            &service,
+            json!({ "resolver": "cloudflare", "name": name, "types": numbers }),
+        )
+        .await;
         for ((_, record_type), answer) in TYPES.iter().zip(&answers) {
-            let (ours, kdig, dig) = (told(answer), lab.kdig(name, record_type), lab.dig(name, record_type));
+            let (ours, kdig, dig) = (
+                told(answer),
+                lab.kdig(name, record_type),
+                lab.dig(name, record_type),
+            );
             assert_eq!(records(&ours), records(&kdig), "{name} {record_type}");
-            assert_eq!((&ours.status, ours.ad), (&kdig.status, kdig.ad), "{name} {record_type}");
-            assert_eq!((&ours.status, ours.ad), (&dig.status, dig.ad), "{name} {record_type}");
+            assert_eq!(
+                (&ours.status, ours.ad),
+                (&kdig.status, kdig.ad),
+                "{name} {record_type}"
+            );
+            assert_eq!(
+                (&ours.status, ours.ad),
+                (&dig.status, dig.ad),
+                "{name} {record_type}"
+            );
             let authorities = [&ours, &kdig, &dig].map(|told| told.authority.len());
-            assert_eq!((ours.answer.len(), [ours.authority.len(); 3]), (dig.answer.len(), authorities));
-            if ours.answer.iter().any(|record| record.record_type == *record_type) {
-                assert!(ours.ad && ours.status == "NOERROR", "{name} {record_type}: {ours:?}");
+            assert_eq!(
+                (ours.answer.len(), [ours.authority.len(); 3]),
+                (dig.answer.len(), authorities)
+            );
+            if ours
+                .answer
+                .iter()
+                .any(|record| record.record_type == *record_type)
+            {
+                assert!(
+                    ours.ad && ours.status == "NOERROR",
+                    "{name} {record_type}: {ours:?}"
+                );
                 seen.push(*record_type);
             }
         }
@@ -81,12 +115,23 @@ async fn what_a_resolver_says_of_a_name_is_an_answer_whatever_it_is() {
     ];
     for (name, status, ad, answers) in said {
         let told = told(&one(&service, name, 1).await);
-        assert_eq!((told.status.as_str(), told.ad, told.answer.len()), (status, ad, answers), "{name}: {told:?}");
+        assert_eq!(
+            (told.status.as_str(), told.ad, told.answer.len()),
+            (status, ad, answers),
+            "{name}: {told:?}"
+        );
     }
-    let silent = json!({ "resolver": "cloudflare", "name": "silent.test", "types": [1], "timeout_ms": 200 });
+    let silent =
+        json!({ "resolver": "cloudflare", "name": "silent.test", "types": [1], "timeout_ms": 200 });
     assert_eq!(query(&service, silent).await[0]["outcome"], "late");
-    assert_eq!(one(&service, "dropped.test", 1).await["outcome"], "bad_response");
-    assert_eq!(told(&one(&service, "example.test", 1).await).status, "NOERROR");
+    assert_eq!(
+        one(&service, "dropped.test", 1).await["outcome"],
+        "bad_response"
+    );
+    assert_eq!(
+        told(&one(&service, "example.test", 1).await).status,
+        "NOERROR"
+    );
 }
 
 #[tokio::test]
@@ -95,10 +140,24 @@ async fn what_an_authoritative_server_says_passes_as_it_is() {
     let relay = Scripted::start(async |asked| Reply::Message(lab.authority(&asked.message))).await;
     let service = start(&[("cloudflare", &relay.endpoint)]).await;
     let looped = told(&one(&service, "loop.example.test", 1).await);
-    let names: Vec<&str> = looped.answer.iter().map(|record| record.name.as_str()).collect();
-    assert_eq!((looped.status.as_str(), names), ("NOERROR", vec!["loop.example.test.", "loop2.example.test."]));
+    let names: Vec<&str> = looped
+        .answer
+        .iter()
+        .map(|record| record.name.as_str())
+        .collect();
+    assert_eq!(
+        (looped.status.as_str(), names),
+        ("NOERROR", vec!["loop.example.test.", "loop2.example.test."])
+    );
     let delegated = told(&one(&service, "sub.example.test", 1).await);
-    assert_eq!((delegated.answer.len(), delegated.authority.len(), delegated.authority[0].ttl), (0, 1, 3600));
+    assert_eq!(
+        (
+            delegated.answer.len(),
+            delegated.authority.len(),
+            delegated.authority[0].ttl
+        ),
+        (0, 1, 3600)
+    );
 }
 
 /// A resolver that answers nobody before so many have asked.
@@ -120,9 +179,17 @@ async fn sixteen_questions_are_under_way_at_once_over_one_connection() {
     let service = start(&[("cloudflare", &resolver.endpoint)]).await;
     let numbers = TYPES.map(|(number, _)| number);
     for _ in 0..2 {
-        let answers =
-            query(&service, json!({ "resolver": "cloudflare", "name": "example.test", "types": numbers })).await;
-        assert!(answers.iter().all(|answer| told(answer).status == "NOERROR"), "{answers:?}");
+        let answers = query(
+            &service,
+            json!({ "resolver": "cloudflare", "name": "example.test", "types": numbers }),
+        )
+        .await;
+        assert!(
+            answers
+                .iter()
+                .all(|answer| told(answer).status == "NOERROR"),
+            "{answers:?}"
+        );
     }
     assert_eq!((resolver.asked().len(), resolver.connections()), (32, 1));
 }
@@ -133,9 +200,19 @@ async fn lookups_at_once_do_not_wait_for_one_another() {
     let resolver = patient(LOOKUPS * TYPES.len()).await;
     let service = start(&[("cloudflare", &resolver.endpoint)]).await;
     let numbers = TYPES.map(|(number, _)| number);
-    let lookup = || query(&service, json!({ "resolver": "cloudflare", "name": "example.test", "types": numbers }));
+    let lookup = || {
+        query(
+            &service,
+            json!({ "resolver": "cloudflare", "name": "example.test", "types": numbers }),
+        )
+    };
     for answers in futures::future::join_all((0..LOOKUPS).map(|_| lookup())).await {
-        assert!(answers.iter().all(|answer| told(answer).status == "NOERROR"), "{answers:?}");
+        assert!(
+            answers
+                .iter()
+                .all(|answer| told(answer).status == "NOERROR"),
+            "{answers:?}"
+        );
     }
 }
 
@@ -143,10 +220,17 @@ async fn lookups_at_once_do_not_wait_for_one_another() {
 async fn a_question_is_a_small_message_that_names_nobody() {
     let resolver = Scripted::start(async |asked| Reply::Message(asked.answer(3, &[]))).await;
     let service = start(&[("cloudflare", &resolver.endpoint)]).await;
-    assert_eq!(told(&one(&service, "_Dmarc.Example.test.", 16).await).status, "NXDOMAIN");
+    assert_eq!(
+        told(&one(&service, "_Dmarc.Example.test.", 16).await).status,
+        "NXDOMAIN"
+    );
     let asked = resolver.asked().swap_remove(0);
     assert_eq!(asked.line, "HTTP/2.0 POST /dns-query");
-    let headers: Vec<String> = asked.headers.iter().map(|(name, value)| format!("{name}: {value}")).collect();
+    let headers: Vec<String> = asked
+        .headers
+        .iter()
+        .map(|(name, value)| format!("{name}: {value}"))
+        .collect();
     let expected = [
         "content-type: application/dns-message",
         "accept: application/dns-message",
@@ -157,7 +241,11 @@ async fn a_question_is_a_small_message_that_names_nobody() {
     assert_eq!(headers, expected);
     // Id 0, RD and AD; one question; EDNS with 1,232 bytes, without DO and options.
     let head = b"\0\0\x01\x20\0\x01\0\0\0\0\0\x01";
-    let message = [head, b"\x06_Dmarc\x07Example\x04test\0\0\x10\0\x01".as_slice(), b"\0\0\x29\x04\xd0\0\0\0\0\0\0"];
+    let message = [
+        head,
+        b"\x06_Dmarc\x07Example\x04test\0\0\x10\0\x01".as_slice(),
+        b"\0\0\x29\x04\xd0\0\0\0\0\0\0",
+    ];
     assert_eq!(asked.message, message.concat());
 }
 
@@ -165,14 +253,32 @@ async fn a_question_is_a_small_message_that_names_nobody() {
 async fn a_resolver_is_told_to_withhold_the_subnet_where_its_row_says_so() {
     let resolver = Scripted::start(async |asked| Reply::Message(asked.answer(0, &[]))).await;
     let config = lab::dns::configuration(&[("cloudflare", &resolver.endpoint)]);
-    let row = format!("google = {{ url = \"https://{}/dns-query\", ", resolver.endpoint.host);
-    let service = super::start_with(format!("{config}{row}client_subnet = \"withheld\" }}\n")).await;
+    let row = format!(
+        "google = {{ url = \"https://{}/dns-query\", ",
+        resolver.endpoint.host
+    );
+    let service =
+        super::start_with(format!("{config}{row}client_subnet = \"withheld\" }}\n")).await;
     for name in ["cloudflare", "google"] {
-        let answers = query(&service, json!({ "resolver": name, "name": "example.test", "types": [1] })).await;
+        let answers = query(
+            &service,
+            json!({ "resolver": name, "name": "example.test", "types": [1] }),
+        )
+        .await;
         assert_eq!(told(&answers[0]).status, "NOERROR");
     }
     let asked = resolver.asked();
-    assert!(asked[0].message.ends_with(b"\0\0\x29\x04\xd0\0\0\0\0\0\0"), "{:?}", asked[0].message);
-    assert!(asked[1].message.ends_with(b"\0\0\x29\x04\xd0\0\0\0\0\0\x08\0\x08\0\x04\0\x01\0\0"), "{:?}", asked[1]);
+    assert!(
+        asked[0].message.ends_with(b"\0\0\x29\x04\xd0\0\0\0\0\0\0"),
+        "{:?}",
+        asked[0].message
+    );
+    assert!(
+        asked[1]
+            .message
+            .ends_with(b"\0\0\x29\x04\xd0\0\0\0\0\0\x08\0\x08\0\x04\0\x01\0\0"),
+        "{:?}",
+        asked[1]
+    );
     assert_eq!(resolver.connections(), 1);
 }

@@ -26,7 +26,10 @@ async fn misbehave(asked: Asked) -> Reply {
         // The name begins at 12 and has 22 bytes; its type's number is the second one of two.
         "retyped" => answer(|message| message[35] = 28),
         "mistyped" => Reply::Body("text/html", asked.answer(0, &[])),
-        "typed" => Reply::Body("Application/DNS-Message; charset=none", asked.answer(0, &[])),
+        "typed" => Reply::Body(
+            "Application/DNS-Message; charset=none",
+            asked.answer(0, &[]),
+        ),
         "moved" => Reply::Redirect("/elsewhere".to_owned()),
         "limited" => Reply::Status(429),
         "absent" => Reply::Status(404),
@@ -57,7 +60,11 @@ async fn what_is_no_answer_is_told_by_what_is_wrong_with_it() {
         ("numbered", "bad_response", "its id is not 0"),
         ("renamed", "bad_response", "it has another question"),
         ("retyped", "bad_response", "it has another question"),
-        ("mistyped", "bad_response", "it is not of the type application/dns-message"),
+        (
+            "mistyped",
+            "bad_response",
+            "it is not of the type application/dns-message",
+        ),
         ("moved", "bad_response", "the status is 302"),
         ("limited", "bad_response", "the status is 429"),
         ("absent", "bad_response", "the status is 404"),
@@ -69,9 +76,17 @@ async fn what_is_no_answer_is_told_by_what_is_wrong_with_it() {
     ];
     for (name, outcome, because) in expected {
         let answer = one(&service, &format!("{name}.example.test"), 1).await;
-        assert_eq!((&answer["outcome"], &answer["told"]), (&json!(outcome), &json!(because)), "{name}");
+        assert_eq!(
+            (&answer["outcome"], &answer["told"]),
+            (&json!(outcome), &json!(because)),
+            "{name}"
+        );
     }
-    assert_eq!(resolver.asked().len(), expected.len(), "no redirect is followed, and nothing is asked twice");
+    assert_eq!(
+        resolver.asked().len(),
+        expected.len(),
+        "no redirect is followed, and nothing is asked twice"
+    );
 }
 
 #[tokio::test]
@@ -84,7 +99,10 @@ async fn a_late_answer_keeps_no_other_one_waiting() {
     let service = start(&[("cloudflare", &resolver.endpoint)]).await;
     let input = json!({ "resolver": "cloudflare", "name": "example.test", "types": [1, 15, 16], "timeout_ms": 500 });
     let answers = query(&service, input).await;
-    let outcomes: Vec<&str> = answers.iter().map(|answer| answer["outcome"].as_str().expect("an outcome")).collect();
+    let outcomes: Vec<&str> = answers
+        .iter()
+        .map(|answer| answer["outcome"].as_str().expect("an outcome"))
+        .collect();
     assert_eq!(outcomes, ["ok", "late", "ok"]);
 }
 
@@ -93,7 +111,10 @@ async fn a_connection_that_died_is_noticed_before_the_next_question() {
     let resolver = Scripted::start(misbehave).await;
     let service = start(&[("cloudflare", &resolver.endpoint)]).await;
     for (name, outcome) in [("good", "ok"), ("frozen", "late"), ("good", "ok")] {
-        assert_eq!(one(&service, &format!("{name}.example.test"), 1).await["outcome"], outcome);
+        assert_eq!(
+            one(&service, &format!("{name}.example.test"), 1).await["outcome"],
+            outcome
+        );
     }
     assert_eq!(resolver.connections(), 2);
 }
@@ -101,15 +122,24 @@ async fn a_connection_that_died_is_noticed_before_the_next_question() {
 #[tokio::test]
 async fn a_resolver_that_is_not_there_or_not_trusted_is_unreachable() {
     let answered = async |asked: Asked| Reply::Message(asked.answer(0, &[]));
-    let (mut gone, mut stranger) = (Scripted::start(answered).await, Scripted::start(answered).await);
+    let (mut gone, mut stranger) = (
+        Scripted::start(answered).await,
+        Scripted::start(answered).await,
+    );
     let old = Scripted::speaking(Speaks::Http1, answered).await;
     gone.endpoint.address = "127.0.0.1:1".parse().expect("an address");
     stranger.endpoint.host = "stranger.resolver.test".to_owned();
     for resolver in [&gone, &stranger, &old] {
         let service = start(&[("cloudflare", &resolver.endpoint)]).await;
-        let input = json!({ "resolver": "cloudflare", "name": "example.test", "types": [1, 2, 3, 4] });
+        let input =
+            json!({ "resolver": "cloudflare", "name": "example.test", "types": [1, 2, 3, 4] });
         let answers = query(&service, input).await;
-        assert!(answers.iter().all(|answer| answer["outcome"] == "unreachable"), "{answers:?}");
+        assert!(
+            answers
+                .iter()
+                .all(|answer| answer["outcome"] == "unreachable"),
+            "{answers:?}"
+        );
         assert!(dials(&service).await >= 1.0);
         assert_eq!(resolver.asked().len(), 0);
     }
@@ -122,7 +152,12 @@ async fn a_call_has_so_many_questions_under_way_and_is_told_of_the_next() {
     let types = vec![1; 40];
     let input = json!({ "resolver": "cloudflare", "name": "late.example.test", "types": types, "timeout_ms": 1000 });
     let answers = query(&service, input).await;
-    let count = |outcome: &str| answers.iter().filter(|answer| answer["outcome"] == outcome).count();
+    let count = |outcome: &str| {
+        answers
+            .iter()
+            .filter(|answer| answer["outcome"] == outcome)
+            .count()
+    };
     assert_eq!((count("late"), count("busy")), (32, 8), "{answers:?}");
     // The places are free again.
     assert_eq!(one(&service, "good.example.test", 1).await["outcome"], "ok");

@@ -37,7 +37,11 @@ const NAMES: [&str; 24] = [
 
 async fn start(lab: &Lab) -> Service {
     let config = configuration(&[("cloudflare", &lab.endpoint)]);
-    Service::start(Options { config, ..Options::default() }).await
+    Service::start(Options {
+        config,
+        ..Options::default()
+    })
+    .await
 }
 
 async fn lookup(service: &Service, domain: &str) -> Value {
@@ -49,7 +53,9 @@ async fn lookup(service: &Service, domain: &str) -> Value {
 /// Owner, type and data of a section's records, in an order of their own: a resolver turns records round.
 fn ours(query: &Value, section: &str) -> Vec<[String; 3]> {
     let text = |record: &Value, name: &str| record[name].as_str().expect("text").to_owned();
-    let records = items(&query["records"]).iter().filter(|record| record["section"] == section);
+    let records = items(&query["records"])
+        .iter()
+        .filter(|record| record["section"] == section);
     let form = |record: &Value| {
         let type_name = text(record, "typeName");
         let data = one_form(&type_name, &text(record, "data"));
@@ -61,8 +67,17 @@ fn ours(query: &Value, section: &str) -> Vec<[String; 3]> {
 }
 
 fn theirs(records: &[Record]) -> Vec<[String; 3]> {
-    let form = |Record { name, record_type, data, .. }: &Record| {
-        [name.clone(), record_type.clone(), one_form(record_type, data)]
+    let form = |Record {
+                    name,
+                    record_type,
+                    data,
+                    ..
+                }: &Record| {
+        [
+            name.clone(),
+            record_type.clone(),
+            one_form(record_type, data),
+        ]
     };
     let mut records: Vec<[String; 3]> = records.iter().map(form).collect();
     records.sort();
@@ -71,7 +86,12 @@ fn theirs(records: &[Record]) -> Vec<[String; 3]> {
 
 /// What the tools write each in its way: spaces in long digits, the case of hexadecimal ones, and quotes around parameters.
 fn one_form(type_name: &str, data: &str) -> String {
-    let words = || data.splitn(4, ' ').map(|word| word.replace(' ', "")).collect::<Vec<_>>().join(" ");
+    let words = || {
+        data.splitn(4, ' ')
+            .map(|word| word.replace(' ', ""))
+            .collect::<Vec<_>>()
+            .join(" ")
+    };
     match type_name {
         "DS" | "TLSA" => words().to_ascii_lowercase(),
         "DNSKEY" => words(),
@@ -90,8 +110,16 @@ async fn what_is_published_is_what_kdig_and_dig_read() {
         let data = lookup(&service, name).await;
         for (type_name, _) in TYPES {
             let published = query(&data, type_name);
-            for (tool, told) in [("kdig", lab.kdig(name, type_name)), ("dig", lab.dig(name, type_name))] {
-                let Told { status, ad, answer, authority } = told;
+            for (tool, told) in [
+                ("kdig", lab.kdig(name, type_name)),
+                ("dig", lab.dig(name, type_name)),
+            ] {
+                let Told {
+                    status,
+                    ad,
+                    answer,
+                    authority,
+                } = told;
                 let about = format!("{name} {type_name} by {tool}");
                 assert_eq!(published["status"]["name"], status.as_str(), "{about}");
                 assert_eq!(published["flags"]["ad"], ad, "{about}");
@@ -100,11 +128,18 @@ async fn what_is_published_is_what_kdig_and_dig_read() {
                 assert_eq!(published["counts"]["answer"], answer.len(), "{about}");
                 assert_eq!(published["counts"]["authority"], authority.len(), "{about}");
             }
-            seen.extend(ours(published, "answer").into_iter().map(|[_, type_name, _]| type_name));
+            seen.extend(
+                ours(published, "answer")
+                    .into_iter()
+                    .map(|[_, type_name, _]| type_name),
+            );
         }
     }
     for (type_name, _) in TYPES {
-        assert!(seen.iter().any(|seen| seen == type_name), "no name has {type_name}");
+        assert!(
+            seen.iter().any(|seen| seen == type_name),
+            "no name has {type_name}"
+        );
     }
 }
 
@@ -125,10 +160,16 @@ async fn what_a_real_resolver_says_of_a_name_is_summed_up() {
     for (name, status, message, exists) in expected {
         let message = format!("dns.summary.{message}");
         let summary = json!({ "status": status, "message": message, "domainExists": exists });
-        assert_eq!(lookup(&service, name).await["statusSummary"], summary, "{name}");
+        assert_eq!(
+            lookup(&service, name).await["statusSummary"],
+            summary,
+            "{name}"
+        );
     }
-    let failures =
-        [("www.silent.test", (504, "UPSTREAM_TIMEOUT")), ("www.dropped.test", (502, "UPSTREAM_BAD_RESPONSE"))];
+    let failures = [
+        ("www.silent.test", (504, "UPSTREAM_TIMEOUT")),
+        ("www.dropped.test", (502, "UPSTREAM_BAD_RESPONSE")),
+    ];
     for (name, (status, code)) in failures {
         let answer = service.post(LOOKUP, &json!({ "domain": name })).await;
         assert_eq!(answer.refusal(), (status, code.to_owned()), "{name}");

@@ -11,7 +11,12 @@ pub(super) struct Message {
 impl Message {
     /// With the second pair of bytes, and the question as it came.
     pub(super) fn new(head: u16, question: &[u8]) -> Self {
-        Self { head, question: question.to_vec(), answers: Vec::new(), authorities: Vec::new() }
+        Self {
+            head,
+            question: question.to_vec(),
+            answers: Vec::new(),
+            authorities: Vec::new(),
+        }
     }
 
     pub(super) fn answer(mut self, record: Vec<u8>) -> Self {
@@ -25,10 +30,26 @@ impl Message {
     }
 
     pub(super) fn bytes(&self) -> Vec<u8> {
-        let count = |records: &[Vec<u8>]| u16::try_from(records.len()).expect("few records").to_be_bytes();
-        let counts = [[0, 1], count(&self.answers), count(&self.authorities), [0, 0]].concat();
+        let count = |records: &[Vec<u8>]| {
+            u16::try_from(records.len())
+                .expect("few records")
+                .to_be_bytes()
+        };
+        let counts = [
+            [0, 1],
+            count(&self.answers),
+            count(&self.authorities),
+            [0, 0],
+        ]
+        .concat();
         let head = [vec![0, 0], self.head.to_be_bytes().to_vec(), counts].concat();
-        [head, self.question.clone(), self.answers.concat(), self.authorities.concat()].concat()
+        [
+            head,
+            self.question.clone(),
+            self.answers.concat(),
+            self.authorities.concat(),
+        ]
+        .concat()
     }
 
     /// Without so many bytes of its end.
@@ -41,8 +62,16 @@ impl Message {
 
 /// A record of class IN.
 pub(super) fn record(owner: &str, code: u16, ttl: u32, data: &[u8]) -> Vec<u8> {
-    let length = u16::try_from(data.len()).expect("little data").to_be_bytes();
-    let head = [code.to_be_bytes().as_slice(), &[0, 1], &ttl.to_be_bytes(), &length].concat();
+    let length = u16::try_from(data.len())
+        .expect("little data")
+        .to_be_bytes();
+    let head = [
+        code.to_be_bytes().as_slice(),
+        &[0, 1],
+        &ttl.to_be_bytes(),
+        &length,
+    ]
+    .concat();
     [name(owner), head, data.to_vec()].concat()
 }
 
@@ -51,6 +80,12 @@ pub(super) fn cname(owner: &str, ttl: u32, target: &str) -> Vec<u8> {
 }
 
 fn name(text: &str) -> Vec<u8> {
-    let label = |label: &str| [&[u8::try_from(label.len()).expect("a label")], label.as_bytes()].concat();
+    let label = |label: &str| {
+        [
+            &[u8::try_from(label.len()).expect("a label")],
+            label.as_bytes(),
+        ]
+        .concat()
+    };
     text.split('.').flat_map(label).chain([0]).collect()
 }

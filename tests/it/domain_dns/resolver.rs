@@ -27,7 +27,10 @@ impl Resolver {
         SHARED.get_or_init(|| {
             let (started, resolver) = mpsc::channel();
             std::thread::spawn(move || {
-                let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
+                let runtime = tokio::runtime::Builder::new_current_thread()
+                    .enable_all()
+                    .build()
+                    .expect("a runtime");
                 runtime.block_on(async {
                     let resolver: &'static Resolver = Box::leak(Box::new(Self::start().await));
                     started.send(resolver).expect("the test waits");
@@ -55,13 +58,22 @@ impl Resolver {
 
     /// The part of a configuration that leads both providers here. It ends within the table `[dns.resolvers]`.
     pub(crate) fn configuration(&self) -> String {
-        let endpoints: Vec<_> = self.providers.iter().map(|(name, one)| (*name, &one.endpoint)).collect();
+        let endpoints: Vec<_> = self
+            .providers
+            .iter()
+            .map(|(name, one)| (*name, &one.endpoint))
+            .collect();
         configuration(&endpoints)
     }
 
     /// How many questions have come for a name.
     pub(super) fn asked(&self, name: &str) -> usize {
-        let of = |one: &Scripted| one.asked().iter().filter(|asked| asked.name == name).count();
+        let of = |one: &Scripted| {
+            one.asked()
+                .iter()
+                .filter(|asked| asked.name == name)
+                .count()
+        };
         self.providers.iter().map(|(_, one)| of(one)).sum()
     }
 }
@@ -87,7 +99,9 @@ async fn said(together: &Barrier, provider: &str, asked: &Asked) -> Reply {
         "dangling" if code == CNAME => message(0x8180).answer(cname(name, 60, "nowhere.test")),
         "dangling" => message(0x8183).answer(cname(name, 60, "nowhere.test")),
         "gone" => message(0x8183).answer(cname(name, 60, "nowhere.test")),
-        "loop" => message(0x8180).answer(cname(name, 60, "loop2.test")).answer(cname("loop2.test", 60, name)),
+        "loop" => message(0x8180)
+            .answer(cname(name, 60, "loop2.test"))
+            .answer(cname("loop2.test", 60, name)),
         "silent" => std::future::pending().await,
         "quiet" if is_text => std::future::pending().await,
         "late" if is_text => std::future::pending().await,
@@ -106,12 +120,26 @@ async fn said(together: &Barrier, provider: &str, asked: &Asked) -> Reply {
         }
         // The same records for all types, each time to live by the type.
         "same" => Message::new(0x81A0, &question)
-            .answer(cname(&name.to_uppercase(), u32::from(code) + 10, "Target.test"))
-            .answer(record("target.test", A, 300 - u32::from(code), &[192, 0, 2, 7]))
+            .answer(cname(
+                &name.to_uppercase(),
+                u32::from(code) + 10,
+                "Target.test",
+            ))
+            .answer(record(
+                "target.test",
+                A,
+                300 - u32::from(code),
+                &[192, 0, 2, 7],
+            ))
             .authority(soa(1000 + u32::from(code))),
         "whose" if is_text => {
             let length = u8::try_from(provider.len()).expect("a string");
-            message(0x8180).answer(record(name, TXT, 5, &[&[length], provider.as_bytes()].concat()))
+            message(0x8180).answer(record(
+                name,
+                TXT,
+                5,
+                &[&[length], provider.as_bytes()].concat(),
+            ))
         }
         _ => plain(),
     };
@@ -119,14 +147,24 @@ async fn said(together: &Barrier, provider: &str, asked: &Asked) -> Reply {
 }
 
 fn soa(ttl: u32) -> Vec<u8> {
-    record("test", 6, ttl, b"\x02ns\x04test\0\x04host\x04test\0\0\0\0\x01\0\0\0\x02\0\0\0\x03\0\0\0\x04\0\0\0\x05")
+    record(
+        "test",
+        6,
+        ttl,
+        b"\x02ns\x04test\0\x04host\x04test\0\0\0\0\x01\0\0\0\x02\0\0\0\x03\0\0\0\x04\0\0\0\x05",
+    )
 }
 
 /// An answer that becomes megabytes: records of a few bytes, which point to one long name.
 fn pointed(question: &[u8]) -> Message {
-    let long = (0..3).fold(Vec::new(), |name, _| [name, vec![60], vec![0xFF; 60]].concat());
+    let long = (0..3).fold(Vec::new(), |name, _| {
+        [name, vec![60], vec![0xFF; 60]].concat()
+    });
     let first = [&long, &b"\0\0\x10\0\x01\0\0\0\x01\0\x01\0"[..]].concat();
     let at = u16::try_from(12 + question.len()).expect("the question is short") | 0xC000;
     let next = [&at.to_be_bytes()[..], b"\0\x10\0\x01\0\0\0\x01\0\x01\0"].concat();
-    (0..2000).fold(Message::new(0x8180, question).answer(first), |message, _| message.answer(next.clone()))
+    (0..2000).fold(
+        Message::new(0x8180, question).answer(first),
+        |message, _| message.answer(next.clone()),
+    )
 }

@@ -19,8 +19,12 @@ pub(super) struct Case {
 /// The cases of a folder of corpora.
 pub(super) fn cases(folder: &str) -> Vec<Case> {
     let folder = workspace().join("plugins/domain-whois/corpus").join(folder);
-    let files = std::fs::read_dir(folder).expect("the corpus").map(|entry| entry.expect("an entry").path());
-    files.flat_map(|file| read(&std::fs::read_to_string(file).expect("text"))).collect()
+    let files = std::fs::read_dir(folder)
+        .expect("the corpus")
+        .map(|entry| entry.expect("an entry").path());
+    files
+        .flat_map(|file| read(&std::fs::read_to_string(file).expect("text")))
+        .collect()
 }
 
 fn read(text: &str) -> Vec<Case> {
@@ -41,7 +45,13 @@ fn read(text: &str) -> Vec<Case> {
             }
         };
         let [server, kind, domain, answer] = [server, kind, domain, answer].map(str::to_owned);
-        Case { server, kind, domain, answer, expected }
+        Case {
+            server,
+            kind,
+            domain,
+            answer,
+            expected,
+        }
     });
     cases.collect()
 }
@@ -49,7 +59,11 @@ fn read(text: &str) -> Vec<Case> {
 impl Case {
     /// What the server of this case does.
     pub(super) fn does(&self) -> Does {
-        match self.answer.strip_prefix("HTTP ").and_then(|rest| rest.split_once('\n')) {
+        match self
+            .answer
+            .strip_prefix("HTTP ")
+            .and_then(|rest| rest.split_once('\n'))
+        {
             Some((status, body)) => Does::rdap(status.parse().expect("a status"), body),
             None => Does::says(&self.answer),
         }

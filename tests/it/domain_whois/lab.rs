@@ -39,7 +39,10 @@ impl Does {
 
     /// An RDAP answer with a status.
     pub(crate) fn rdap(status: u16, body: &str) -> Self {
-        Does::Answers(format!("{status} Status\r\ncontent-type: application/rdap+json"), body.into())
+        Does::Answers(
+            format!("{status} Status\r\ncontent-type: application/rdap+json"),
+            body.into(),
+        )
     }
 
     pub(crate) fn redirects(location: &str) -> Self {
@@ -56,8 +59,16 @@ struct Script {
 
 impl Script {
     fn ask(&self, question: String) -> Does {
-        let does = self.does.lock().expect("no writer panicked").get(&question).cloned();
-        self.asked.lock().expect("no writer panicked").push(question);
+        let does = self
+            .does
+            .lock()
+            .expect("no writer panicked")
+            .get(&question)
+            .cloned();
+        self.asked
+            .lock()
+            .expect("no writer panicked")
+            .push(question);
         does.unwrap_or(Does::Says(Vec::new()))
     }
 }
@@ -74,8 +85,10 @@ impl Lab {
     pub(crate) fn start(rdap: &[&str], lines: &[&str], closed: &[&str]) -> Self {
         let script = Arc::new(Script::default());
         let root = TempDir::new().expect("a temporary folder");
-        let mut connect_to: Vec<(String, String)> =
-            closed.iter().map(|at| ((*at).to_owned(), CLOSED.to_owned())).collect();
+        let mut connect_to: Vec<(String, String)> = closed
+            .iter()
+            .map(|at| ((*at).to_owned(), CLOSED.to_owned()))
+            .collect();
         for host in lines {
             let (host, script) = ((*host).to_owned(), Arc::clone(&script));
             let name = format!("{host}:43");
@@ -87,19 +100,36 @@ impl Lab {
         std::fs::write(root.path().join("root.pem"), pem).expect("it is written");
         let served = Arc::clone(&script);
         let at = listen(move |stream| secure(stream, Arc::clone(&config), &served));
-        connect_to.extend(rdap.iter().map(|host| (format!("{host}:443"), at.to_string())));
-        Self { script, connect_to, root }
+        connect_to.extend(
+            rdap.iter()
+                .map(|host| (format!("{host}:443"), at.to_string())),
+        );
+        Self {
+            script,
+            connect_to,
+            root,
+        }
     }
 
     /// What a server does from now on when it is asked this.
     pub(crate) fn when(&self, host: &str, question: &str, does: Does) {
-        self.script.does.lock().expect("no writer panicked").insert(format!("{host} {question}"), does);
+        self.script
+            .does
+            .lock()
+            .expect("no writer panicked")
+            .insert(format!("{host} {question}"), does);
     }
 
     /// How often a server was asked this.
     pub(crate) fn asked(&self, host: &str, question: &str) -> usize {
         let question = format!("{host} {question}");
-        self.script.asked.lock().expect("no writer panicked").iter().filter(|asked| **asked == question).count()
+        self.script
+            .asked
+            .lock()
+            .expect("no writer panicked")
+            .iter()
+            .filter(|asked| **asked == question)
+            .count()
     }
 
     /// A place for files that its services read.
@@ -109,7 +139,11 @@ impl Lab {
 
     /// The configuration of a service that this is the outside world of.
     pub(crate) fn configuration(&self) -> String {
-        let rows: Vec<String> = self.connect_to.iter().map(|(host, at)| public_row(host, at)).collect();
+        let rows: Vec<String> = self
+            .connect_to
+            .iter()
+            .map(|(host, at)| public_row(host, at))
+            .collect();
         let root = self.root.path().join("root.pem");
         // Nobody tells addresses: what is not led to does not exist.
         format!(
@@ -124,7 +158,10 @@ fn line(mut stream: TcpStream, host: &str, script: &Script) -> std::io::Result<(
     // The host sends a question in one piece. What is not taken when a connection is closed makes its end a reset.
     let mut question = [0; 1024];
     let length = stream.peek(&mut question)?;
-    let does = script.ask(format!("{host} {}", String::from_utf8_lossy(&question[..length]).trim_end_matches("\r\n")));
+    let does = script.ask(format!(
+        "{host} {}",
+        String::from_utf8_lossy(&question[..length]).trim_end_matches("\r\n")
+    ));
     if !matches!(does, Does::Breaks) {
         stream.read_exact(&mut question[..length])?;
     }
@@ -155,7 +192,10 @@ fn secure(stream: TcpStream, config: Arc<ServerConfig>, script: &Script) -> std:
     }
     let head = String::from_utf8_lossy(&head).into_owned();
     let path = head.split(' ').nth(1).unwrap_or("/");
-    let host = head.lines().find_map(|line| line.strip_prefix("host: ")).unwrap_or_default();
+    let host = head
+        .lines()
+        .find_map(|line| line.strip_prefix("host: "))
+        .unwrap_or_default();
     match script.ask(format!("{host} {path}")) {
         // Nothing is scripted: a test that did not mean to ask this is to see it.
         Does::Says(body) => answer(&mut stream, "500 Not Scripted", &body),
@@ -178,7 +218,10 @@ fn secure(stream: TcpStream, config: Arc<ServerConfig>, script: &Script) -> std:
 
 fn answer(stream: &mut impl Write, head: &str, body: &[u8]) -> std::io::Result<()> {
     let length = body.len();
-    write!(stream, "HTTP/1.1 {head}\r\ncontent-length: {length}\r\nconnection: close\r\n\r\n")?;
+    write!(
+        stream,
+        "HTTP/1.1 {head}\r\ncontent-length: {length}\r\nconnection: close\r\n\r\n"
+    )?;
     stream.write_all(body)?;
     stream.flush()
 }

@@ -17,7 +17,12 @@ const PERSONS: [&str; 8] = [
 ];
 
 /// Companies of one person or of a family, which their legal form tells from them.
-const COMPANIES: [&str; 4] = ["Ueda Ltd.", "NGUYENVANA COMPANY LIMITED", "Smith, John & Mary LLC", "Smith Holdings"];
+const COMPANIES: [&str; 4] = [
+    "Ueda Ltd.",
+    "NGUYENVANA COMPANY LIMITED",
+    "Smith, John & Mary LLC",
+    "Smith Holdings",
+];
 
 /// A domain object with this holder, who is said to be an organisation.
 fn registered(domain: &str, card: &Value) -> Does {
@@ -35,17 +40,36 @@ fn answers(name: &str) -> Vec<(&'static str, About)> {
     let card = |rows: Value| move |domain: &str| registered(domain, &rows);
     let lines = |holder: String| {
         move |domain: &str| {
-            Does::says(&format!("Domain: {domain}\nNserver: ns.example.net\nStatus: connect\n\n{holder}\n"))
+            Does::says(&format!(
+                "Domain: {domain}\nNserver: ns.example.net\nStatus: connect\n\n{holder}\n"
+            ))
         }
     };
     let kind = json!(["kind", {}, "text", "org"]);
     vec![
         ("lab", Box::new(card(json!([["org", {}, "text", name]])))),
-        ("lab", Box::new(card(json!([kind, ["fn", {}, "text", name]])))),
-        ("de", Box::new(lines(format!("Registrant Organization: {name}")))),
-        ("de", Box::new(lines(format!("Holder:\nType: ORG\nOrganization: {name}")))),
-        ("de", Box::new(lines(format!("Organization:\n    {name}\n    1 Example Street")))),
-        ("de", Box::new(lines(format!("Company Name:\n{name}\n1 Example Street")))),
+        (
+            "lab",
+            Box::new(card(json!([kind, ["fn", {}, "text", name]]))),
+        ),
+        (
+            "de",
+            Box::new(lines(format!("Registrant Organization: {name}"))),
+        ),
+        (
+            "de",
+            Box::new(lines(format!("Holder:\nType: ORG\nOrganization: {name}"))),
+        ),
+        (
+            "de",
+            Box::new(lines(format!(
+                "Organization:\n    {name}\n    1 Example Street"
+            ))),
+        ),
+        (
+            "de",
+            Box::new(lines(format!("Company Name:\n{name}\n1 Example Street"))),
+        ),
         ("de", Box::new(lines(format!("[Organization]   {name}")))),
     ]
 }

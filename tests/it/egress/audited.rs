@@ -20,17 +20,29 @@ async fn a_refused_request_is_told_with_its_host_and_port() {
         ("http://me:word@site.test/", "site.test", 80),
         ("http://site.test:8080/", "site.test", 8080),
         ("ftp://site.test/", "site.test", 21),
-        ("http://site.test/redirect?http://169.254.169.254/latest", "169.254.169.254", 80),
+        (
+            "http://site.test/redirect?http://169.254.169.254/latest",
+            "169.254.169.254",
+            80,
+        ),
         ("http://site.test/redirect?//10.0.0.1:81/", "10.0.0.1", 81),
     ];
     for (url, _, _) in told {
         let refused = outcome(&service, json!({ "url": url, "redirects": 1 })).await;
-        assert!(["not_public", "not_acceptable", "redirect_denied"].contains(&refused.as_str()), "{url}: {refused}");
+        assert!(
+            ["not_public", "not_acceptable", "redirect_denied"].contains(&refused.as_str()),
+            "{url}: {refused}"
+        );
     }
     let lines = service.log_until(|lines| refused(lines).len() >= told.len());
-    let found: Vec<(Value, Value)> =
-        refused(&lines).iter().map(|line| (line["host"].clone(), line["port"].clone())).collect();
-    assert_eq!(found, told.map(|(_, host, port)| (json!(host), json!(port))));
+    let found: Vec<(Value, Value)> = refused(&lines)
+        .iter()
+        .map(|line| (line["host"].clone(), line["port"].clone()))
+        .collect();
+    assert_eq!(
+        found,
+        told.map(|(_, host, port)| (json!(host), json!(port)))
+    );
 }
 
 fn refused(lines: &[Value]) -> Vec<Value> {
@@ -44,7 +56,11 @@ fn refused(lines: &[Value]) -> Vec<Value> {
 }
 
 fn left_out(lines: &[Value]) -> u64 {
-    lines.iter().filter(|line| line["target"] == "egress").filter_map(|line| line["left_out"].as_u64()).sum()
+    lines
+        .iter()
+        .filter(|line| line["target"] == "egress")
+        .filter_map(|line| line["left_out"].as_u64())
+        .sum()
 }
 
 #[tokio::test]
@@ -64,7 +80,12 @@ fn check_told(service: &Service, all: u64, started: std::time::Instant) {
     let lines = service.log_until(|lines| count(lines) + left_out(lines) >= all);
     assert_eq!(count(&lines) + left_out(&lines), all);
     let lines_max = LINES_AT_ONCE + LINES_A_SECOND * (started.elapsed().as_secs() + 1);
-    assert!(count(&lines) <= lines_max, "{} lines in {:?}", count(&lines), started.elapsed());
+    assert!(
+        count(&lines) <= lines_max,
+        "{} lines in {:?}",
+        count(&lines),
+        started.elapsed()
+    );
 }
 
 #[tokio::test]
@@ -74,11 +95,18 @@ async fn the_proxy_tells_of_strangers_by_the_same_rule() {
     let started = std::time::Instant::now();
     for _ in 0..400 {
         let mut wire = Wire::connect(&proxy).await;
-        wire.send("GET http://site.test/ HTTP/1.1\r\nHost: site.test\r\n\r\n").await;
+        wire.send("GET http://site.test/ HTTP/1.1\r\nHost: site.test\r\n\r\n")
+            .await;
         assert_eq!(in_time("it is refused", wire.answer()).await.status, 407);
     }
     let count = |lines: &[Value]| {
-        u64::try_from(lines.iter().filter(|line| line["verdict"] == "no_credential").count()).expect("a few")
+        u64::try_from(
+            lines
+                .iter()
+                .filter(|line| line["verdict"] == "no_credential")
+                .count(),
+        )
+        .expect("a few")
     };
     let lines = service.log_until(|lines| count(lines) + left_out(lines) >= 400);
     assert_eq!(count(&lines) + left_out(&lines), 400);

@@ -24,10 +24,16 @@ async fn a_bound_secret_is_added_where_it_is_bound_and_nowhere_else() {
     let line = format!("GET /bound/reversed?a=b%20c&access_token={ENCODED} HTTP/1.1\r\n");
     assert!(query.starts_with(&line), "{query}");
     let header = to("http://api.fetches.test:8080/granted/reversed").await;
-    assert!(header.contains(&format!("\r\nx-api-key: {LAB_TOKEN}\r\n")), "{header}");
+    assert!(
+        header.contains(&format!("\r\nx-api-key: {LAB_TOKEN}\r\n")),
+        "{header}"
+    );
     assert!(!header.contains("access_token"), "{header}");
     let home = to("http://site.test/bound/redirect?/bound/reversed").await;
-    assert!(home.starts_with(&format!("GET /bound/reversed?access_token={ENCODED} ")), "{home}");
+    assert!(
+        home.starts_with(&format!("GET /bound/reversed?access_token={ENCODED} ")),
+        "{home}"
+    );
 
     for url in [
         "http://site.test/reversed",
@@ -50,13 +56,26 @@ async fn nobody_reads_a_bound_secret_or_puts_another_in_its_place() {
     let service = start_logging("trace").await;
     let echo = fetch(&service, json!({ "url": "http://site.test/bound/echo" })).await;
     let text = echo["text"].as_str().expect("text");
-    assert!(text.starts_with("GET /bound/echo?access_token=[secret] HTTP/1.1\r\n"), "{text}");
+    assert!(
+        text.starts_with("GET /bound/echo?access_token=[secret] HTTP/1.1\r\n"),
+        "{text}"
+    );
     assert_eq!(echo["url"], "http://site.test/bound/echo");
     let located = fetch(&service, json!({ "url": "http://site.test/bound/leaks" })).await;
-    assert_eq!(located["headers"], "location: http://other.test/?/bound/leaks?access_token=[secret]");
-    let leaked = fetch(&service, json!({ "url": "http://site.test/bound/leaks", "redirects": 1 })).await;
+    assert_eq!(
+        located["headers"],
+        "location: http://other.test/?/bound/leaks?access_token=[secret]"
+    );
+    let leaked = fetch(
+        &service,
+        json!({ "url": "http://site.test/bound/leaks", "redirects": 1 }),
+    )
+    .await;
     assert_eq!(leaked["outcome"], "redirect_denied");
-    assert_eq!(leaked["told"], "not_acceptable: the URL carries a secret to another place");
+    assert_eq!(
+        leaked["told"],
+        "not_acceptable: the URL carries a secret to another place"
+    );
 
     let before = dials(&service).await;
     for input in [
@@ -64,7 +83,11 @@ async fn nobody_reads_a_bound_secret_or_puts_another_in_its_place() {
         json!({ "url": "http://site.test/bound/echo?access%5Ftoken=mine" }),
         json!({ "url": "http://api.fetches.test:8080/granted/echo", "headers": "X-API-Key: mine" }),
     ] {
-        assert_eq!(outcome(&service, input.clone()).await, "invalid_request", "{input}");
+        assert_eq!(
+            outcome(&service, input.clone()).await,
+            "invalid_request",
+            "{input}"
+        );
     }
     assert_eq!(dials(&service).await, before);
     let other = json!({ "url": "http://site.test/bound/redirect?/bound/echo%3Faccess_token=mine", "redirects": 1 });
@@ -75,7 +98,10 @@ async fn nobody_reads_a_bound_secret_or_puts_another_in_its_place() {
     assert_eq!(outcome(&service, later).await, "redirect_denied");
 
     for line in service.stop() {
-        assert!(!line.contains(LAB_TOKEN) && !line.contains(ENCODED), "{line}");
+        assert!(
+            !line.contains(LAB_TOKEN) && !line.contains(ENCODED),
+            "{line}"
+        );
     }
 }
 
@@ -85,7 +111,9 @@ async fn a_plugin_whose_secret_is_not_there_is_not_brought_in() {
     let programs = workspace().join("tests/programs");
     let written = std::fs::read_to_string(programs.join("fetches.toml")).expect("the manifest");
     let source = format!("source = \"{}\"", programs.join("fetches").display());
-    let manifest = written.replace("LAB_TOKEN", "NO_SUCH_TOKEN").replace("source = \"fetches\"", &source);
+    let manifest = written
+        .replace("LAB_TOKEN", "NO_SUCH_TOKEN")
+        .replace("source = \"fetches\"", &source);
     let folder = tempfile::TempDir::new().expect("a temporary folder");
     let file = folder.path().join("plugin-manifest.toml");
     std::fs::write(&file, manifest).expect("it is written");

@@ -20,12 +20,21 @@ async fn whatever_a_site_does_its_cap_ends_it_and_the_host_stays_small() {
     let hostile = [
         ("total_late", at("/drips", json!({ "total_ms": 400 }))),
         ("idle", at("/stalls", json!({ "idle_ms": 100 }))),
-        ("first_byte_late", at("/silent", json!({ "first_byte_ms": 100 }))),
+        (
+            "first_byte_late",
+            at("/silent", json!({ "first_byte_ms": 100 })),
+        ),
         ("bad_response", at("/breaks-off", json!({}))),
         ("bad_response", at("/no-http", json!({}))),
         ("body_too_large", at("/endless", json!({}))),
-        ("body_too_large", at("/endless", json!({ "response_bytes": u32::MAX }))),
-        ("body_too_large", at("/sized?1001", json!({ "response_bytes": 1000 }))),
+        (
+            "body_too_large",
+            at("/endless", json!({ "response_bytes": u32::MAX })),
+        ),
+        (
+            "body_too_large",
+            at("/sized?1001", json!({ "response_bytes": 1000 })),
+        ),
         ("body_too_large", at("/bomb?gzip", json!({}))),
         ("body_too_large", at("/bomb?br", json!({}))),
         ("body_too_large", at("/bomb?zstd", json!({}))),
@@ -35,8 +44,14 @@ async fn whatever_a_site_does_its_cap_ends_it_and_the_host_stays_small() {
         ("bad_response", at("/coded?compress", json!({}))),
         ("headers_too_large", at("/headers?1000000", json!({}))),
         ("headers_too_large", at("/headers?129", json!({}))),
-        ("too_many_redirects", at("/around", json!({ "redirects": 3 }))),
-        ("too_many_redirects", at("/around", json!({ "redirects": u32::MAX }))),
+        (
+            "too_many_redirects",
+            at("/around", json!({ "redirects": 3 })),
+        ),
+        (
+            "too_many_redirects",
+            at("/around", json!({ "redirects": u32::MAX })),
+        ),
     ];
     // What is allocated once, whatever is asked for, is there before it is measured.
     assert_eq!(outcome(&service, at("/", json!({}))).await, "ok");
@@ -47,10 +62,20 @@ async fn whatever_a_site_does_its_cap_ends_it_and_the_host_stays_small() {
     for (expected, input) in &hostile {
         assert_eq!(outcome(&service, input.clone()).await, *expected, "{input}");
         let now = service.resident_bytes();
-        assert!(now <= before + LEFT_BEHIND_MAX, "{input}: {before} bytes before and {now} after");
+        assert!(
+            now <= before + LEFT_BEHIND_MAX,
+            "{input}: {before} bytes before and {now} after"
+        );
     }
     // And what is just within them comes through.
-    assert_eq!(fetch(&service, at("/sized?1000", json!({ "response_bytes": 1000 }))).await["bytes"], 1000);
+    assert_eq!(
+        fetch(
+            &service,
+            at("/sized?1000", json!({ "response_bytes": 1000 }))
+        )
+        .await["bytes"],
+        1000
+    );
     assert_eq!(outcome(&service, at("/headers?120", json!({}))).await, "ok");
 }
 
@@ -61,16 +86,40 @@ async fn a_call_has_so_many_requests_under_way_and_the_next_is_refused() {
     let told = fetch(&service, many).await;
     assert_eq!(told["outcomes"], "busy 8, first_byte_late 32");
     // The places are free again.
-    assert_eq!(fetch(&service, at("/", json!({ "times": 32 }))).await["outcomes"], "ok 32");
+    assert_eq!(
+        fetch(&service, at("/", json!({ "times": 32 }))).await["outcomes"],
+        "ok 32"
+    );
 }
 
 #[tokio::test]
 async fn a_request_is_bounded_too() {
     let service = start().await;
-    let headers = |count: usize| (0..count).map(|number| format!("X-{number}: 1")).collect::<Vec<_>>().join("\n");
-    assert_eq!(outcome(&service, at("/", json!({ "headers": headers(129) }))).await, "invalid_request");
-    assert_eq!(outcome(&service, at("/", json!({ "headers": headers(100) }))).await, "ok");
+    let headers = |count: usize| {
+        (0..count)
+            .map(|number| format!("X-{number}: 1"))
+            .collect::<Vec<_>>()
+            .join("\n")
+    };
+    assert_eq!(
+        outcome(&service, at("/", json!({ "headers": headers(129) }))).await,
+        "invalid_request"
+    );
+    assert_eq!(
+        outcome(&service, at("/", json!({ "headers": headers(100) }))).await,
+        "ok"
+    );
     let long = format!("X-Long: {}", "x".repeat(70_000));
-    assert_eq!(outcome(&service, at("/", json!({ "headers": long }))).await, "invalid_request");
-    assert_eq!(outcome(&service, at("/", json!({ "headers": "X-Split: a\rInjected: b" }))).await, "invalid_request");
+    assert_eq!(
+        outcome(&service, at("/", json!({ "headers": long }))).await,
+        "invalid_request"
+    );
+    assert_eq!(
+        outcome(
+            &service,
+            at("/", json!({ "headers": "X-Split: a\rInjected: b" }))
+        )
+        .await,
+        "invalid_request"
+    );
 }

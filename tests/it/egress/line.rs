@@ -42,7 +42,10 @@ fn answer(mut stream: TcpStream, closed: &Closed) -> std::io::Result<()> {
     let mut line = Vec::new();
     BufReader::new(stream.try_clone()?).read_until(b'\n', &mut line)?;
     let text = String::from_utf8_lossy(&line).into_owned();
-    let (what, rest) = text.trim_end().split_once(' ').unwrap_or((text.trim_end(), ""));
+    let (what, rest) = text
+        .trim_end()
+        .split_once(' ')
+        .unwrap_or((text.trim_end(), ""));
     match what {
         "empty" => Ok(()),
         "latin" => stream.write_all(b"Registrant: Ren\xe9 \xff\0\r\n"),
@@ -75,7 +78,10 @@ fn answer(mut stream: TcpStream, closed: &Closed) -> std::io::Result<()> {
         "closed" => {
             let wanted: u32 = rest.parse().unwrap_or(0);
             let count = closed.count.lock().expect("no thread panicked");
-            let count = closed.more.wait_while(count, |count| *count < wanted).expect("no thread panicked");
+            let count = closed
+                .more
+                .wait_while(count, |count| *count < wanted)
+                .expect("no thread panicked");
             stream.write_all(count.to_string().as_bytes())
         }
         _ => stream.write_all(&line),
@@ -91,14 +97,28 @@ fn connected(hosts: &[&str]) -> String {
     let (server, names) = (server(), private_names());
     let rows: Vec<String> = hosts.iter().map(|host| public_row(host, server)).collect();
     let closed = public_row("closed.test:43", "127.0.0.1:1");
-    format!("[egress]\ndns_servers = [\"{names}\"]\nconnect_to = {{ {}, {closed} }}", rows.join(", "))
+    format!(
+        "[egress]\ndns_servers = [\"{names}\"]\nconnect_to = {{ {}, {closed} }}",
+        rows.join(", ")
+    )
 }
 
 async fn start(filter: &str) -> Service {
-    let config = connected(&["whois.test:43", "named.test:4343", "whois.test:4343", "named.test:44"]);
+    let config = connected(&[
+        "whois.test:43",
+        "named.test:4343",
+        "whois.test:4343",
+        "named.test:44",
+    ]);
     let manifest = Some(workspace().join("tests/programs/asks.toml"));
     let arguments = vec!["--log".to_owned(), filter.to_owned()];
-    Service::start(Options { config, manifest, arguments, ..Options::default() }).await
+    Service::start(Options {
+        config,
+        manifest,
+        arguments,
+        ..Options::default()
+    })
+    .await
 }
 
 async fn ask(service: &Service, input: Value) -> Value {
@@ -110,12 +130,18 @@ async fn ask(service: &Service, input: Value) -> Value {
 /// Asks `whois.test` with a line, and more of a request.
 async fn ask_line(service: &Service, line: &str, more: Value) -> Value {
     let mut input = json!({ "host": "whois.test", "line": line });
-    input.as_object_mut().expect("an object").extend(more.as_object().cloned().unwrap_or_default());
+    input
+        .as_object_mut()
+        .expect("an object")
+        .extend(more.as_object().cloned().unwrap_or_default());
     ask(service, input).await
 }
 
 async fn outcome(service: &Service, line: &str, more: Value) -> String {
-    ask_line(service, line, more).await["outcome"].as_str().expect("an outcome").to_owned()
+    ask_line(service, line, more).await["outcome"]
+        .as_str()
+        .expect("an outcome")
+        .to_owned()
 }
 
 #[tokio::test]
@@ -126,19 +152,32 @@ async fn a_line_is_sent_with_its_end_and_the_answer_comes_back_byte_for_byte() {
         assert_eq!(told["outcome"], "ok", "{line}: {told}");
         told["text"].as_str().expect("text").to_owned()
     };
-    assert_eq!(text("-T dn,ace example.de").await, r"-T dn,ace example.de\r\n");
+    assert_eq!(
+        text("-T dn,ace example.de").await,
+        r"-T dn,ace example.de\r\n"
+    );
     assert_eq!(text("domain ä").await, r"domain \xc3\xa4\r\n");
-    assert_eq!(text(&format!("e{}", "x".repeat(1023))).await, format!(r"e{}\r\n", "x".repeat(1023)));
+    assert_eq!(
+        text(&format!("e{}", "x".repeat(1023))).await,
+        format!(r"e{}\r\n", "x".repeat(1023))
+    );
     assert_eq!(text("latin").await, r"Registrant: Ren\xe9 \xff\x00\r\n");
     assert_eq!(text("empty").await, "");
-    let port = ask(&service, json!({ "host": "NAMED.test", "port": 4343, "line": "hello" })).await;
+    let port = ask(
+        &service,
+        json!({ "host": "NAMED.test", "port": 4343, "line": "hello" }),
+    )
+    .await;
     assert_eq!(port["text"], r"hello\r\n");
     assert_eq!(dials(&service).await, 6.0, "no connection is kept");
 
     // The server has shut down its side, and hears that this side closes.
     assert_eq!(text("halved").await, "whole");
     let heard = text("closed 1").await;
-    assert!(heard.parse::<u32>().is_ok_and(|count| count >= 1), "{heard}");
+    assert!(
+        heard.parse::<u32>().is_ok_and(|count| count >= 1),
+        "{heard}"
+    );
 }
 
 /// Which of its kinds a refusal of a host and port is.
@@ -172,7 +211,11 @@ const DENIED: [(&str, &str, u16); 23] = [
 async fn a_refusal_says_which_of_its_kinds_it_is_and_nothing_is_dialled() {
     let service = start("info").await;
     for (expected, host, port) in DENIED {
-        let told = ask(&service, json!({ "host": host, "port": port, "line": "example.com" })).await;
+        let told = ask(
+            &service,
+            json!({ "host": host, "port": port, "line": "example.com" }),
+        )
+        .await;
         assert_eq!(told["outcome"], expected, "{host} {port}: {told}");
         let text = told["told"].as_str().expect("text");
         assert!(!text.is_empty() && !text.contains("example.com"), "{told}");
@@ -180,25 +223,48 @@ async fn a_refusal_says_which_of_its_kinds_it_is_and_nothing_is_dialled() {
         assert!(!host.contains("rebound") || !text.contains('1'), "{told}");
     }
     let long = json!({ "host": "a.".repeat(600), "line": "" });
-    assert_eq!(ask(&service, long).await["told"], "the request has a host of 1200 bytes; at most 1024 are taken");
+    assert_eq!(
+        ask(&service, long).await["told"],
+        "the request has a host of 1200 bytes; at most 1024 are taken"
+    );
     let number = revision(service.data.path(), "asks").await;
     let series = [("plugin", "asks"), ("revision", number.as_str())];
-    let denials = scrape(service.data.path()).await.value("switchbay_plugin_denials_total", &series);
-    assert_eq!(denials, f64::from(u32::try_from(DENIED.len()).expect("a few") + 1));
+    let denials = scrape(service.data.path())
+        .await
+        .value("switchbay_plugin_denials_total", &series);
+    assert_eq!(
+        denials,
+        f64::from(u32::try_from(DENIED.len()).expect("a few") + 1)
+    );
 
-    for line in ["a\r\nb", "a\n", "\ra", "a\0b", "a\tb", "a\u{7f}", "a\u{85}b"] {
+    for line in [
+        "a\r\nb", "a\n", "\ra", "a\0b", "a\tb", "a\u{7f}", "a\u{85}b",
+    ] {
         let told = ask_line(&service, line, json!({})).await;
         let rule = "the request has a control character in its line";
-        assert_eq!((&told["outcome"], &told["told"]), (&json!("invalid_request"), &json!(rule)), "{line:?}");
+        assert_eq!(
+            (&told["outcome"], &told["told"]),
+            (&json!("invalid_request"), &json!(rule)),
+            "{line:?}"
+        );
     }
     let told = ask_line(&service, &"x".repeat(1025), json!({})).await;
     let rule = "the request has a line of 1025 bytes; at most 1024 are sent";
-    assert_eq!((&told["outcome"], &told["told"]), (&json!("invalid_request"), &json!(rule)));
+    assert_eq!(
+        (&told["outcome"], &told["told"]),
+        (&json!("invalid_request"), &json!(rule))
+    );
     for host in ["nothing.rebound.test", "no.such.name.test"] {
-        assert_eq!(ask(&service, json!({ "host": host, "line": "" })).await["outcome"], "unresolved");
+        assert_eq!(
+            ask(&service, json!({ "host": host, "line": "" })).await["outcome"],
+            "unresolved"
+        );
     }
     assert_eq!(dials(&service).await, 0.0);
-    assert_eq!(ask(&service, json!({ "host": "closed.test", "line": "" })).await["outcome"], "unreachable");
+    assert_eq!(
+        ask(&service, json!({ "host": "closed.test", "line": "" })).await["outcome"],
+        "unreachable"
+    );
     assert_eq!(dials(&service).await, 1.0);
 }
 
@@ -209,25 +275,50 @@ async fn a_plugin_that_loses_the_right_is_told_so_at_its_next_query() {
     let write = |name: &str, bytes: &[u8]| {
         std::fs::write(folder.path().join(name), bytes).expect("it is written");
     };
-    let entry = |grants: &str| format!("[[plugin]]\nname = \"asks\"\nsource = \"asks.wasm\"\ngrants = [{grants}]\n");
+    let entry = |grants: &str| {
+        format!("[[plugin]]\nname = \"asks\"\nsource = \"asks.wasm\"\ngrants = [{grants}]\n")
+    };
     write("asks.wasm", &built("asks"));
-    write("manifest.toml", entry(r#""line-query:*:43", "line-query:named.test:4343""#).as_bytes());
-    let (config, manifest) =
-        (connected(&["whois.test:43", "named.test:4343"]), Some(folder.path().join("manifest.toml")));
+    write(
+        "manifest.toml",
+        entry(r#""line-query:*:43", "line-query:named.test:4343""#).as_bytes(),
+    );
+    let (config, manifest) = (
+        connected(&["whois.test:43", "named.test:4343"]),
+        Some(folder.path().join("manifest.toml")),
+    );
     let data = Some(Arc::clone(&folder));
-    let service = Service::start(Options { config, manifest, data, ..Options::default() }).await;
+    let service = Service::start(Options {
+        config,
+        manifest,
+        data,
+        ..Options::default()
+    })
+    .await;
     assert_eq!(outcome(&service, "hello", json!({})).await, "ok");
     let named = json!({ "host": "named.test", "port": 4343, "line": "hello" });
     for (grants, told) in [
-        (r#""line-query:named.test:4343""#, "a line to whois.test on port 43 is not granted there"),
+        (
+            r#""line-query:named.test:4343""#,
+            "a line to whois.test on port 43 is not granted there",
+        ),
         ("", "`line-query` is not granted"),
     ] {
         write("manifest.toml", entry(grants).as_bytes());
-        let followed = service.admin(Method::POST, "/admin/v1/manifest/follow", None).await;
+        let followed = service
+            .admin(Method::POST, "/admin/v1/manifest/follow", None)
+            .await;
         assert_eq!(followed.status, 200, "{followed:?}");
         let denied = ask_line(&service, "hello", json!({})).await;
-        assert_eq!((&denied["outcome"], &denied["told"]), (&json!("not_granted"), &json!(told)));
-        let other = if grants.is_empty() { "not_granted" } else { "ok" };
+        assert_eq!(
+            (&denied["outcome"], &denied["told"]),
+            (&json!("not_granted"), &json!(told))
+        );
+        let other = if grants.is_empty() {
+            "not_granted"
+        } else {
+            "ok"
+        };
         assert_eq!(ask(&service, named.clone()).await["outcome"], other);
     }
 }
@@ -242,21 +333,50 @@ async fn whatever_a_server_does_its_cap_ends_it() {
         ("late", "stalls", json!({ "idle_ms": 100 })),
         ("late", "drips", json!({ "total_ms": 400 })),
         ("too_large", "endless", json!({})),
-        ("too_large", "endless", json!({ "response_bytes": u32::MAX })),
+        (
+            "too_large",
+            "endless",
+            json!({ "response_bytes": u32::MAX }),
+        ),
         ("too_large", "sized 262145", json!({})),
-        ("too_large", "sized 1048577", json!({ "response_bytes": 2 << 20 })),
+        (
+            "too_large",
+            "sized 1048577",
+            json!({ "response_bytes": 2 << 20 }),
+        ),
         ("too_large", "sized 1", json!({ "response_bytes": 0 })),
     ];
     for (expected, line, more) in ended {
-        assert_eq!(outcome(&service, line, more.clone()).await, expected, "{line} {more}");
+        assert_eq!(
+            outcome(&service, line, more.clone()).await,
+            expected,
+            "{line} {more}"
+        );
     }
-    assert_eq!(ask_line(&service, "sized 262144", json!({})).await["bytes"], 262_144);
-    assert_eq!(ask_line(&service, "sized 1048576", json!({ "response_bytes": u32::MAX })).await["bytes"], 1 << 20);
-    assert_eq!(outcome(&service, "empty", json!({ "response_bytes": 0 })).await, "ok");
+    assert_eq!(
+        ask_line(&service, "sized 262144", json!({})).await["bytes"],
+        262_144
+    );
+    assert_eq!(
+        ask_line(
+            &service,
+            "sized 1048576",
+            json!({ "response_bytes": u32::MAX })
+        )
+        .await["bytes"],
+        1 << 20
+    );
+    assert_eq!(
+        outcome(&service, "empty", json!({ "response_bytes": 0 })).await,
+        "ok"
+    );
     let many = ask_line(&service, "silent", json!({ "times": 40, "total_ms": 2000 })).await;
     assert_eq!(many["outcomes"], "busy 8, late 32");
     // The places are free again.
-    assert_eq!(ask_line(&service, "hello", json!({ "times": 32 })).await["outcomes"], "ok 32");
+    assert_eq!(
+        ask_line(&service, "hello", json!({ "times": 32 })).await["outcomes"],
+        "ok 32"
+    );
 }
 
 #[tokio::test]
@@ -276,17 +396,42 @@ async fn each_query_is_one_line_of_the_audit_and_tells_nothing_of_what_was_said(
         ask_line(&service, line, more).await;
     }
     let queries = |lines: &[Value]| -> Vec<Value> {
-        lines.iter().filter(|line| line["target"] == "egress" && line["message"] == "line query").cloned().collect()
+        lines
+            .iter()
+            .filter(|line| line["target"] == "egress" && line["message"] == "line query")
+            .cloned()
+            .collect()
     };
     let lines = queries(&service.log_until(|lines| queries(lines).len() >= 9));
-    let verdicts: Vec<&str> = lines.iter().map(|line| line["verdict"].as_str().expect("a verdict")).collect();
-    let expected =
-        ["sent", "late", "late", "bad_answer", "too_large", "refused", "not_granted", "not_public", "not_acceptable"];
+    let verdicts: Vec<&str> = lines
+        .iter()
+        .map(|line| line["verdict"].as_str().expect("a verdict"))
+        .collect();
+    let expected = [
+        "sent",
+        "late",
+        "late",
+        "bad_answer",
+        "too_large",
+        "refused",
+        "not_granted",
+        "not_public",
+        "not_acceptable",
+    ];
     assert_eq!(verdicts, expected);
     let sent = &lines[0];
-    assert_eq!((&sent["plugin"], &sent["host"], &sent["port"]), (&json!("asks"), &json!("whois.test"), &json!(43)));
-    assert_eq!((&sent["address"], &sent["bytes"]), (&json!(server().to_string()), &json!(15)));
-    assert!(sent["revision"].is_u64() && sent["elapsed_us"].is_u64(), "{sent}");
+    assert_eq!(
+        (&sent["plugin"], &sent["host"], &sent["port"]),
+        (&json!("asks"), &json!("whois.test"), &json!(43))
+    );
+    assert_eq!(
+        (&sent["address"], &sent["bytes"]),
+        (&json!(server().to_string()), &json!(15))
+    );
+    assert!(
+        sent["revision"].is_u64() && sent["elapsed_us"].is_u64(),
+        "{sent}"
+    );
     for line in service.stop() {
         assert!(!line.contains("hunter2secret"), "{line}");
     }

@@ -27,15 +27,33 @@ fn answer(question: &[u8], rows: &[(&str, &[&str])]) -> Option<Vec<u8>> {
             break;
         }
         let label = std::str::from_utf8(question.get(at..at + length)?).ok()?;
-        name = if name.is_empty() { label.to_owned() } else { format!("{name}.{label}") };
+        name = if name.is_empty() {
+            label.to_owned()
+        } else {
+            format!("{name}.{label}")
+        };
         at += length;
     }
     let kind = u16::from_be_bytes([*question.get(at)?, *question.get(at + 1)?]);
-    let known = rows.iter().find(|(known, _)| known.eq_ignore_ascii_case(&name)).map(|(_, addresses)| *addresses);
-    let records: Vec<Vec<u8>> = known.into_iter().flatten().filter_map(|address| record(address, kind)).collect();
+    let known = rows
+        .iter()
+        .find(|(known, _)| known.eq_ignore_ascii_case(&name))
+        .map(|(_, addresses)| *addresses);
+    let records: Vec<Vec<u8>> = known
+        .into_iter()
+        .flatten()
+        .filter_map(|address| record(address, kind))
+        .collect();
     let mut answer = question[..2].to_vec();
     // An answer, recursion available; and whether the name exists.
-    answer.extend([0x81, if known.is_some() { 0x80 } else { 0x83 }, 0, 1, 0, u8::try_from(records.len()).ok()?]);
+    answer.extend([
+        0x81,
+        if known.is_some() { 0x80 } else { 0x83 },
+        0,
+        1,
+        0,
+        u8::try_from(records.len()).ok()?,
+    ]);
     answer.extend([0, 0, 0, 0]);
     answer.extend(&question[12..at + 4]);
     records.iter().for_each(|record| answer.extend(record));

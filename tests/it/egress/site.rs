@@ -35,12 +35,21 @@ fn answer(mut stream: TcpStream) -> std::io::Result<()> {
     let (path, query) = target.split_once('?').unwrap_or((&target, ""));
     // What the host added is no part of what the test says.
     let query = query.split("&access_token=").next().unwrap_or(query);
-    let query = percent_encoding::percent_decode_str(query).decode_utf8_lossy().into_owned();
-    let length = |line: &str| line.to_ascii_lowercase().strip_prefix("content-length: ").and_then(|n| n.parse().ok());
+    let query = percent_encoding::percent_decode_str(query)
+        .decode_utf8_lossy()
+        .into_owned();
+    let length = |line: &str| {
+        line.to_ascii_lowercase()
+            .strip_prefix("content-length: ")
+            .and_then(|n| n.parse().ok())
+    };
     let mut body = vec![0; head.lines().find_map(length).unwrap_or(0)];
     reader.read_exact(&mut body)?;
     // What is the same at a place that a secret is bound to.
-    let path = path.strip_prefix("/bound").or(path.strip_prefix("/granted")).unwrap_or(path);
+    let path = path
+        .strip_prefix("/bound")
+        .or(path.strip_prefix("/granted"))
+        .unwrap_or(path);
     match path {
         // Nothing that the host could recognise.
         "/reversed" => {
@@ -87,7 +96,12 @@ fn as_asked(stream: &mut TcpStream, path: &str, query: &str) -> std::io::Result<
             let body = coded(query, &vec![0; BOMB_BYTES]);
             whole(stream, "200 OK", &coding, &body)
         }
-        "/proxy-status" => whole(stream, "407 Proxy Authentication Required", "proxy-authenticate: Basic\r\n", b""),
+        "/proxy-status" => whole(
+            stream,
+            "407 Proxy Authentication Required",
+            "proxy-authenticate: Basic\r\n",
+            b"",
+        ),
         _ => in_pieces(stream, path, query),
     }
 }
@@ -98,7 +112,8 @@ fn in_pieces(stream: &mut TcpStream, path: &str, query: &str) -> std::io::Result
         "/headers" => {
             stream.write_all(b"HTTP/1.1 200 OK\r\n")?;
             let count: usize = query.parse().unwrap_or(0);
-            (0..count).try_for_each(|number| stream.write_all(format!("x-{number}: 1\r\n").as_bytes()))?;
+            (0..count)
+                .try_for_each(|number| stream.write_all(format!("x-{number}: 1\r\n").as_bytes()))?;
             stream.write_all(b"content-length: 0\r\n\r\n")
         }
         "/silent" => until_it_goes(stream),
@@ -133,7 +148,9 @@ fn beside(stream: &mut TcpStream, path: &str, query: &str) -> std::io::Result<()
             },
         },
         "/switches" => {
-            stream.write_all(b"HTTP/1.1 101 Switching Protocols\r\nconnection: upgrade\r\nupgrade: lab\r\n\r\n")?;
+            stream.write_all(
+                b"HTTP/1.1 101 Switching Protocols\r\nconnection: upgrade\r\nupgrade: lab\r\n\r\n",
+            )?;
             until_it_goes(stream)
         }
         // So many bytes of a body whose length nobody knows.
@@ -154,7 +171,12 @@ fn beside(stream: &mut TcpStream, path: &str, query: &str) -> std::io::Result<()
 
 /// What programs make of what they were sent.
 fn encoded(head: &str, query: &str) -> String {
-    let value = |name: &str| head.lines().find_map(|line| line.strip_prefix(name)).unwrap_or_default().to_owned();
+    let value = |name: &str| {
+        head.lines()
+            .find_map(|line| line.strip_prefix(name))
+            .unwrap_or_default()
+            .to_owned()
+    };
     let value = [value("x-api-key: "), value("authorization: ")].concat();
     let each = |form: &dyn Fn(u8) -> String| value.bytes().map(form).collect::<String>();
     match query {
@@ -172,7 +194,10 @@ fn encoded(head: &str, query: &str) -> String {
 fn whole(stream: &mut TcpStream, status: &str, headers: &str, body: &[u8]) -> std::io::Result<()> {
     let length = body.len();
     stream.write_all(
-        format!("HTTP/1.1 {status}\r\n{headers}content-length: {length}\r\nconnection: close\r\n\r\n").as_bytes(),
+        format!(
+            "HTTP/1.1 {status}\r\n{headers}content-length: {length}\r\nconnection: close\r\n\r\n"
+        )
+        .as_bytes(),
     )?;
     stream.write_all(body)
 }
@@ -195,21 +220,34 @@ fn drip(stream: &mut TcpStream) -> std::io::Result<()> {
 
 /// The codings one after the other, as the header names them.
 fn coded(codings: &str, text: &[u8]) -> Vec<u8> {
-    codings.split(", ").fold(text.to_vec(), |text, coding| match coding {
-        "gzip" => {
-            let mut encoder = GzEncoder::new(Vec::new(), Compression::fast());
-            encoder.write_all(&text).and_then(|()| encoder.finish()).expect("it is in memory")
-        }
-        "deflate" => {
-            let mut encoder = ZlibEncoder::new(Vec::new(), Compression::fast());
-            encoder.write_all(&text).and_then(|()| encoder.finish()).expect("it is in memory")
-        }
-        "br" => {
-            let mut encoded = Vec::new();
-            brotli::CompressorWriter::new(&mut encoded, 1 << 16, 1, 22).write_all(&text).expect("it is in memory");
-            encoded
-        }
-        "zstd" => ruzstd::encoding::compress_to_vec(text.as_slice(), ruzstd::encoding::CompressionLevel::Fastest),
-        _ => text,
-    })
+    codings
+        .split(", ")
+        .fold(text.to_vec(), |text, coding| match coding {
+            "gzip" => {
+                let mut encoder = GzEncoder::new(Vec::new(), Compression::fast());
+                encoder
+                    .write_all(&text)
+                    .and_then(|()| encoder.finish())
+                    .expect("it is in memory")
+            }
+            "deflate" => {
+                let mut encoder = ZlibEncoder::new(Vec::new(), Compression::fast());
+                encoder
+                    .write_all(&text)
+                    .and_then(|()| encoder.finish())
+                    .expect("it is in memory")
+            }
+            "br" => {
+                let mut encoded = Vec::new();
+                brotli::CompressorWriter::new(&mut encoded, 1 << 16, 1, 22)
+                    .write_all(&text)
+                    .expect("it is in memory");
+                encoded
+            }
+            "zstd" => ruzstd::encoding::compress_to_vec(
+                text.as_slice(),
+                ruzstd::encoding::CompressionLevel::Fastest,
+            ),
+            _ => text,
+        })
 }

@@ -19,7 +19,9 @@ pub(crate) fn file(kind: &str, family: IpVersion, entries: &[(&str, Value)]) -> 
         .build();
     for (network, entry) in entries {
         let network: ipnet::IpNet = network.parse().expect("a network");
-        writer.insert_value(network, stored(entry)).expect("it fits");
+        writer
+            .insert_value(network, stored(entry))
+            .expect("it fits");
     }
     writer.to_bytes().expect("a file")
 }
@@ -29,13 +31,18 @@ fn stored(value: &Value) -> Stored {
     match value {
         Value::Null => panic!("the format has no null"),
         Value::Bool(truth) => Stored::from(*truth),
-        Value::Number(number) => match number.as_u64().and_then(|number| u32::try_from(number).ok()) {
+        Value::Number(number) => match number
+            .as_u64()
+            .and_then(|number| u32::try_from(number).ok())
+        {
             Some(number) => Stored::from(number),
             None => Stored::from(number.to_string().parse::<f32>().expect("a number")),
         },
         Value::String(text) => Stored::from(text.as_str()),
         Value::Array(list) => Stored::array(list.iter().map(stored)),
-        Value::Object(map) => Stored::map(map.iter().map(|(key, value)| (key.clone(), stored(value)))),
+        Value::Object(map) => {
+            Stored::map(map.iter().map(|(key, value)| (key.clone(), stored(value))))
+        }
     }
 }
 
@@ -60,8 +67,13 @@ pub(crate) fn nested_city() -> Vec<u8> {
         "country": { "iso_code": "NP", "names": names("Nepal") },
         "location": { "latitude": 27.7172, "longitude": 85.324, "time_zone": "Asia/Kathmandu" },
     });
-    let nowhere = json!({ "registered_country": { "iso_code": "US", "names": names("United States") } });
-    let entries = [("89.160.20.0/24", linkoping), ("2001:218::/32", kathmandu), ("8.8.4.0/24", nowhere)];
+    let nowhere =
+        json!({ "registered_country": { "iso_code": "US", "names": names("United States") } });
+    let entries = [
+        ("89.160.20.0/24", linkoping),
+        ("2001:218::/32", kathmandu),
+        ("8.8.4.0/24", nowhere),
+    ];
     file("Nested-City", IpVersion::V6, &entries)
 }
 
@@ -74,10 +86,31 @@ pub(crate) fn flat_city_v4() -> Vec<u8> {
         })
     };
     let entries = [
-        ("8.8.8.0/24", flat("Mountain View", "US", "California", json!(37.422), json!(-122.085))),
-        ("113.161.0.0/22", flat("Hanoi", "VN", "Hanoi", json!("21.0278"), json!("105.834"))),
+        (
+            "8.8.8.0/24",
+            flat(
+                "Mountain View",
+                "US",
+                "California",
+                json!(37.422),
+                json!(-122.085),
+            ),
+        ),
+        (
+            "113.161.0.0/22",
+            flat("Hanoi", "VN", "Hanoi", json!("21.0278"), json!("105.834")),
+        ),
         ("1.1.1.0/24", flat("", "", "", json!(""), json!(""))),
-        ("8.8.4.0/24", flat("Denver", "", "Colorado", json!("39.7392"), json!("-104.9903"))),
+        (
+            "8.8.4.0/24",
+            flat(
+                "Denver",
+                "",
+                "Colorado",
+                json!("39.7392"),
+                json!("-104.9903"),
+            ),
+        ),
     ];
     file("city ipv4", IpVersion::V4, &entries)
 }
@@ -91,13 +124,16 @@ pub(crate) fn flat_city_v6() -> Vec<u8> {
 /// Countries alone, for both families.
 pub(crate) fn country() -> Vec<u8> {
     let code = |code: &str| json!({ "country_code": code });
-    let entries = [("1.1.1.0/24", code("AU")), ("8.0.0.0/8", code("US")), ("2a00::/12", code("FR"))];
+    let entries = [
+        ("1.1.1.0/24", code("AU")),
+        ("8.0.0.0/8", code("US")),
+        ("2a00::/12", code("FR")),
+    ];
     file("country ipvAll", IpVersion::V6, &entries)
 }
 
 pub(crate) fn asn() -> Vec<u8> {
-    let system =
-        |number: u32, name: &str| json!({ "autonomous_system_number": number, "autonomous_system_organization": name });
+    let system = |number: u32, name: &str| json!({ "autonomous_system_number": number, "autonomous_system_organization": name });
     let telstra = json!({
         "autonomous_system_number": 1221, "autonomous_system_organization": "Telstra Pty Ltd",
         "isp": "Telstra Internet", "organization": "Telstra Internet",
@@ -112,8 +148,13 @@ pub(crate) fn asn() -> Vec<u8> {
 
 pub(crate) fn anonymous() -> Vec<u8> {
     let tor = json!({ "is_anonymous": true, "is_tor_exit_node": true });
-    let hosted = json!({ "is_anonymous": true, "is_anonymous_vpn": true, "is_hosting_provider": true });
-    file("Anonymous", IpVersion::V4, &[("8.8.8.0/25", tor), ("89.160.20.0/24", hosted)])
+    let hosted =
+        json!({ "is_anonymous": true, "is_anonymous_vpn": true, "is_hosting_provider": true });
+    file(
+        "Anonymous",
+        IpVersion::V4,
+        &[("8.8.8.0/25", tor), ("89.160.20.0/24", hosted)],
+    )
 }
 
 /// Files in a folder, and the configuration that names them.
@@ -125,12 +166,18 @@ pub(crate) struct Databases {
 impl Databases {
     pub(crate) fn new() -> Self {
         let folder = tempfile::TempDir::new().expect("a temporary folder");
-        Self { folder, config: "[ip_databases]\n".to_owned() }
+        Self {
+            folder,
+            config: "[ip_databases]\n".to_owned(),
+        }
     }
 
     /// Names one more database, which has these files.
     pub(crate) fn with(mut self, name: &str, license: &str, files: &[(&str, &[u8])]) -> Self {
-        let paths: Vec<String> = files.iter().map(|(file, bytes)| format!("{:?}", self.put(file, bytes))).collect();
+        let paths: Vec<String> = files
+            .iter()
+            .map(|(file, bytes)| format!("{:?}", self.put(file, bytes)))
+            .collect();
         let paths = paths.join(", ");
         self.config += &format!("{name} = {{ files = [{paths}], license = {license:?} }}\n");
         self

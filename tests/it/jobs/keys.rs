@@ -15,16 +15,29 @@ impl House {
     /// Issues a key with these settings; gives back its id and itself.
     async fn issue(&self, mut request: Value) -> (String, String) {
         (request["label"], request["scopes"]) = (json!("test"), json!(["*"]));
-        let issued = operator(&self.service, Method::POST, "/admin/v1/keys", &request).await.json()["data"].clone();
+        let issued = operator(&self.service, Method::POST, "/admin/v1/keys", &request)
+            .await
+            .json()["data"]
+            .clone();
         let text = |name: &str| issued[name].as_str().expect("a text").to_owned();
         (text("id"), text("key"))
     }
 
     /// Begins a job that waits for its second page, and two that wait for their turn.
     async fn begin_by(&self, key: &str, request: &str) {
-        for (request, pages) in [(request.to_owned(), 2), (format!("{request}-2"), 0), (format!("{request}-3"), 0)] {
+        for (request, pages) in [
+            (request.to_owned(), 2),
+            (format!("{request}-2"), 0),
+            (format!("{request}-3"), 0),
+        ] {
             let start = json!({ "request": request, "pages": pages });
-            let answer = Service::send(self.service.bare(Method::POST, JOBS).bearer_auth(key).json(&start)).await;
+            let answer = Service::send(
+                self.service
+                    .bare(Method::POST, JOBS)
+                    .bearer_auth(key)
+                    .json(&start),
+            )
+            .await;
             assert_eq!(answer.status, 202, "{answer:?}");
         }
         self.pages.until_asked(&format!("/{request}/1")).await;
@@ -34,15 +47,23 @@ impl House {
     /// Waits until all three are cancelled: without that they would end by themselves, later.
     fn until_cancelled(&self, id: &str) {
         let told = "jobs of a key that is not good any more are cancelled";
-        let is_told = |line: &Value| line["message"] == told && line["key"] == *id && line["jobs"] == 3;
+        let is_told =
+            |line: &Value| line["message"] == told && line["key"] == *id && line["jobs"] == 3;
         self.service.log_until(|lines| lines.iter().any(is_told));
     }
 
     /// Waits until nothing is left of it, neither running nor waiting.
     async fn until_ended(&self, request: &str) {
         self.pages.until_gone(&format!("/{request}/1")).await;
-        in_time("its jobs are gone", async { while self.counts().await != (0.0, 0.0) {} }).await;
-        assert_eq!(self.pages.asked(&format!("/{request}/")).len(), 2, "nothing more was fetched");
+        in_time("its jobs are gone", async {
+            while self.counts().await != (0.0, 0.0) {}
+        })
+        .await;
+        assert_eq!(
+            self.pages.asked(&format!("/{request}/")).len(),
+            2,
+            "nothing more was fetched"
+        );
     }
 }
 
@@ -53,17 +74,27 @@ async fn jobs_end_with_their_key() {
     let house = House::start_with(ONE_AT_ONCE, pages(), None).await;
     for how in ["revoked", "rotated", "expired"] {
         house.pages.hold(&format!("/{how}/1"));
-        let expires = OffsetDateTime::now_utc() + Duration::from_secs(if how == "expired" { 3 } else { 3600 });
+        let expires = OffsetDateTime::now_utc()
+            + Duration::from_secs(if how == "expired" { 3 } else { 3600 });
         let expires_at = expires.format(&Rfc3339).expect("a time");
         let (id, key) = house.issue(json!({ "expiresAt": expires_at })).await;
         house.begin_by(&key, how).await;
         let answer = match how {
             "revoked" => {
-                operator(&house.service, Method::DELETE, &format!("/admin/v1/keys/{id}"), &Value::Null).await.status
+                operator(
+                    &house.service,
+                    Method::DELETE,
+                    &format!("/admin/v1/keys/{id}"),
+                    &Value::Null,
+                )
+                .await
+                .status
             }
             "rotated" => {
                 let path = format!("/admin/v1/keys/{id}/rotate");
-                operator(&house.service, Method::POST, &path, &Value::Null).await.status
+                operator(&house.service, Method::POST, &path, &Value::Null)
+                    .await
+                    .status
             }
             _ => 200,
         };
@@ -79,7 +110,10 @@ async fn jobs_end_with_the_plan_of_their_account_and_nobody_elses() {
     let entitlement = json!({ "plan": "paid", "creditsPerMonth": 100 });
     let account = json!({ "label": "test", "entitlement": entitlement });
     let opened = operator(&house.service, Method::POST, "/admin/v1/accounts", &account).await;
-    let account = opened.json()["data"]["id"].as_str().expect("an id").to_owned();
+    let account = opened.json()["data"]["id"]
+        .as_str()
+        .expect("an id")
+        .to_owned();
     let (id, key) = house.issue(json!({ "account": account })).await;
     house.pages.hold("/paid/1");
     house.begin_by(&key, "paid").await;
@@ -87,10 +121,18 @@ async fn jobs_end_with_the_plan_of_their_account_and_nobody_elses() {
     let other = house.begin(json!({ "request": "other", "pages": 2 })).await;
     house.pages.until_asked("/other/1").await;
     let path = format!("/admin/v1/accounts/{account}/entitlement");
-    assert_eq!(operator(&house.service, Method::DELETE, &path, &Value::Null).await.status, 200);
+    assert_eq!(
+        operator(&house.service, Method::DELETE, &path, &Value::Null)
+            .await
+            .status,
+        200
+    );
     house.until_cancelled(&id);
     house.pages.until_gone("/paid/1").await;
-    in_time("its jobs are gone", async { while house.counts().await != (0.0, 1.0) {} }).await;
+    in_time("its jobs are gone", async {
+        while house.counts().await != (0.0, 1.0) {}
+    })
+    .await;
     house.pages.release("/other/1");
     assert_eq!(house.end_of(&other).await["state"], "completed");
 }
@@ -108,6 +150,13 @@ async fn jobs_of_a_key_that_was_revoked_meanwhile_are_not_taken_up() {
     drop(house);
     command(data.path(), &["key", "revoke", &id]).expect("it is revoked");
     let house = House::start_with(ONE_AT_ONCE, pages, Some(data)).await;
-    in_time("its jobs are gone", async { while house.counts().await != (0.0, 0.0) {} }).await;
-    assert_eq!(house.pages.asked("/kept/").len(), 2, "nothing more was fetched");
+    in_time("its jobs are gone", async {
+        while house.counts().await != (0.0, 0.0) {}
+    })
+    .await;
+    assert_eq!(
+        house.pages.asked("/kept/").len(),
+        2,
+        "nothing more was fetched"
+    );
 }

@@ -12,11 +12,17 @@ use crate::support::Service;
 
 /// Rounds; `SWITCHBAY_ROUNDS` asks for more.
 fn rounds() -> usize {
-    std::env::var("SWITCHBAY_ROUNDS").ok().and_then(|text| text.parse().ok()).unwrap_or(10)
+    std::env::var("SWITCHBAY_ROUNDS")
+        .ok()
+        .and_then(|text| text.parse().ok())
+        .unwrap_or(10)
 }
 
 fn seed() -> u64 {
-    std::env::var("SWITCHBAY_SEED").ok().and_then(|text| text.parse().ok()).unwrap_or_else(|| rand::rng().random())
+    std::env::var("SWITCHBAY_SEED")
+        .ok()
+        .and_then(|text| text.parse().ok())
+        .unwrap_or_else(|| rand::rng().random())
 }
 
 const ATOMS: [&str; 3] = ["config", "logging", "http:GET https://api.example.com/"];
@@ -32,13 +38,25 @@ enum Change {
 /// Makes it, and gives back the revision's major version that serves by it, where one does.
 async fn make(service: &Service, change: Change) -> Option<u32> {
     let act = async |path: &str, body: Value| {
-        let answer = service.admin(Method::POST, &format!("/admin/v1/plugins/probe/{path}"), Some(&body)).await;
+        let answer = service
+            .admin(
+                Method::POST,
+                &format!("/admin/v1/plugins/probe/{path}"),
+                Some(&body),
+            )
+            .await;
         assert_eq!(answer.status, 200, "{path}: {answer:?}");
         answer.json()["data"].clone()
     };
     let served = match change {
         Change::Stage(component) => super::stage(service, component, "?activate=true").await,
-        Change::Approve(number) => act(&format!("revisions/{number}/approve"), json!({ "activate": true })).await,
+        Change::Approve(number) => {
+            act(
+                &format!("revisions/{number}/approve"),
+                json!({ "activate": true }),
+            )
+            .await
+        }
         Change::Activate(number) => act(&format!("revisions/{number}/activate"), json!({})).await,
         Change::Rollback => act("rollback", json!({})).await,
     };
@@ -47,29 +65,58 @@ async fn make(service: &Service, change: Change) -> Option<u32> {
 
 fn major(told: &Value) -> u32 {
     let version = told["version"].as_str().expect("a version");
-    version.split('.').next().and_then(|major| major.parse().ok()).expect("a number")
+    version
+        .split('.')
+        .next()
+        .and_then(|major| major.parse().ok())
+        .expect("a number")
 }
 
 /// The numbers of the revisions in a state, oldest first.
 async fn numbers(service: &Service, state: &str) -> Vec<u64> {
-    super::states(service).await.into_iter().filter(|one| one.1 == state).map(|one| one.0).collect()
+    super::states(service)
+        .await
+        .into_iter()
+        .filter(|one| one.1 == state)
+        .map(|one| one.0)
+        .collect()
 }
 
 /// Everything that a restart must find whole.
 async fn check(service: &Service) -> u32 {
     let serves = serving(service).await;
     let told = service.told("/admin/v1/plugins/probe").await;
-    assert_eq!((&told["state"], &told["revision"]), (&json!("active"), &told["active"]), "{told}");
+    assert_eq!(
+        (&told["state"], &told["revision"]),
+        (&json!("active"), &told["active"]),
+        "{told}"
+    );
     let of = |state: &str| -> Vec<&Value> {
-        told["revisions"].as_array().expect("revisions").iter().filter(|one| one["state"] == state).collect()
+        told["revisions"]
+            .as_array()
+            .expect("revisions")
+            .iter()
+            .filter(|one| one["state"] == state)
+            .collect()
     };
     let active = of("active");
     assert_eq!(active.len(), 1, "{told}");
     // The flip and its approvals are one write: nothing serves that wants more than is granted.
     assert_eq!(active[0]["missing"], json!([]), "{told}");
     assert_eq!(active[0]["version"], format!("{serves}.0.0"));
-    for half in ["fetched", "verified", "compiled", "linked", "described", "compared", "draining"] {
-        assert!(of(half).is_empty(), "a restart left a revision {half}: {told}");
+    for half in [
+        "fetched",
+        "verified",
+        "compiled",
+        "linked",
+        "described",
+        "compared",
+        "draining",
+    ] {
+        assert!(
+            of(half).is_empty(),
+            "a restart left a revision {half}: {told}"
+        );
     }
     serves
 }
@@ -87,7 +134,11 @@ async fn choose(random: &mut StdRng, service: &Service, version: u32) -> Option<
             let staged = super::stage(service, probe(version, wants), "").await;
             let number = staged["revision"].as_u64().expect("a number");
             let is_waiting = staged["state"] == "awaiting-approval";
-            if is_waiting { (Change::Approve(number), 16) } else { (Change::Activate(number), 16) }
+            if is_waiting {
+                (Change::Approve(number), 16)
+            } else {
+                (Change::Activate(number), 16)
+            }
         }
         2 => {
             let number = *numbers(service, "retained").await.last()?;
@@ -110,7 +161,10 @@ async fn a_kill_at_any_moment_leaves_the_last_committed_revision() {
     let mut service = house.serve().await;
     // What a rollback and an activation choose from.
     for version in 2..=4 {
-        assert_eq!(super::stage(&service, probe(version, &[]), "?activate=true").await["state"], "active");
+        assert_eq!(
+            super::stage(&service, probe(version, &[]), "?activate=true").await["state"],
+            "active"
+        );
     }
     let mut serves = serving(&service).await;
     let mut version = serves;
@@ -129,9 +183,15 @@ async fn a_kill_at_any_moment_leaves_the_last_committed_revision() {
         match outcome {
             Ok(Some(expected)) => {
                 acknowledged += 1;
-                assert_eq!(now, expected, "round {round} of seed {seed}: an acknowledged change is lost");
+                assert_eq!(
+                    now, expected,
+                    "round {round} of seed {seed}: an acknowledged change is lost"
+                );
             }
-            Ok(None) => assert_eq!(now, serves, "round {round} of seed {seed}: what waits serves"),
+            Ok(None) => assert_eq!(
+                now, serves,
+                "round {round} of seed {seed}: what waits serves"
+            ),
             Err(_) => {
                 cut += 1;
                 committed += usize::from(now != serves);
@@ -139,5 +199,8 @@ async fn a_kill_at_any_moment_leaves_the_last_committed_revision() {
         }
         serves = now;
     }
-    println!("{} rounds: {acknowledged} acknowledged, {cut} cut, of which {committed} had been committed", rounds());
+    println!(
+        "{} rounds: {acknowledged} acknowledged, {cut} cut, of which {committed} had been committed",
+        rounds()
+    );
 }

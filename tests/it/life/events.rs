@@ -16,15 +16,27 @@ struct Listener {
 impl Listener {
     async fn open(service: &Service, query: &str, last: Option<u64>) -> Self {
         let url = format!("{}/admin/v1/events{query}", service.operator_url());
-        let mut request = reqwest::Client::new().get(url).bearer_auth(service.operator_token());
+        let mut request = reqwest::Client::new()
+            .get(url)
+            .bearer_auth(service.operator_token());
         if let Some(last) = last {
             request = request.header("last-event-id", last);
         }
-        let response = request.header("accept-encoding", "gzip, br").send().await.expect("it answers");
+        let response = request
+            .header("accept-encoding", "gzip, br")
+            .send()
+            .await
+            .expect("it answers");
         assert_eq!(response.status(), 200);
         assert_eq!(response.headers()["content-type"], "text/event-stream");
-        assert!(!response.headers().contains_key("content-encoding"), "a stream waits in no encoder");
-        Self { response, text: String::new() }
+        assert!(
+            !response.headers().contains_key("content-encoding"),
+            "a stream waits in no encoder"
+        );
+        Self {
+            response,
+            text: String::new(),
+        }
     }
 
     /// The next event, as its fields say.
@@ -41,14 +53,20 @@ impl Listener {
                     let data: Value = serde_json::from_str(data).expect("JSON");
                     assert_eq!(
                         (fields["id"], fields["event"]),
-                        (&*data["id"].to_string(), data["event"].as_str().expect("a name"))
+                        (
+                            &*data["id"].to_string(),
+                            data["event"].as_str().expect("a name")
+                        )
                     );
                     return data;
                 }
             }
-            let piece =
-                in_time("an event", self.response.chunk()).await.expect("it is whole").expect("the stream goes on");
-            self.text.push_str(std::str::from_utf8(&piece).expect("text"));
+            let piece = in_time("an event", self.response.chunk())
+                .await
+                .expect("it is whole")
+                .expect("the stream goes on");
+            self.text
+                .push_str(std::str::from_utf8(&piece).expect("text"));
         }
     }
 }
@@ -58,7 +76,15 @@ async fn events_are_told_as_they_happen_and_a_break_misses_none() {
     let house = House::new("");
     let service = house.serve().await;
     let mut listener = Listener::open(&service, "", None).await;
-    assert_eq!(stage(&service, probe(2, &[]), "?activate=true&by=ada&why=ticket+7").await["state"], "active");
+    assert_eq!(
+        stage(
+            &service,
+            probe(2, &[]),
+            "?activate=true&by=ada&why=ticket+7"
+        )
+        .await["state"],
+        "active"
+    );
     let mut seen = Vec::new();
     let mut ids = Vec::new();
     while seen.last() != Some(&json!("retained")) {
@@ -106,10 +132,14 @@ async fn streams_have_a_limit_and_end_with_the_server() {
     for _ in 0..32 {
         open.push(Listener::open(&service, "", None).await);
     }
-    let refused = service.admin(reqwest::Method::GET, "/admin/v1/events", None).await;
+    let refused = service
+        .admin(reqwest::Method::GET, "/admin/v1/events", None)
+        .await;
     assert_eq!(refused.refusal(), (503, "SERVICE_UNAVAILABLE".to_owned()));
     open.pop();
-    let odd = service.admin(reqwest::Method::GET, "/admin/v1/events?colour=red", None).await;
+    let odd = service
+        .admin(reqwest::Method::GET, "/admin/v1/events?colour=red", None)
+        .await;
     assert_eq!(odd.refusal(), (400, "VALIDATION_ERROR".to_owned()));
     // Thirty-one listeners do not hold up the end.
     service.stop();

@@ -9,7 +9,10 @@ use crate::support::Service;
 async fn a_rollback_outlives_a_restart_and_the_source_is_not_needed() {
     let house = House::new("");
     let service = house.serve().await;
-    assert_eq!(stage(&service, probe(2, &[]), "?activate=true").await["state"], "active");
+    assert_eq!(
+        stage(&service, probe(2, &[]), "?activate=true").await["state"],
+        "active"
+    );
     done(&service, "rollback", json!({})).await;
     service.stop();
     drop(service);
@@ -31,15 +34,26 @@ async fn a_source_that_changed_meanwhile_is_brought_in_by_the_manifest() {
     assert_eq!(serving(&service).await, 2);
     // A hang-up is the sign to look again.
     house.write("probe.wasm", &probe(3, &[]));
-    let sent = std::process::Command::new("kill").args(["-HUP", &service.pid().to_string()]).status();
+    let sent = std::process::Command::new("kill")
+        .args(["-HUP", &service.pid().to_string()])
+        .status();
     assert!(sent.expect("kill runs").success());
-    service.log_until(|lines| lines.iter().any(|line| line["event"] == "active" && line["revision"] == 3));
+    service.log_until(|lines| {
+        lines
+            .iter()
+            .any(|line| line["event"] == "active" && line["revision"] == 3)
+    });
     assert_eq!(serving(&service).await, 3);
     // Other settings are another revision of the same component.
-    house.manifest("[[plugin]]\nname = \"probe\"\nsource = \"probe.wasm\"\nlimits = { concurrency = 7 }\n");
+    house.manifest(
+        "[[plugin]]\nname = \"probe\"\nsource = \"probe.wasm\"\nlimits = { concurrency = 7 }\n",
+    );
     printed(&cli(&service, &["plugin", "follow"]), 0);
     let told = service.told("/admin/v1/plugins/probe").await;
-    assert_eq!((&told["revision"], &told["limits"]["concurrency"]), (&json!(4), &json!(7)));
+    assert_eq!(
+        (&told["revision"], &told["limits"]["concurrency"]),
+        (&json!(4), &json!(7))
+    );
 }
 
 #[tokio::test]
@@ -47,27 +61,54 @@ async fn a_plugin_that_cannot_be_loaded_answers_on_its_own_routes_and_the_others
     let house = House::new("");
     house.write("neighbour.wasm", &super::neighbour());
     let two = std::fs::read_to_string(house.path("plugin-manifest.toml")).expect("the manifest");
-    house.manifest(&format!("{two}[[plugin]]\nname = \"neighbour\"\nsource = \"neighbour.wasm\"\n"));
+    house.manifest(&format!(
+        "{two}[[plugin]]\nname = \"neighbour\"\nsource = \"neighbour.wasm\"\n"
+    ));
     let service = house.serve().await;
     let staged = stage(&service, probe(2, &[]), "?activate=true").await;
     let digest = staged["digest"].as_str().expect("a digest").to_owned();
     drop(service);
-    std::fs::write(house.path("components").join(format!("{digest}.wasm")), "junk").expect("it is damaged");
-    let compiled =
-        std::fs::read_dir(house.path("compiled")).expect("the cache").next().expect("an engine's").expect("it");
-    std::fs::remove_file(compiled.path().join(format!("{digest}.cwasm"))).expect("its code is removed");
+    std::fs::write(
+        house.path("components").join(format!("{digest}.wasm")),
+        "junk",
+    )
+    .expect("it is damaged");
+    let compiled = std::fs::read_dir(house.path("compiled"))
+        .expect("the cache")
+        .next()
+        .expect("an engine's")
+        .expect("it");
+    std::fs::remove_file(compiled.path().join(format!("{digest}.cwasm")))
+        .expect("its code is removed");
 
     let service = house.serve().await;
     let refused = service.get(PATH).await;
     assert_eq!(refused.refusal(), (503, "SERVICE_UNAVAILABLE".to_owned()));
-    assert_eq!(refused.json()["error"]["message"], "The operation cannot be served at the moment");
+    assert_eq!(
+        refused.json()["error"]["message"],
+        "The operation cannot be served at the moment"
+    );
     assert_eq!(service.get("/api/v1/test/neighbour").await.status, 200);
-    assert_eq!(Service::send(service.bare(reqwest::Method::GET, "/readyz")).await.status, 200);
+    assert_eq!(
+        Service::send(service.bare(reqwest::Method::GET, "/readyz"))
+            .await
+            .status,
+        200
+    );
     let told = complaint(&cli(&service, &["status"]), 1);
-    assert!(told.contains("`switchbay plugin list` tells what"), "{told}");
+    assert!(
+        told.contains("`switchbay plugin list` tells what"),
+        "{told}"
+    );
     let table = printed(&cli(&service, &["plugin", "list"]), 0);
-    let line = table.lines().find(|line| line.starts_with("probe")).expect("its line");
-    assert!(line.contains("unloadable") && line.contains("no longer has the digest that names it"), "{line}");
+    let line = table
+        .lines()
+        .find(|line| line.starts_with("probe"))
+        .expect("its line");
+    assert!(
+        line.contains("unloadable") && line.contains("no longer has the digest that names it"),
+        "{line}"
+    );
     printed(&cli(&service, &["plugin", "rollback", "probe"]), 0);
     assert_eq!(serving(&service).await, 1);
     printed(&cli(&service, &["status"]), 0);
@@ -78,25 +119,51 @@ async fn safe_mode_serves_what_is_known_to_be_good_and_follows_nothing() {
     let house = House::new("");
     let service = house.serve().await;
     assert_eq!(serving(&service).await, 1, "it has answered a call");
-    assert_eq!(stage(&service, probe(2, &[]), "?activate=true").await["state"], "active");
+    assert_eq!(
+        stage(&service, probe(2, &[]), "?activate=true").await["state"],
+        "active"
+    );
     drop(service);
     house.write("probe.wasm", &probe(3, &[]));
     let service = house.serve_with(&["--safe-mode"]).await;
-    assert_eq!(serving(&service).await, 1, "revision 2 has answered nothing");
+    assert_eq!(
+        serving(&service).await,
+        1,
+        "revision 2 has answered nothing"
+    );
     let told = service.told("/admin/v1/status").await;
-    assert_eq!((&told["safeMode"], &told["plugins"][0]["revision"]), (&json!(true), &json!(1)));
+    assert_eq!(
+        (&told["safeMode"], &told["plugins"][0]["revision"]),
+        (&json!(true), &json!(1))
+    );
     let table = printed(&cli(&service, &["status"]), 0);
     assert!(table.contains("SAFE MODE"), "{table}");
-    assert_eq!(service.told("/admin/v1/plugins/probe").await["active"], 2, "the record is as it was");
+    assert_eq!(
+        service.told("/admin/v1/plugins/probe").await["active"],
+        2,
+        "the record is as it was"
+    );
     for act in ["disable", "enable"] {
         done(&service, act, json!({})).await;
     }
-    assert_eq!(serving(&service).await, 1, "switched on again it is what it was");
+    assert_eq!(
+        serving(&service).await,
+        1,
+        "switched on again it is what it was"
+    );
     done(&service, "rollback", json!({})).await;
     drop(service);
     let service = house.serve().await;
-    service.log_until(|lines| lines.iter().any(|line| line["event"] == "active" && line["revision"] == 3));
-    assert_eq!(serving(&service).await, 3, "out of safe mode the manifest counts again");
+    service.log_until(|lines| {
+        lines
+            .iter()
+            .any(|line| line["event"] == "active" && line["revision"] == 3)
+    });
+    assert_eq!(
+        serving(&service).await,
+        3,
+        "out of safe mode the manifest counts again"
+    );
 }
 
 #[tokio::test]
@@ -107,5 +174,8 @@ async fn without_a_server_a_command_says_how_to_start_one() {
     let house = House::new("");
     drop(house.serve().await);
     let told = complaint(&cli_on(house.folder.path(), &["status"]), 6);
-    assert!(told.starts_with("switchbay: no server answers at 127.0.0.1:") && told.lines().count() == 1, "{told}");
+    assert!(
+        told.starts_with("switchbay: no server answers at 127.0.0.1:") && told.lines().count() == 1,
+        "{told}"
+    );
 }

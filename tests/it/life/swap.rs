@@ -12,7 +12,10 @@ use crate::support::{Held, Service, built, in_time};
 
 /// Swaps in one run; `SWITCHBAY_SWAPS` asks for more or fewer.
 fn swaps() -> usize {
-    std::env::var("SWITCHBAY_SWAPS").ok().and_then(|text| text.parse().ok()).unwrap_or(500)
+    std::env::var("SWITCHBAY_SWAPS")
+        .ok()
+        .and_then(|text| text.parse().ok())
+        .unwrap_or(500)
 }
 
 const CALLERS: usize = 8;
@@ -23,24 +26,48 @@ async fn call(client: Client, url: String, key: String, stop: Arc<AtomicBool>) -
     let mut took = Vec::new();
     while !stop.load(Ordering::Relaxed) {
         let started = Instant::now();
-        let response = client.get(&url).bearer_auth(&key).send().await.expect("it answers");
+        let response = client
+            .get(&url)
+            .bearer_auth(&key)
+            .send()
+            .await
+            .expect("it answers");
         assert_eq!(response.status(), 200);
-        let header = response.headers()["cache-control"].to_str().expect("text").to_owned();
-        let body: Value = serde_json::from_slice(&response.bytes().await.expect("the body")).expect("JSON");
+        let header = response.headers()["cache-control"]
+            .to_str()
+            .expect("text")
+            .to_owned();
+        let body: Value =
+            serde_json::from_slice(&response.bytes().await.expect("the body")).expect("JSON");
         took.push(started.elapsed());
-        let expected = if body["data"]["revision"] == "a" { "max-age=11" } else { "max-age=22" };
+        let expected = if body["data"]["revision"] == "a" {
+            "max-age=11"
+        } else {
+            "max-age=22"
+        };
         assert_eq!(header, expected, "an answer mixes two revisions: {body}");
     }
     took
 }
 
 /// Callers' times while something is done.
-async fn load<F: Future<Output = ()>>(service: &Service, key: &str, meanwhile: impl FnOnce() -> F) -> Vec<Duration> {
+async fn load<F: Future<Output = ()>>(
+    service: &Service,
+    key: &str,
+    meanwhile: impl FnOnce() -> F,
+) -> Vec<Duration> {
     let stop = Arc::new(AtomicBool::new(false));
     let client = Client::builder().build().expect("a client");
     let url = format!("{}/api/v1/test/which", service.base_url);
     let callers: Vec<_> = (0..CALLERS)
-        .map(|_| tokio::spawn(call(client.clone(), url.clone(), key.to_owned(), Arc::clone(&stop))))
+        .map(|_| {
+            tokio::spawn(call(
+                client.clone(),
+                url.clone(),
+                key.to_owned(),
+                Arc::clone(&stop),
+            ))
+        })
         .collect();
     meanwhile().await;
     stop.store(true, Ordering::Relaxed);
@@ -61,21 +88,37 @@ const VERSIONED: &str = "/admin/v1/plugins/versioned";
 /// Puts the other revision in the place of the one that serves, and looks at the documents.
 async fn swap(service: &Service, round: usize) {
     let next = 1 + round % 2;
-    let answer = service.admin(Method::POST, &format!("{VERSIONED}/revisions/{next}/activate"), Some(&json!({}))).await;
+    let answer = service
+        .admin(
+            Method::POST,
+            &format!("{VERSIONED}/revisions/{next}/activate"),
+            Some(&json!({})),
+        )
+        .await;
     assert_eq!(answer.status, 200, "{answer:?}");
     let letter = if next == 1 { "a" } else { "b" };
     let sentence = format!("this is revision {letter} of");
-    let tools = service.mcp(&json!({ "jsonrpc": "2.0", "id": 1, "method": "tools/list" })).await;
-    assert!(String::from_utf8_lossy(&tools.bytes).contains(&sentence), "round {round}: the tools are stale");
+    let tools = service
+        .mcp(&json!({ "jsonrpc": "2.0", "id": 1, "method": "tools/list" }))
+        .await;
+    assert!(
+        String::from_utf8_lossy(&tools.bytes).contains(&sentence),
+        "round {round}: the tools are stale"
+    );
     let document = Service::send(service.bare(Method::GET, "/openapi.json")).await;
-    assert!(String::from_utf8_lossy(&document.bytes).contains(&sentence), "round {round}: the document is stale");
+    assert!(
+        String::from_utf8_lossy(&document.bytes).contains(&sentence),
+        "round {round}: the document is stale"
+    );
 }
 
 /// The same requests without the swap: what the swapping itself costs is what is left.
 async fn look(service: &Service) {
     let plugin = service.told(VERSIONED).await;
     assert_eq!(plugin["state"], "active");
-    service.mcp(&json!({ "jsonrpc": "2.0", "id": 1, "method": "tools/list" })).await;
+    service
+        .mcp(&json!({ "jsonrpc": "2.0", "id": 1, "method": "tools/list" }))
+        .await;
     Service::send(service.bare(Method::GET, "/openapi.json")).await;
 }
 
@@ -83,11 +126,19 @@ async fn look(service: &Service) {
 async fn hundreds_of_swaps_under_load_fail_no_call_and_mix_no_answer() {
     let house = House::new("");
     house.write("versioned.wasm", &built("versioned_a"));
-    house.manifest("[[plugin]]\nname = \"versioned\"\nsource = \"versioned.wasm\"\ninstances = \"warm\"\n");
+    house.manifest(
+        "[[plugin]]\nname = \"versioned\"\nsource = \"versioned.wasm\"\ninstances = \"warm\"\n",
+    );
     let service = Arc::new(house.serve().await);
     house.write("versioned.wasm", &built("versioned_b"));
-    let followed = service.admin(Method::POST, "/admin/v1/manifest/follow", None).await;
-    assert_eq!(followed.json()["data"]["plugins"][0]["outcome"], "live", "{followed:?}");
+    let followed = service
+        .admin(Method::POST, "/admin/v1/manifest/follow", None)
+        .await;
+    assert_eq!(
+        followed.json()["data"]["plugins"][0]["outcome"],
+        "live",
+        "{followed:?}"
+    );
 
     let rounds = swaps();
     let (key, mut quiet, mut swapped) = (key(&service), Vec::new(), Vec::new());
@@ -113,11 +164,19 @@ async fn hundreds_of_swaps_under_load_fail_no_call_and_mix_no_answer() {
         );
     }
     let calls = swapped.len();
-    assert!(calls > rounds, "{calls} calls beside {rounds} swaps are no load");
+    assert!(
+        calls > rounds,
+        "{calls} calls beside {rounds} swaps are no load"
+    );
     let (quiet, swapped) = (p99(quiet), p99(swapped));
     let ratio = swapped.as_secs_f64() / quiet.as_secs_f64();
-    println!("{rounds} swaps, {calls} calls: p99 {swapped:?} against {quiet:?} without, {ratio:.2} times");
-    assert!(ratio <= 2.0, "p99 is {swapped:?} with swaps and {quiet:?} without");
+    println!(
+        "{rounds} swaps, {calls} calls: p99 {swapped:?} against {quiet:?} without, {ratio:.2} times"
+    );
+    assert!(
+        ratio <= 2.0,
+        "p99 is {swapped:?} with swaps and {quiet:?} without"
+    );
 }
 
 async fn metrics(service: &Service) -> String {
@@ -153,14 +212,27 @@ async fn a_call_that_runs_ends_on_the_revision_that_it_began_on() {
     // More revisions than may drain at once would stop it; these do not.
     for concurrency in 5..9 {
         house.manifest(&manifest(concurrency));
-        let followed = service.admin(Method::POST, "/admin/v1/manifest/follow", None).await;
-        assert_eq!(followed.json()["data"]["plugins"][0]["outcome"], "live", "{followed:?}");
+        let followed = service
+            .admin(Method::POST, "/admin/v1/manifest/follow", None)
+            .await;
+        assert_eq!(
+            followed.json()["data"]["plugins"][0]["outcome"],
+            "live",
+            "{followed:?}"
+        );
     }
     let status = service.told("/admin/v1/status").await;
-    assert_eq!(status["draining"], json!([{ "plugin": "misbehave", "revision": 1 }]));
+    assert_eq!(
+        status["draining"],
+        json!([{ "plugin": "misbehave", "revision": 1 }])
+    );
     assert!(metrics(&service).await.contains(runs));
     let answer = waiting.await.expect("it is answered");
-    assert_eq!(answer.refusal(), (504, "TOO_LATE".to_owned()), "its own deadline, and not the swap");
+    assert_eq!(
+        answer.refusal(),
+        (504, "TOO_LATE".to_owned()),
+        "its own deadline, and not the swap"
+    );
     in_time("it has drained", async {
         while service.told("/admin/v1/status").await["draining"] != json!([]) {
             tokio::task::yield_now().await;
@@ -168,9 +240,16 @@ async fn a_call_that_runs_ends_on_the_revision_that_it_began_on() {
     })
     .await;
     let first = service.told("/admin/v1/plugins/misbehave").await;
-    let states: Vec<&Value> =
-        first["revisions"].as_array().expect("revisions").iter().map(|revision| &revision["state"]).collect();
-    assert!(states.iter().all(|state| **state != "draining"), "{states:?}");
+    let states: Vec<&Value> = first["revisions"]
+        .as_array()
+        .expect("revisions")
+        .iter()
+        .map(|revision| &revision["state"])
+        .collect();
+    assert!(
+        states.iter().all(|state| **state != "draining"),
+        "{states:?}"
+    );
 }
 
 #[tokio::test]
@@ -179,25 +258,42 @@ async fn when_too_many_revisions_drain_the_oldest_is_stopped() {
     let house = House::new("");
     house.write("misbehave.wasm", &super::misbehave());
     let grants = "grants = [\"logging\", \"config\"]";
-    let entry = format!("[[plugin]]\nname = \"misbehave\"\nsource = \"misbehave.wasm\"\n{grants}\n");
+    let entry =
+        format!("[[plugin]]\nname = \"misbehave\"\nsource = \"misbehave.wasm\"\n{grants}\n");
     house.manifest(&entry);
     let service = house.serve().await;
     house.manifest(&format!("{entry}instances = \"warm\"\n"));
-    let followed = service.admin(Method::POST, "/admin/v1/manifest/follow", None).await;
-    assert_eq!(followed.json()["data"]["plugins"][0]["outcome"], "live", "{followed:?}");
+    let followed = service
+        .admin(Method::POST, "/admin/v1/manifest/follow", None)
+        .await;
+    assert_eq!(
+        followed.json()["data"]["plugins"][0]["outcome"],
+        "live",
+        "{followed:?}"
+    );
     let mut held = Vec::new();
     for round in 0..=DRAINING_MAX {
         // It has its route, and so its revision; its body does not come yet.
         held.push(Held::open_on(&service, "/api/v1/test/misbehave", r#"{"how":"behave"}"#).await);
-        let path = format!("/admin/v1/plugins/misbehave/revisions/{}/activate", 1 + round % 2);
+        let path = format!(
+            "/admin/v1/plugins/misbehave/revisions/{}/activate",
+            1 + round % 2
+        );
         let swapped = service.admin(Method::POST, &path, Some(&json!({}))).await;
         assert_eq!(swapped.status, 200, "{swapped:?}");
     }
     let mut held = held.into_iter();
     let oldest = held.next().expect("the oldest").finish().await;
     assert_eq!(oldest.refusal(), (503, "SERVICE_UNAVAILABLE".to_owned()));
-    assert_eq!(oldest.json()["error"]["message"], "The operation was replaced while this call ran; try again");
+    assert_eq!(
+        oldest.json()["error"]["message"],
+        "The operation was replaced while this call ran; try again"
+    );
     for (index, one) in held.enumerate() {
-        assert_eq!(one.finish().await.status, 200, "of those that drain, the {index}. ends as it began");
+        assert_eq!(
+            one.finish().await.status,
+            200,
+            "of those that drain, the {index}. ends as it began"
+        );
     }
 }

@@ -9,8 +9,15 @@ use crate::support::{Signer, encode};
 
 fn hs256(secret: &[u8], kid: &str, claims: &Value) -> String {
     let header = json!({ "typ": "at+jwt", "alg": "HS256", "kid": kid });
-    let message = format!("{}.{}", encode(header.to_string()), encode(claims.to_string()));
-    let tag = hmac::sign(&hmac::Key::new(hmac::HMAC_SHA256, secret), message.as_bytes());
+    let message = format!(
+        "{}.{}",
+        encode(header.to_string()),
+        encode(claims.to_string())
+    );
+    let tag = hmac::sign(
+        &hmac::Key::new(hmac::HMAC_SHA256, secret),
+        message.as_bytes(),
+    );
     format!("{message}.{}", encode(tag))
 }
 
@@ -41,18 +48,38 @@ async fn a_bad_algorithm_is_an_invalid_token() {
         ("alg none with a signature", alg(json!("none"))),
         ("no alg", alg(json!(null))),
         ("an alg that is a list", alg(json!(["RS256"]))),
-        ("HS256 with the RSA key in DER", hs256(rsa.public(), &rsa.kid, &claims)),
-        ("HS256 with the RSA modulus", hs256(modulus.as_bytes(), &rsa.kid, &claims)),
-        ("HS256 with the EC point", hs256(p256.public(), &p256.kid, &claims)),
+        (
+            "HS256 with the RSA key in DER",
+            hs256(rsa.public(), &rsa.kid, &claims),
+        ),
+        (
+            "HS256 with the RSA modulus",
+            hs256(modulus.as_bytes(), &rsa.kid, &claims),
+        ),
+        (
+            "HS256 with the EC point",
+            hs256(p256.public(), &p256.kid, &claims),
+        ),
         ("HS256 with no secret", hs256(b"", &rsa.kid, &claims)),
-        ("PS256 of the RSA key", rsa.sign_by(&RSA_PSS_SHA256, &ps256, &claims)),
-        ("a PSS signature as RS256", rsa.sign_by(&RSA_PSS_SHA256, &rsa.header(), &claims)),
-        ("RS512 of the RSA key", rsa.sign_by(&RSA_PKCS1_SHA512, &rs512, &claims)),
+        (
+            "PS256 of the RSA key",
+            rsa.sign_by(&RSA_PSS_SHA256, &ps256, &claims),
+        ),
+        (
+            "a PSS signature as RS256",
+            rsa.sign_by(&RSA_PSS_SHA256, &rsa.header(), &claims),
+        ),
+        (
+            "RS512 of the RSA key",
+            rsa.sign_by(&RSA_PKCS1_SHA512, &rs512, &claims),
+        ),
         ("ES256 of the RSA key", alg(json!("ES256"))),
         ("rs256 in small letters", alg(json!("rs256"))),
         ("alg twice", rsa.sign(twice, &claims.to_string())),
     ];
-    installation.check_invalid(&cases, &rsa.token(&claims)).await;
+    installation
+        .check_invalid(&cases, &rsa.token(&claims))
+        .await;
 }
 
 #[tokio::test]
@@ -66,8 +93,14 @@ async fn a_bad_key_id_type_or_other_header_member_is_an_invalid_token() {
     let x5u = json!("https://attacker.example/certificate");
     let twice = r#"{"typ":"at+jwt","alg":"RS256","kid":"p256-1","kid":"rsa-1"}"#;
     let cases = [
-        ("RS256 and the id of the EC key", member("kid", json!(p256.kid))),
-        ("ES256 and the id of the RSA key", headed(p256, &claims, "kid", json!(rsa.kid))),
+        (
+            "RS256 and the id of the EC key",
+            member("kid", json!(p256.kid)),
+        ),
+        (
+            "ES256 and the id of the RSA key",
+            headed(p256, &claims, "kid", json!(rsa.kid)),
+        ),
         ("no type", member("typ", json!(null))),
         ("the type of an ID token", member("typ", json!("JWT"))),
         ("another type", member("typ", json!("application/jwt"))),
@@ -84,8 +117,14 @@ async fn a_bad_key_id_type_or_other_header_member_is_an_invalid_token() {
         ("enc", member("enc", json!("A256GCM"))),
         ("a nested token", member("cty", json!("JWT"))),
         ("jku", member("jku", jku.clone())),
-        ("jku of a foreign key", headed(&foreign, &claims, "jku", jku)),
-        ("jwk of a foreign key", headed(&foreign, &claims, "jwk", foreign.jwk())),
+        (
+            "jku of a foreign key",
+            headed(&foreign, &claims, "jku", jku),
+        ),
+        (
+            "jwk of a foreign key",
+            headed(&foreign, &claims, "jwk", foreign.jwk()),
+        ),
         ("x5u", member("x5u", x5u)),
         ("x5c", member("x5c", json!(["MIIB"]))),
         ("a foreign key with a known id", foreign.token(&claims)),
@@ -94,5 +133,7 @@ async fn a_bad_key_id_type_or_other_header_member_is_an_invalid_token() {
         ("no JSON as the header", rsa.sign("RS256", &text)),
         ("an empty header", rsa.sign("", &text)),
     ];
-    installation.check_invalid(&cases, &rsa.token(&claims)).await;
+    installation
+        .check_invalid(&cases, &rsa.token(&claims))
+        .await;
 }

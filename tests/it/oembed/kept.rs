@@ -17,7 +17,15 @@ async fn check(number: u32, reply: Reply, expected: (u16, usize)) {
         format!("http://mobile.twitter.com/jack/statuses/{number}/photo/1?s=20"),
         format!("https://x.com/jack/status/{number}#a"),
     ] {
-        assert_eq!(house.service.post(RESOLVE, &json!({ "url": url })).await.status, expected.0, "{url}: {reply:?}");
+        assert_eq!(
+            house
+                .service
+                .post(RESOLVE, &json!({ "url": url }))
+                .await
+                .status,
+            expected.0,
+            "{url}: {reply:?}"
+        );
     }
     house.check_asked(&holds, expected.1);
 }
@@ -36,8 +44,13 @@ async fn an_outcome_that_lasts_is_kept_and_one_that_passes_is_not() {
 #[tokio::test]
 async fn each_caller_is_told_its_own_url() {
     let house = House::shared();
-    house.lab.answer("jack%2Fstatus%2F9511&", Reply::json(200, &x_post("9511")));
-    for url in ["https://x.com/jack/status/9511", "https://twitter.com/jack/status/9511?lang=de"] {
+    house
+        .lab
+        .answer("jack%2Fstatus%2F9511&", Reply::json(200, &x_post("9511")));
+    for url in [
+        "https://x.com/jack/status/9511",
+        "https://twitter.com/jack/status/9511?lang=de",
+    ] {
         let told = house.resolved(url).await;
         assert_eq!(
             (&told["originalUrl"], &told["resolvedUrl"]),
@@ -50,15 +63,27 @@ async fn each_caller_is_told_its_own_url() {
 #[tokio::test]
 async fn what_is_kept_counts_toward_the_callers_limits() {
     let house = House::shared();
-    house.lab.answer("jack%2Fstatus%2F9521&", Reply::json(200, &x_post("9521")));
+    house
+        .lab
+        .answer("jack%2Fstatus%2F9521&", Reply::json(200, &x_post("9521")));
     let url = json!({ "url": "https://x.com/jack/status/9521" });
     let (_, answers) = in_one_minute(async || {
         let key = house.service.issue(&["--all-scopes", "--per-minute", "3"]);
-        let call = || Service::send(house.service.bare(Method::POST, RESOLVE).bearer_auth(&key).json(&url));
+        let call = || {
+            Service::send(
+                house
+                    .service
+                    .bare(Method::POST, RESOLVE)
+                    .bearer_auth(&key)
+                    .json(&url),
+            )
+        };
         [call().await, call().await, call().await, call().await]
     })
     .await;
-    let left = answers.each_ref().map(|answer| (answer.status, answer.header("x-apikey-ratelimit-remaining")));
+    let left = answers
+        .each_ref()
+        .map(|answer| (answer.status, answer.header("x-apikey-ratelimit-remaining")));
     assert_eq!(left, [(200, "2"), (200, "1"), (200, "0"), (429, "0")]);
     assert_eq!(answers[3].refusal(), (429, "RATE_LIMITED".to_owned()));
     house.check_asked("jack%2Fstatus%2F9521&", 1);

@@ -14,7 +14,9 @@ fn capabilities(html: bool, thumbnail: bool, scripts: bool) -> Value {
 #[tokio::test]
 async fn a_post_on_x_has_its_words_and_no_markup() {
     let house = House::shared();
-    house.lab.answer("status%2F8001", Reply::json(200, &x_post("8001")));
+    house
+        .lab
+        .answer("status%2F8001", Reply::json(200, &x_post("8001")));
     let expected = json!({
         "provider": "x",
         "type": "rich",
@@ -27,7 +29,12 @@ async fn a_post_on_x_has_its_words_and_no_markup() {
         "embed": { "html": null, "width": 550, "height": null, "scripts": [] },
         "capabilities": capabilities(false, false, false),
     });
-    assert_eq!(house.resolved(" http://twitter.com/i/web/status/8001?s=20&lang=en#m\n").await, expected);
+    assert_eq!(
+        house
+            .resolved(" http://twitter.com/i/web/status/8001?s=20&lang=en#m\n")
+            .await,
+        expected
+    );
     let asked = house.lab.asked("status%2F8001");
     assert_eq!(
         asked[0].address,
@@ -40,13 +47,16 @@ async fn a_post_on_x_has_its_words_and_no_markup() {
 #[tokio::test]
 async fn a_video_on_tiktok_has_its_picture_and_script() {
     let (house, id) = (House::shared(), "7000000000000000001");
-    house.lab.answer(id, Reply::json(200, &tiktok_video("scout2015", id)));
+    house
+        .lab
+        .answer(id, Reply::json(200, &tiktok_video("scout2015", id)));
     let html = format!(
         "<blockquote cite=\"https://www.tiktok.com/@scout2015/video/{id}\" class=\"tiktok-embed\" \
          data-embed-from=\"oembed\" data-video-id=\"{id}\"> <section> <a href=\"https://www.tiktok.com/@scout2015?refer=embed\" \
          target=\"_blank\" title=\"@scout2015\"{REL}>@scout2015</a> </section> </blockquote> "
     );
-    let picture = "https://p16-sign.tiktokcdn-us.com/obj/a~tplv.jpeg?x-expires=1700000000&x-signature=abc%3D";
+    let picture =
+        "https://p16-sign.tiktokcdn-us.com/obj/a~tplv.jpeg?x-expires=1700000000&x-signature=abc%3D";
     let expected = json!({
         "provider": "tiktok",
         "type": "video",
@@ -64,12 +74,24 @@ async fn a_video_on_tiktok_has_its_picture_and_script() {
         },
         "capabilities": capabilities(true, true, true),
     });
-    assert_eq!(house.resolved(&format!("https://m.tiktok.com/v/{id}.html?_t=1")).await, expected);
+    assert_eq!(
+        house
+            .resolved(&format!("https://m.tiktok.com/v/{id}.html?_t=1"))
+            .await,
+        expected
+    );
     // A photo post is asked for as a video, and stays what it is.
-    let photo = house.resolved(&format!("https://www.tiktok.com/@scout2015/photo/{id}")).await;
-    assert_eq!(photo["resolvedUrl"], format!("https://www.tiktok.com/@scout2015/photo/{id}"));
+    let photo = house
+        .resolved(&format!("https://www.tiktok.com/@scout2015/photo/{id}"))
+        .await;
+    assert_eq!(
+        photo["resolvedUrl"],
+        format!("https://www.tiktok.com/@scout2015/photo/{id}")
+    );
     let asked = house.lab.asked(id);
-    assert!(asked[1].address.ends_with(&format!("url=https%3A%2F%2Fwww.tiktok.com%2F%40scout2015%2Fvideo%2F{id}")));
+    assert!(asked[1].address.ends_with(&format!(
+        "url=https%3A%2F%2Fwww.tiktok.com%2F%40scout2015%2Fvideo%2F{id}"
+    )));
 }
 
 #[tokio::test]
@@ -87,7 +109,9 @@ async fn a_post_on_reddit_has_a_height_and_no_width() {
         "author_name": "ferris",
         "height": 316,
     });
-    house.lab.answer("comments%2F8a001", Reply::json(200, &said));
+    house
+        .lab
+        .answer("comments%2F8a001", Reply::json(200, &said));
     let html = format!(
         "<blockquote class=\"reddit-embed-bq\">\n<a href=\"https://www.reddit.com/r/rust/comments/8a001/a_title/\"{REL}>\
          A title</a><br> by\n<a href=\"https://www.reddit.com/user/ferris/\"{REL}>u/ferris</a></blockquote>\n"
@@ -109,7 +133,10 @@ async fn a_post_on_reddit_has_a_height_and_no_width() {
         },
         "capabilities": capabilities(true, false, true),
     });
-    assert_eq!(house.resolved("https://redd.it/8a001?share_id=x").await, expected);
+    assert_eq!(
+        house.resolved("https://redd.it/8a001?share_id=x").await,
+        expected
+    );
     house.check_asked("redd.it/8a001", 0);
 }
 
@@ -130,8 +157,12 @@ async fn meta_is_asked_with_the_token_that_nobody_sees() {
         "type": "video",
         "height": "280",
     });
-    house.lab.answer("videos%2F8001", Reply::json(200, &facebook));
-    let told = house.resolved("https://www.facebook.com/rust/videos/words/8001/?mibextid=x").await;
+    house
+        .lab
+        .answer("videos%2F8001", Reply::json(200, &facebook));
+    let told = house
+        .resolved("https://www.facebook.com/rust/videos/words/8001/?mibextid=x")
+        .await;
     let html = "<div></div>\n<div class=\"fb-video\" data-href=\"https://www.facebook.com/rust/videos/8001/\" \
                 data-width=\"552\"><blockquote cite=\"https://www.facebook.com/rust/videos/8001/\">[secret]</blockquote></div>";
     let script = "https://connect.facebook.net/en_US/sdk.js#xfbml=1&version=v25.0";
@@ -156,7 +187,10 @@ async fn meta_is_asked_with_the_token_that_nobody_sees() {
     let asked = house.lab.asked("videos%2F8001");
     let url = "https%3A%2F%2Fwww.facebook.com%2Frust%2Fvideos%2F8001";
     let token = "lab%2Ftoken%260123456789";
-    assert_eq!(asked[0].address, format!("graph.facebook.com/v25.0/oembed_video?url={url}&access_token={token}"));
+    assert_eq!(
+        asked[0].address,
+        format!("graph.facebook.com/v25.0/oembed_video?url={url}&access_token={token}")
+    );
 }
 
 #[tokio::test]
@@ -175,14 +209,29 @@ async fn instagram_and_threads_are_asked_by_resources_of_their_own() {
         "thumbnail_width": 640,
         "thumbnail_height": -1,
     });
-    house.lab.answer("reel%2FLab8001", Reply::json(200, &instagram));
-    let told = house.resolved("https://www.instagram.com/somebody/reel/Lab8001/?igsh=x").await;
-    assert_eq!(told["resolvedUrl"], "https://www.instagram.com/reel/Lab8001/");
+    house
+        .lab
+        .answer("reel%2FLab8001", Reply::json(200, &instagram));
+    let told = house
+        .resolved("https://www.instagram.com/somebody/reel/Lab8001/?igsh=x")
+        .await;
+    assert_eq!(
+        told["resolvedUrl"],
+        "https://www.instagram.com/reel/Lab8001/"
+    );
     let picture = json!({ "url": "https://scontent.cdninstagram.com/v/a.jpg?oh=1", "width": 640, "height": null });
     assert_eq!(told["thumbnail"], picture);
-    assert_eq!(told["embed"]["scripts"], json!([{ "src": "https://www.instagram.com/embed.js", "async": true }]));
+    assert_eq!(
+        told["embed"]["scripts"],
+        json!([{ "src": "https://www.instagram.com/embed.js", "async": true }])
+    );
     let asked = house.lab.asked("reel%2FLab8001");
-    assert!(asked[0].address.starts_with("graph.facebook.com/v25.0/instagram_oembed?url="), "{asked:?}");
+    assert!(
+        asked[0]
+            .address
+            .starts_with("graph.facebook.com/v25.0/instagram_oembed?url="),
+        "{asked:?}"
+    );
 
     let threads = json!({
         "version": "1.0",
@@ -196,10 +245,19 @@ async fn instagram_and_threads_are_asked_by_resources_of_their_own() {
     });
     house.lab.answer("t%2FLab8002", Reply::json(200, &threads));
     let told = house.resolved("https://www.threads.net/t/Lab8002").await;
-    assert_eq!(told["resolvedUrl"], "https://www.threads.com/@zuck/post/Lab8002");
-    assert_eq!(told["author"], json!({ "name": "zuck", "url": "https://www.threads.com/@zuck" }));
+    assert_eq!(
+        told["resolvedUrl"],
+        "https://www.threads.com/@zuck/post/Lab8002"
+    );
+    assert_eq!(
+        told["author"],
+        json!({ "name": "zuck", "url": "https://www.threads.com/@zuck" })
+    );
     let asked = house.lab.asked("t%2FLab8002");
-    assert_eq!(asked[0].address, "graph.threads.com/v1.0/oembed?url=https%3A%2F%2Fwww.threads.com%2Ft%2FLab8002");
+    assert_eq!(
+        asked[0].address,
+        "graph.threads.com/v1.0/oembed?url=https%3A%2F%2Fwww.threads.com%2Ft%2FLab8002"
+    );
 }
 
 #[tokio::test]
@@ -219,7 +277,9 @@ async fn nothing_of_a_hostile_answer_is_passed_on() {
          <script src=https://evil.org/embed.js></script><iframe src=https://evil.org/></iframe>"
     );
     house.lab.answer(id, Reply::json(200, &said));
-    let told = house.resolved(&format!("https://www.tiktok.com/@a/video/{id}")).await;
+    let told = house
+        .resolved(&format!("https://www.tiktok.com/@a/video/{id}"))
+        .await;
     let expected = json!({
         "provider": "tiktok",
         "type": "rich",

@@ -9,12 +9,17 @@ use crate::support::Metered;
 /// The guide's text on one operation.
 fn section<'g>(guide: &'g str, title: &str) -> &'g str {
     let heading = format!("\n### {title}\n");
-    let (_, rest) = guide.split_once(&heading).unwrap_or_else(|| panic!("no section {title}"));
+    let (_, rest) = guide
+        .split_once(&heading)
+        .unwrap_or_else(|| panic!("no section {title}"));
     rest.split_once("\n### ").map_or(rest, |(own, _)| own)
 }
 
 fn has_row(section: &str, begins: &str) {
-    assert!(section.lines().any(|line| line.starts_with(begins)), "no row {begins}\n{section}");
+    assert!(
+        section.lines().any(|line| line.starts_with(begins)),
+        "no row {begins}\n{section}"
+    );
 }
 
 /// Rows for the fields of a schema's objects, each once.
@@ -33,32 +38,45 @@ fn has_rows(section: &str, schema: &Value, prefix: &str) {
 async fn the_developer_guide_tells_what_the_openapi_document_does() {
     let service = product().await;
     let openapi = openapi_of(&service).await;
-    let guide = String::from_utf8(document(&service, "/developer-guide").await.bytes).expect("UTF-8");
+    let guide =
+        String::from_utf8(document(&service, "/developer-guide").await.bytes).expect("UTF-8");
     let (common, _) = guide.split_once("\n## Operations\n").expect("operations");
     for (path, methods) in openapi["paths"].as_object().expect("paths") {
         for (method, operation) in methods.as_object().expect("methods") {
             let section = section(&guide, operation["summary"].as_str().expect("a title"));
-            let body = operation.pointer("/requestBody/content/application~1json/schema/properties");
+            let body =
+                operation.pointer("/requestBody/content/application~1json/schema/properties");
             let in_body = body.and_then(Value::as_object).cloned().unwrap_or_default();
             let parameters = operation["parameters"].as_array().into_iter().flatten();
-            let named = parameters.filter_map(|one| Some((one["name"].as_str()?.to_owned(), one["schema"].clone())));
+            let named = parameters
+                .filter_map(|one| Some((one["name"].as_str()?.to_owned(), one["schema"].clone())));
             for (name, schema) in in_body.into_iter().chain(named) {
-                let default = schema.get("default").map_or_else(String::new, |default| match default {
-                    Value::String(text) => format!("`{text}`"),
-                    other => format!("`{other}`"),
-                });
-                let row = section.lines().find(|line| line.starts_with(&format!("| {name} | "))).unwrap_or_default();
+                let default =
+                    schema
+                        .get("default")
+                        .map_or_else(String::new, |default| match default {
+                            Value::String(text) => format!("`{text}`"),
+                            other => format!("`{other}`"),
+                        });
+                let row = section
+                    .lines()
+                    .find(|line| line.starts_with(&format!("| {name} | ")))
+                    .unwrap_or_default();
                 assert_eq!(
                     row.split(" | ").nth(3).map(str::trim),
                     Some(default.trim()),
                     "{method} {path} {name}: {row}"
                 );
             }
-            let answer = operation.pointer("/responses/200/content/application~1json/schema/properties/data");
+            let answer = operation
+                .pointer("/responses/200/content/application~1json/schema/properties/data");
             has_rows(section, answer.expect("a schema"), "");
             for code in all_codes(&openapi, operation) {
                 let (_, code) = code.split_once(' ').expect("a status and a code");
-                assert!(section.contains(code) || common.contains(&format!("| {code} | ")), "{method} {path} {code}");
+                assert!(
+                    section.contains(code) || common.contains(&format!("| {code} | ")),
+                    "{method} {path} {code}"
+                );
             }
             assert!(section.contains("\n```sh\ncurl -sS "), "{method} {path}");
         }
@@ -69,13 +87,19 @@ async fn the_developer_guide_tells_what_the_openapi_document_does() {
 async fn the_developer_guide_tells_what_a_call_takes_of_its_callers_limits() {
     let config = "[credits]\nconcurrency = 7\n[credits.costs.metered]\nlimited = 9\nopen = 0\n";
     let metered = Metered::start(config, None).await;
-    let guide = String::from_utf8(document(&metered.service, "/developer-guide").await.bytes).expect("UTF-8");
+    let guide = String::from_utf8(document(&metered.service, "/developer-guide").await.bytes)
+        .expect("UTF-8");
     assert!(guide.contains("at once: 7 unless its plan"), "{guide}");
     // The operations share a title and are told by their routes.
     let limits = |name: &str| -> Vec<&str> {
-        let (_, rest) = guide.split_once(&format!("\n`POST /api/v1/test/{name}`, ")).expect("a route");
+        let (_, rest) = guide
+            .split_once(&format!("\n`POST /api/v1/test/{name}`, "))
+            .expect("a route");
         let (_, rest) = rest.split_once("\n#### Limits\n\n").expect("limits");
-        rest.lines().take_while(|line| line.starts_with("- ")).map(|line| &line[2..]).collect()
+        rest.lines()
+            .take_while(|line| line.starts_with("- "))
+            .map(|line| &line[2..])
+            .collect()
     };
     let none = "no window of its own: the credential's limits alone";
     let counts = "counts toward the credential's windows and its month";
@@ -87,9 +111,16 @@ async fn the_developer_guide_tells_what_a_call_takes_of_its_callers_limits() {
     let three = "3 calls a minute of each credential, beside its own limits";
     let nine = "costs 9 credits of a self-service key's account, where it succeeds";
     assert_eq!(limits("limited"), [three, counts, nine, key, bytes, ends]);
-    assert_eq!(limits("unmetered"), [none, "costs no credits", key, bytes, ends]);
+    assert_eq!(
+        limits("unmetered"),
+        [none, "costs no credits", key, bytes, ends]
+    );
     let named = "is done once for each `requestId`; `Idempotency-Key` is ignored";
     assert_eq!(limits("started"), [none, counts, one, named, bytes, ends]);
-    let pages = "3 calls a minute of each address without a credential, from this service's own pages";
-    assert_eq!(limits("open"), [none, pages, counts, "costs no credits", key, bytes, ends]);
+    let pages =
+        "3 calls a minute of each address without a credential, from this service's own pages";
+    assert_eq!(
+        limits("open"),
+        [none, pages, counts, "costs no credits", key, bytes, ends]
+    );
 }

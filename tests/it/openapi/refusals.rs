@@ -28,7 +28,12 @@ impl House {
     }
 
     async fn post(&self, key: &str, name: &str, body: &str, headers: &[(&str, &str)]) -> Answer {
-        let mut request = self.metered.service.bare(Method::POST, &path(name)).bearer_auth(key).body(body.to_owned());
+        let mut request = self
+            .metered
+            .service
+            .bare(Method::POST, &path(name))
+            .bearer_auth(key)
+            .body(body.to_owned());
         for (name, value) in headers {
             request = request.header(*name, *value);
         }
@@ -68,8 +73,13 @@ async fn every_refusal_of_one_call_comes_as_it_is_documented() {
     let late = house.post(key, "brief", r#"{"wait_ms":5000}"#, typed).await;
     house.check("brief", &late, (504, "UPSTREAM_TIMEOUT"));
 
-    let disabled =
-        service.admin(Method::POST, "/admin/v1/plugins/metered/disable", Some(&json!({ "why": "a test" }))).await;
+    let disabled = service
+        .admin(
+            Method::POST,
+            "/admin/v1/plugins/metered/disable",
+            Some(&json!({ "why": "a test" })),
+        )
+        .await;
     assert_eq!(disabled.status, 200, "{disabled:?}");
     let refused = house.post(key, "plain", "{}", typed).await;
     house.check("plain", &refused, (503, "SERVICE_UNAVAILABLE"));
@@ -86,7 +96,10 @@ async fn every_refusal_for_what_was_used_before_comes_as_it_is_documented() {
     let named = [JSON, ("idempotency-key", "once")];
     let paid = house.post(&paying, "costly", "{}", &named).await;
     documented(&house.openapi, house.operation("costly"), &paid);
-    assert_eq!((paid.status, paid.header("x-apikey-credit-cost")), (200, "4"));
+    assert_eq!(
+        (paid.status, paid.header("x-apikey-credit-cost")),
+        (200, "4")
+    );
     let again = house.post(&paying, "costly", "{}", &named).await;
     house.check("costly", &again, (409, "USAGE_RESERVATION_CONFLICT"));
     let poor = house.post(&paying, "costly", "{}", typed).await;
@@ -110,7 +123,12 @@ async fn every_refusal_for_what_was_used_before_comes_as_it_is_documented() {
 async fn only_codes_that_can_come_are_documented() {
     let metered = Metered::shared().await;
     let openapi = openapi_of(&metered.service).await;
-    let of = |name: &str| all_codes(&openapi, &openapi["paths"][format!("/api/v1/test/{name}")]["post"]);
+    let of = |name: &str| {
+        all_codes(
+            &openapi,
+            &openapi["paths"][format!("/api/v1/test/{name}")]["post"],
+        )
+    };
     let common = [
         "400 VALIDATION_ERROR",
         "401 UNAUTHORIZED",
@@ -125,7 +143,11 @@ async fn only_codes_that_can_come_are_documented() {
         "504 UPSTREAM_TIMEOUT",
     ];
     let with = |more: &[&str]| {
-        let mut all: Vec<String> = common.iter().chain(more).map(|code| (*code).to_owned()).collect();
+        let mut all: Vec<String> = common
+            .iter()
+            .chain(more)
+            .map(|code| (*code).to_owned())
+            .collect();
         all.sort_by_key(|code| code[..3].to_owned());
         all
     };
@@ -134,12 +156,21 @@ async fn only_codes_that_can_come_are_documented() {
         expected.sort();
         assert_eq!(codes, expected);
     };
-    let by_key = ["409 USAGE_RESERVATION_CONFLICT", "409 USAGE_RESERVATION_EXPIRED"];
+    let by_key = [
+        "409 USAGE_RESERVATION_CONFLICT",
+        "409 USAGE_RESERVATION_EXPIRED",
+    ];
     let month = ["429 MONTHLY_QUOTA_EXCEEDED"];
     let at_once = ["429 USAGE_CONCURRENCY_EXCEEDED"];
     let credits = ["429 API_CREDITS_EXCEEDED"];
-    sorted(of("plain"), with(&[&by_key[..], &month, &at_once, &credits].concat()));
-    sorted(of("started"), with(&[&month[..], &at_once, &credits].concat()));
+    sorted(
+        of("plain"),
+        with(&[&by_key[..], &month, &at_once, &credits].concat()),
+    );
+    sorted(
+        of("started"),
+        with(&[&month[..], &at_once, &credits].concat()),
+    );
     sorted(of("unmetered"), with(&[&by_key[..], &at_once].concat()));
 }
 
@@ -149,9 +180,21 @@ async fn an_operation_documents_its_own_codes_in_the_place_of_those_that_cannot_
     let openapi = openapi_of(&service).await;
     let of = |path: &str| all_codes(&openapi, &openapi["paths"][path]["post"]);
     let crawl = of("/api/v1/web/crawls");
-    assert!(crawl.contains(&"409 DUPLICATE_REQUEST".to_owned()), "{crawl:?}");
-    assert!(!crawl.iter().any(|code| code.contains("USAGE_RESERVATION")), "{crawl:?}");
+    assert!(
+        crawl.contains(&"409 DUPLICATE_REQUEST".to_owned()),
+        "{crawl:?}"
+    );
+    assert!(
+        !crawl.iter().any(|code| code.contains("USAGE_RESERVATION")),
+        "{crawl:?}"
+    );
     let oembed = of("/api/v1/oembed/resolve");
-    assert!(oembed.contains(&"504 OEMBED_UPSTREAM_TIMEOUT".to_owned()), "{oembed:?}");
-    assert!(!oembed.contains(&"504 UPSTREAM_TIMEOUT".to_owned()), "{oembed:?}");
+    assert!(
+        oembed.contains(&"504 OEMBED_UPSTREAM_TIMEOUT".to_owned()),
+        "{oembed:?}"
+    );
+    assert!(
+        !oembed.contains(&"504 UPSTREAM_TIMEOUT".to_owned()),
+        "{oembed:?}"
+    );
 }

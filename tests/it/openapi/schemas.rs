@@ -14,17 +14,57 @@ const ARGUMENTS: [(&str, &str, &str); 15] = [
     ("/api/v1/web/scrape", "url", URL),
     ("/api/v1/web/map", "url", URL),
     ("/api/v1/web/crawls", "url", URL),
-    ("/api/v1/web/search", "query", r#"{"minLength":1,"maxLength":1000}"#),
-    ("/api/v1/web/search", "limit", r#"{"minimum":1,"maximum":10,"default":5}"#),
-    ("/api/v1/web/map", "limit", r#"{"minimum":1,"maximum":100,"default":20}"#),
-    ("/api/v1/web/crawls", "limit", r#"{"minimum":1,"maximum":20,"default":10}"#),
-    ("/api/v1/web/crawls", "maxDepth", r#"{"minimum":1,"maximum":3,"default":1}"#),
+    (
+        "/api/v1/web/search",
+        "query",
+        r#"{"minLength":1,"maxLength":1000}"#,
+    ),
+    (
+        "/api/v1/web/search",
+        "limit",
+        r#"{"minimum":1,"maximum":10,"default":5}"#,
+    ),
+    (
+        "/api/v1/web/map",
+        "limit",
+        r#"{"minimum":1,"maximum":100,"default":20}"#,
+    ),
+    (
+        "/api/v1/web/crawls",
+        "limit",
+        r#"{"minimum":1,"maximum":20,"default":10}"#,
+    ),
+    (
+        "/api/v1/web/crawls",
+        "maxDepth",
+        r#"{"minimum":1,"maximum":3,"default":1}"#,
+    ),
     ("/api/v1/web/crawls", "requestId", r#"{"format":"uuid"}"#),
-    ("/api/v1/domain/dns", "domain", r#"{"minLength":1,"maxLength":253,"format":"idn-hostname"}"#),
-    ("/api/v1/domain/dns", "provider", r#"{"default":"cloudflare"}"#),
-    ("/api/v1/domain/whois", "domain", r#"{"minLength":1,"maxLength":2048}"#),
-    ("/api/v1/domain/whois", "forceRefresh", r#"{"default":false}"#),
-    ("/api/v1/tools/bank-qr", "imageSize", r#"{"minimum":160,"maximum":1024,"default":320}"#),
+    (
+        "/api/v1/domain/dns",
+        "domain",
+        r#"{"minLength":1,"maxLength":253,"format":"idn-hostname"}"#,
+    ),
+    (
+        "/api/v1/domain/dns",
+        "provider",
+        r#"{"default":"cloudflare"}"#,
+    ),
+    (
+        "/api/v1/domain/whois",
+        "domain",
+        r#"{"minLength":1,"maxLength":2048}"#,
+    ),
+    (
+        "/api/v1/domain/whois",
+        "forceRefresh",
+        r#"{"default":false}"#,
+    ),
+    (
+        "/api/v1/tools/bank-qr",
+        "imageSize",
+        r#"{"minimum":160,"maximum":1024,"default":320}"#,
+    ),
 ];
 
 #[tokio::test]
@@ -43,15 +83,55 @@ async fn bounds_and_defaults_of_arguments_are_documented() {
 
 /// Path, method, place within the data of a success, and its format.
 const FORMATS: [(&str, &str, &str, &str); 13] = [
-    ("/api/v1/tools/bank-qr/banks", "get", "updatedAt", "date-time"),
-    ("/api/v1/tools/bank-qr/banks", "get", "banks/items/properties/logoUrl", "uri"),
-    ("/api/v1/tools/bank-qr", "post", "qr/properties/image/properties/dataUrl", "uri"),
-    ("/api/v1/ip-info/{ip}", "post", "timezone/properties/localTime", "date-time"),
-    ("/api/v1/ip-info/{ip}", "post", "sources/items/properties/builtAt", "date-time"),
-    ("/api/v1/web/scrape", "post", "document/properties/url", "uri"),
-    ("/api/v1/web/search", "post", "results/items/properties/url", "uri"),
+    (
+        "/api/v1/tools/bank-qr/banks",
+        "get",
+        "updatedAt",
+        "date-time",
+    ),
+    (
+        "/api/v1/tools/bank-qr/banks",
+        "get",
+        "banks/items/properties/logoUrl",
+        "uri",
+    ),
+    (
+        "/api/v1/tools/bank-qr",
+        "post",
+        "qr/properties/image/properties/dataUrl",
+        "uri",
+    ),
+    (
+        "/api/v1/ip-info/{ip}",
+        "post",
+        "timezone/properties/localTime",
+        "date-time",
+    ),
+    (
+        "/api/v1/ip-info/{ip}",
+        "post",
+        "sources/items/properties/builtAt",
+        "date-time",
+    ),
+    (
+        "/api/v1/web/scrape",
+        "post",
+        "document/properties/url",
+        "uri",
+    ),
+    (
+        "/api/v1/web/search",
+        "post",
+        "results/items/properties/url",
+        "uri",
+    ),
     ("/api/v1/web/map", "post", "url", "uri"),
-    ("/api/v1/web/map", "post", "links/items/properties/url", "uri"),
+    (
+        "/api/v1/web/map",
+        "post",
+        "links/items/properties/url",
+        "uri",
+    ),
     ("/api/v1/web/crawls/{id}", "get", "id", "uuid"),
     ("/api/v1/web/crawls/{id}", "get", "expiresAt", "date-time"),
     ("/api/v1/web/crawls/{id}", "delete", "id", "uuid"),
@@ -82,7 +162,8 @@ async fn a_crawl_that_is_over_and_one_that_goes_on_have_schemas_of_their_own() {
             .clone()
     };
     let start = async |url: &str, id: u8| {
-        let body = json!({ "url": url, "requestId": format!("0b6f3f0a-6c0e-4f3c-9d0b-5d1b8b6f7a{id}") });
+        let body =
+            json!({ "url": url, "requestId": format!("0b6f3f0a-6c0e-4f3c-9d0b-5d1b8b6f7a{id}") });
         service.post(path, &body).await
     };
     let over = start("http://example.com/", 31).await;
@@ -91,11 +172,24 @@ async fn a_crawl_that_is_over_and_one_that_goes_on_have_schemas_of_their_own() {
     for (answer, other) in [(&over, 202), (&goes_on, 200)] {
         documented(&openapi, operation, answer);
         let validator = jsonschema::draft202012::new(&schema(other)).expect("a schema");
-        assert!(!validator.is_valid(&answer.json()), "the schema of {other} takes {}", answer.json());
+        assert!(
+            !validator.is_valid(&answer.json()),
+            "the schema of {other} takes {}",
+            answer.json()
+        );
     }
-    let read = service.get(&format!("{path}/{}", goes_on.json()["data"]["id"].as_str().expect("an id"))).await;
+    let read = service
+        .get(&format!(
+            "{path}/{}",
+            goes_on.json()["data"]["id"].as_str().expect("an id")
+        ))
+        .await;
     assert_eq!(read.status, 200);
-    documented(&openapi, &openapi["paths"][format!("{path}/{{id}}")]["get"], &read);
+    documented(
+        &openapi,
+        &openapi["paths"][format!("{path}/{{id}}")]["get"],
+        &read,
+    );
 }
 
 /// A service with a guest that answers `{"served":true}` to whatever its schema lets through.
@@ -108,11 +202,21 @@ async fn describing_itself(changes: &[(&str, Value)]) -> Service {
     }
     let folder = std::sync::Arc::new(tempfile::TempDir::new().expect("a folder"));
     let component = folder.path().join("describes.wasm");
-    std::fs::write(&component, describing(&description.to_string())).expect("the component is written");
+    std::fs::write(&component, describing(&description.to_string()))
+        .expect("the component is written");
     let manifest = folder.path().join("plugin-manifest.toml");
-    std::fs::write(&manifest, format!("[[plugin]]\nname = \"describes\"\nsource = {component:?}\n")).expect("written");
+    std::fs::write(
+        &manifest,
+        format!("[[plugin]]\nname = \"describes\"\nsource = {component:?}\n"),
+    )
+    .expect("written");
     // The data folder is the same, so that it lives as long as the service.
-    Service::start(Options { manifest: Some(manifest), data: Some(folder), ..Options::default() }).await
+    Service::start(Options {
+        manifest: Some(manifest),
+        data: Some(folder),
+        ..Options::default()
+    })
+    .await
 }
 
 #[tokio::test]
@@ -121,14 +225,27 @@ async fn what_an_operation_judges_itself_is_published_and_not_enforced() {
     let openapi = openapi_of(&service).await;
     let operation = &openapi["paths"]["/api/v1/test/describes"]["get"];
     assert_eq!(operation["parameters"][0]["schema"]["maxLength"], 5);
-    assert_eq!(service.get("/api/v1/test/describes?colour=burgundy").await.status, 200);
+    assert_eq!(
+        service
+            .get("/api/v1/test/describes?colour=burgundy")
+            .await
+            .status,
+        200
+    );
     let enforced = describing_itself(&[]).await;
-    assert_eq!(enforced.get("/api/v1/test/describes?colour=burgundy").await.status, 400);
+    assert_eq!(
+        enforced
+            .get("/api/v1/test/describes?colour=burgundy")
+            .await
+            .status,
+        400
+    );
 }
 
 #[tokio::test]
 async fn a_reply_that_is_wider_than_its_outcome_is_a_failure_of_ours() {
-    let narrowed = |value: bool| json!({ "ok": { "served": { "type": "boolean", "enum": [value] } } });
+    let narrowed =
+        |value: bool| json!({ "ok": { "served": { "type": "boolean", "enum": [value] } } });
     for (value, status) in [(true, 200), (false, 500)] {
         let service = describing_itself(&[("/operations/0/rest/narrowed", narrowed(value))]).await;
         // The second answer is one that was checked before.

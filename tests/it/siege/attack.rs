@@ -60,8 +60,13 @@ pub(super) struct Tally {
 }
 
 impl Attack {
-    pub(super) const ALL: [Self; 5] =
-        [Self::HeldStreams, Self::UntakenAnswers, Self::HostilePages, Self::HeldPlaces, Self::IdleConnections];
+    pub(super) const ALL: [Self; 5] = [
+        Self::HeldStreams,
+        Self::UntakenAnswers,
+        Self::HostilePages,
+        Self::HeldPlaces,
+        Self::IdleConnections,
+    ];
 
     /// The loopback address that it comes from.
     fn address(self) -> SocketAddr {
@@ -76,17 +81,30 @@ pub(super) fn hostile_pages() -> HashMap<&'static str, Reply> {
     let formatted = format!("<p>{}", "<b><i><a href=/x>".repeat(60_000));
     let table = format!("<table>{}", "<b>x<tr><td><p>".repeat(50_000));
     for (path, text) in [
-        ("/ends", format!("<p>begin{}", "</b></i></a></p></x>".repeat(300_000))),
+        (
+            "/ends",
+            format!("<p>begin{}", "</b></i></a></p></x>".repeat(300_000)),
+        ),
         ("/images", "<img src=/x alt=y>".repeat(249_000)),
         ("/deep", deep),
         ("/formatted", formatted),
         ("/table", table),
-        ("/links", (0..100_000).fold(String::new(), |text, number| text + &format!("<a href=/{number}>a</a> "))),
+        (
+            "/links",
+            (0..100_000).fold(String::new(), |text, number| {
+                text + &format!("<a href=/{number}>a</a> ")
+            }),
+        ),
     ] {
         let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::best());
-        encoder.write_all(text.as_bytes()).expect("memory is written to");
+        encoder
+            .write_all(text.as_bytes())
+            .expect("memory is written to");
         let body = encoder.finish().expect("memory is written to");
-        pages.insert(path, Reply::body(200, "text/html", body).header("content-encoding", "gzip"));
+        pages.insert(
+            path,
+            Reply::body(200, "text/html", body).header("content-encoding", "gzip"),
+        );
     }
     pages
 }
@@ -109,7 +127,11 @@ impl Attackers {
 
 fn begin(attack: Attack, service: &Arc<Service>, tasks: &mut JoinSet<()>, tally: &Arc<Tally>) {
     let address = attack.address();
-    let target = service.base_url.trim_start_matches("http://").parse::<SocketAddr>().expect("an address");
+    let target = service
+        .base_url
+        .trim_start_matches("http://")
+        .parse::<SocketAddr>()
+        .expect("an address");
     match attack {
         Attack::HeldStreams => held::streams(tasks, tally, address, target),
         Attack::UntakenAnswers => held::batches(tasks, tally, address, target),
@@ -120,16 +142,39 @@ fn begin(attack: Attack, service: &Arc<Service>, tasks: &mut JoinSet<()>, tally:
             for number in 0..HOSTILE_CALLS {
                 let path = ["/api/v1/web/scrape", "/api/v1/web/map"][number % 2];
                 let url = format!("http://hostile.test{}", paths[number % paths.len()]);
-                call(tasks, tally, service, address, path, &key, move || json!({ "url": url }));
+                call(
+                    tasks,
+                    tally,
+                    service,
+                    address,
+                    path,
+                    &key,
+                    move || json!({ "url": url }),
+                );
             }
-            crawl(tasks, tally, service, address, &key, "http://hostile.test/deep");
+            crawl(
+                tasks,
+                tally,
+                service,
+                address,
+                &key,
+                "http://hostile.test/deep",
+            );
         }
         Attack::HeldPlaces => {
             for _ in 0..HELD_KEYS {
                 let key = issue(service);
                 for number in 0..HELD_CALLS {
                     let url = format!("http://slow.test/{number}");
-                    call(tasks, tally, service, address, "/api/v1/web/scrape", &key, move || json!({ "url": url }));
+                    call(
+                        tasks,
+                        tally,
+                        service,
+                        address,
+                        "/api/v1/web/scrape",
+                        &key,
+                        move || json!({ "url": url }),
+                    );
                 }
             }
             for _ in 0..CRAWL_KEYS {
@@ -148,7 +193,8 @@ fn begin(attack: Attack, service: &Arc<Service>, tasks: &mut JoinSet<()>, tally:
 }
 
 fn issue(service: &Service) -> String {
-    let windows = ["scrape", "map", "crawl"].map(|operation| format!("web-data.{operation}=100000"));
+    let windows =
+        ["scrape", "map", "crawl"].map(|operation| format!("web-data.{operation}=100000"));
     let mut arguments = vec!["--all-scopes"];
     arguments.extend(windows.iter().flat_map(|window| ["--window", window]));
     service.issue(&arguments)
@@ -163,7 +209,15 @@ fn crawl(
     url: &'static str,
 ) {
     let body = move || json!({ "url": url, "limit": 20, "maxDepth": 3, "requestId": uuid::Uuid::now_v7().to_string() });
-    call(tasks, tally, service, address, "/api/v1/web/crawls", key, body);
+    call(
+        tasks,
+        tally,
+        service,
+        address,
+        "/api/v1/web/crawls",
+        key,
+        body,
+    );
 }
 
 /// Calls again and again, whatever is answered.
@@ -176,15 +230,27 @@ fn call(
     key: &str,
     body: impl Fn() -> Value + Send + 'static,
 ) {
-    let client = Client::builder().local_address(address.ip()).build().expect("a client");
-    let (url, key, tally) = (format!("{}{path}", service.base_url), key.to_owned(), Arc::clone(tally));
+    let client = Client::builder()
+        .local_address(address.ip())
+        .build()
+        .expect("a client");
+    let (url, key, tally) = (
+        format!("{}{path}", service.base_url),
+        key.to_owned(),
+        Arc::clone(tally),
+    );
     tasks.spawn(async move {
         let mut pace = interval(PACE);
         pace.set_missed_tick_behavior(MissedTickBehavior::Delay);
         loop {
             pace.tick().await;
             tally.requests.fetch_add(1, Ordering::Relaxed);
-            let answer = client.post(&url).bearer_auth(&key).json(&body()).send().await;
+            let answer = client
+                .post(&url)
+                .bearer_auth(&key)
+                .json(&body())
+                .send()
+                .await;
             tally.count(answer.is_ok_and(|answer| answer.status().is_success()));
         }
     });
@@ -212,16 +278,27 @@ async fn connect(from: SocketAddr, to: SocketAddr) -> std::io::Result<TcpStream>
 
 impl Tally {
     fn count(&self, succeeded: bool) {
-        let counter = if succeeded { &self.answers } else { &self.refusals };
+        let counter = if succeeded {
+            &self.answers
+        } else {
+            &self.refusals
+        };
         counter.fetch_add(1, Ordering::Relaxed);
     }
 }
 
 impl fmt::Display for Tally {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let [connections, requests, answers, refusals] =
-            [&self.connections, &self.requests, &self.answers, &self.refusals]
-                .map(|counter| counter.load(Ordering::Relaxed));
-        write!(f, "attackers: {connections} connections, {requests} requests, {answers} answered, {refusals} refused")
+        let [connections, requests, answers, refusals] = [
+            &self.connections,
+            &self.requests,
+            &self.answers,
+            &self.refusals,
+        ]
+        .map(|counter| counter.load(Ordering::Relaxed));
+        write!(
+            f,
+            "attackers: {connections} connections, {requests} requests, {answers} answered, {refusals} refused"
+        )
     }
 }

@@ -51,24 +51,50 @@ pub(super) struct Slower {
 impl Crowd {
     pub(super) fn gather(service: &Service) -> Self {
         let callers = (1..=8).map(|number| {
-            let kind = if number <= 4 { Kind::Cheap } else { Kind::Scrape };
+            let kind = if number <= 4 {
+                Kind::Cheap
+            } else {
+                Kind::Scrape
+            };
             let (path, body) = match kind {
-                Kind::Cheap => ("/api/v1/tools/bank-qr", json!({ "bank": "VCB", "accountNumber": "0011001234567" })),
-                Kind::Scrape => ("/api/v1/web/scrape", json!({ "url": format!("http://good.test/{number}") })),
+                Kind::Cheap => (
+                    "/api/v1/tools/bank-qr",
+                    json!({ "bank": "VCB", "accountNumber": "0011001234567" }),
+                ),
+                Kind::Scrape => (
+                    "/api/v1/web/scrape",
+                    json!({ "url": format!("http://good.test/{number}") }),
+                ),
             };
             let address = IpAddr::V4(Ipv4Addr::new(127, 0, 1, number));
-            let client = Client::builder().local_address(address).timeout(PATIENCE).build().expect("a client");
+            let client = Client::builder()
+                .local_address(address)
+                .timeout(PATIENCE)
+                .build()
+                .expect("a client");
             let key = service.issue(&["--all-scopes", "--window", "web-data.scrape=100000"]);
-            Arc::new(Caller { kind, client, key, url: format!("{}{path}", service.base_url), body })
+            Arc::new(Caller {
+                kind,
+                client,
+                key,
+                url: format!("{}{path}", service.base_url),
+                body,
+            })
         });
         Self(callers.collect())
     }
 
     /// Lets all of them call for a while.
     pub(super) async fn call_for(&self, time: Duration) -> Latencies {
-        let calling = self.0.iter().map(|caller| tokio::spawn(Arc::clone(caller).call_for(time)));
+        let calling = self
+            .0
+            .iter()
+            .map(|caller| tokio::spawn(Arc::clone(caller).call_for(time)));
         let mut all = Latencies::default();
-        for (kind, taken, failures) in join_all(calling).await.into_iter().map(|ended| ended.expect("no caller panics"))
+        for (kind, taken, failures) in join_all(calling)
+            .await
+            .into_iter()
+            .map(|ended| ended.expect("no caller panics"))
         {
             match kind {
                 Kind::Cheap => all.cheap.extend(taken),
@@ -100,15 +126,29 @@ impl Caller {
     }
 
     async fn call(&self) -> Result<(), String> {
-        let sent = self.client.post(&self.url).bearer_auth(&self.key).json(&self.body).send().await;
+        let sent = self
+            .client
+            .post(&self.url)
+            .bearer_auth(&self.key)
+            .json(&self.body)
+            .send()
+            .await;
         let answer = sent.map_err(|error| format!("{error:?}"))?;
         let status = answer.status();
         let text = answer.text().await.map_err(|error| format!("{error:?}"))?;
         if status != 200 {
             return Err(format!("{status} {text}"));
         }
-        let whole = if self.kind == Kind::Cheap { "data:image/svg+xml" } else { "nobody who stood on the quay" };
-        if text.contains(whole) { Ok(()) } else { Err(format!("{status} without its content: {text}")) }
+        let whole = if self.kind == Kind::Cheap {
+            "data:image/svg+xml"
+        } else {
+            "nobody who stood on the quay"
+        };
+        if text.contains(whole) {
+            Ok(())
+        } else {
+            Err(format!("{status} without its content: {text}"))
+        }
     }
 }
 
@@ -118,7 +158,10 @@ impl Latencies {
             let of = |part: f64| at(mine, part).as_secs_f64() / at(theirs, part).as_secs_f64();
             (of(0.5), of(0.99))
         };
-        Slower { cheap: ratio(&self.cheap, &quiet.cheap), scrape: ratio(&self.scrape, &quiet.scrape) }
+        Slower {
+            cheap: ratio(&self.cheap, &quiet.cheap),
+            scrape: ratio(&self.scrape, &quiet.scrape),
+        }
     }
 }
 
@@ -132,7 +175,9 @@ fn at(sorted: &[Duration], part: f64) -> Duration {
 
 impl Slower {
     pub(super) fn within(&self, (median, tail): (f64, f64)) -> bool {
-        [self.cheap, self.scrape].iter().all(|(p50, p99)| *p50 <= median && *p99 <= tail)
+        [self.cheap, self.scrape]
+            .iter()
+            .all(|(p50, p99)| *p50 <= median && *p99 <= tail)
     }
 }
 
@@ -149,6 +194,9 @@ impl fmt::Display for Latencies {
 impl fmt::Display for Slower {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let ((p50, p99), (scrape_p50, scrape_p99)) = (self.cheap, self.scrape);
-        write!(f, "cheap p50 x{p50:.2} p99 x{p99:.2}, scrape p50 x{scrape_p50:.2} p99 x{scrape_p99:.2}")
+        write!(
+            f,
+            "cheap p50 x{p50:.2} p99 x{p99:.2}, scrape p50 x{scrape_p50:.2} p99 x{scrape_p99:.2}"
+        )
     }
 }

@@ -14,7 +14,13 @@ pub(crate) struct Answer {
 
 impl fmt::Debug for Answer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} {:?} {}", self.status, self.headers, String::from_utf8_lossy(&self.bytes))
+        write!(
+            f,
+            "{} {:?} {}",
+            self.status,
+            self.headers,
+            String::from_utf8_lossy(&self.bytes)
+        )
     }
 }
 
@@ -22,13 +28,21 @@ impl Answer {
     pub(crate) async fn read(response: reqwest::Response) -> Self {
         let (status, headers) = (response.status().as_u16(), response.headers().clone());
         let bytes = response.bytes().await.expect("the body arrives").to_vec();
-        Self { status, headers, bytes }
+        Self {
+            status,
+            headers,
+            bytes,
+        }
     }
 
     /// The body as JSON.
     pub(crate) fn json(&self) -> Value {
-        serde_json::from_slice(&self.bytes)
-            .unwrap_or_else(|error| panic!("no JSON ({error}): {}", String::from_utf8_lossy(&self.bytes)))
+        serde_json::from_slice(&self.bytes).unwrap_or_else(|error| {
+            panic!(
+                "no JSON ({error}): {}",
+                String::from_utf8_lossy(&self.bytes)
+            )
+        })
     }
 
     /// A header that must be there, as text.
@@ -45,17 +59,34 @@ impl Answer {
     pub(crate) fn refusal(&self) -> (u16, String) {
         let body = self.json();
         assert_eq!(body["success"], false, "{body}");
-        assert_eq!(body["data"]["requestId"], self.header("x-request-id"), "{body}");
-        assert!(body["error"]["message"].as_str().is_some_and(|message| !message.is_empty()), "{body}");
+        assert_eq!(
+            body["data"]["requestId"],
+            self.header("x-request-id"),
+            "{body}"
+        );
+        assert!(
+            body["error"]["message"]
+                .as_str()
+                .is_some_and(|message| !message.is_empty()),
+            "{body}"
+        );
         let members = |value: &Value| value.as_object().map_or(0, serde_json::Map::len);
         assert_eq!((members(&body), members(&body["error"])), (3, 2), "{body}");
         assert_eq!(self.header("content-type"), "application/json", "{body}");
         assert_eq!(self.header("cache-control"), "private, no-store", "{body}");
-        (self.status, body["error"]["code"].as_str().expect("a code").to_owned())
+        (
+            self.status,
+            body["error"]["code"].as_str().expect("a code").to_owned(),
+        )
     }
 }
 
 /// The names of an object's members, in their order.
 pub(crate) fn members(value: &Value) -> Vec<&str> {
-    value.as_object().unwrap_or_else(|| panic!("{value} is no object")).keys().map(String::as_str).collect()
+    value
+        .as_object()
+        .unwrap_or_else(|| panic!("{value} is no object"))
+        .keys()
+        .map(String::as_str)
+        .collect()
 }

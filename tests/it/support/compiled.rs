@@ -11,17 +11,33 @@ const CODES: TableDefinition<'_, (&str, &str), [u8; 32]> = TableDefinition::new(
 
 /// Puts compiled code into a data folder that no server runs on yet, as if that had compiled it.
 pub(crate) fn lend_compiled(compiled: &Path, data: &Path) {
-    let copied = Command::new("cp").arg("-r").arg(compiled).arg(data).status().expect("cp runs");
+    let copied = Command::new("cp")
+        .arg("-r")
+        .arg(compiled)
+        .arg(data)
+        .status()
+        .expect("cp runs");
     assert!(copied.success());
     let store = Database::create(data.join("switchbay.redb")).expect("a store");
     let transaction = store.begin_write().expect("a transaction");
     {
         let mut table = transaction.open_table(CODES).expect("a table");
         for engine in folder(&data.join("compiled")) {
-            for code in folder(&engine).iter().filter(|file| file.extension().is_some_and(|end| end == "cwasm")) {
-                let digest: [u8; 32] = Sha256::digest(std::fs::read(code).expect("it is read")).into();
-                let named = |path: &Path| path.file_stem().expect("a name").to_string_lossy().into_owned();
-                table.insert((&*named(&engine), &*named(code)), digest).expect("it is kept");
+            for code in folder(&engine)
+                .iter()
+                .filter(|file| file.extension().is_some_and(|end| end == "cwasm"))
+            {
+                let digest: [u8; 32] =
+                    Sha256::digest(std::fs::read(code).expect("it is read")).into();
+                let named = |path: &Path| {
+                    path.file_stem()
+                        .expect("a name")
+                        .to_string_lossy()
+                        .into_owned()
+                };
+                table
+                    .insert((&*named(&engine), &*named(code)), digest)
+                    .expect("it is kept");
             }
         }
     }
@@ -29,5 +45,8 @@ pub(crate) fn lend_compiled(compiled: &Path, data: &Path) {
 }
 
 fn folder(path: &Path) -> Vec<std::path::PathBuf> {
-    std::fs::read_dir(path).expect("a folder").map(|entry| entry.expect("an entry").path()).collect()
+    std::fs::read_dir(path)
+        .expect("a folder")
+        .map(|entry| entry.expect("an entry").path())
+        .collect()
 }

@@ -34,7 +34,15 @@ impl Dev {
     /// With more arguments of `switchbay dev`.
     pub(crate) async fn start_with(folder: &Path, arguments: &[&str]) -> Self {
         let mut child = Command::new(binary())
-            .args(["dev", "--listen", "127.0.0.1:0", "--operator-listen", "127.0.0.1:0", "--key-file", "key"])
+            .args([
+                "dev",
+                "--listen",
+                "127.0.0.1:0",
+                "--operator-listen",
+                "127.0.0.1:0",
+                "--key-file",
+                "key",
+            ])
             .args(arguments)
             .current_dir(folder)
             .stdin(Stdio::null())
@@ -44,28 +52,54 @@ impl Dev {
             .expect("the binary runs");
         let (sender, lines) = mpsc::unbounded_channel();
         let stdout = BufReader::new(child.stdout.take().expect("stdout is piped"));
-        std::thread::spawn(move || stdout.lines().map_while(Result::ok).try_for_each(|line| sender.send(line)));
+        std::thread::spawn(move || {
+            stdout
+                .lines()
+                .map_while(Result::ok)
+                .try_for_each(|line| sender.send(line))
+        });
         let stderr = Arc::new(Mutex::new(String::new()));
-        let (mut pipe, kept) = (child.stderr.take().expect("stderr is piped"), Arc::clone(&stderr));
+        let (mut pipe, kept) = (
+            child.stderr.take().expect("stderr is piped"),
+            Arc::clone(&stderr),
+        );
         std::thread::spawn(move || {
             let mut buffer = [0; 4096];
             while let Ok(count @ 1..) = pipe.read(&mut buffer) {
-                kept.lock().expect("no reader panicked").push_str(&String::from_utf8_lossy(&buffer[..count]));
+                kept.lock()
+                    .expect("no reader panicked")
+                    .push_str(&String::from_utf8_lossy(&buffer[..count]));
             }
         });
         let client = Client::builder().build().expect("a client");
         let lines = AsyncMutex::new(lines);
-        let mut dev = Self { base_url: String::new(), key: String::new(), client, child, lines, stderr };
+        let mut dev = Self {
+            base_url: String::new(),
+            key: String::new(),
+            client,
+            child,
+            lines,
+            stderr,
+        };
         let api = dev.line_with("  API ").await;
-        dev.base_url = api.split_whitespace().nth(1).expect("an address").to_owned();
+        dev.base_url = api
+            .split_whitespace()
+            .nth(1)
+            .expect("an address")
+            .to_owned();
         dev.line_with("Plugins follow their source").await;
-        dev.key = std::fs::read_to_string(folder.join("key")).expect("the key's file").trim().to_owned();
+        dev.key = std::fs::read_to_string(folder.join("key"))
+            .expect("the key's file")
+            .trim()
+            .to_owned();
         dev
     }
 
     /// A request with the development key.
     pub(crate) fn request(&self, method: Method, path: &str) -> RequestBuilder {
-        self.client.request(method, format!("{}{path}", self.base_url)).bearer_auth(&self.key)
+        self.client
+            .request(method, format!("{}{path}", self.base_url))
+            .bearer_auth(&self.key)
     }
 
     /// The next line that contains a text.

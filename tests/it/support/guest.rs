@@ -6,7 +6,9 @@ use super::workspace;
 
 /// A component that `switchbay build` made of the tests' programs.
 pub(crate) fn built(component: &str) -> Vec<u8> {
-    let file = workspace().join(format!("target/components/wasm32-wasip2/plugin/{component}.wasm"));
+    let file = workspace().join(format!(
+        "target/components/wasm32-wasip2/plugin/{component}.wasm"
+    ));
     std::fs::read(file).expect("the component is built")
 }
 
@@ -14,7 +16,10 @@ pub(crate) fn built(component: &str) -> Vec<u8> {
 pub(crate) fn describing(text: &str) -> Vec<u8> {
     const PLACE: [u8; 16384] = [b'#'; 16384];
     let mut component = built("describes");
-    let at = component.windows(PLACE.len()).position(|window| window == PLACE).expect("a place for the text");
+    let at = component
+        .windows(PLACE.len())
+        .position(|window| window == PLACE)
+        .expect("a place for the text");
     component[at..at + text.len()].copy_from_slice(text.as_bytes());
     component
 }

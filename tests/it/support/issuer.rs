@@ -8,7 +8,8 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use aws_lc_rs::rand::SystemRandom;
 use aws_lc_rs::rsa::KeySize;
 use aws_lc_rs::signature::{
-    ECDSA_P256_SHA256_FIXED_SIGNING, EcdsaKeyPair, KeyPair as _, RSA_PKCS1_SHA256, RsaEncoding, RsaKeyPair,
+    ECDSA_P256_SHA256_FIXED_SIGNING, EcdsaKeyPair, KeyPair as _, RSA_PKCS1_SHA256, RsaEncoding,
+    RsaKeyPair,
 };
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -61,9 +62,17 @@ impl Issuer {
 
     /// One that has an address, publishes its metadata and no keys, and does not answer yet.
     pub(crate) async fn down() -> Self {
-        let address = TcpListener::bind("127.0.0.1:0").await.and_then(|bound| bound.local_addr()).expect("a port");
+        let address = TcpListener::bind("127.0.0.1:0")
+            .await
+            .and_then(|bound| bound.local_addr())
+            .expect("a port");
         let url = format!("http://{address}");
-        let issuer = Self { url, address, told: Arc::default(), serving: Mutex::default() };
+        let issuer = Self {
+            url,
+            address,
+            told: Arc::default(),
+            serving: Mutex::default(),
+        };
         let metadata = json!({ "issuer": issuer.url, "jwks_uri": format!("{}{KEYS}", issuer.url) });
         issuer.set(METADATA, Document::Text(metadata.to_string()));
         issuer
@@ -71,7 +80,9 @@ impl Issuer {
 
     /// Answers from now on.
     pub(crate) async fn up(&self) {
-        let listener = TcpListener::bind(self.address).await.expect("the port is free");
+        let listener = TcpListener::bind(self.address)
+            .await
+            .expect("the port is free");
         let told = Arc::clone(&self.told);
         let serving = tokio::spawn(async move {
             while let Ok((stream, _)) = listener.accept().await {
@@ -83,13 +94,22 @@ impl Issuer {
 
     /// Refuses connections from now on.
     pub(crate) async fn stop(&self) {
-        let serving = self.serving.lock().expect("no panic").take().expect("it serves");
+        let serving = self
+            .serving
+            .lock()
+            .expect("no panic")
+            .take()
+            .expect("it serves");
         serving.abort();
         assert!(serving.await.is_err_and(|ended| ended.is_cancelled()));
     }
 
     pub(crate) fn set(&self, path: &str, document: Document) {
-        self.told.documents.lock().expect("no panic").insert(path.to_owned(), document);
+        self.told
+            .documents
+            .lock()
+            .expect("no panic")
+            .insert(path.to_owned(), document);
     }
 
     /// Publishes these keys in the place of those before.
@@ -104,7 +124,10 @@ impl Issuer {
     /// How often a path was asked for.
     pub(crate) fn asked(&self, path: &str) -> usize {
         let start = format!("GET {path} HTTP/1.1\r\n");
-        self.heads().iter().filter(|head| head.starts_with(&start)).count()
+        self.heads()
+            .iter()
+            .filter(|head| head.starts_with(&start))
+            .count()
     }
 
     /// The heads of all requests.
@@ -151,16 +174,26 @@ async fn answer(mut stream: TcpStream, told: Arc<Told>) {
     let document = told.documents.lock().expect("no panic").get(&path).cloned();
     let text = match document {
         Some(Document::Text(body)) => {
-            format!("HTTP/1.1 200 OK\r\ncontent-length: {}\r\nconnection: close\r\n\r\n{body}", body.len())
+            format!(
+                "HTTP/1.1 200 OK\r\ncontent-length: {}\r\nconnection: close\r\n\r\n{body}",
+                body.len()
+            )
         }
         Some(Document::Held(body, told)) => {
             told.notified().await;
-            format!("HTTP/1.1 200 OK\r\ncontent-length: {}\r\nconnection: close\r\n\r\n{body}", body.len())
+            format!(
+                "HTTP/1.1 200 OK\r\ncontent-length: {}\r\nconnection: close\r\n\r\n{body}",
+                body.len()
+            )
         }
         Some(Document::Redirect(to)) => {
-            format!("HTTP/1.1 302 Found\r\nlocation: {to}\r\nset-cookie: a=b\r\ncontent-length: 0\r\n\r\n")
+            format!(
+                "HTTP/1.1 302 Found\r\nlocation: {to}\r\nset-cookie: a=b\r\ncontent-length: 0\r\n\r\n"
+            )
         }
-        Some(Document::Failure) => "HTTP/1.1 500 Oh\r\ncontent-length: 0\r\nconnection: close\r\n\r\n".to_owned(),
+        Some(Document::Failure) => {
+            "HTTP/1.1 500 Oh\r\ncontent-length: 0\r\nconnection: close\r\n\r\n".to_owned()
+        }
         Some(Document::Silence) => "HTTP/1.1 200 OK\r\ncontent-length: 9\r\n\r\n".to_owned(),
         None => "HTTP/1.1 404 None\r\ncontent-length: 0\r\nconnection: close\r\n\r\n".to_owned(),
     };
@@ -184,12 +217,18 @@ enum Pair {
 impl Signer {
     pub(crate) fn rsa(kid: &str) -> Self {
         let pair = RsaKeyPair::generate(KeySize::Rsa2048).expect("a key");
-        Self { kid: kid.to_owned(), pair: Pair::Rsa(pair) }
+        Self {
+            kid: kid.to_owned(),
+            pair: Pair::Rsa(pair),
+        }
     }
 
     pub(crate) fn p256(kid: &str) -> Self {
         let pair = EcdsaKeyPair::generate(&ECDSA_P256_SHA256_FIXED_SIGNING).expect("a key");
-        Self { kid: kid.to_owned(), pair: Pair::P256(pair) }
+        Self {
+            kid: kid.to_owned(),
+            pair: Pair::P256(pair),
+        }
     }
 
     /// The pair of RSA and P-256 that most tests use; RSA keys take a while to find.
@@ -247,22 +286,46 @@ impl Signer {
         let message = format!("{}.{}", encode(header), encode(claims));
         let signature = match &self.pair {
             Pair::Rsa(pair) => rsa_signature(pair, &RSA_PKCS1_SHA256, &message),
-            Pair::P256(pair) => pair.sign(&SystemRandom::new(), message.as_bytes()).expect("signed").as_ref().to_vec(),
+            Pair::P256(pair) => pair
+                .sign(&SystemRandom::new(), message.as_bytes())
+                .expect("signed")
+                .as_ref()
+                .to_vec(),
         };
         format!("{message}.{}", encode(signature))
     }
 
     /// Signs with another padding of RSA.
-    pub(crate) fn sign_by(&self, encoding: &'static dyn RsaEncoding, header: &Value, claims: &Value) -> String {
-        let Pair::Rsa(pair) = &self.pair else { panic!("an RSA key signs by an RSA encoding") };
-        let message = format!("{}.{}", encode(header.to_string()), encode(claims.to_string()));
-        format!("{message}.{}", encode(rsa_signature(pair, encoding, &message)))
+    pub(crate) fn sign_by(
+        &self,
+        encoding: &'static dyn RsaEncoding,
+        header: &Value,
+        claims: &Value,
+    ) -> String {
+        let Pair::Rsa(pair) = &self.pair else {
+            panic!("an RSA key signs by an RSA encoding")
+        };
+        let message = format!(
+            "{}.{}",
+            encode(header.to_string()),
+            encode(claims.to_string())
+        );
+        format!(
+            "{message}.{}",
+            encode(rsa_signature(pair, encoding, &message))
+        )
     }
 }
 
 fn rsa_signature(pair: &RsaKeyPair, encoding: &'static dyn RsaEncoding, message: &str) -> Vec<u8> {
     let mut signature = vec![0; pair.public_modulus_len()];
-    pair.sign(encoding, &SystemRandom::new(), message.as_bytes(), &mut signature).expect("signed");
+    pair.sign(
+        encoding,
+        &SystemRandom::new(),
+        message.as_bytes(),
+        &mut signature,
+    )
+    .expect("signed");
     signature
 }
 
@@ -272,5 +335,8 @@ pub(crate) fn encode(bytes: impl AsRef<[u8]>) -> String {
 }
 
 pub(crate) fn now_s() -> u64 {
-    SystemTime::now().duration_since(UNIX_EPOCH).expect("after 1970").as_secs()
+    SystemTime::now()
+        .duration_since(UNIX_EPOCH)
+        .expect("after 1970")
+        .as_secs()
 }

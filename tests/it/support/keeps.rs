@@ -16,7 +16,9 @@ impl Keeps {
     /// Serves plugins, each granted what stands beside its name.
     pub(crate) async fn serve(plugins: &[(&str, &str)]) -> (Self, Service) {
         build();
-        let house = Self { folder: Arc::new(TempDir::new().expect("a folder")) };
+        let house = Self {
+            folder: Arc::new(TempDir::new().expect("a folder")),
+        };
         for name in ["keeps", "other"] {
             house.write(&format!("{name}.wasm"), &keeps(name));
         }
@@ -28,7 +30,12 @@ impl Keeps {
     /// Another server on the same data.
     pub(crate) async fn serve_again(&self) -> Service {
         let manifest = Some(self.folder.path().join("plugin-manifest.toml"));
-        Service::start(Options { manifest, data: Some(Arc::clone(&self.folder)), ..Options::default() }).await
+        Service::start(Options {
+            manifest,
+            data: Some(Arc::clone(&self.folder)),
+            ..Options::default()
+        })
+        .await
     }
 
     pub(crate) fn write(&self, name: &str, bytes: &[u8]) {
@@ -37,7 +44,9 @@ impl Keeps {
 
     fn manifest(&self, plugins: &[(&str, &str)]) {
         let entry = |(name, grants): &(&str, &str)| {
-            format!("[[plugin]]\nname = \"{name}\"\nsource = \"{name}.wasm\"\ngrants = [{grants}]\n")
+            format!(
+                "[[plugin]]\nname = \"{name}\"\nsource = \"{name}.wasm\"\ngrants = [{grants}]\n"
+            )
         };
         let text: Vec<String> = plugins.iter().map(entry).collect();
         self.write("plugin-manifest.toml", text.concat().as_bytes());
@@ -46,7 +55,9 @@ impl Keeps {
     /// Has a server follow another manifest.
     pub(crate) async fn follow(&self, service: &Service, plugins: &[(&str, &str)]) {
         self.manifest(plugins);
-        let answer = service.admin(Method::POST, "/admin/v1/manifest/follow", None).await;
+        let answer = service
+            .admin(Method::POST, "/admin/v1/manifest/follow", None)
+            .await;
         assert_eq!(answer.status, 200, "{answer:?}");
     }
 }
@@ -55,9 +66,15 @@ impl Keeps {
 fn keeps(name: &str) -> Vec<u8> {
     let mut component = built("keeps");
     let (known, name) = (b"keeps", name.as_bytes());
-    let places: Vec<usize> =
-        component.windows(known.len()).enumerate().filter(|(_, window)| window == known).map(|(at, _)| at).collect();
-    places.into_iter().for_each(|at| component[at..at + name.len()].copy_from_slice(name));
+    let places: Vec<usize> = component
+        .windows(known.len())
+        .enumerate()
+        .filter(|(_, window)| window == known)
+        .map(|(at, _)| at)
+        .collect();
+    places
+        .into_iter()
+        .for_each(|at| component[at..at + name.len()].copy_from_slice(name));
     component
 }
 

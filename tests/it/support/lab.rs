@@ -62,15 +62,27 @@ impl Reply {
 
     /// A page, as some providers have for each failure.
     pub(crate) fn page(status: u16, text: &str) -> Self {
-        Self::body(status, "text/html", format!("<!DOCTYPE html><html><body><h1>{text}</h1></body></html>"))
+        Self::body(
+            status,
+            "text/html",
+            format!("<!DOCTYPE html><html><body><h1>{text}</h1></body></html>"),
+        )
     }
 
     pub(crate) fn body(status: u16, kind: &str, body: impl Into<Vec<u8>>) -> Self {
-        Self::Say { status, headers: vec![("content-type", kind.to_owned())], body: body.into() }
+        Self::Say {
+            status,
+            headers: vec![("content-type", kind.to_owned())],
+            body: body.into(),
+        }
     }
 
     pub(crate) fn redirect(status: u16, location: &str) -> Self {
-        Self::Say { status, headers: vec![("location", location.to_owned())], body: Vec::new() }
+        Self::Say {
+            status,
+            headers: vec![("location", location.to_owned())],
+            body: Vec::new(),
+        }
     }
 
     pub(crate) fn header(mut self, name: &'static str, value: &str) -> Self {
@@ -112,7 +124,11 @@ impl Lab {
         let state: Arc<Mutex<State>> = Arc::default();
         let kept = Arc::clone(&state);
         let site = listen(move |stream| serve(stream, Arc::clone(&config), &kept));
-        let lab = Self { site, folder, state };
+        let lab = Self {
+            site,
+            folder,
+            state,
+        };
         std::fs::write(lab.root(), pem).expect("it is written");
         lab
     }
@@ -123,11 +139,18 @@ impl Lab {
 
     /// The lines under `[egress]` that lead to it.
     pub(crate) fn configuration(&self) -> String {
-        format!("[egress]\nextra_roots = [{:?}]\nconnect_to = {{ {} }}\n", self.root(), self.rows())
+        format!(
+            "[egress]\nextra_roots = [{:?}]\nconnect_to = {{ {} }}\n",
+            self.root(),
+            self.rows()
+        )
     }
 
     fn rows(&self) -> String {
-        let rows: Vec<String> = HOSTS.iter().map(|host| public_row(&format!("{host}:443"), self.site)).collect();
+        let rows: Vec<String> = HOSTS
+            .iter()
+            .map(|host| public_row(&format!("{host}:443"), self.site))
+            .collect();
         rows.join(", ")
     }
 
@@ -138,7 +161,12 @@ impl Lab {
 
     /// The requests whose address holds this text.
     pub(crate) fn asked(&self, holds: &str) -> Vec<Asked> {
-        self.state().asked.iter().filter(|asked| asked.address.contains(holds)).cloned().collect()
+        self.state()
+            .asked
+            .iter()
+            .filter(|asked| asked.address.contains(holds))
+            .cloned()
+            .collect()
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
@@ -146,7 +174,11 @@ impl Lab {
     }
 }
 
-fn serve(stream: TcpStream, config: Arc<ServerConfig>, state: &Mutex<State>) -> std::io::Result<()> {
+fn serve(
+    stream: TcpStream,
+    config: Arc<ServerConfig>,
+    state: &Mutex<State>,
+) -> std::io::Result<()> {
     let connection = ServerConnection::new(config).map_err(std::io::Error::other)?;
     let mut reader = BufReader::new(StreamOwned::new(connection, stream));
     let mut lines = Vec::new();
@@ -162,7 +194,10 @@ fn serve(stream: TcpStream, config: Arc<ServerConfig>, state: &Mutex<State>) -> 
     }
     let header = |name: &str| {
         let mut values = lines.iter().filter_map(|line| line.split_once(": "));
-        values.find(|(known, _)| known.eq_ignore_ascii_case(name)).map_or("", |(_, value)| value).to_owned()
+        values
+            .find(|(known, _)| known.eq_ignore_ascii_case(name))
+            .map_or("", |(_, value)| value)
+            .to_owned()
     };
     let mut words = lines[0].split(' ');
     let method = words.next().unwrap_or_default().to_owned();
@@ -170,14 +205,30 @@ fn serve(stream: TcpStream, config: Arc<ServerConfig>, state: &Mutex<State>) -> 
     let reply = {
         let mut state = state.lock().unwrap_or_else(PoisonError::into_inner);
         let line = format!("{method} {address}");
-        let reply = state.rules.iter().rev().find(|(holds, _)| line.contains(holds)).map(|(_, reply)| reply.clone());
-        state.asked.push(Asked { method: method.clone(), address, user_agent: header("user-agent") });
+        let reply = state
+            .rules
+            .iter()
+            .rev()
+            .find(|(holds, _)| line.contains(holds))
+            .map(|(_, reply)| reply.clone());
+        state.asked.push(Asked {
+            method: method.clone(),
+            address,
+            user_agent: header("user-agent"),
+        });
         reply
     };
     match reply.unwrap_or_else(|| Reply::page(404, "nobody said what to answer")) {
-        Reply::Say { status, headers, body } => {
+        Reply::Say {
+            status,
+            headers,
+            body,
+        } => {
             let mut stream = reader.into_inner();
-            let mut head = format!("HTTP/1.1 {status} said\r\nconnection: close\r\ncontent-length: {}\r\n", body.len());
+            let mut head = format!(
+                "HTTP/1.1 {status} said\r\nconnection: close\r\ncontent-length: {}\r\n",
+                body.len()
+            );
             for (name, value) in headers {
                 head.push_str(&format!("{name}: {value}\r\n"));
             }

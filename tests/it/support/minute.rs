@@ -13,7 +13,12 @@ pub(crate) async fn in_one_second<T>(calls: impl AsyncFn() -> T) -> (u64, T) {
 }
 
 async fn in_one<T>(seconds: u64, calls: impl AsyncFn() -> T) -> (u64, T) {
-    let now = || SystemTime::now().duration_since(UNIX_EPOCH).expect("after 1970").as_secs();
+    let now = || {
+        SystemTime::now()
+            .duration_since(UNIX_EPOCH)
+            .expect("after 1970")
+            .as_secs()
+    };
     loop {
         let started = now();
         let answers = calls().await;

@@ -33,5 +33,7 @@ pub(crate) use post::{META_CAPABILITIES, META_VERSION, MODERN, Post, failure, ou
 pub(crate) use program::{ensure, path};
 pub(crate) use service::{LAB_TOKEN, Options, Service, binary, build, issue, workspace};
 pub(crate) use site::{certificate, listen};
-pub(crate) use streams::{Body, Connection, ask, dial, get, get_from, post_held, post_mcp, streams, with};
+pub(crate) use streams::{
+    Body, Connection, ask, dial, get, get_from, post_held, post_mcp, streams, with,
+};
 pub(crate) use wire::{Held, Wire, in_time};

@@ -9,8 +9,14 @@ use serde_json::Value;
 use super::{Answer, Service, binary};
 
 /// A request to the operator's listener with its token. `Null` sends no body.
-pub(crate) async fn operator(service: &Service, method: Method, path: &str, body: &Value) -> Answer {
-    let request = reqwest::Client::new().request(method, format!("{}{path}", service.operator_url()));
+pub(crate) async fn operator(
+    service: &Service,
+    method: Method,
+    path: &str,
+    body: &Value,
+) -> Answer {
+    let request =
+        reqwest::Client::new().request(method, format!("{}{path}", service.operator_url()));
     let request = request.bearer_auth(service.operator_token());
     match body {
         Value::Null => Service::send(request).await,
@@ -21,7 +27,13 @@ pub(crate) async fn operator(service: &Service, method: Method, path: &str, body
 /// Runs `switchbay` with these words on a data folder and `--json`, and gives back what it printed, or its one line of
 /// failure.
 pub(crate) fn command(data: &Path, words: &[&str]) -> Result<Value, String> {
-    let done = Command::new(binary()).args(words).arg("--json").arg("--data").arg(data).output().expect("it runs");
+    let done = Command::new(binary())
+        .args(words)
+        .arg("--json")
+        .arg("--data")
+        .arg(data)
+        .output()
+        .expect("it runs");
     if done.status.success() {
         Ok(serde_json::from_slice(&done.stdout).expect("JSON"))
     } else {

@@ -45,16 +45,27 @@ struct Seen {
 
 impl Pages {
     /// Sites of these hosts on port 80, which answer so.
-    pub(crate) fn serve(hosts: &[&str], reply: impl Fn(&Visit) -> Reply + Send + Sync + 'static) -> Self {
+    pub(crate) fn serve(
+        hosts: &[&str],
+        reply: impl Fn(&Visit) -> Reply + Send + Sync + 'static,
+    ) -> Self {
         let seen: Arc<(Mutex<Seen>, Condvar)> = Arc::default();
         let kept = Arc::clone(&seen);
         let address = listen(move |stream| answer(stream, &kept, &reply));
-        Self { address, hosts: hosts.iter().map(|host| (*host).to_owned()).collect(), seen }
+        Self {
+            address,
+            hosts: hosts.iter().map(|host| (*host).to_owned()).collect(),
+            seen,
+        }
     }
 
     /// The configuration that leads guests here.
     pub(crate) fn configuration(&self) -> String {
-        let rows: Vec<String> = self.hosts.iter().map(|host| public_row(&format!("{host}:80"), self.address)).collect();
+        let rows: Vec<String> = self
+            .hosts
+            .iter()
+            .map(|host| public_row(&format!("{host}:80"), self.address))
+            .collect();
         format!("[egress]\nconnect_to = {{ {} }}\n", rows.join(", "))
     }
 
@@ -79,12 +90,22 @@ impl Pages {
 
     /// All paths that begin so and were asked for, in their order.
     pub(crate) fn asked(&self, path: &str) -> Vec<String> {
-        self.visits().into_iter().map(|visit| visit.path).filter(|asked| asked.starts_with(path)).collect()
+        self.visits()
+            .into_iter()
+            .map(|visit| visit.path)
+            .filter(|asked| asked.starts_with(path))
+            .collect()
     }
 
     /// The most requests that were under way at once for a host.
     pub(crate) fn most_at_once(&self, host: &str) -> usize {
-        self.seen.0.lock().expect("no page panicked").under_way.get(host).map_or(0, |(_, most)| *most)
+        self.seen
+            .0
+            .lock()
+            .expect("no page panicked")
+            .under_way
+            .get(host)
+            .map_or(0, |(_, most)| *most)
     }
 
     /// Waits until a page was asked for.
@@ -113,8 +134,15 @@ impl Pages {
             let is_one = |visit: &&Visit| counts(visit) && visit.path.starts_with(&path);
             let lacks = |seen: &mut Seen| seen.visits.iter().filter(is_one).count() < often;
             let locked = seen.0.lock().expect("no page panicked");
-            let (seen, waited) = seen.1.wait_timeout_while(locked, PATIENCE, lacks).expect("no page panicked");
-            assert!(!waited.timed_out(), "nothing came of {path}: {:?}", seen.visits);
+            let (seen, waited) = seen
+                .1
+                .wait_timeout_while(locked, PATIENCE, lacks)
+                .expect("no page panicked");
+            assert!(
+                !waited.timed_out(),
+                "nothing came of {path}: {:?}",
+                seen.visits
+            );
         });
         waiting.await.expect("it came");
     }
@@ -134,10 +162,20 @@ fn answer(
         return Ok(());
     };
     let header = |name: &str| {
-        head.lines().filter_map(|line| line.split_once(": ")).find(|(known, _)| known.eq_ignore_ascii_case(name))
+        head.lines()
+            .filter_map(|line| line.split_once(": "))
+            .find(|(known, _)| known.eq_ignore_ascii_case(name))
     };
-    let host = header("host").map(|(_, value)| value.to_owned()).unwrap_or_default();
-    let visit = Visit { host, path, came: Instant::now(), answered: None, gone: false };
+    let host = header("host")
+        .map(|(_, value)| value.to_owned())
+        .unwrap_or_default();
+    let visit = Visit {
+        host,
+        path,
+        came: Instant::now(),
+        answered: None,
+        gone: false,
+    };
     let mut at = 0;
     change(seen, |seen| {
         at = seen.visits.len();
@@ -151,14 +189,21 @@ fn answer(
     let is_answered = released && send(&mut stream, reply).unwrap_or(false);
     // Before its client can read it to its end, and so before another request.
     change(seen, |seen| {
-        (seen.visits[at].answered, seen.visits[at].gone) = (is_answered.then(Instant::now), !is_answered);
-        seen.under_way.entry(visit.host).and_modify(|(now, _)| *now -= 1);
+        (seen.visits[at].answered, seen.visits[at].gone) =
+            (is_answered.then(Instant::now), !is_answered);
+        seen.under_way
+            .entry(visit.host)
+            .and_modify(|(now, _)| *now -= 1);
     });
     Ok(())
 }
 
 /// Whether the page may be sent; otherwise its client is gone.
-fn until_released(stream: &mut TcpStream, seen: &(Mutex<Seen>, Condvar), path: &str) -> std::io::Result<bool> {
+fn until_released(
+    stream: &mut TcpStream,
+    seen: &(Mutex<Seen>, Condvar),
+    path: &str,
+) -> std::io::Result<bool> {
     stream.set_read_timeout(Some(LOOK))?;
     let is_held = |seen: &Seen| seen.held.iter().any(|held| path.starts_with(held));
     while is_held(&seen.0.lock().expect("no page panicked")) {
@@ -172,7 +217,11 @@ fn until_released(stream: &mut TcpStream, seen: &(Mutex<Seen>, Condvar), path: &
 /// Sends all of an answer but its end, which the end of the connection tells. Gives back whether there was one.
 fn send(stream: &mut TcpStream, reply: Reply) -> std::io::Result<bool> {
     match reply {
-        Reply::Say { status, headers, body } => {
+        Reply::Say {
+            status,
+            headers,
+            body,
+        } => {
             let mut head = format!("HTTP/1.1 {status} said\r\nconnection: close\r\n");
             for (name, value) in headers {
                 head.push_str(&format!("{name}: {value}\r\n"));

@@ -25,7 +25,11 @@ impl Post {
             ("accept", "application/json, text/event-stream".to_owned()),
             ("content-type", "application/json".to_owned()),
         ];
-        Self { path: "/mcp".to_owned(), headers, body: body.into() }
+        Self {
+            path: "/mcp".to_owned(),
+            headers,
+            body: body.into(),
+        }
     }
 
     /// A request of one of the versions with `initialize`.
@@ -43,7 +47,11 @@ impl Post {
 
     /// A call of a tool, of 2025-11-25.
     pub(crate) fn call(tool: &str, arguments: &Value) -> Self {
-        Self::legacy("2025-11-25", "tools/call", json!({ "name": tool, "arguments": arguments }))
+        Self::legacy(
+            "2025-11-25",
+            "tools/call",
+            json!({ "name": tool, "arguments": arguments }),
+        )
     }
 
     /// A request of 2026-07-28 with its metadata and headers.
@@ -90,7 +98,9 @@ impl Post {
     }
 
     pub(crate) async fn send(&self, service: &Service) -> Answer {
-        let mut request = service.bare(Method::POST, &self.path).body(self.body.clone());
+        let mut request = service
+            .bare(Method::POST, &self.path)
+            .body(self.body.clone());
         for (name, value) in &self.headers {
             request = request.header(*name, value);
         }
@@ -114,7 +124,10 @@ pub(crate) fn request(method: &str, params: Value) -> Value {
 /// id came back. What no answer may be fails here.
 pub(crate) fn outcome(answer: &Answer) -> String {
     let status = answer.status;
-    assert!(answer.headers.get("mcp-session-id").is_none(), "the server keeps no sessions: {answer:?}");
+    assert!(
+        answer.headers.get("mcp-session-id").is_none(),
+        "the server keeps no sessions: {answer:?}"
+    );
     if answer.bytes.is_empty() {
         assert!(answer.headers.get("content-type").is_none(), "{answer:?}");
         return status.to_string();
@@ -129,7 +142,12 @@ pub(crate) fn outcome(answer: &Answer) -> String {
         }
         (Some(_), None) => format!("{status} result"),
         (None, Some(error)) => {
-            assert!(error["message"].as_str().is_some_and(|text| !text.is_empty()), "{message}");
+            assert!(
+                error["message"]
+                    .as_str()
+                    .is_some_and(|text| !text.is_empty()),
+                "{message}"
+            );
             format!("{status} {code}")
         }
         _ => panic!("neither a result nor an error: {message}"),
@@ -145,10 +163,20 @@ pub(crate) fn failure(result: &Value) -> (String, Value) {
     assert_eq!(result["isError"], true, "{result}");
     assert!(result.get("structuredContent").is_none(), "{result}");
     let blocks = result["content"].as_array().expect("content");
-    assert_eq!((blocks.len(), &blocks[0]["type"]), (1, &json!("text")), "{result}");
+    assert_eq!(
+        (blocks.len(), &blocks[0]["type"]),
+        (1, &json!("text")),
+        "{result}"
+    );
     let text = blocks[0]["text"].as_str().expect("text");
     let envelope: Value = serde_json::from_str(text).expect("the text is JSON");
     assert_eq!(envelope.to_string(), text, "the text is compact");
     assert_eq!(envelope["success"], false, "{envelope}");
-    (envelope["error"]["code"].as_str().expect("a code").to_owned(), envelope)
+    (
+        envelope["error"]["code"]
+            .as_str()
+            .expect("a code")
+            .to_owned(),
+        envelope,
+    )
 }

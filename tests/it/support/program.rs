@@ -11,7 +11,11 @@ static INSTALLING: Mutex<()> = Mutex::new(());
 pub(crate) fn ensure(programs: &[(&str, &str)]) {
     let _turn = INSTALLING.lock().unwrap_or_else(PoisonError::into_inner);
     let missing = || -> Vec<(&str, &str)> {
-        programs.iter().copied().filter(|(program, _)| !succeeds(&format!("command -v {program}"))).collect()
+        programs
+            .iter()
+            .copied()
+            .filter(|(program, _)| !succeeds(&format!("command -v {program}")))
+            .collect()
     };
     let absent = missing();
     if absent.is_empty() {
@@ -32,9 +36,16 @@ pub(crate) fn ensure(programs: &[(&str, &str)]) {
 
 /// Where programs are looked for: servers stand where only the administrator's own path leads.
 pub(crate) fn path() -> String {
-    format!("{}:/usr/sbin:/sbin", std::env::var("PATH").unwrap_or_else(|_| "/usr/bin:/bin".to_owned()))
+    format!(
+        "{}:/usr/sbin:/sbin",
+        std::env::var("PATH").unwrap_or_else(|_| "/usr/bin:/bin".to_owned())
+    )
 }
 
 fn succeeds(script: &str) -> bool {
-    Command::new("sh").env("PATH", path()).args(["-c", script]).output().is_ok_and(|done| done.status.success())
+    Command::new("sh")
+        .env("PATH", path())
+        .args(["-c", script])
+        .output()
+        .is_ok_and(|done| done.status.success())
 }

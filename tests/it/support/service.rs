@@ -59,25 +59,39 @@ pub(crate) fn binary() -> &'static str {
 
 /// The project's root.
 pub(crate) fn workspace() -> &'static Path {
-    Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("the host stands in the workspace")
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+        .parent()
+        .expect("the host stands in the workspace")
 }
 
 impl Service {
     /// The service that all subjects share which need no settings of their own. Its key has all scopes and no limit.
     pub(crate) fn shared() -> &'static Self {
         static SHARED: OnceLock<Service> = OnceLock::new();
-        SHARED.get_or_init(|| std::thread::spawn(|| Self::launch(Options::default(), None)).join().expect("it starts"))
+        SHARED.get_or_init(|| {
+            std::thread::spawn(|| Self::launch(Options::default(), None))
+                .join()
+                .expect("it starts")
+        })
     }
 
     /// A service of its own.
     pub(crate) async fn start(options: Options) -> Self {
         tokio::task::spawn_blocking(|| {
             // A data folder with compiled code of its own keeps that.
-            if options.data.as_ref().is_some_and(|data| data.path().join("compiled").exists()) {
+            if options
+                .data
+                .as_ref()
+                .is_some_and(|data| data.path().join("compiled").exists())
+            {
                 return Self::launch(options, None);
             }
             let shared = Self::shared().data.path().join("compiled");
-            let Some(manifest) = options.manifest.clone().filter(|manifest| manifest.starts_with(workspace())) else {
+            let Some(manifest) = options
+                .manifest
+                .clone()
+                .filter(|manifest| manifest.starts_with(workspace()))
+            else {
                 return Self::launch(options, Some(&shared));
             };
             Self::launch_compiled(options, manifest, &shared)
@@ -90,7 +104,13 @@ impl Service {
     fn launch_compiled(options: Options, manifest: PathBuf, shared: &Path) -> Self {
         type Kept = Arc<Mutex<Option<TempDir>>>;
         static COMPILED: Mutex<BTreeMap<PathBuf, Kept>> = Mutex::new(BTreeMap::new());
-        let kept = Arc::clone(COMPILED.lock().expect("nothing panics").entry(manifest).or_default());
+        let kept = Arc::clone(
+            COMPILED
+                .lock()
+                .expect("nothing panics")
+                .entry(manifest)
+                .or_default(),
+        );
         let mut kept = kept.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(known) = kept.as_ref() {
             let compiled = known.path().join("compiled");
@@ -106,28 +126,54 @@ impl Service {
 
     /// A service of its own, with these lines under `[limits]`.
     pub(crate) async fn with_limits(limits: &str) -> Self {
-        Self::start(Options { config: format!("[limits]\n{limits}"), ..Options::default() }).await
+        Self::start(Options {
+            config: format!("[limits]\n{limits}"),
+            ..Options::default()
+        })
+        .await
     }
 
     fn launch(mut options: Options, compiled: Option<&Path>) -> Self {
         build();
-        let data = options.data.take().unwrap_or_else(|| Arc::new(TempDir::new().expect("a temporary folder")));
+        let data = options
+            .data
+            .take()
+            .unwrap_or_else(|| Arc::new(TempDir::new().expect("a temporary folder")));
         if let Some(compiled) = compiled {
             lend_compiled(compiled, data.path());
         }
         let config = data.path().join("config.toml");
         std::fs::write(&config, &options.config).expect("the configuration is written");
-        let manifest =
-            options.manifest.clone().unwrap_or_else(|| workspace().join("tests/programs/plugin-manifest.toml"));
+        let manifest = options
+            .manifest
+            .clone()
+            .unwrap_or_else(|| workspace().join("tests/programs/plugin-manifest.toml"));
         let mut child = spawn(&options, data.path(), &config, &manifest);
         let log = Arc::new(Log::default());
         let serving = watch(&mut child, Arc::clone(&log));
-        let told = |name: &str| serving[name].as_str().unwrap_or_else(|| panic!("no {name} in {serving}")).to_owned();
+        let told = |name: &str| {
+            serving[name]
+                .as_str()
+                .unwrap_or_else(|| panic!("no {name} in {serving}"))
+                .to_owned()
+        };
         let (base_url, at) = (told("base_url"), format!("http://{}", told("listen")));
         // No connection outlives its request: each test has a runtime of its own, whose end would take a shared one along.
-        let client = Client::builder().timeout(ANSWER).pool_max_idle_per_host(0).build().expect("a client");
+        let client = Client::builder()
+            .timeout(ANSWER)
+            .pool_max_idle_per_host(0)
+            .build()
+            .expect("a client");
         let key = issue(data.path(), &["--all-scopes"]);
-        Self { base_url, at, data, client, key, child, log }
+        Self {
+            base_url,
+            at,
+            data,
+            client,
+            key,
+            child,
+            log,
+        }
     }
 
     /// A key with all scopes and no limit.
@@ -160,7 +206,10 @@ impl Service {
 
     /// A POST with a body as it stands.
     pub(crate) async fn post_raw(&self, path: &str, body: impl Into<reqwest::Body>) -> Answer {
-        let request = self.request(Method::POST, path).header("content-type", "application/json").body(body);
+        let request = self
+            .request(Method::POST, path)
+            .header("content-type", "application/json")
+            .body(body);
         Self::send(request).await
     }
 
@@ -181,21 +230,36 @@ impl Service {
     /// Calls a tool and gives back the `result` of a 200.
     pub(crate) async fn tool(&self, name: &str, arguments: &Value) -> Value {
         let params = json!({ "name": name, "arguments": arguments });
-        let answer = self.mcp(&json!({ "jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params })).await;
-        assert_eq!(answer.status, 200, "{}", String::from_utf8_lossy(&answer.bytes));
+        let answer = self
+            .mcp(&json!({ "jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params }))
+            .await;
+        assert_eq!(
+            answer.status,
+            200,
+            "{}",
+            String::from_utf8_lossy(&answer.bytes)
+        );
         answer.json()["result"].clone()
     }
 
     /// The operator's token.
     pub(crate) fn operator_token(&self) -> String {
         let path = self.data.path().join("operator-token");
-        std::fs::read_to_string(path).expect("the token's file").trim().to_owned()
+        std::fs::read_to_string(path)
+            .expect("the token's file")
+            .trim()
+            .to_owned()
     }
 
     /// The operator listener's URL.
     pub(crate) fn operator_url(&self) -> String {
         let path = self.data.path().join("operator-address");
-        format!("http://{}", std::fs::read_to_string(path).expect("the address's file").trim())
+        format!(
+            "http://{}",
+            std::fs::read_to_string(path)
+                .expect("the address's file")
+                .trim()
+        )
     }
 
     /// A request to the operator's API with the operator's token.
@@ -216,12 +280,23 @@ fn spawn(options: &Options, data: &Path, config: &Path, manifest: &Path) -> Chil
     // The shell ends the server when this process ends, however that happens: its end closes the shell's input.
     // The server's standard output goes the way of its log, and the log ends with the server.
     // A file that may grow no more is an error there, and no signal.
-    let script =
-        r#"trap '' XFSZ; "$@" <&- 1>&2 & server=$!; (cat; kill -KILL $server) <&3 >/dev/null 2>&1 & wait $server"#;
+    let script = r#"trap '' XFSZ; "$@" <&- 1>&2 & server=$!; (cat; kill -KILL $server) <&3 >/dev/null 2>&1 & wait $server"#;
     Command::new("sh")
         .env("LAB_TOKEN", LAB_TOKEN)
-        .args(["-c", &format!("exec 3<&0; {script}"), "sh", binary(), "serve"])
-        .args(["--listen", "127.0.0.1:0", "--operator-listen", "127.0.0.1:0", "--log-format"])
+        .args([
+            "-c",
+            &format!("exec 3<&0; {script}"),
+            "sh",
+            binary(),
+            "serve",
+        ])
+        .args([
+            "--listen",
+            "127.0.0.1:0",
+            "--operator-listen",
+            "127.0.0.1:0",
+            "--log-format",
+        ])
         .args([options.log_format.unwrap_or("json"), "--data"])
         .arg(data)
         .arg("--config")
@@ -229,7 +304,12 @@ fn spawn(options: &Options, data: &Path, config: &Path, manifest: &Path) -> Chil
         .arg("--manifest")
         .arg(manifest)
         .args(&options.arguments)
-        .envs(options.environment.iter().map(|(name, value)| (name, value)))
+        .envs(
+            options
+                .environment
+                .iter()
+                .map(|(name, value)| (name, value)),
+        )
         .stdin(Stdio::piped())
         .stderr(Stdio::piped())
         .spawn()
@@ -238,7 +318,12 @@ fn spawn(options: &Options, data: &Path, config: &Path, manifest: &Path) -> Chil
 
 /// Copies a folder into another.
 fn copy(folder: &Path, into: &Path) {
-    let copied = Command::new("cp").arg("-r").arg(folder).arg(into).status().expect("cp runs");
+    let copied = Command::new("cp")
+        .arg("-r")
+        .arg(folder)
+        .arg(into)
+        .status()
+        .expect("cp runs");
     assert!(copied.success());
 }
 
@@ -250,7 +335,11 @@ pub(crate) fn issue(data: &Path, arguments: &[&str]) -> String {
         .args(arguments)
         .output()
         .expect("the binary runs");
-    assert!(done.status.success(), "key issue failed: {}", String::from_utf8_lossy(&done.stderr));
+    assert!(
+        done.status.success(),
+        "key issue failed: {}",
+        String::from_utf8_lossy(&done.stderr)
+    );
     let issued: Value = serde_json::from_slice(&done.stdout).expect("JSON");
     issued["key"].as_str().expect("a key").to_owned()
 }

@@ -23,13 +23,24 @@ pub(crate) type Connection = JoinHandle<hyper::Result<()>>;
 pub(crate) async fn dial(url: &str, from: &str) -> TcpStream {
     let socket = TcpSocket::new_v4().expect("a socket");
     let own: IpAddr = from.parse().expect("an address");
-    socket.bind(SocketAddr::new(own, 0)).expect("the address is ours");
-    let address = url.trim_start_matches("http://").parse().expect("an address and a port");
-    in_time("a connection", socket.connect(address)).await.expect("the server accepts")
+    socket
+        .bind(SocketAddr::new(own, 0))
+        .expect("the address is ours");
+    let address = url
+        .trim_start_matches("http://")
+        .parse()
+        .expect("an address and a port");
+    in_time("a connection", socket.connect(address))
+        .await
+        .expect("the server accepts")
 }
 
 /// A connection whose streams may each be sent this many bytes that were not asked for.
-pub(crate) async fn streams(service: &Service, from: &str, window_bytes: u32) -> (SendRequest<Body>, Connection) {
+pub(crate) async fn streams(
+    service: &Service,
+    from: &str,
+    window_bytes: u32,
+) -> (SendRequest<Body>, Connection) {
     let mut builder = http2::Builder::new(TokioExecutor::new());
     builder.initial_stream_window_size(window_bytes);
     let stream = TokioIo::new(dial(&service.base_url, from).await);
@@ -39,20 +50,28 @@ pub(crate) async fn streams(service: &Service, from: &str, window_bytes: u32) ->
 
 pub(crate) fn get(path: &str) -> Request {
     let (_, body) = channel(0);
-    http::Request::get(format!("http://test{path}")).body(StreamBody::new(body)).expect("a request")
+    http::Request::get(format!("http://test{path}"))
+        .body(StreamBody::new(body))
+        .expect("a request")
 }
 
 /// A POST without a key, and what its body is to be sent by.
 pub(crate) fn post_held() -> (Sender<Result<Frame<Bytes>, Infallible>>, Request) {
     let (sender, body) = channel(1);
-    let request = http::Request::post("http://test/api/v1/tools/bank-qr").header("content-type", "application/json");
-    (sender, request.body(StreamBody::new(body)).expect("a request"))
+    let request = http::Request::post("http://test/api/v1/tools/bank-qr")
+        .header("content-type", "application/json");
+    (
+        sender,
+        request.body(StreamBody::new(body)).expect("a request"),
+    )
 }
 
 /// A message to `/mcp` of the version with batches.
 pub(crate) fn post_mcp(message: &str) -> Request {
     let (mut sender, body) = channel(1);
-    sender.try_send(Ok(Frame::data(Bytes::copy_from_slice(message.as_bytes())))).expect("there is room for one");
+    sender
+        .try_send(Ok(Frame::data(Bytes::copy_from_slice(message.as_bytes()))))
+        .expect("there is room for one");
     http::Request::post("http://test/mcp")
         .header("content-type", "application/json")
         .header("accept", "application/json, text/event-stream")
@@ -63,19 +82,32 @@ pub(crate) fn post_mcp(message: &str) -> Request {
 
 /// The same request with one header more.
 pub(crate) fn with(mut request: Request, name: &'static str, value: &str) -> Request {
-    request.headers_mut().insert(name, value.parse().expect("a header value"));
+    request
+        .headers_mut()
+        .insert(name, value.parse().expect("a header value"));
     request
 }
 
 /// The head of the answer, which must come.
-pub(crate) async fn ask(requests: &mut SendRequest<Body>, request: Request) -> http::Response<Incoming> {
-    in_time("an answer", requests.send_request(request)).await.expect("it is answered")
+pub(crate) async fn ask(
+    requests: &mut SendRequest<Body>,
+    request: Request,
+) -> http::Response<Incoming> {
+    in_time("an answer", requests.send_request(request))
+        .await
+        .expect("it is answered")
 }
 
 /// A GET with the service's key from a loopback address.
 pub(crate) async fn get_from(service: &Service, from: &str, path: &str) -> Answer {
     let own: IpAddr = from.parse().expect("an address");
-    let client = Client::builder().local_address(own).timeout(Duration::from_secs(60)).pool_max_idle_per_host(0);
-    let request = client.build().expect("a client").get(format!("{}{path}", service.base_url));
+    let client = Client::builder()
+        .local_address(own)
+        .timeout(Duration::from_secs(60))
+        .pool_max_idle_per_host(0);
+    let request = client
+        .build()
+        .expect("a client")
+        .get(format!("{}{path}", service.base_url));
     Service::send(request.bearer_auth(service.key())).await
 }

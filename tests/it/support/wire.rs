@@ -13,7 +13,9 @@ pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
 
 /// Waits for what must happen.
 pub(crate) async fn in_time<T>(what: &str, future: impl Future<Output = T>) -> T {
-    tokio::time::timeout(PATIENCE, future).await.unwrap_or_else(|_| panic!("in vain: {what}"))
+    tokio::time::timeout(PATIENCE, future)
+        .await
+        .unwrap_or_else(|_| panic!("in vain: {what}"))
 }
 
 /// A connection without a client's manners.
@@ -26,38 +28,61 @@ impl Wire {
     /// Connects to the listener at a URL.
     pub(crate) async fn connect(url: &str) -> Self {
         let address = url.trim_start_matches("http://");
-        let stream = in_time("a connection", TcpStream::connect(address)).await.expect("the server accepts");
-        Self { stream, received: Vec::new() }
+        let stream = in_time("a connection", TcpStream::connect(address))
+            .await
+            .expect("the server accepts");
+        Self {
+            stream,
+            received: Vec::new(),
+        }
     }
 
     /// Connects to the listener at a URL from a loopback address.
     pub(crate) async fn connect_from(url: &str, from: &str) -> Self {
-        Self { stream: super::dial(url, from).await, received: Vec::new() }
+        Self {
+            stream: super::dial(url, from).await,
+            received: Vec::new(),
+        }
     }
 
     pub(crate) async fn send(&mut self, bytes: impl AsRef<[u8]>) {
-        in_time("the server reads", self.stream.write_all(bytes.as_ref())).await.expect("the connection is open");
+        in_time("the server reads", self.stream.write_all(bytes.as_ref()))
+            .await
+            .expect("the connection is open");
     }
 
     /// Sends to a server that may have gone, and tells whether it was there.
     pub(crate) async fn try_send(&mut self, bytes: impl AsRef<[u8]>) -> bool {
-        in_time("the server reads", self.stream.write_all(bytes.as_ref())).await.is_ok()
+        in_time("the server reads", self.stream.write_all(bytes.as_ref()))
+            .await
+            .is_ok()
     }
 
     /// Sends as much as the server takes, and tells whether that was all within the time.
     pub(crate) async fn send_within(&mut self, time: Duration, bytes: impl AsRef<[u8]>) -> bool {
-        matches!(tokio::time::timeout(time, self.stream.write_all(bytes.as_ref())).await, Ok(Ok(())))
+        matches!(
+            tokio::time::timeout(time, self.stream.write_all(bytes.as_ref())).await,
+            Ok(Ok(()))
+        )
     }
 
     /// Whether nothing has come that is not read yet.
     pub(crate) fn is_silent(&mut self) -> bool {
         let found = self.stream.try_read_buf(&mut self.received);
-        self.received.is_empty() && found.is_err_and(|error| error.kind() == std::io::ErrorKind::WouldBlock)
+        self.received.is_empty()
+            && found.is_err_and(|error| error.kind() == std::io::ErrorKind::WouldBlock)
     }
 
     /// Waits this long for the server to end the connection, and tells whether it did.
     pub(crate) async fn ended_within(&mut self, time: Duration) -> bool {
-        let ended = async { while self.stream.read_buf(&mut self.received).await.is_ok_and(|bytes| bytes > 0) {} };
+        let ended = async {
+            while self
+                .stream
+                .read_buf(&mut self.received)
+                .await
+                .is_ok_and(|bytes| bytes > 0)
+            {}
+        };
         tokio::time::timeout(time, ended).await.is_ok()
     }
 
@@ -66,16 +91,25 @@ impl Wire {
         loop {
             if let Some(at) = find(&self.received, end.as_bytes()) {
                 let rest = self.received.split_off(at + end.len());
-                return String::from_utf8(std::mem::replace(&mut self.received, rest)).expect("text");
+                return String::from_utf8(std::mem::replace(&mut self.received, rest))
+                    .expect("text");
             }
-            assert!(self.receive().await, "the connection ended before {end:?}: {:?}", self.text());
+            assert!(
+                self.receive().await,
+                "the connection ended before {end:?}: {:?}",
+                self.text()
+            );
         }
     }
 
     /// Reads this many bytes.
     pub(crate) async fn exactly(&mut self, count: usize) -> Vec<u8> {
         while self.received.len() < count {
-            assert!(self.receive().await, "the connection ended after {:?}", self.text());
+            assert!(
+                self.receive().await,
+                "the connection ended after {:?}",
+                self.text()
+            );
         }
         let rest = self.received.split_off(count);
         std::mem::replace(&mut self.received, rest)
@@ -85,15 +119,28 @@ impl Wire {
     pub(crate) async fn answer(&mut self) -> Answer {
         let head = self.until("\r\n\r\n").await;
         let mut lines = head.lines();
-        let status = lines.next().and_then(|line| line.split(' ').nth(1)?.parse().ok()).expect("a status line");
+        let status = lines
+            .next()
+            .and_then(|line| line.split(' ').nth(1)?.parse().ok())
+            .expect("a status line");
         let mut headers = HeaderMap::new();
         for line in lines.filter(|line| !line.is_empty()) {
             let (name, value) = line.split_once(':').expect("a header line");
             let name = HeaderName::try_from(name).expect("a header name");
-            headers.append(name, HeaderValue::try_from(value.trim()).expect("a header value"));
+            headers.append(
+                name,
+                HeaderValue::try_from(value.trim()).expect("a header value"),
+            );
         }
-        let length = headers.get("content-length").and_then(|length| length.to_str().ok()?.parse().ok()).unwrap_or(0);
-        Answer { status, headers, bytes: self.exactly(length).await }
+        let length = headers
+            .get("content-length")
+            .and_then(|length| length.to_str().ok()?.parse().ok())
+            .unwrap_or(0);
+        Answer {
+            status,
+            headers,
+            bytes: self.exactly(length).await,
+        }
     }
 
     /// Reads until the server ends the connection, in whatever way, and gives back what came before that.
@@ -103,7 +150,11 @@ impl Wire {
     }
 
     async fn receive(&mut self) -> bool {
-        let read = in_time("the server says something or ends", self.stream.read_buf(&mut self.received)).await;
+        let read = in_time(
+            "the server says something or ends",
+            self.stream.read_buf(&mut self.received),
+        )
+        .await;
         read.is_ok_and(|bytes| bytes > 0)
     }
 
@@ -135,8 +186,14 @@ impl Held {
             body.len()
         );
         wire.send(head).await;
-        assert_eq!(wire.until("\r\n\r\n").await, "HTTP/1.1 100 Continue\r\n\r\n");
-        Self { wire, body: body.to_owned() }
+        assert_eq!(
+            wire.until("\r\n\r\n").await,
+            "HTTP/1.1 100 Continue\r\n\r\n"
+        );
+        Self {
+            wire,
+            body: body.to_owned(),
+        }
     }
 
     /// Sends the body and reads the answer.

@@ -38,7 +38,10 @@ struct Walk {
 impl Walk {
     fn skips(&mut self, attributes: &[syn::Attribute], span: proc_macro2::Span) -> bool {
         let is_test = attributes.iter().any(|attribute| {
-            attribute.path().is_ident("cfg") && attribute.parse_args::<syn::Ident>().is_ok_and(|name| name == "test")
+            attribute.path().is_ident("cfg")
+                && attribute
+                    .parse_args::<syn::Ident>()
+                    .is_ok_and(|name| name == "test")
         });
         if is_test {
             self.tests.push((span.start().line, span.end().line));
@@ -102,8 +105,7 @@ impl<'a> Visit<'a> for Walk {
     }
 
     fn visit_expr_match(&mut self, matched: &'a syn::ExprMatch) {
-        let is_bool =
-            |arm: &syn::Arm| matches!(&arm.pat, syn::Pat::Lit(literal) if matches!(literal.lit, syn::Lit::Bool(_)));
+        let is_bool = |arm: &syn::Arm| matches!(&arm.pat, syn::Pat::Lit(literal) if matches!(literal.lit, syn::Lit::Bool(_)));
         self.bool_matches += usize::from(matched.arms.iter().any(is_bool));
         visit::visit_expr_match(self, matched);
     }
@@ -115,7 +117,8 @@ fn lines_of(tokens: TokenStream, lines: &mut BTreeSet<usize>) {
     let mut at = 0;
     while let Some(token) = tokens.get(at) {
         let is_hash = matches!(token, TokenTree::Punct(punct) if punct.as_char() == '#');
-        let inner = matches!(tokens.get(at + 1), Some(TokenTree::Punct(punct)) if punct.as_char() == '!');
+        let inner =
+            matches!(tokens.get(at + 1), Some(TokenTree::Punct(punct)) if punct.as_char() == '!');
         if is_hash && is_doc(tokens.get(at + 1 + usize::from(inner))) {
             at += 2 + usize::from(inner);
             continue;
@@ -146,7 +149,11 @@ fn measure(text: &str) -> Measured {
     let file = syn::parse_file(text).expect("Rust");
     let mut walk = Walk::default();
     walk.visit_file(&file);
-    let is_tested = |line: usize| walk.tests.iter().any(|(first, last)| (*first..=*last).contains(&line));
+    let is_tested = |line: usize| {
+        walk.tests
+            .iter()
+            .any(|(first, last)| (*first..=*last).contains(&line))
+    };
     let mut code_lines = BTreeSet::new();
     lines_of(text.parse().expect("Rust"), &mut code_lines);
     code_lines.retain(|line| !is_tested(*line));
@@ -156,7 +163,8 @@ fn measure(text: &str) -> Measured {
         if code_lines.contains(&(index + 1)) {
             width += trimmed.chars().count();
         }
-        let is_comment = trimmed.starts_with("//") && !trimmed.starts_with("///") && !trimmed.starts_with("//!");
+        let is_comment =
+            trimmed.starts_with("//") && !trimmed.starts_with("///") && !trimmed.starts_with("//!");
         comments += usize::from(is_comment && !is_tested(index + 1));
     }
     Measured {
@@ -195,7 +203,9 @@ fn sources(folder: &Path) -> BTreeMap<PathBuf, Measured> {
 
 fn words(name: &str) -> usize {
     let capitals = name.char_indices().filter(|(index, c)| {
-        c.is_ascii_uppercase() && (*index == 0 || !name[..*index].ends_with(|before: char| before.is_ascii_uppercase()))
+        c.is_ascii_uppercase()
+            && (*index == 0
+                || !name[..*index].ends_with(|before: char| before.is_ascii_uppercase()))
     });
     capitals.count()
 }
@@ -218,7 +228,10 @@ impl House {
         let plugins = plugins.map(|entry| entry.expect("an entry").path().join("src"));
         for folder in plugins.chain([root.join("sdk/src")]) {
             let files = sources(&folder);
-            code_lines += files.values().map(|file| file.code_lines.len()).sum::<usize>();
+            code_lines += files
+                .values()
+                .map(|file| file.code_lines.len())
+                .sum::<usize>();
         }
         Self { host, code_lines }
     }
@@ -246,7 +259,10 @@ impl House {
 
     fn one_word_types(&self) -> f64 {
         let types = self.types();
-        share(types.iter().filter(|name| words(name) == 1).count(), types.len())
+        share(
+            types.iter().filter(|name| words(name) == 1).count(),
+            types.len(),
+        )
     }
 
     fn shared_types(&self) -> usize {
@@ -264,31 +280,70 @@ impl House {
         let mut row = |name: &str, value: String| {
             writeln!(table, "{name:<58} {value}").expect("a String takes text");
         };
-        row("functions that take the wiring", self.total(|file| file.wiring_takers).to_string());
-        row("file lines, median / ninth decile / most", format!("{median} / {ninth} / {most}"));
+        row(
+            "functions that take the wiring",
+            self.total(|file| file.wiring_takers).to_string(),
+        );
+        row(
+            "file lines, median / ninth decile / most",
+            format!("{median} / {ninth} / {most}"),
+        );
         row("mean width of a code line", format!("{width:.1}"));
-        row("`//` lines of all code and `//` lines", format!("{:.1} %", share(comments, code + comments)));
-        row("one-word type names", format!("{:.0} %", self.one_word_types()));
-        row("type names that are defined more than once", self.shared_types().to_string());
-        row("`match` on a bool", self.total(|file| file.bool_matches).to_string());
-        row("`.map_err(StoreError::engine)`", self.total(|file| file.mapped_errors).to_string());
-        row("code lines of host, plugins and SDK", self.code_lines.to_string());
+        row(
+            "`//` lines of all code and `//` lines",
+            format!("{:.1} %", share(comments, code + comments)),
+        );
+        row(
+            "one-word type names",
+            format!("{:.0} %", self.one_word_types()),
+        );
+        row(
+            "type names that are defined more than once",
+            self.shared_types().to_string(),
+        );
+        row(
+            "`match` on a bool",
+            self.total(|file| file.bool_matches).to_string(),
+        );
+        row(
+            "`.map_err(StoreError::engine)`",
+            self.total(|file| file.mapped_errors).to_string(),
+        );
+        row(
+            "code lines of host, plugins and SDK",
+            self.code_lines.to_string(),
+        );
         table
     }
 }
 
 #[test]
 fn the_house_keeps_its_measures() {
-    let root = std::env::var_os("SWITCHBAY_MEASURED").map_or_else(|| workspace().to_owned(), PathBuf::from);
+    let root = std::env::var_os("SWITCHBAY_MEASURED")
+        .map_or_else(|| workspace().to_owned(), PathBuf::from);
     let house = House::of(&root);
     println!("{}", house.table());
     if root != workspace() {
         return;
     }
     let (median, ninth, most) = house.file_lines();
-    assert!(median < 160 && ninth < 350 && most <= 500, "{median} / {ninth} / {most} lines");
-    assert_eq!(house.total(|file| file.bool_matches), 0, "`match` on a bool");
-    assert_eq!(house.shared_types(), 0, "type names that are defined more than once");
+    assert!(
+        median < 160 && ninth < 350 && most <= 500,
+        "{median} / {ninth} / {most} lines"
+    );
+    assert_eq!(
+        house.total(|file| file.bool_matches),
+        0,
+        "`match` on a bool"
+    );
+    assert_eq!(
+        house.shared_types(),
+        0,
+        "type names that are defined more than once"
+    );
     // `native::insert`, and the greeting and the signals of the command line.
-    assert!(house.total(|file| file.wiring_takers) <= 3, "functions that take the wiring");
+    assert!(
+        house.total(|file| file.wiring_takers) <= 3,
+        "functions that take the wiring"
+    );
 }

@@ -15,15 +15,47 @@ const ROOMS: [(&str, &[&str]); 22] = [
     ("observe", &["contract", "config"]),
     ("stores", &["contract", "records"]),
     ("places", &["base", "contract", "config", "observe"]),
-    ("metering", &["base", "contract", "records", "observe", "stores"]),
+    (
+        "metering",
+        &["base", "contract", "records", "observe", "stores"],
+    ),
     ("egress", &["base", "contract", "config", "observe"]),
-    ("auth", &["base", "contract", "config", "records", "stores", "places", "egress"]),
+    (
+        "auth",
+        &[
+            "base", "contract", "config", "records", "stores", "places", "egress",
+        ],
+    ),
     ("lookup", &["base", "config"]),
-    ("queue", &["base", "contract", "config", "records", "stores"]),
-    ("runtime", &["base", "contract", "config", "records", "observe", "stores", "egress", "lookup", "queue"]),
+    (
+        "queue",
+        &["base", "contract", "config", "records", "stores"],
+    ),
+    (
+        "runtime",
+        &[
+            "base", "contract", "config", "records", "observe", "stores", "egress", "lookup",
+            "queue",
+        ],
+    ),
     ("catalogue", &["contract", "observe", "runtime"]),
-    ("published", &["base", "contract", "config", "metering", "catalogue"]),
-    ("registry", &["base", "contract", "config", "stores", "egress", "runtime", "catalogue", "published"]),
+    (
+        "published",
+        &["base", "contract", "config", "metering", "catalogue"],
+    ),
+    (
+        "registry",
+        &[
+            "base",
+            "contract",
+            "config",
+            "stores",
+            "egress",
+            "runtime",
+            "catalogue",
+            "published",
+        ],
+    ),
     (
         "pipeline",
         &[
@@ -41,7 +73,12 @@ const ROOMS: [(&str, &[&str]); 22] = [
             "registry",
         ],
     ),
-    ("runner", &["base", "records", "stores", "queue", "runtime", "registry", "pipeline"]),
+    (
+        "runner",
+        &[
+            "base", "records", "stores", "queue", "runtime", "registry", "pipeline",
+        ],
+    ),
     (
         "transport",
         &[
@@ -130,10 +167,20 @@ fn collect(tokens: &TokenStream, modules: usize, path: &str, used: &mut BTreeSet
     for (at, token) in tokens.iter().enumerate() {
         if let TokenTree::Group(group) = token {
             let is_module = at >= 2 && is(at - 2, "mod");
-            collect(&group.stream(), modules + usize::from(is_module), path, used);
+            collect(
+                &group.stream(),
+                modules + usize::from(is_module),
+                path,
+                used,
+            );
         }
-        let climbs = (0..).take_while(|step| is(at + 3 * step, "super") && leads_on(at + 3 * step)).count();
-        assert!(climbs < modules, "{path} climbs out of its room by `super::`: write `crate::`");
+        let climbs = (0..)
+            .take_while(|step| is(at + 3 * step, "super") && leads_on(at + 3 * step))
+            .count();
+        assert!(
+            climbs < modules,
+            "{path} climbs out of its room by `super::`: write `crate::`"
+        );
         if !is(at, "crate") || !leads_on(at) {
             continue;
         }
@@ -161,7 +208,10 @@ fn first_names(tokens: &TokenStream) -> Vec<String> {
                 begins = false;
             }
             TokenTree::Punct(punct) if punct.as_char() == ',' => begins = true,
-            TokenTree::Ident(_) | TokenTree::Punct(_) | TokenTree::Group(_) | TokenTree::Literal(_) => {}
+            TokenTree::Ident(_)
+            | TokenTree::Punct(_)
+            | TokenTree::Group(_)
+            | TokenTree::Literal(_) => {}
         }
     }
     names
@@ -172,7 +222,10 @@ fn a_room_uses_only_rooms_that_stand_below_it() {
     for (index, (room, uses)) in ROOMS.iter().enumerate() {
         for used in *uses {
             let place = ROOMS.iter().position(|(known, _)| known == used);
-            assert!(place.is_some_and(|place| place < index), "`{room}` uses `{used}`, which does not stand below it");
+            assert!(
+                place.is_some_and(|place| place < index),
+                "`{room}` uses `{used}`, which does not stand below it"
+            );
         }
     }
     let mut arrows = BTreeSet::new();
@@ -181,16 +234,24 @@ fn a_room_uses_only_rooms_that_stand_below_it() {
             continue;
         };
         let row = ROOMS.iter().find(|(known, _)| *known == own);
-        let (_, uses) = row.unwrap_or_else(|| panic!("{}: `{own}` is no room of the table", file.path));
+        let (_, uses) =
+            row.unwrap_or_else(|| panic!("{}: `{own}` is no room of the table", file.path));
         for used in used(&file) {
-            assert!(used == own || uses.contains(&&*used), "{}: `{own}` may not use `{used}`", file.path);
+            assert!(
+                used == own || uses.contains(&&*used),
+                "{}: `{own}` may not use `{used}`",
+                file.path
+            );
             arrows.insert((own.to_owned(), used));
         }
     }
     for (room, uses) in ROOMS {
         for used in uses {
             let arrow = (room.to_owned(), (*used).to_owned());
-            assert!(arrows.contains(&arrow), "`{room}` does not use `{used}` any more");
+            assert!(
+                arrows.contains(&arrow),
+                "`{room}` does not use `{used}` any more"
+            );
         }
     }
 }

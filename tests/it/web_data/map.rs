@@ -25,7 +25,12 @@ async fn mapped(service: &Service, body: &Value) -> Vec<Value> {
     assert_eq!(data["data"]["url"], body["url"]);
     let links = data["data"]["links"].as_array().expect("links").clone();
     for link in &links {
-        let fields: Vec<&str> = link.as_object().expect("a link").keys().map(String::as_str).collect();
+        let fields: Vec<&str> = link
+            .as_object()
+            .expect("a link")
+            .keys()
+            .map(String::as_str)
+            .collect();
         assert_eq!(fields, ["url", "title", "description"]);
     }
     links
@@ -33,16 +38,29 @@ async fn mapped(service: &Service, body: &Value) -> Vec<Value> {
 
 /// The paths on `http://site.test` of a map of `path`.
 async fn paths(service: &Service, path: &str, limit: u32) -> Vec<String> {
-    let links = mapped(service, &json!({ "url": format!("http://site.test{path}"), "limit": limit })).await;
-    let url = |link: &Value| link["url"].as_str().expect("an address").replace("http://site.test", "");
+    let links = mapped(
+        service,
+        &json!({ "url": format!("http://site.test{path}"), "limit": limit }),
+    )
+    .await;
+    let url = |link: &Value| {
+        link["url"]
+            .as_str()
+            .expect("an address")
+            .replace("http://site.test", "")
+    };
     links.iter().map(url).collect()
 }
 
 #[tokio::test]
 async fn a_site_is_the_page_its_sitemaps_and_then_its_links() {
     let world = World::of(|_, path| match path {
-        "/robots.txt" => Page::text("User-agent: *\nDisallow:\nSitemap: http://site.test/map.xml\n"),
-        "/map.xml" => Page::xml(urlset(["/b", "/a", "/"].map(|path| format!("http://site.test{path}")))),
+        "/robots.txt" => {
+            Page::text("User-agent: *\nDisallow:\nSitemap: http://site.test/map.xml\n")
+        }
+        "/map.xml" => Page::xml(urlset(
+            ["/b", "/a", "/"].map(|path| format!("http://site.test{path}")),
+        )),
         "/" => linking("Home", &["/a", "/c", "/d"]),
         "/c" => Page::html(
             "<title>See | Site</title><meta name=description content='All of it.'><h1>See</h1><a href=/e>E</a>",
@@ -67,7 +85,9 @@ async fn a_site_is_the_page_its_sitemaps_and_then_its_links() {
 async fn the_limit_is_exact_with_a_sitemap_and_without() {
     let world = World::of(|host, path| match (host, path) {
         (_, "/robots.txt") => Page::none(),
-        ("site.test", "/sitemap.xml") => Page::xml(urlset((0..150).map(|n| format!("http://site.test/{n}")))),
+        ("site.test", "/sitemap.xml") => {
+            Page::xml(urlset((0..150).map(|n| format!("http://site.test/{n}"))))
+        }
         ("site.test", "/") => Page::html("<title>Home</title>"),
         // Each page leads to one more.
         ("other.test", path) => match path.trim_start_matches('/').parse::<u32>() {
@@ -78,8 +98,17 @@ async fn the_limit_is_exact_with_a_sitemap_and_without() {
     });
     let service = world.service().await;
     for (site, start) in [("site.test", ""), ("other.test", "0")] {
-        for (limit, expected) in [(json!(1), 1), (json!(7), 7), (json!(null), 20), (json!(100), 100)] {
-            let links = mapped(&service, &json!({ "url": format!("http://{site}/{start}"), "limit": limit })).await;
+        for (limit, expected) in [
+            (json!(1), 1),
+            (json!(7), 7),
+            (json!(null), 20),
+            (json!(100), 100),
+        ] {
+            let links = mapped(
+                &service,
+                &json!({ "url": format!("http://{site}/{start}"), "limit": limit }),
+            )
+            .await;
             assert_eq!(links.len(), expected, "{site} {limit}");
         }
     }
@@ -90,13 +119,31 @@ async fn the_limit_is_exact_with_a_sitemap_and_without() {
 async fn a_site_without_sitemaps_is_mapped_by_its_links() {
     let world = World::of(|_, path| match path {
         // Some sites answer every path with a page.
-        "/start" => linking("Start", &["/a", "b?c=1#part", "http://www.site.test/d", "//site.test/e", "/a#x"]),
+        "/start" => linking(
+            "Start",
+            &[
+                "/a",
+                "b?c=1#part",
+                "http://www.site.test/d",
+                "//site.test/e",
+                "/a#x",
+            ],
+        ),
         "/a" => Page::html("<frameset><frame src=/frame></frameset>"),
         "/frame" => Page::html("<base href=/deep/><a href=f>F</a><link rel=next href=/g>"),
         _ => Page::html("<title>Nothing here</title><p>Sorry"),
     });
     let service = world.service().await;
-    let expected = ["/start", "/a", "/b?c=1", "http://www.site.test/d", "/e", "/frame", "/deep/f", "/g"];
+    let expected = [
+        "/start",
+        "/a",
+        "/b?c=1",
+        "http://www.site.test/d",
+        "/e",
+        "/frame",
+        "/deep/f",
+        "/g",
+    ];
     assert_eq!(paths(&service, "/start", 20).await, expected);
 }
 
@@ -134,14 +181,24 @@ async fn each_page_is_listed_once() {
         (_, "/gone") => Page::status(410),
         (_, "/away") => Page::To(302, "http://other.test/".to_owned()),
         // Each says that it is the other.
-        (_, "/one") => Page::html("<title>One</title><link rel=canonical href=/two><a href=/main>M</a>"),
+        (_, "/one") => {
+            Page::html("<title>One</title><link rel=canonical href=/two><a href=/main>M</a>")
+        }
         (_, "/two") => Page::html("<title>Two</title><link rel=canonical href=/one>"),
         ("site.test", "/a" | "/new") => Page::html("<title>A</title>"),
         _ => Page::none(),
     });
     let service = world.service().await;
-    assert_eq!(paths(&service, "/", 20).await, ["/", "/a", "/new", "/main", "/gone", "/two"]);
-    assert!(!world.asked().iter().any(|asked| asked.starts_with("docs.") || asked.starts_with("other.")));
+    assert_eq!(
+        paths(&service, "/", 20).await,
+        ["/", "/a", "/new", "/main", "/gone", "/two"]
+    );
+    assert!(
+        !world
+            .asked()
+            .iter()
+            .any(|asked| asked.starts_with("docs.") || asked.starts_with("other."))
+    );
 }
 
 #[tokio::test]
@@ -150,17 +207,41 @@ async fn what_robots_txt_forbids_is_neither_asked_for_nor_listed() {
                  Sitemap: http://site.test/map.xml";
     let world = World::of(move |_, path| match path {
         "/robots.txt" => Page::text(rules),
-        "/map.xml" => Page::xml(urlset(["/private/1", "/1"].map(|path| format!("http://site.test{path}")))),
+        "/map.xml" => Page::xml(urlset(
+            ["/private/1", "/1"].map(|path| format!("http://site.test{path}")),
+        )),
         "/old" => Page::To(301, "/private/old".to_owned()),
-        _ => linking("Any", &["/private/2", "/private/open", "/2?sort=up", "/2?page=2", "/old"]),
+        _ => linking(
+            "Any",
+            &[
+                "/private/2",
+                "/private/open",
+                "/2?sort=up",
+                "/2?page=2",
+                "/old",
+            ],
+        ),
     });
     let service = world.service().await;
-    assert_eq!(paths(&service, "/", 20).await, ["/", "/1", "/private/open", "/2?page=2"]);
+    assert_eq!(
+        paths(&service, "/", 20).await,
+        ["/", "/1", "/private/open", "/2?page=2"]
+    );
     // The page that was named is no exception; its sitemaps still list what is open.
     assert_eq!(paths(&service, "/private", 1).await, ["/1"]);
     let asked = world.asked();
-    assert!(!asked.iter().any(|asked| asked.contains("sort=") || asked.ends_with("/private")), "{asked:?}");
-    assert!(!asked.iter().any(|asked| asked.contains("/private/") && !asked.ends_with("/open")), "{asked:?}");
+    assert!(
+        !asked
+            .iter()
+            .any(|asked| asked.contains("sort=") || asked.ends_with("/private")),
+        "{asked:?}"
+    );
+    assert!(
+        !asked
+            .iter()
+            .any(|asked| asked.contains("/private/") && !asked.ends_with("/open")),
+        "{asked:?}"
+    );
 
     let closed = World::of(|_, path| match path {
         "/robots.txt" => Page::text("User-agent: *\nDisallow: /"),
@@ -174,12 +255,21 @@ async fn what_robots_txt_forbids_is_neither_asked_for_nor_listed() {
 async fn what_is_not_to_be_followed_is_listed_and_not_asked_for() {
     let world = World::of(|_, path| match path {
         "/" => Page::html("<title>Home</title><a rel=nofollow href=/a>A</a><a href=/b>B</a>"),
-        "/b" => Page::html("<title>B</title><meta name=robots content='index, nofollow'><a href=/c>C</a>"),
+        "/b" => Page::html(
+            "<title>B</title><meta name=robots content='index, nofollow'><a href=/c>C</a>",
+        ),
         _ => Page::none(),
     });
     let service = world.service().await;
     assert_eq!(paths(&service, "/", 20).await, ["/", "/a", "/b", "/c"]);
-    assert!(!world.asked().iter().any(|asked| asked.ends_with("/a") || asked.ends_with("/c")), "{:?}", world.asked());
+    assert!(
+        !world
+            .asked()
+            .iter()
+            .any(|asked| asked.ends_with("/a") || asked.ends_with("/c")),
+        "{:?}",
+        world.asked()
+    );
 }
 
 #[tokio::test]
@@ -188,13 +278,19 @@ async fn a_trap_of_endless_links_is_left() {
         "/robots.txt" => Page::none(),
         path if path.ends_with(".xml") || path.ends_with(".gz") => Page::none(),
         // New parameters that lead to the same few pages for ever, all of them listed already.
-        path => linking("Trap", &[&format!("/day?utm_x={}", path.len()), "/day", "/"]),
+        path => linking(
+            "Trap",
+            &[&format!("/day?utm_x={}", path.len()), "/day", "/"],
+        ),
     });
     let service = world.service().await;
     assert_eq!(paths(&service, "/", 50).await, ["/", "/day"]);
     let calendar = World::of(|_, path| {
         let links: Vec<String> = (0..500).map(|n| format!("{path}/{n}")).collect();
-        linking("Calendar", &links.iter().map(String::as_str).collect::<Vec<_>>())
+        linking(
+            "Calendar",
+            &links.iter().map(String::as_str).collect::<Vec<_>>(),
+        )
     });
     assert_eq!(paths(&calendar.service().await, "/x", 100).await.len(), 100);
     assert!(calendar.asked().len() < 10, "{:?}", calendar.asked());
@@ -230,7 +326,12 @@ async fn a_crawl_delay_is_kept_between_any_two_requests() {
     let asked = world.asked_at();
     assert_eq!((asked.len(), world.most_open()), (8, 1));
     let pauses: Vec<Duration> = asked.windows(2).map(|pair| pair[1] - pair[0]).collect();
-    assert!(pauses.iter().all(|pause| *pause >= Duration::from_millis(300)), "{pauses:?}");
+    assert!(
+        pauses
+            .iter()
+            .all(|pause| *pause >= Duration::from_millis(300)),
+        "{pauses:?}"
+    );
 }
 
 #[tokio::test]
@@ -240,8 +341,12 @@ async fn the_tool_gives_what_rest_gives() {
         _ => Page::none(),
     });
     let service = world.service().await;
-    let call =
-        async |arguments: Value| Post::call("map_website", &arguments).bearer(service.key()).send(&service).await;
+    let call = async |arguments: Value| {
+        Post::call("map_website", &arguments)
+            .bearer(service.key())
+            .send(&service)
+            .await
+    };
     let arguments = json!({ "url": "http://site.test/", "limit": 2 });
     let rest = service.post(MAP, &arguments).await.json();
     let tool = call(arguments).await.json();
@@ -253,10 +358,16 @@ async fn the_tool_gives_what_rest_gives() {
         json!({ "url": "http://127.0.0.1/" }),
     ] {
         let answer = outcome(&call(arguments.clone()).await);
-        assert!(answer.contains("isError VALIDATION_ERROR"), "{arguments}: {answer}");
+        assert!(
+            answer.contains("isError VALIDATION_ERROR"),
+            "{arguments}: {answer}"
+        );
     }
     let bare = service.issue(&["--scope", "web:scrape"]);
-    let refused = Post::call("map_website", &json!({ "url": "http://site.test/" })).bearer(&bare).send(&service).await;
+    let refused = Post::call("map_website", &json!({ "url": "http://site.test/" }))
+        .bearer(&bare)
+        .send(&service)
+        .await;
     assert_eq!(refused.status, 403);
 }
 

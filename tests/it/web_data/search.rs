@@ -17,7 +17,8 @@ use tempfile::TempDir;
 
 use super::FIELDS;
 use crate::support::{
-    Answer, LAB_TOKEN, Options, Post, Service, failure, in_one_minute, lend_compiled, outcome, workspace,
+    Answer, LAB_TOKEN, Options, Post, Service, failure, in_one_minute, lend_compiled, outcome,
+    workspace,
 };
 use provider::{Asked, Lab, Reply};
 
@@ -91,8 +92,12 @@ impl Kind {
 
 /// The web-data entry of the product's manifest with more lines, and one more grant where there is one.
 fn manifest(lines: &str, grant: &str) -> (TempDir, PathBuf) {
-    let product = std::fs::read_to_string(workspace().join("plugin-manifest.toml")).expect("the manifest");
-    let entry = product.split("[[plugin]]").find(|entry| entry.contains("name = \"web-data\"")).expect("an entry");
+    let product =
+        std::fs::read_to_string(workspace().join("plugin-manifest.toml")).expect("the manifest");
+    let entry = product
+        .split("[[plugin]]")
+        .find(|entry| entry.contains("name = \"web-data\""))
+        .expect("an entry");
     let component = workspace().join("target/components/wasm32-wasip2/plugin/web_data.wasm");
     let entry = entry
         .replace("\"plugins/web-data\"", &format!("{component:?}"))
@@ -107,20 +112,36 @@ fn manifest(lines: &str, grant: &str) -> (TempDir, PathBuf) {
 pub(crate) fn product() -> (PathBuf, String) {
     static PRODUCT: OnceLock<(TempDir, Lab)> = OnceLock::new();
     let (folder, lab) = PRODUCT.get_or_init(|| {
-        let text = std::fs::read_to_string(workspace().join("plugin-manifest.toml")).expect("the manifest");
-        let (own, grants) = ("name = \"web-data\"\n", "grants = [\"http:GET public\", \"jobs\",");
+        let text = std::fs::read_to_string(workspace().join("plugin-manifest.toml"))
+            .expect("the manifest");
+        let (own, grants) = (
+            "name = \"web-data\"\n",
+            "grants = [\"http:GET public\", \"jobs\",",
+        );
         assert!(text.contains(own) && text.contains(grants), "{text}");
         let text = text
             .replace(own, &format!("{own}{}", Kind::Searxng.settings("")))
-            .replace(grants, &format!("{grants} \"http:POST https://searx.lab.test/searx/search\","))
-            .replace("source = \"", &format!("source = \"{}/", workspace().display()));
+            .replace(
+                grants,
+                &format!("{grants} \"http:POST https://searx.lab.test/searx/search\","),
+            )
+            .replace(
+                "source = \"",
+                &format!("source = \"{}/", workspace().display()),
+            );
         let folder = TempDir::new().expect("a folder");
         std::fs::write(folder.path().join("plugin-manifest.toml"), text).expect("it is written");
         let lab = Lab::start();
-        lab.answer("/searx/search", Reply::json(&Kind::Searxng.body(&numbered(30))));
+        lab.answer(
+            "/searx/search",
+            Reply::json(&Kind::Searxng.body(&numbered(30))),
+        );
         (folder, lab)
     });
-    (folder.path().join("plugin-manifest.toml"), lab.configuration())
+    (
+        folder.path().join("plugin-manifest.toml"),
+        lab.configuration(),
+    )
 }
 
 /// A data folder with the plugin's compiled code: one service alone compiles it.
@@ -130,7 +151,10 @@ fn data() -> Arc<TempDir> {
         let manifest = Some(workspace().join("tests/programs/web-data.toml"));
         let start = || {
             let runtime = tokio::runtime::Runtime::new().expect("a runtime");
-            runtime.block_on(Service::start(Options { manifest, ..Options::default() }))
+            runtime.block_on(Service::start(Options {
+                manifest,
+                ..Options::default()
+            }))
         };
         std::thread::spawn(start).join().expect("it starts")
     });
@@ -167,7 +191,9 @@ impl House {
     }
 
     async fn start_granted(kind: Kind, settings: &str, grant: &str) -> Self {
-        let data = tokio::task::spawn_blocking(data).await.expect("it is compiled");
+        let data = tokio::task::spawn_blocking(data)
+            .await
+            .expect("it is compiled");
         let secrets = "secrets = [\
             { env = \"LAB_TOKEN\", header = \"x-subscription-token\", for = \"https://api.search.brave.com/res/v1/web/search\" },\
             { env = \"TAVILY_TOKEN\", header = \"authorization\", for = \"https://api.tavily.com/search\" }]";
@@ -182,7 +208,12 @@ impl House {
             ..Options::default()
         })
         .await;
-        Self { kind, lab, service, _folder: folder }
+        Self {
+            kind,
+            lab,
+            service,
+            _folder: folder,
+        }
     }
 
     /// What the provider says of a query that holds this word.
@@ -193,10 +224,26 @@ impl House {
     /// The answers of both faces, with a key of their own: none has more than twenty searches a minute.
     async fn both(&self, input: &Value) -> [Answer; 2] {
         let wanted = json!({ "label": "search", "scopes": ["web:search"] });
-        let issued = self.service.admin(Method::POST, "/admin/v1/keys", Some(&wanted)).await.json();
-        let key = issued["data"]["key"].as_str().unwrap_or_else(|| panic!("no key: {issued}"));
-        let request = self.service.bare(Method::POST, SEARCH).bearer_auth(key).json(input);
-        [Service::send(request).await, Post::call(TOOL, input).bearer(key).send(&self.service).await]
+        let issued = self
+            .service
+            .admin(Method::POST, "/admin/v1/keys", Some(&wanted))
+            .await
+            .json();
+        let key = issued["data"]["key"]
+            .as_str()
+            .unwrap_or_else(|| panic!("no key: {issued}"));
+        let request = self
+            .service
+            .bare(Method::POST, SEARCH)
+            .bearer_auth(key)
+            .json(input);
+        [
+            Service::send(request).await,
+            Post::call(TOOL, input)
+                .bearer(key)
+                .send(&self.service)
+                .await,
+        ]
     }
 
     /// The results of a success, the same on both faces.
@@ -205,14 +252,31 @@ impl House {
         assert_eq!(answer.status, 200, "{:?} {input}: {answer:?}", self.kind);
         assert_eq!(answer.header("cache-control"), "private, no-store");
         assert_eq!(outcome(&called), "200 result #7", "{input}");
-        assert_eq!(called.json()["result"]["structuredContent"], answer.json(), "{input}");
+        assert_eq!(
+            called.json()["result"]["structuredContent"],
+            answer.json(),
+            "{input}"
+        );
         let data = answer.json()["data"].clone();
-        assert_eq!(data["query"], input["query"].as_str().expect("a query").trim(), "{data}");
+        assert_eq!(
+            data["query"],
+            input["query"].as_str().expect("a query").trim(),
+            "{data}"
+        );
         assert_eq!(data.as_object().expect("data").len(), 2, "{data}");
         let results = data["results"].as_array().expect("results").clone();
         for result in &results {
-            let fields: Vec<&str> = result.as_object().expect("a document").keys().map(String::as_str).collect();
-            assert_eq!((fields, &result["httpStatus"]), (FIELDS.to_vec(), &json!(null)), "{result}");
+            let fields: Vec<&str> = result
+                .as_object()
+                .expect("a document")
+                .keys()
+                .map(String::as_str)
+                .collect();
+            assert_eq!(
+                (fields, &result["httpStatus"]),
+                (FIELDS.to_vec(), &json!(null)),
+                "{result}"
+            );
         }
         results
     }
@@ -222,17 +286,41 @@ impl House {
         let [answer, called] = self.both(&input).await;
         let (status, code) = answer.refusal();
         let body = answer.json();
-        assert_eq!(outcome(&called), format!("200 isError {code} #7"), "{input}");
-        assert_eq!(failure(&called.json()["result"]).1["error"], body["error"], "{input}");
+        assert_eq!(
+            outcome(&called),
+            format!("200 isError {code} #7"),
+            "{input}"
+        );
+        assert_eq!(
+            failure(&called.json()["result"]).1["error"],
+            body["error"],
+            "{input}"
+        );
         let wait_s = body["data"]["retryAfter"].as_u64();
-        assert_eq!(answer.headers.get("retry-after").is_some(), wait_s.is_some(), "{body}");
-        (status, code, body["error"]["message"].as_str().expect("a message").to_owned(), wait_s)
+        assert_eq!(
+            answer.headers.get("retry-after").is_some(),
+            wait_s.is_some(),
+            "{body}"
+        );
+        (
+            status,
+            code,
+            body["error"]["message"]
+                .as_str()
+                .expect("a message")
+                .to_owned(),
+            wait_s,
+        )
     }
 
     /// The requests of both faces, which are the same.
     fn asked(&self, word: &str) -> Asked {
         let asked = self.lab.asked(word);
-        assert!(asked.len() == 2 && asked[0] == asked[1], "{:?}: {asked:?}", self.kind);
+        assert!(
+            asked.len() == 2 && asked[0] == asked[1],
+            "{:?}: {asked:?}",
+            self.kind
+        );
         asked[0].clone()
     }
 }
@@ -253,7 +341,10 @@ fn document(url: &str, title: Value, description: Value) -> Value {
 #[tokio::test]
 async fn each_provider_is_asked_in_its_own_form() {
     let query = json!({ "query": " harbour & lights\u{2019} \n", "limit": 3 });
-    let common = ["accept-encoding: gzip, br, zstd, deflate", "accept: application/json"];
+    let common = [
+        "accept-encoding: gzip, br, zstd, deflate",
+        "accept: application/json",
+    ];
     let agent = concat!("user-agent: switchbay/", env!("CARGO_PKG_VERSION"));
     let check = async |kind: Kind, line: &str, own: &[&str], body: &str| {
         let house = House::of(kind);
@@ -267,15 +358,27 @@ async fn each_provider_is_asked_in_its_own_form() {
     };
     let body = "q=harbour+%26+lights%E2%80%99&format=json&pageno=1";
     let length = format!("content-length: {}", body.len());
-    let own = ["host: searx.lab.test", "content-type: application/x-www-form-urlencoded", &length];
+    let own = [
+        "host: searx.lab.test",
+        "content-type: application/x-www-form-urlencoded",
+        &length,
+    ];
     check(Kind::Searxng, "POST /searx/search", &own, body).await;
     let line = "GET /res/v1/web/search?q=harbour+%26+lights%E2%80%99&count=6&text_decorations=false&result_filter=web";
     let key = format!("x-subscription-token: {LAB_TOKEN}");
     check(Kind::Brave, line, &["host: api.search.brave.com", &key], "").await;
     let body = "{\"query\":\"harbour & lights\u{2019}\",\"max_results\":6,\"search_depth\":\"basic\",\"topic\":\"general\",\
                 \"include_answer\":false,\"include_raw_content\":false,\"include_images\":false}";
-    let (length, key) = (format!("content-length: {}", body.len()), format!("authorization: {TAVILY_TOKEN}"));
-    let own = ["host: api.tavily.com", "content-type: application/json", &length, &key];
+    let (length, key) = (
+        format!("content-length: {}", body.len()),
+        format!("authorization: {TAVILY_TOKEN}"),
+    );
+    let own = [
+        "host: api.tavily.com",
+        "content-type: application/json",
+        &length,
+        &key,
+    ];
     check(Kind::Tavily, "POST /search", &own, body).await;
 }
 
@@ -288,7 +391,11 @@ async fn a_credential_has_twenty_searches_a_minute() {
         let mut statuses = Vec::new();
         for _ in 0..21 {
             let request = house.service.bare(Method::POST, SEARCH).bearer_auth(&key);
-            statuses.push(Service::send(request.json(&json!({ "query": "windowed" }))).await.status);
+            statuses.push(
+                Service::send(request.json(&json!({ "query": "windowed" })))
+                    .await
+                    .status,
+            );
         }
         statuses
     })

@@ -26,8 +26,10 @@ const LIVE_CODE: &str = "<xmp><img src=x onerror=alert(2)></xmp><listing>&lt;i><
 
 /// Formatting elements of many attributes, each to be compared with those that are open.
 fn attributes() -> String {
-    const NAMES: [&str; 12] =
-        ["class", "id", "href", "src", "alt", "title", "role", "lang", "rel", "content", "name", "style"];
+    const NAMES: [&str; 12] = [
+        "class", "id", "href", "src", "alt", "title", "role", "lang", "rel", "content", "name",
+        "style",
+    ];
     let tag = |at: usize| {
         let attributes: String = NAMES.iter().map(|name| format!(" {name}={at}")).collect();
         format!("<b{attributes}>")
@@ -51,7 +53,8 @@ fn answer(mut stream: TcpStream) -> std::io::Result<()> {
     while reader.read_line(&mut head)? > 2 {}
     let target = head.split(' ').nth(1).unwrap_or("/");
     let (path, query) = target.split_once('?').unwrap_or((target, "/"));
-    let mut moved = |status: &str, to: &str| whole(&mut stream, status, &format!("location: {to}\r\n"), b"");
+    let mut moved =
+        |status: &str, to: &str| whole(&mut stream, status, &format!("location: {to}\r\n"), b"");
     match path {
         "/moved" => moved("301 Moved Permanently", "/article"),
         // Anywhere that the query says.
@@ -66,7 +69,12 @@ fn answer(mut stream: TcpStream) -> std::io::Result<()> {
                 .or_else(|| laborious(path).map(|text| html(&text)))
                 .or_else(|| odd(path))
                 .unwrap_or_else(|| plain(path));
-            whole(&mut stream, status, &format!("content-type: {kind}\r\n"), &body)
+            whole(
+                &mut stream,
+                status,
+                &format!("content-type: {kind}\r\n"),
+                &body,
+            )
         }
     }
 }
@@ -82,12 +90,16 @@ fn html_of(bytes: &[u8]) -> Page {
 /// Pages that send their reader on, or say that they will.
 fn refreshing(path: &str, query: &str) -> Option<Page> {
     Some(match path {
-        "/refresh-to" => html(&format!("<meta http-equiv=refresh content='0; url={query}'><p>Wait")),
+        "/refresh-to" => html(&format!(
+            "<meta http-equiv=refresh content='0; url={query}'><p>Wait"
+        )),
         "/refresh" => html("<meta http-equiv=refresh content='0; url=/article'><p>Wait"),
-        "/refresh-later" => {
-            html("<title>Slides</title><meta http-equiv=refresh content='60; url=/article'><p>Stay here")
+        "/refresh-later" => html(
+            "<title>Slides</title><meta http-equiv=refresh content='60; url=/article'><p>Stay here",
+        ),
+        "/refresh-around" => {
+            html("<meta http-equiv=refresh content='0; url=/refresh-around?'><p>Round and round")
         }
-        "/refresh-around" => html("<meta http-equiv=refresh content='0; url=/refresh-around?'><p>Round and round"),
         _ => return None,
     })
 }
@@ -96,40 +108,68 @@ fn refreshing(path: &str, query: &str) -> Option<Page> {
 fn plain(path: &str) -> Page {
     match path {
         "/article" => html(ARTICLE),
-        "/missing" => ("404 Not Found", "text/html", b"<title>Gone</title><p>There is no such page".to_vec()),
+        "/missing" => (
+            "404 Not Found",
+            "text/html",
+            b"<title>Gone</title><p>There is no such page".to_vec(),
+        ),
         "/broken" => ("500 Internal Server Error", "text/plain", b"oops".to_vec()),
         "/russian" => {
             let body = b"<meta charset=windows-1251><title>\xcf\xf0\xe8\xe2\xe5\xf2</title><p>\xcc\xe8\xf0".to_vec();
             ("200 OK", "text/html", body)
         }
-        "/plain" => ("200 OK", "text/plain; charset=iso-8859-1", b"caf\xe9 *as it is*".to_vec()),
+        "/plain" => (
+            "200 OK",
+            "text/plain; charset=iso-8859-1",
+            b"caf\xe9 *as it is*".to_vec(),
+        ),
         "/json" => ("200 OK", "application/json", br#"{"a": [1, 2]}"#.to_vec()),
         "/markdown" => ("200 OK", "text/markdown", b"# Title\n\n- one\n".to_vec()),
-        "/pdf" => ("200 OK", "application/pdf", b"%PDF-1.7\n%\xe2\xe3\n".to_vec()),
+        "/pdf" => (
+            "200 OK",
+            "application/pdf",
+            b"%PDF-1.7\n%\xe2\xe3\n".to_vec(),
+        ),
         "/image" => ("200 OK", "image/png", b"\x89PNG\r\n\x1a\n".to_vec()),
         "/empty" => html(""),
-        "/mislabelled" => html_of(b"<title>Caf\xe9</title><p>A caf\xe9, d\xe9j\xe0 vu, na\xefve and all that."),
+        "/mislabelled" => {
+            html_of(b"<title>Caf\xe9</title><p>A caf\xe9, d\xe9j\xe0 vu, na\xefve and all that.")
+        }
         "/latin-by-name" => (
             "200 OK",
             "text/html; charset=iso-8859-1",
-            "<title>Café</title><p>A café, déjà vu, naïve and all that.".as_bytes().to_vec(),
+            "<title>Café</title><p>A café, déjà vu, naïve and all that."
+                .as_bytes()
+                .to_vec(),
         ),
-        _ => {
-            html("<title>Hello</title><p>Hello, <b>you</b>. <a href='/x'>More</a><img src='data:image/png;base64,AA'>")
-        }
+        _ => html(
+            "<title>Hello</title><p>Hello, <b>you</b>. <a href='/x'>More</a><img src='data:image/png;base64,AA'>",
+        ),
     }
 }
 
 /// Markup that is wrong, or hides something, or is much.
 fn odd(path: &str) -> Option<Page> {
     Some(match path {
-        "/long" => html(&format!("<title>Long</title><main><p>{}</p></main>", "word and word. ".repeat(20_000))),
+        "/long" => html(&format!(
+            "<title>Long</title><main><p>{}</p></main>",
+            "word and word. ".repeat(20_000)
+        )),
         "/deep" => html(&format!("{}text", "<div>".repeat(200_000))),
-        "/spaces" => html("<p><b>bold</b> <i>italic</i> and <code><span>pip</span> <span>install</span></code></p>"),
+        "/spaces" => html(
+            "<p><b>bold</b> <i>italic</i> and <code><span>pip</span> <span>install</span></code></p>",
+        ),
         "/live" => html(LIVE),
         "/live-code" => html(LIVE_CODE),
-        "/live-text" => ("200 OK", "text/plain", b"&lt; <img src=x onerror=alert(1)> *a*".to_vec()),
-        "/cut-code" => html(&format!("<p><code>{}</code>", "&lt;img src=x onerror=alert(1)> ".repeat(10_000))),
+        "/live-text" => (
+            "200 OK",
+            "text/plain",
+            b"&lt; <img src=x onerror=alert(1)> *a*".to_vec(),
+        ),
+        "/cut-code" => html(&format!(
+            "<p><code>{}</code>",
+            "&lt;img src=x onerror=alert(1)> ".repeat(10_000)
+        )),
         "/declared" => html(&format!(
             "<title>{}</title><meta name=description content='{}'><p>{}</p>",
             "Word ".repeat(1900),
@@ -148,15 +188,31 @@ fn odd(path: &str) -> Option<Page> {
 /// Pages that are made to cost much.
 fn laborious(path: &str) -> Option<String> {
     Some(match path {
-        "/end-tags" => format!("<p>text</p>{}{}", "<span>".repeat(250), "</b>".repeat(2_000_000)),
-        "/end-tags-of-a-map" => format!("<p>text</p>{}{}", "<span>".repeat(250), "</b>".repeat(900_000)),
-        "/pictures" => format!("<p>A picture {}", "<img src=a.png alt='not this one'>".repeat(240_000)),
+        "/end-tags" => format!(
+            "<p>text</p>{}{}",
+            "<span>".repeat(250),
+            "</b>".repeat(2_000_000)
+        ),
+        "/end-tags-of-a-map" => format!(
+            "<p>text</p>{}{}",
+            "<span>".repeat(250),
+            "</b>".repeat(900_000)
+        ),
+        "/pictures" => format!(
+            "<p>A picture {}",
+            "<img src=a.png alt='not this one'>".repeat(240_000)
+        ),
         "/attributes" => format!("<p>text</p>{}", attributes()),
-        "/structured" => format!("<p>text</p>{}", "<script type=application/ld+json></script>".repeat(190_000)),
+        "/structured" => format!(
+            "<p>text</p>{}",
+            "<script type=application/ld+json></script>".repeat(190_000)
+        ),
         "/far-links" => format!(
             "<base href='/{}/'><p>text</p>{}",
             "b".repeat(1900),
-            (0..100_000).map(|at| format!("<a href='{at}'> </a>")).collect::<String>()
+            (0..100_000)
+                .map(|at| format!("<a href='{at}'> </a>"))
+                .collect::<String>()
         ),
         _ => return None,
     })
@@ -165,7 +221,10 @@ fn laborious(path: &str) -> Option<String> {
 fn whole(stream: &mut TcpStream, status: &str, headers: &str, body: &[u8]) -> std::io::Result<()> {
     let length = body.len();
     stream.write_all(
-        format!("HTTP/1.1 {status}\r\n{headers}content-length: {length}\r\nconnection: close\r\n\r\n").as_bytes(),
+        format!(
+            "HTTP/1.1 {status}\r\n{headers}content-length: {length}\r\nconnection: close\r\n\r\n"
+        )
+        .as_bytes(),
     )?;
     stream.write_all(body)
 }

@@ -16,21 +16,49 @@ fn with(operations: Value) -> Vec<u8> {
 async fn operations_that_collide_are_told_by_plugin_and_place() {
     let mut floor = Floor::open().await;
     let route = [("/operations/0/rest/path", json!("/api/v1/test/neighbour"))];
-    floor.check_set(&route, "plugins `describes` and `neighbour` both serve GET /api/v1/test/neighbour").await;
+    floor
+        .check_set(
+            &route,
+            "plugins `describes` and `neighbour` both serve GET /api/v1/test/neighbour",
+        )
+        .await;
     let tool = [("/operations/0/tool/name", json!("serve_neighbour"))];
-    floor.check_set(&tool, "plugins `describes` and `neighbour` both have the tool `serve_neighbour`").await;
+    floor
+        .check_set(
+            &tool,
+            "plugins `describes` and `neighbour` both have the tool `serve_neighbour`",
+        )
+        .await;
 
     let both = "plugin `describes`: its operations `first` and `second`";
     let mut second = operation("second", "second");
     second["rest"]["path"] = json!("/api/v1/test/describes");
     let component = with(json!([operation("first", "describes"), second]));
-    floor.check(&component, &format!("{both} both serve GET /api/v1/test/describes")).await;
+    floor
+        .check(
+            &component,
+            &format!("{both} both serve GET /api/v1/test/describes"),
+        )
+        .await;
     let mut second = operation("second", "second");
     second["tool"]["name"] = json!("serve_describes");
     let component = with(json!([operation("first", "describes"), second]));
-    floor.check(&component, &format!("{both} both have the tool `serve_describes`")).await;
-    let component = with(json!([operation("first", "describes"), operation("first", "second")]));
-    floor.check(&component, "plugin `describes`: operation `first` is described twice").await;
+    floor
+        .check(
+            &component,
+            &format!("{both} both have the tool `serve_describes`"),
+        )
+        .await;
+    let component = with(json!([
+        operation("first", "describes"),
+        operation("first", "second")
+    ]));
+    floor
+        .check(
+            &component,
+            "plugin `describes`: operation `first` is described twice",
+        )
+        .await;
 
     // Two names for one place in a path.
     let with_parameter = |id: &str, word: &str, name: &str| {
@@ -46,5 +74,7 @@ async fn operations_that_collide_are_told_by_plugin_and_place() {
     second["rest"]["method"] = json!("POST");
     let rule = "serve paths of which /api/v1/test/describes/{shade} differs from /api/v1/test/describes/{colour} in the \
                 names of its parameters alone";
-    floor.check(&with(json!([first, second])), &format!("{both} {rule}")).await;
+    floor
+        .check(&with(json!([first, second])), &format!("{both} {rule}"))
+        .await;
 }

@@ -36,7 +36,12 @@ pub(super) enum FetchTurn {
 
 impl Gate {
     pub(super) fn new() -> Self {
-        Self { fetches: FETCHES, under_way: None, missing: HashMap::new(), failed: false }
+        Self {
+            fetches: FETCHES,
+            under_way: None,
+            missing: HashMap::new(),
+            failed: false,
+        }
     }
 
     /// Asks for a fetch, for an unknown key id or because the keys are old.
@@ -44,7 +49,11 @@ impl Gate {
         if self.under_way.is_some() {
             return FetchTurn::Wait;
         }
-        let is_missing = |kid| self.missing.get(kid).is_some_and(|since| now.duration_since(*since) < MISSING);
+        let is_missing = |kid| {
+            self.missing
+                .get(kid)
+                .is_some_and(|since| now.duration_since(*since) < MISSING)
+        };
         if kid.is_some_and(is_missing) || !self.fetches.take(now) {
             return FetchTurn::Closed;
         }
@@ -92,8 +101,14 @@ mod tests {
         assert_eq!(gate.ask(Some("a"), start), FetchTurn::Wait);
         assert_eq!(gate.ask(Some("b"), start), FetchTurn::Wait);
         gate.fetched(start);
-        assert_eq!(gate.ask(Some("a"), start + Duration::from_secs(59)), FetchTurn::Closed);
-        assert_eq!(gate.ask(Some("a"), start + Duration::from_secs(60)), FetchTurn::Start);
+        assert_eq!(
+            gate.ask(Some("a"), start + Duration::from_secs(59)),
+            FetchTurn::Closed
+        );
+        assert_eq!(
+            gate.ask(Some("a"), start + Duration::from_secs(60)),
+            FetchTurn::Start
+        );
     }
 
     #[test]

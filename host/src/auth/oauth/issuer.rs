@@ -58,7 +58,12 @@ impl Issuer {
     pub(super) fn new(settings: &OAuthSettings) -> Result<Self, DocumentError> {
         let own = OperatorsOwn::new("identity-provider", &settings.issuer_url)?;
         let metadata = metadata_places(&settings.issuer_url);
-        Ok(Self { name: settings.issuer.clone(), metadata, own, deadline: settings.fetch })
+        Ok(Self {
+            name: settings.issuer.clone(),
+            metadata,
+            own,
+            deadline: settings.fetch,
+        })
     }
 
     pub(super) fn name(&self) -> &str {
@@ -71,7 +76,10 @@ impl Issuer {
     }
 
     /// Fetches the key set, and the metadata before it where its place is not known or was known for long.
-    pub(super) async fn fetch(&self, place: &mut Option<KeySetPlace>) -> Result<KeySet, IssuerError> {
+    pub(super) async fn fetch(
+        &self,
+        place: &mut Option<KeySetPlace>,
+    ) -> Result<KeySet, IssuerError> {
         match tokio::time::timeout(self.deadline, self.fetch_both(place)).await {
             Ok(fetched) => fetched,
             Err(_) => Err(IssuerError::Deadline(self.deadline)),
@@ -79,12 +87,20 @@ impl Issuer {
     }
 
     async fn fetch_both(&self, place: &mut Option<KeySetPlace>) -> Result<KeySet, IssuerError> {
-        let known = place.take().filter(|known| known.read_at.elapsed() < METADATA_AGE_MAX);
+        let known = place
+            .take()
+            .filter(|known| known.read_at.elapsed() < METADATA_AGE_MAX);
         let known = match known {
             Some(known) => known,
-            None => KeySetPlace { url: self.discover().await?, read_at: Instant::now() },
+            None => KeySetPlace {
+                url: self.discover().await?,
+                read_at: Instant::now(),
+            },
         };
-        let document = self.own.fetch(&known.url, KEY_SET_BYTES_MAX, self.deadline).await?;
+        let document = self
+            .own
+            .fetch(&known.url, KEY_SET_BYTES_MAX, self.deadline)
+            .await?;
         let keys = KeySet::parse(&document)?;
         // Kept only now: after a failure the key set may have moved.
         *place = Some(known);
@@ -99,13 +115,21 @@ impl Issuer {
     }
 
     async fn read_metadata(&self, url: &Url) -> Result<Url, IssuerError> {
-        let document = self.own.fetch(url, METADATA_BYTES_MAX, self.deadline).await?;
-        let Metadata { issuer, jwks_uri } = serde_json::from_slice(&document).map_err(|_| IssuerError::Metadata)?;
+        let document = self
+            .own
+            .fetch(url, METADATA_BYTES_MAX, self.deadline)
+            .await?;
+        let Metadata { issuer, jwks_uri } =
+            serde_json::from_slice(&document).map_err(|_| IssuerError::Metadata)?;
         if issuer != self.name {
             return Err(IssuerError::OtherIssuer);
         }
         let place = Url::parse(&jwks_uri).map_err(|_| IssuerError::Metadata)?;
-        if self.own.allows(&place) { Ok(place) } else { Err(IssuerError::KeySetPlace) }
+        if self.own.allows(&place) {
+            Ok(place)
+        } else {
+            Err(IssuerError::KeySetPlace)
+        }
     }
 }
 

@@ -2,7 +2,9 @@
 //! for, so that no token can choose another.
 
 use aws_lc_rs::signature::UnparsedPublicKey;
-use aws_lc_rs::signature::{ECDSA_P256_SHA256_FIXED, RSA_PKCS1_2048_8192_SHA256, RsaPublicKeyComponents};
+use aws_lc_rs::signature::{
+    ECDSA_P256_SHA256_FIXED, RSA_PKCS1_2048_8192_SHA256, RsaPublicKeyComponents,
+};
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use serde::Deserialize;
@@ -89,12 +91,16 @@ struct PublishedKey {
 impl KeySet {
     /// Takes the keys that are for our algorithms; an issuer may publish others beside them.
     pub(super) fn parse(bytes: &[u8]) -> Result<Self, KeySetError> {
-        let KeySetDocument { keys } = serde_json::from_slice(bytes).map_err(|_| KeySetError::Form)?;
+        let KeySetDocument { keys } =
+            serde_json::from_slice(bytes).map_err(|_| KeySetError::Form)?;
         if keys.len() > KEYS_MAX {
             return Err(KeySetError::TooMany(keys.len()));
         }
-        let keys: Vec<Key> =
-            keys.into_iter().filter_map(|key| serde_json::from_value(key).ok()).filter_map(key).collect();
+        let keys: Vec<Key> = keys
+            .into_iter()
+            .filter_map(|key| serde_json::from_value(key).ok())
+            .filter_map(key)
+            .collect();
         if keys.is_empty() {
             return Err(KeySetError::None);
         }
@@ -107,7 +113,9 @@ impl KeySet {
     }
 
     pub(super) fn find(&self, kid: &str, algorithm: Algorithm) -> Option<&Key> {
-        self.0.iter().find(|key| key.kid == kid && key.algorithm() == algorithm)
+        self.0
+            .iter()
+            .find(|key| key.kid == kid && key.algorithm() == algorithm)
     }
 
     pub(super) fn len(&self) -> usize {
@@ -126,10 +134,14 @@ impl Key {
     /// Whether this key made the signature of the message.
     pub(super) fn made(&self, signature: &[u8], message: &[u8]) -> bool {
         let verified = match &self.material {
-            Material::Rsa { n, e } => {
-                RsaPublicKeyComponents { n, e }.verify(&RSA_PKCS1_2048_8192_SHA256, message, signature)
+            Material::Rsa { n, e } => RsaPublicKeyComponents { n, e }.verify(
+                &RSA_PKCS1_2048_8192_SHA256,
+                message,
+                signature,
+            ),
+            Material::P256(point) => {
+                UnparsedPublicKey::new(&ECDSA_P256_SHA256_FIXED, point).verify(message, signature)
             }
-            Material::P256(point) => UnparsedPublicKey::new(&ECDSA_P256_SHA256_FIXED, point).verify(message, signature),
         };
         verified.is_ok()
     }
@@ -137,12 +149,29 @@ impl Key {
 
 /// The key, where it is one of ours.
 fn key(published: PublishedKey) -> Option<Key> {
-    let PublishedKey { kty, kid, alg, r#use, key_ops, n, e, crv, x, y } = published;
+    let PublishedKey {
+        kty,
+        kid,
+        alg,
+        r#use,
+        key_ops,
+        n,
+        e,
+        crv,
+        x,
+        y,
+    } = published;
     let signs = r#use.is_none_or(|purpose| purpose == "sig")
-        && key_ops.is_none_or(|operations| operations.iter().any(|operation| operation == "verify"));
+        && key_ops
+            .is_none_or(|operations| operations.iter().any(|operation| operation == "verify"));
     let material = match kty.as_str() {
-        "RSA" => Material::Rsa { n: decoded(n)?, e: decoded(e)? },
-        "EC" if crv.as_deref() == Some("P-256") => Material::P256([vec![4], decoded(x)?, decoded(y)?].concat()),
+        "RSA" => Material::Rsa {
+            n: decoded(n)?,
+            e: decoded(e)?,
+        },
+        "EC" if crv.as_deref() == Some("P-256") => {
+            Material::P256([vec![4], decoded(x)?, decoded(y)?].concat())
+        }
         _ => return None,
     };
     let sound = match &material {

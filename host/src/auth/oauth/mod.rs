@@ -83,11 +83,16 @@ impl OAuth {
     /// # Errors
     /// The system's trusted roots cannot be read.
     pub(crate) fn new(settings: &OAuthSettings, base_url: &str) -> Result<Self, DocumentError> {
-        let tool_audiences: Vec<String> =
-            std::iter::once(format!("{base_url}/mcp")).chain(settings.audiences.iter().cloned()).collect();
+        let tool_audiences: Vec<String> = std::iter::once(format!("{base_url}/mcp"))
+            .chain(settings.audiences.iter().cloned())
+            .collect();
         Ok(Self {
             issuer: Issuer::new(settings)?,
-            rest_audiences: tool_audiences.iter().cloned().chain([base_url.to_owned()]).collect(),
+            rest_audiences: tool_audiences
+                .iter()
+                .cloned()
+                .chain([base_url.to_owned()])
+                .collect(),
             tool_audiences,
             per_minute: settings.per_minute,
             per_month: settings.per_month,
@@ -118,15 +123,20 @@ impl OAuth {
 
     /// Finds what a token proves. Waits for keys where its key is not known, and the gate allows a fetch; the token is judged by
     /// the time at which they are there.
-    pub(crate) async fn identify(&self, text: &str, face: Face) -> Result<Arc<AccessToken>, OAuthError> {
+    pub(crate) async fn identify(
+        &self,
+        text: &str,
+        face: Face,
+    ) -> Result<Arc<AccessToken>, OAuthError> {
         let audiences = match face {
             Face::Rest => &self.rest_audiences,
             Face::Tool => &self.tool_audiences,
         };
         let token = match self.verified(text).await {
-            Ok(token) => {
-                token.judge(audiences, epoch_seconds(SystemTime::now())).map(|()| token).map_err(OAuthError::Token)
-            }
+            Ok(token) => token
+                .judge(audiences, epoch_seconds(SystemTime::now()))
+                .map(|()| token)
+                .map_err(OAuthError::Token),
             Err(error) => Err(error),
         };
         if let Err(reason) = &token {
@@ -139,15 +149,26 @@ impl OAuth {
         let digest: [u8; 32] = Sha256::digest(text.as_bytes()).into();
         if let Some(known) = self.usable() {
             self.renew_if_old(&known);
-            if let Some(token) = known.verified.read().unwrap_or_else(PoisonError::into_inner).get(&digest) {
+            if let Some(token) = known
+                .verified
+                .read()
+                .unwrap_or_else(PoisonError::into_inner)
+                .get(&digest)
+            {
                 return Ok(Arc::clone(token));
             }
         }
         let unverified = Unverified::parse(text)?;
         let known = self.known_with(&unverified.kid).await?;
-        let key = known.keys.find(&unverified.kid, unverified.algorithm).ok_or(TokenError::Algorithm)?;
+        let key = known
+            .keys
+            .find(&unverified.kid, unverified.algorithm)
+            .ok_or(TokenError::Algorithm)?;
         let token = Arc::new(unverified.verify(key, self.issuer.name())?);
-        let mut verified = known.verified.write().unwrap_or_else(PoisonError::into_inner);
+        let mut verified = known
+            .verified
+            .write()
+            .unwrap_or_else(PoisonError::into_inner);
         if verified.len() >= VERIFIED_MAX {
             verified.clear();
         }
@@ -164,7 +185,9 @@ impl OAuth {
                 return Ok(known);
             }
             let Ok(_place) = self.waiting.try_acquire() else {
-                return Err(OAuthError::Keys { retry_after: self.issuer.deadline() });
+                return Err(OAuthError::Keys {
+                    retry_after: self.issuer.deadline(),
+                });
             };
             let (passage, mut ended) = {
                 let mut gate = self.gate();
@@ -175,7 +198,8 @@ impl OAuth {
                 FetchTurn::Wait => {}
                 FetchTurn::Closed => break,
             }
-            let waited = tokio::time::timeout(self.issuer.deadline() + MARGIN, ended.changed()).await;
+            let waited =
+                tokio::time::timeout(self.issuer.deadline() + MARGIN, ended.changed()).await;
             if passage == FetchTurn::Start || waited.is_err() {
                 break;
             }
@@ -193,12 +217,16 @@ impl OAuth {
     }
 
     fn usable(&self) -> Option<Arc<KnownKeys>> {
-        self.current.load_full().filter(|known| known.fetched_at.elapsed() < USABLE_FOR)
+        self.current
+            .load_full()
+            .filter(|known| known.fetched_at.elapsed() < USABLE_FOR)
     }
 
     /// Asks for a fetch that nobody waits for.
     fn renew_if_old(&self, known: &KnownKeys) {
-        if known.fetched_at.elapsed() >= self.renew && self.gate().ask(None, Instant::now()) == FetchTurn::Start {
+        if known.fetched_at.elapsed() >= self.renew
+            && self.gate().ask(None, Instant::now()) == FetchTurn::Start
+        {
             self.wanted.notify_one();
         }
     }
@@ -213,7 +241,11 @@ impl OAuth {
             let mut gate = self.gate();
             match fetched {
                 Ok(keys) => {
-                    tracing::info!(issuer = self.issuer.name(), keys = keys.len(), "the issuer's keys were fetched");
+                    tracing::info!(
+                        issuer = self.issuer.name(),
+                        keys = keys.len(),
+                        "the issuer's keys were fetched"
+                    );
                     self.keep(keys, now);
                     gate.fetched(now);
                 }
@@ -223,7 +255,8 @@ impl OAuth {
                     gate.failed();
                 }
             }
-            self.ended.send_modify(|count| *count = count.wrapping_add(1));
+            self.ended
+                .send_modify(|count| *count = count.wrapping_add(1));
         }
     }
 
@@ -232,7 +265,11 @@ impl OAuth {
             Some(known) if known.keys == keys => Arc::clone(&known.verified),
             Some(_) | None => Verified::default(),
         };
-        self.current.store(Some(Arc::new(KnownKeys { keys, fetched_at, verified })));
+        self.current.store(Some(Arc::new(KnownKeys {
+            keys,
+            fetched_at,
+            verified,
+        })));
     }
 
     fn gate(&self) -> MutexGuard<'_, Gate> {

@@ -15,12 +15,16 @@ use crate::base::json::strict_json;
 const SKEW_S: u64 = 30;
 /// Header members that say where a key is, or that the token is to be read in a way which is not known here. Any other
 /// unknown member is ignored, as RFC 7515 wants.
-const REFUSED_MEMBERS: [&str; 9] = ["crit", "b64", "zip", "enc", "cty", "jku", "jwk", "x5u", "x5c"];
+const REFUSED_MEMBERS: [&str; 9] = [
+    "crit", "b64", "zip", "enc", "cty", "jku", "jwk", "x5u", "x5c",
+];
 
 /// Why a text is no access token for this service.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum TokenError {
-    #[error("it is not three parts of base64url with JSON objects in the first two, each member named once")]
+    #[error(
+        "it is not three parts of base64url with JSON objects in the first two, each member named once"
+    )]
     Form,
     #[error("its header has a member that is not taken here")]
     Member,
@@ -77,17 +81,35 @@ impl<'t> Unverified<'t> {
         let (message, signature) = text.rsplit_once('.').ok_or(TokenError::Form)?;
         let (header, claims) = message.split_once('.').ok_or(TokenError::Form)?;
         let header = object(header)?;
-        if REFUSED_MEMBERS.iter().any(|member| header.contains_key(*member)) {
+        if REFUSED_MEMBERS
+            .iter()
+            .any(|member| header.contains_key(*member))
+        {
             return Err(TokenError::Member);
         }
-        let kind = text_of(&header, "typ").ok_or(TokenError::Type)?.to_ascii_lowercase();
+        let kind = text_of(&header, "typ")
+            .ok_or(TokenError::Type)?
+            .to_ascii_lowercase();
         if kind.strip_prefix("application/").unwrap_or(&kind) != "at+jwt" {
             return Err(TokenError::Type);
         }
-        let algorithm = text_of(&header, "alg").and_then(Algorithm::from_name).ok_or(TokenError::Algorithm)?;
-        let kid = text_of(&header, "kid").filter(|kid| kid.len() <= KID_BYTES_MAX).ok_or(TokenError::Key)?.to_owned();
-        let signature = URL_SAFE_NO_PAD.decode(signature).map_err(|_| TokenError::Form)?;
-        Ok(Self { kid, algorithm, message, claims, signature })
+        let algorithm = text_of(&header, "alg")
+            .and_then(Algorithm::from_name)
+            .ok_or(TokenError::Algorithm)?;
+        let kid = text_of(&header, "kid")
+            .filter(|kid| kid.len() <= KID_BYTES_MAX)
+            .ok_or(TokenError::Key)?
+            .to_owned();
+        let signature = URL_SAFE_NO_PAD
+            .decode(signature)
+            .map_err(|_| TokenError::Form)?;
+        Ok(Self {
+            kid,
+            algorithm,
+            message,
+            claims,
+            signature,
+        })
     }
 
     /// Takes the claims, if the key made the signature and the issuer is this one.
@@ -96,8 +118,17 @@ impl<'t> Unverified<'t> {
             return Err(TokenError::Signature);
         }
         let claims = object(self.claims)?;
-        let text = |name: &str| text_of(&claims, name).filter(|text| !text.is_empty()).ok_or(TokenError::Claim);
-        let seconds = |name: &str| claims.get(name).and_then(Value::as_u64).ok_or(TokenError::Claim);
+        let text = |name: &str| {
+            text_of(&claims, name)
+                .filter(|text| !text.is_empty())
+                .ok_or(TokenError::Claim)
+        };
+        let seconds = |name: &str| {
+            claims
+                .get(name)
+                .and_then(Value::as_u64)
+                .ok_or(TokenError::Claim)
+        };
         if text("iss")? != issuer {
             return Err(TokenError::Issuer);
         }
@@ -105,12 +136,18 @@ impl<'t> Unverified<'t> {
             return Err(TokenError::Bound);
         }
         text("jti")?;
-        let not_before = if claims.contains_key("nbf") { seconds("nbf")? } else { 0 };
+        let not_before = if claims.contains_key("nbf") {
+            seconds("nbf")?
+        } else {
+            0
+        };
         let scopes = match claims.get("scope") {
             None => Vec::new(),
-            Some(Value::String(scopes)) => {
-                scopes.split(' ').filter(|scope| !scope.is_empty()).map(str::to_owned).collect()
-            }
+            Some(Value::String(scopes)) => scopes
+                .split(' ')
+                .filter(|scope| !scope.is_empty())
+                .map(str::to_owned)
+                .collect(),
             Some(_) => return Err(TokenError::Claim),
         };
         Ok(AccessToken {
@@ -128,7 +165,11 @@ impl AccessToken {
     /// Whether the token is for one of these audiences, at this second. Expiry comes last, because it alone tells a client
     /// that another token of the same kind will do.
     pub(super) fn judge(&self, audiences: &[String], now_s: u64) -> Result<(), TokenError> {
-        if !self.audiences.iter().any(|audience| audiences.contains(audience)) {
+        if !self
+            .audiences
+            .iter()
+            .any(|audience| audiences.contains(audience))
+        {
             return Err(TokenError::Audience);
         }
         if self.not_before > now_s.saturating_add(SKEW_S) {

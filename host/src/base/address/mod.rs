@@ -38,9 +38,17 @@ pub(crate) struct NotPublic {
 const V4: [(Ipv4Addr, u32, &str); 17] = [
     (Ipv4Addr::new(0, 0, 0, 0), 8, "of this network itself"),
     (Ipv4Addr::new(10, 0, 0, 0), 8, "of a private network"),
-    (Ipv4Addr::new(100, 64, 0, 0), 10, "shared behind a carrier's translation"),
+    (
+        Ipv4Addr::new(100, 64, 0, 0),
+        10,
+        "shared behind a carrier's translation",
+    ),
     (Ipv4Addr::new(127, 0, 0, 0), 8, "loopback"),
-    (Ipv4Addr::new(168, 63, 129, 16), 32, "a cloud's service for its own machines"),
+    (
+        Ipv4Addr::new(168, 63, 129, 16),
+        32,
+        "a cloud's service for its own machines",
+    ),
     (Ipv4Addr::new(169, 254, 0, 0), 16, "link-local"),
     (Ipv4Addr::new(172, 16, 0, 0), 12, "of a private network"),
     (Ipv4Addr::new(192, 0, 0, 0), 24, "reserved for protocols"),
@@ -60,11 +68,31 @@ const V6_HANDED_OUT: (Ipv6Addr, u32) = (Ipv6Addr::new(0x2000, 0, 0, 0, 0, 0, 0, 
 
 /// Blocks of IPv6 within that which are not public.
 const V6_WITHIN: [(Ipv6Addr, u32, &str); 5] = [
-    (Ipv6Addr::new(0x2001, 0, 0, 0, 0, 0, 0, 0), 32, "Teredo, which carries an IPv4 address"),
-    (Ipv6Addr::new(0x2001, 0, 0, 0, 0, 0, 0, 0), 23, "reserved for protocols"),
-    (Ipv6Addr::new(0x2001, 0xdb8, 0, 0, 0, 0, 0, 0), 32, "for documentation"),
-    (Ipv6Addr::new(0x2002, 0, 0, 0, 0, 0, 0, 0), 16, "6to4, which carries an IPv4 address"),
-    (Ipv6Addr::new(0x3fff, 0, 0, 0, 0, 0, 0, 0), 20, "for documentation"),
+    (
+        Ipv6Addr::new(0x2001, 0, 0, 0, 0, 0, 0, 0),
+        32,
+        "Teredo, which carries an IPv4 address",
+    ),
+    (
+        Ipv6Addr::new(0x2001, 0, 0, 0, 0, 0, 0, 0),
+        23,
+        "reserved for protocols",
+    ),
+    (
+        Ipv6Addr::new(0x2001, 0xdb8, 0, 0, 0, 0, 0, 0),
+        32,
+        "for documentation",
+    ),
+    (
+        Ipv6Addr::new(0x2002, 0, 0, 0, 0, 0, 0, 0),
+        16,
+        "6to4, which carries an IPv4 address",
+    ),
+    (
+        Ipv6Addr::new(0x3fff, 0, 0, 0, 0, 0, 0, 0),
+        20,
+        "for documentation",
+    ),
 ];
 
 /// What has no row and is outside of that.
@@ -74,14 +102,46 @@ const NOT_HANDED_OUT: &str = "not handed out to anybody";
 const V6_OUTSIDE: [(Ipv6Addr, u32, &str); 13] = [
     (Ipv6Addr::LOCALHOST, 128, "loopback"),
     (Ipv6Addr::UNSPECIFIED, 128, "of this host itself"),
-    (Ipv6Addr::new(0, 0, 0, 0, 0, 0xffff, 0, 0), 96, "a mapped IPv4 address"),
-    (Ipv6Addr::new(0, 0, 0, 0, 0xffff, 0, 0, 0), 96, "a translated IPv4 address"),
-    (Ipv6Addr::new(0, 0, 0, 0, 0, 0, 0, 0), 96, "a compatible IPv4 address"),
-    (Ipv6Addr::new(0x64, 0xff9b, 0, 0, 0, 0, 0, 0), 96, "a translated IPv4 address"),
-    (Ipv6Addr::new(0x64, 0xff9b, 1, 0, 0, 0, 0, 0), 48, "a locally translated IPv4 address"),
-    (Ipv6Addr::new(0x100, 0, 0, 0, 0, 0, 0, 0), 32, "for discarding"),
-    (Ipv6Addr::new(0x5f00, 0, 0, 0, 0, 0, 0, 0), 16, "for segment routing"),
-    (Ipv6Addr::new(0xfc00, 0, 0, 0, 0, 0, 0, 0), 7, "of a private network"),
+    (
+        Ipv6Addr::new(0, 0, 0, 0, 0, 0xffff, 0, 0),
+        96,
+        "a mapped IPv4 address",
+    ),
+    (
+        Ipv6Addr::new(0, 0, 0, 0, 0xffff, 0, 0, 0),
+        96,
+        "a translated IPv4 address",
+    ),
+    (
+        Ipv6Addr::new(0, 0, 0, 0, 0, 0, 0, 0),
+        96,
+        "a compatible IPv4 address",
+    ),
+    (
+        Ipv6Addr::new(0x64, 0xff9b, 0, 0, 0, 0, 0, 0),
+        96,
+        "a translated IPv4 address",
+    ),
+    (
+        Ipv6Addr::new(0x64, 0xff9b, 1, 0, 0, 0, 0, 0),
+        48,
+        "a locally translated IPv4 address",
+    ),
+    (
+        Ipv6Addr::new(0x100, 0, 0, 0, 0, 0, 0, 0),
+        32,
+        "for discarding",
+    ),
+    (
+        Ipv6Addr::new(0x5f00, 0, 0, 0, 0, 0, 0, 0),
+        16,
+        "for segment routing",
+    ),
+    (
+        Ipv6Addr::new(0xfc00, 0, 0, 0, 0, 0, 0, 0),
+        7,
+        "of a private network",
+    ),
     (Ipv6Addr::new(0xfe80, 0, 0, 0, 0, 0, 0, 0), 10, "link-local"),
     (Ipv6Addr::new(0xfec0, 0, 0, 0, 0, 0, 0, 0), 10, "site-local"),
     (Ipv6Addr::new(0xff00, 0, 0, 0, 0, 0, 0, 0), 8, "multicast"),
@@ -89,25 +149,81 @@ const V6_OUTSIDE: [(Ipv6Addr, u32, &str); 13] = [
 
 /// Ranges of IPv4 that are special and global all the same. Those that no block above holds are dialled like any other.
 const V4_GLOBAL: [(Ipv4Addr, u32, &str); 6] = [
-    (Ipv4Addr::new(168, 63, 129, 16), 32, "a cloud's service for its own machines"),
-    (Ipv4Addr::new(192, 0, 0, 9), 32, "an anycast of the Port Control Protocol"),
+    (
+        Ipv4Addr::new(168, 63, 129, 16),
+        32,
+        "a cloud's service for its own machines",
+    ),
+    (
+        Ipv4Addr::new(192, 0, 0, 9),
+        32,
+        "an anycast of the Port Control Protocol",
+    ),
     (Ipv4Addr::new(192, 0, 0, 10), 32, "an anycast of TURN"),
-    (Ipv4Addr::new(192, 31, 196, 0), 24, "of AS112, which answers for private names"),
-    (Ipv4Addr::new(192, 52, 193, 0), 24, "of relays for multicast"),
-    (Ipv4Addr::new(192, 175, 48, 0), 24, "of AS112, which answers for private names"),
+    (
+        Ipv4Addr::new(192, 31, 196, 0),
+        24,
+        "of AS112, which answers for private names",
+    ),
+    (
+        Ipv4Addr::new(192, 52, 193, 0),
+        24,
+        "of relays for multicast",
+    ),
+    (
+        Ipv4Addr::new(192, 175, 48, 0),
+        24,
+        "of AS112, which answers for private names",
+    ),
 ];
 
 /// The same of IPv6.
 const V6_GLOBAL: [(Ipv6Addr, u32, &str); 9] = [
-    (Ipv6Addr::new(0x64, 0xff9b, 0, 0, 0, 0, 0, 0), 96, "a translated IPv4 address"),
-    (Ipv6Addr::new(0x2001, 1, 0, 0, 0, 0, 0, 1), 128, "an anycast of the Port Control Protocol"),
-    (Ipv6Addr::new(0x2001, 1, 0, 0, 0, 0, 0, 2), 128, "an anycast of TURN"),
-    (Ipv6Addr::new(0x2001, 1, 0, 0, 0, 0, 0, 3), 128, "an anycast of service registration"),
-    (Ipv6Addr::new(0x2001, 3, 0, 0, 0, 0, 0, 0), 32, "of relays for multicast"),
-    (Ipv6Addr::new(0x2001, 4, 0x112, 0, 0, 0, 0, 0), 48, "of AS112, which answers for private names"),
-    (Ipv6Addr::new(0x2001, 0x20, 0, 0, 0, 0, 0, 0), 28, "a name of a key, not of a place"),
-    (Ipv6Addr::new(0x2001, 0x30, 0, 0, 0, 0, 0, 0), 28, "a name of a drone, not of a place"),
-    (Ipv6Addr::new(0x2620, 0x4f, 0x8000, 0, 0, 0, 0, 0), 48, "of AS112, which answers for private names"),
+    (
+        Ipv6Addr::new(0x64, 0xff9b, 0, 0, 0, 0, 0, 0),
+        96,
+        "a translated IPv4 address",
+    ),
+    (
+        Ipv6Addr::new(0x2001, 1, 0, 0, 0, 0, 0, 1),
+        128,
+        "an anycast of the Port Control Protocol",
+    ),
+    (
+        Ipv6Addr::new(0x2001, 1, 0, 0, 0, 0, 0, 2),
+        128,
+        "an anycast of TURN",
+    ),
+    (
+        Ipv6Addr::new(0x2001, 1, 0, 0, 0, 0, 0, 3),
+        128,
+        "an anycast of service registration",
+    ),
+    (
+        Ipv6Addr::new(0x2001, 3, 0, 0, 0, 0, 0, 0),
+        32,
+        "of relays for multicast",
+    ),
+    (
+        Ipv6Addr::new(0x2001, 4, 0x112, 0, 0, 0, 0, 0),
+        48,
+        "of AS112, which answers for private names",
+    ),
+    (
+        Ipv6Addr::new(0x2001, 0x20, 0, 0, 0, 0, 0, 0),
+        28,
+        "a name of a key, not of a place",
+    ),
+    (
+        Ipv6Addr::new(0x2001, 0x30, 0, 0, 0, 0, 0, 0),
+        28,
+        "a name of a drone, not of a place",
+    ),
+    (
+        Ipv6Addr::new(0x2620, 0x4f, 0x8000, 0, 0, 0, 0, 0),
+        48,
+        "of AS112, which answers for private names",
+    ),
 ];
 
 /// What an address is. One that carries another is judged as it stands: see [`carried`].
@@ -116,7 +232,11 @@ pub(crate) fn classify(address: IpAddr) -> Class {
         IpAddr::V4(v4) => (named_v4(v4, &V4), named_v4(v4, &V4_GLOBAL)),
         IpAddr::V6(v6) => (blocked_v6(v6), named_v6(v6, &V6_GLOBAL)),
     };
-    Class { range: global.or(block), global: global.is_some() || block.is_none(), dialable: block.is_none() }
+    Class {
+        range: global.or(block),
+        global: global.is_some() || block.is_none(),
+        dialable: block.is_none(),
+    }
 }
 
 /// The IPv4 address within an IPv6 address that only stands for it: mapped, translated by the well-known prefix, or 6to4.
@@ -141,7 +261,10 @@ impl Public {
         if class.dialable {
             Ok(Self(address))
         } else {
-            Err(NotPublic { address, block: class.range.unwrap_or(NOT_HANDED_OUT) })
+            Err(NotPublic {
+                address,
+                block: class.range.unwrap_or(NOT_HANDED_OUT),
+            })
         }
     }
 
@@ -150,7 +273,9 @@ impl Public {
     ///
     /// # Errors
     /// The first that is not public.
-    pub(crate) fn judge_all(addresses: impl IntoIterator<Item = IpAddr>) -> Result<Vec<Self>, NotPublic> {
+    pub(crate) fn judge_all(
+        addresses: impl IntoIterator<Item = IpAddr>,
+    ) -> Result<Vec<Self>, NotPublic> {
         addresses.into_iter().map(Self::judge).collect()
     }
 
@@ -166,8 +291,12 @@ impl fmt::Display for Public {
 }
 
 fn named_v4(address: Ipv4Addr, rows: &[(Ipv4Addr, u32, &'static str)]) -> Option<&'static str> {
-    let is_in = |prefix: Ipv4Addr, length: u32| (address.to_bits() ^ prefix.to_bits()).leading_zeros() >= length;
-    rows.iter().find(|(prefix, length, _)| is_in(*prefix, *length)).map(|(_, _, block)| *block)
+    let is_in = |prefix: Ipv4Addr, length: u32| {
+        (address.to_bits() ^ prefix.to_bits()).leading_zeros() >= length
+    };
+    rows.iter()
+        .find(|(prefix, length, _)| is_in(*prefix, *length))
+        .map(|(_, _, block)| *block)
 }
 
 fn blocked_v6(address: Ipv6Addr) -> Option<&'static str> {
@@ -179,7 +308,9 @@ fn blocked_v6(address: Ipv6Addr) -> Option<&'static str> {
 }
 
 fn named_v6(address: Ipv6Addr, rows: &[(Ipv6Addr, u32, &'static str)]) -> Option<&'static str> {
-    rows.iter().find(|(prefix, length, _)| is_in(address, *prefix, *length)).map(|(_, _, block)| *block)
+    rows.iter()
+        .find(|(prefix, length, _)| is_in(address, *prefix, *length))
+        .map(|(_, _, block)| *block)
 }
 
 fn is_in(address: Ipv6Addr, prefix: Ipv6Addr, length: u32) -> bool {

@@ -17,10 +17,18 @@ fn last_v6(prefix: Ipv6Addr, length: u32) -> u128 {
 #[test]
 fn each_row_begins_where_its_prefix_does() {
     for (prefix, length, block) in V4.into_iter().chain(V4_GLOBAL) {
-        assert_eq!(prefix.to_bits() & !(u32::MAX.checked_shl(32 - length).unwrap_or(0)), 0, "{prefix}: {block}");
+        assert_eq!(
+            prefix.to_bits() & !(u32::MAX.checked_shl(32 - length).unwrap_or(0)),
+            0,
+            "{prefix}: {block}"
+        );
     }
     for (prefix, length, block) in V6_WITHIN.into_iter().chain(V6_OUTSIDE).chain(V6_GLOBAL) {
-        assert_eq!(prefix.to_bits() & !(u128::MAX.checked_shl(128 - length).unwrap_or(0)), 0, "{prefix}: {block}");
+        assert_eq!(
+            prefix.to_bits() & !(u128::MAX.checked_shl(128 - length).unwrap_or(0)),
+            0,
+            "{prefix}: {block}"
+        );
     }
 }
 
@@ -31,7 +39,10 @@ fn both_ends_of_every_block_are_refused_and_named() {
             let address = Ipv4Addr::from_bits(bits);
             let refused = Public::judge(address.into()).expect_err("it is special");
             let is_broadcast = address == Ipv4Addr::BROADCAST;
-            assert!(refused.block == block || is_broadcast, "{address}: {refused}");
+            assert!(
+                refused.block == block || is_broadcast,
+                "{address}: {refused}"
+            );
         }
     }
     for (prefix, length, _) in V6_WITHIN.into_iter().chain(V6_OUTSIDE) {
@@ -98,8 +109,11 @@ fn the_neighbours_of_a_block_are_public() {
 /// judged by the outer one.
 fn special() -> Vec<(ipnet::IpNet, bool)> {
     let rows: Vec<(ipnet::IpNet, bool, String)> =
-        serde_json::from_str(include_str!("../../../../tests/it/ip_info/special.json")).expect("a table");
-    rows.into_iter().map(|(prefix, global, _)| (prefix, global)).collect()
+        serde_json::from_str(include_str!("../../../../tests/it/ip_info/special.json"))
+            .expect("a table");
+    rows.into_iter()
+        .map(|(prefix, global, _)| (prefix, global))
+        .collect()
 }
 
 #[test]
@@ -108,10 +122,17 @@ fn what_the_registries_call_special_is_named_and_global_where_they_say_so() {
     assert_eq!(rows.len(), 57);
     for (prefix, global) in &rows {
         for address in [prefix.network(), prefix.broadcast()] {
-            let inner = rows.iter().filter(|(row, _)| row.contains(&address)).max_by_key(|(row, _)| row.prefix_len());
+            let inner = rows
+                .iter()
+                .filter(|(row, _)| row.contains(&address))
+                .max_by_key(|(row, _)| row.prefix_len());
             let expected = inner.map_or(*global, |(_, global)| *global);
             let class = classify(address);
-            assert_eq!((class.global, class.range.is_some()), (expected, true), "{address} of {prefix}");
+            assert_eq!(
+                (class.global, class.range.is_some()),
+                (expected, true),
+                "{address} of {prefix}"
+            );
             assert!(class.global || !class.dialable, "{address}");
         }
     }
@@ -121,7 +142,11 @@ fn what_the_registries_call_special_is_named_and_global_where_they_say_so() {
 fn an_address_that_only_stands_for_another_tells_it() {
     let check = |text: &str, expected: Option<&str>| {
         let found = carried(text.parse().expect("an address"));
-        assert_eq!(found, expected.map(|text| text.parse().expect("an address")), "{text}");
+        assert_eq!(
+            found,
+            expected.map(|text| text.parse().expect("an address")),
+            "{text}"
+        );
     };
     check("::ffff:8.8.8.8", Some("8.8.8.8"));
     check("64:ff9b::1.2.3.4", Some("1.2.3.4"));
@@ -164,10 +189,22 @@ fn outside_of_what_is_handed_out_nothing_is_public() {
 
 #[test]
 fn one_answer_that_is_not_public_spoils_a_name() {
-    let judge =
-        |addresses: &[&str]| Public::judge_all(addresses.iter().map(|one| one.parse::<IpAddr>().expect("an address")));
-    assert_eq!(judge(&["8.8.8.8", "2606:4700::1111"]).map(|all| all.len()), Ok(2));
-    for mixed in [["8.8.8.8", "10.0.0.1"], ["10.0.0.1", "8.8.8.8"], ["8.8.8.8", "::1"]] {
+    let judge = |addresses: &[&str]| {
+        Public::judge_all(
+            addresses
+                .iter()
+                .map(|one| one.parse::<IpAddr>().expect("an address")),
+        )
+    };
+    assert_eq!(
+        judge(&["8.8.8.8", "2606:4700::1111"]).map(|all| all.len()),
+        Ok(2)
+    );
+    for mixed in [
+        ["8.8.8.8", "10.0.0.1"],
+        ["10.0.0.1", "8.8.8.8"],
+        ["8.8.8.8", "::1"],
+    ] {
         let refused = judge(&mixed).expect_err("one is not public").to_string();
         assert!(refused.contains("is not public: it is"), "{refused}");
     }

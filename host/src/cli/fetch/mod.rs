@@ -77,13 +77,26 @@ pub(crate) enum DataError {
     #[error(transparent)]
     Npm(#[from] NpmError),
     #[error("{package} has the licence `{found}`; `{expected}` is expected, so it is not taken")]
-    License { package: &'static str, found: String, expected: &'static str },
+    License {
+        package: &'static str,
+        found: String,
+        expected: &'static str,
+    },
     #[error("{url} was not fetched: {source}")]
     Fetch { url: String, source: DocumentError },
-    #[error("{url} has another checksum than the registry says: expected sha512-{expected}, found sha512-{found}")]
-    Checksum { url: String, expected: String, found: String },
+    #[error(
+        "{url} has another checksum than the registry says: expected sha512-{expected}, found sha512-{found}"
+    )]
+    Checksum {
+        url: String,
+        expected: String,
+        found: String,
+    },
     #[error("the archive of {package} cannot be used: {source}")]
-    Package { package: &'static str, source: PackageError },
+    Package {
+        package: &'static str,
+        source: PackageError,
+    },
     #[error(transparent)]
     Kept(#[from] KeptError),
     #[error("cannot write into the data folder: {0}")]
@@ -93,7 +106,11 @@ pub(crate) enum DataError {
 /// What is told while a set is fetched.
 pub(crate) enum FetchStep<'a> {
     /// This release is what there is.
-    Found { version: &'a str, license: &'a str, url: &'a str },
+    Found {
+        version: &'a str,
+        license: &'a str,
+        url: &'a str,
+    },
     /// It is kept already.
     There,
     /// So many bytes of so many have come; none are announced by a server that does not know.
@@ -115,11 +132,24 @@ pub(crate) async fn fetch(
     mut tell: impl FnMut(FetchStep<'_>),
 ) -> Result<(), DataError> {
     let release = registry.latest(set.package).await?;
-    let Release { version, license, tarball, integrity } = &release;
-    tell(FetchStep::Found { version, license, url: tarball.as_str() });
+    let Release {
+        version,
+        license,
+        tarball,
+        integrity,
+    } = &release;
+    tell(FetchStep::Found {
+        version,
+        license,
+        url: tarball.as_str(),
+    });
     if !license.contains(set.license) {
         let (package, found, expected) = (set.package, license.clone(), set.license);
-        return Err(DataError::License { package, found, expected });
+        return Err(DataError::License {
+            package,
+            found,
+            expected,
+        });
     }
     let origin = format!("{}@{version}", set.package);
     if kept.has(set.name, &origin) {
@@ -128,11 +158,20 @@ pub(crate) async fn fetch(
     }
     let archive = archive(registry, &release, kept.folder(), &mut tell).await?;
     tell(FetchStep::Checked { integrity });
-    let index = Index { title: set.title.to_owned(), license: set.license.to_owned(), origin, files: Vec::new() };
+    let index = Index {
+        title: set.title.to_owned(),
+        license: set.license.to_owned(),
+        origin,
+        files: Vec::new(),
+    };
     let (kept, name) = (kept.clone(), set.name);
     let unpack = move || {
-        let files = package::unpack(archive, set.content, kept.folder())
-            .map_err(|source| DataError::Package { package: set.package, source })?;
+        let files = package::unpack(archive, set.content, kept.folder()).map_err(|source| {
+            DataError::Package {
+                package: set.package,
+                source,
+            }
+        })?;
         let count = files.len();
         Ok::<_, DataError>((count, kept.put(name, index, files)?))
     };
@@ -155,10 +194,16 @@ async fn archive(
     let download = registry.download(&release.tarball, |chunk, announced| {
         hash.update(chunk);
         arrived += u64::try_from(chunk.len()).unwrap_or(u64::MAX);
-        tell(FetchStep::Arrived { bytes: arrived, announced });
+        tell(FetchStep::Arrived {
+            bytes: arrived,
+            announced,
+        });
         io::Write::write_all(&mut archive, chunk)
     });
-    download.await.map_err(|source| DataError::Fetch { url: release.tarball.to_string(), source })?;
+    download.await.map_err(|source| DataError::Fetch {
+        url: release.tarball.to_string(),
+        source,
+    })?;
     let found = STANDARD.encode(hash.finalize());
     if found != release.integrity {
         return Err(DataError::Checksum {

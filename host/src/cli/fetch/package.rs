@@ -38,9 +38,15 @@ pub(crate) enum PackageError {
     #[error("it has no file {name}")]
     Missing { name: &'static str },
     #[error("its table {name}: {source}")]
-    Systems { name: &'static str, source: SystemsError },
+    Systems {
+        name: &'static str,
+        source: SystemsError,
+    },
     #[error("its file {name} is refused: {source}")]
-    File { name: &'static str, source: FileError },
+    File {
+        name: &'static str,
+        source: FileError,
+    },
     #[error("cannot write into the data folder: {0}")]
     Write(#[source] io::Error),
 }
@@ -57,22 +63,37 @@ pub(crate) fn unpack(
             let mut made: Vec<Option<NamedTempFile>> = names.iter().map(|_| None).collect();
             each(archive, names, |place, entry, bytes| {
                 let mut file = NamedTempFile::new_in(folder).map_err(PackageError::Write)?;
-                let copied = io::copy(&mut entry.take(bytes), &mut file).map_err(PackageError::Archive)?;
+                let copied =
+                    io::copy(&mut entry.take(bytes), &mut file).map_err(PackageError::Archive)?;
                 made[place] = Some(file);
                 Ok(copied)
             })?;
-            names.iter().zip(made).filter_map(|(name, file)| Some((*name, file?))).collect()
+            names
+                .iter()
+                .zip(made)
+                .filter_map(|(name, file)| Some((*name, file?)))
+                .collect()
         }
         DatabaseContent::Systems(names) => {
             let mut systems = Systems::new();
             each(archive, names, |place, entry, bytes| {
                 let name = names[place];
-                let mut counted = CountedReader { inner: entry.take(bytes), bytes: 0 };
-                systems.read(&mut counted).map_err(|source| PackageError::Systems { name, source })?;
+                let mut counted = CountedReader {
+                    inner: entry.take(bytes),
+                    bytes: 0,
+                };
+                systems
+                    .read(&mut counted)
+                    .map_err(|source| PackageError::Systems { name, source })?;
                 Ok(counted.bytes)
             })?;
             let mut file = NamedTempFile::new_in(folder).map_err(PackageError::Write)?;
-            systems.write(&mut file).map_err(|source| PackageError::Systems { name: names[0], source })?;
+            systems
+                .write(&mut file)
+                .map_err(|source| PackageError::Systems {
+                    name: names[0],
+                    source,
+                })?;
             vec![(names[0], file)]
         }
     };
@@ -88,7 +109,11 @@ pub(crate) fn unpack(
 fn each(
     archive: File,
     names: &[&'static str],
-    mut take: impl FnMut(usize, &mut Entry<'_, io::Take<GzDecoder<File>>>, u64) -> Result<u64, PackageError>,
+    mut take: impl FnMut(
+        usize,
+        &mut Entry<'_, io::Take<GzDecoder<File>>>,
+        u64,
+    ) -> Result<u64, PackageError>,
 ) -> Result<(), PackageError> {
     let mut archive = Archive::new(GzDecoder::new(archive).take(UNPACKED_BYTES_MAX));
     let mut seen = vec![false; names.len()];

@@ -24,7 +24,10 @@ pub(crate) enum SystemsError {
     #[error("row {row} has no number of a system: {source}")]
     Number { row: u64, source: ParseIntError },
     #[error("row {row} cannot be kept: {source}")]
-    Range { row: u64, source: mmdb_writer::Error },
+    Range {
+        row: u64,
+        source: mmdb_writer::Error,
+    },
     #[error("there are more than {ROWS_MAX} rows")]
     TooMany,
     #[error("the database cannot be written: {0}")]
@@ -49,7 +52,10 @@ impl Systems {
 
     /// Takes a table in.
     pub(crate) fn read(&mut self, table: impl Read) -> Result<(), SystemsError> {
-        let mut reader = csv::ReaderBuilder::new().has_headers(false).flexible(true).from_reader(table);
+        let mut reader = csv::ReaderBuilder::new()
+            .has_headers(false)
+            .flexible(true)
+            .from_reader(table);
         let mut record = csv::StringRecord::new();
         while reader.read_record(&mut record)? {
             self.rows += 1;
@@ -65,16 +71,26 @@ impl Systems {
         let row = self.rows;
         let cells: Vec<&str> = record.iter().collect();
         let [first, last, number, name] = cells.as_slice() else {
-            return Err(SystemsError::Cells { row, found: cells.len() });
+            return Err(SystemsError::Cells {
+                row,
+                found: cells.len(),
+            });
         };
-        let address = |text: &str| text.parse::<IpAddr>().map_err(|source| SystemsError::Address { row, source });
-        let number: u32 = number.parse().map_err(|source| SystemsError::Number { row, source })?;
+        let address = |text: &str| {
+            text.parse::<IpAddr>()
+                .map_err(|source| SystemsError::Address { row, source })
+        };
+        let number: u32 = number
+            .parse()
+            .map_err(|source| SystemsError::Number { row, source })?;
         let entry = Value::map([
             ("autonomous_system_number", Value::from(number)),
             ("autonomous_system_organization", Value::from(*name)),
         ]);
         let (first, last) = (address(first)?, address(last)?);
-        self.writer.insert_range(first, last, &entry).map_err(|source| SystemsError::Range { row, source })
+        self.writer
+            .insert_range(first, last, &entry)
+            .map_err(|source| SystemsError::Range { row, source })
     }
 
     /// Writes the database.
@@ -88,13 +104,22 @@ mod tests {
     use super::*;
 
     fn refusal(table: &str) -> String {
-        Systems::new().read(table.as_bytes()).expect_err("it is refused").to_string()
+        Systems::new()
+            .read(table.as_bytes())
+            .expect_err("it is refused")
+            .to_string()
     }
 
     #[test]
     fn rows_that_say_nothing_are_refused_by_their_number() {
-        assert_eq!(refusal("1.0.0.0,1.0.0.255,1\n"), "row 1 has 3 cells; there are 4");
-        assert!(refusal("1.0.0.0,1.0.0.255,1,a\n1.0.0,1.0.0.255,1,a\n").starts_with("row 2 has no address"));
+        assert_eq!(
+            refusal("1.0.0.0,1.0.0.255,1\n"),
+            "row 1 has 3 cells; there are 4"
+        );
+        assert!(
+            refusal("1.0.0.0,1.0.0.255,1,a\n1.0.0,1.0.0.255,1,a\n")
+                .starts_with("row 2 has no address")
+        );
         assert!(refusal("1.0.0.0,1.0.0.255,-1,a\n").starts_with("row 1 has no number of a system"));
         assert!(refusal("1.0.0.9,1.0.0.1,1,a\n").starts_with("row 1 cannot be kept"));
         assert!(refusal("1.0.0.0,2001::,1,a\n").starts_with("row 1 cannot be kept"));

@@ -5,7 +5,10 @@
 //!
 //! Tables for people, `--json` for scripts, and exit codes of their own (see [`super`]). A server must run: what a plugin is
 //! allowed is decided in one place.
-#![expect(clippy::print_stdout, reason = "what these commands are for is printed")]
+#![expect(
+    clippy::print_stdout,
+    reason = "what these commands are for is printed"
+)]
 
 mod show;
 mod stage;
@@ -173,7 +176,9 @@ pub(super) async fn run(command: PluginCommand) -> Result<(), CommandFailure> {
         PluginCommand::Approve(arguments) => stage::approve(&arguments).await,
         PluginCommand::Reject(one) => on_revision(&one, "reject").await,
         PluginCommand::Activate(one) => on_revision(&one, "activate").await,
-        PluginCommand::Rollback(Rollback { act, to }) => on_plugin(&act, "rollback", json!({ "to": to })).await,
+        PluginCommand::Rollback(Rollback { act, to }) => {
+            on_plugin(&act, "rollback", json!({ "to": to })).await
+        }
         PluginCommand::Disable(act) => on_plugin(&act, "disable", json!({})).await,
         PluginCommand::Enable(act) => on_plugin(&act, "enable", json!({})).await,
         PluginCommand::Revoke(arguments) => revoke(arguments).await,
@@ -183,10 +188,20 @@ pub(super) async fn run(command: PluginCommand) -> Result<(), CommandFailure> {
 }
 
 async fn on_revision(one: &One, act: &str) -> Result<(), CommandFailure> {
-    let One { plugin, revision, common, reason } = one;
+    let One {
+        plugin,
+        revision,
+        common,
+        reason,
+    } = one;
     let data = common.folder()?;
     let number = candidate(&data, plugin, *revision).await?;
-    let done = post(&data, &path(plugin, &format!("/revisions/{number}/{act}")), &reason.with(json!({}))).await?;
+    let done = post(
+        &data,
+        &path(plugin, &format!("/revisions/{number}/{act}")),
+        &reason.with(json!({})),
+    )
+    .await?;
     if common.json {
         println!("{done:#}");
     } else {
@@ -196,33 +211,81 @@ async fn on_revision(one: &One, act: &str) -> Result<(), CommandFailure> {
 }
 
 async fn on_plugin(act: &ActArguments, name: &str, members: Value) -> Result<(), CommandFailure> {
-    let ActArguments { named: PluginArgument { plugin, common }, reason } = act;
-    let done = post(&common.folder()?, &path(plugin, &format!("/{name}")), &reason.with(members)).await?;
+    let ActArguments {
+        named: PluginArgument { plugin, common },
+        reason,
+    } = act;
+    let done = post(
+        &common.folder()?,
+        &path(plugin, &format!("/{name}")),
+        &reason.with(members),
+    )
+    .await?;
     if common.json {
         println!("{done:#}");
     } else {
-        println!("{plugin} {} is {}, revision {}", text(&done["version"]), text(&done["state"]), done["revision"]);
+        println!(
+            "{plugin} {} is {}, revision {}",
+            text(&done["version"]),
+            text(&done["state"]),
+            done["revision"]
+        );
     }
     Ok(())
 }
 
 async fn revoke(arguments: Revoke) -> Result<(), CommandFailure> {
-    let Revoke { plugin, atom, common, reason } = arguments;
-    on_plugin(&ActArguments { named: PluginArgument { plugin, common }, reason }, "revoke", json!({ "atom": atom }))
-        .await
+    let Revoke {
+        plugin,
+        atom,
+        common,
+        reason,
+    } = arguments;
+    on_plugin(
+        &ActArguments {
+            named: PluginArgument { plugin, common },
+            reason,
+        },
+        "revoke",
+        json!({ "atom": atom }),
+    )
+    .await
 }
 
 async fn proxy(arguments: &ProxyArguments) -> Result<(), CommandFailure> {
-    let ProxyArguments { act: ActArguments { named: PluginArgument { plugin, common }, reason }, seconds } = arguments;
+    let ProxyArguments {
+        act:
+            ActArguments {
+                named: PluginArgument { plugin, common },
+                reason,
+            },
+        seconds,
+    } = arguments;
     let body = reason.with(json!({ "seconds": seconds }));
     let lent = post(&common.folder()?, &path(plugin, "/proxy"), &body).await?;
     if common.json {
         println!("{lent:#}");
         return Ok(());
     }
-    let rights: Vec<String> = lent["rights"].as_array().into_iter().flatten().map(text).collect();
-    println!("{plugin}, revision {}, until {}", lent["revision"], text(&lent["expiresAt"]));
-    println!("rights  {}", if rights.is_empty() { "-".to_owned() } else { rights.join(", ") });
+    let rights: Vec<String> = lent["rights"]
+        .as_array()
+        .into_iter()
+        .flatten()
+        .map(text)
+        .collect();
+    println!(
+        "{plugin}, revision {}, until {}",
+        lent["revision"],
+        text(&lent["expiresAt"])
+    );
+    println!(
+        "rights  {}",
+        if rights.is_empty() {
+            "-".to_owned()
+        } else {
+            rights.join(", ")
+        }
+    );
     println!("try     curl -v --proxy {} https://…", text(&lent["url"]));
     Ok(())
 }
@@ -238,13 +301,18 @@ async fn follow(common: &Common) -> Result<(), CommandFailure> {
         }
         print!("{table}");
     }
-    let is =
-        |outcome: &str| done["plugins"].as_array().is_some_and(|all| all.iter().any(|one| one["outcome"] == outcome));
+    let is = |outcome: &str| {
+        done["plugins"]
+            .as_array()
+            .is_some_and(|all| all.iter().any(|one| one["outcome"] == outcome))
+    };
     match (is("failed"), is("awaiting-approval")) {
-        (true, _) => Err(CommandFailure::of("a plugin was not brought in; what ran before serves on")),
-        (false, true) => {
-            Err(CommandFailure::waits("a revision waits for you; `switchbay plugin diff PLUGIN` shows it"))
-        }
+        (true, _) => Err(CommandFailure::of(
+            "a plugin was not brought in; what ran before serves on",
+        )),
+        (false, true) => Err(CommandFailure::waits(
+            "a revision waits for you; `switchbay plugin diff PLUGIN` shows it",
+        )),
         (false, false) => Ok(()),
     }
 }
@@ -274,7 +342,10 @@ impl Reason {
 }
 
 fn path(plugin: &str, rest: &str) -> String {
-    format!("/admin/v1/plugins/{}{rest}", utf8_percent_encode(plugin, NON_ALPHANUMERIC))
+    format!(
+        "/admin/v1/plugins/{}{rest}",
+        utf8_percent_encode(plugin, NON_ALPHANUMERIC)
+    )
 }
 
 async fn get(data: &Path, path: &str) -> Result<Value, CommandFailure> {

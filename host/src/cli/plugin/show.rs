@@ -12,13 +12,23 @@ pub(in crate::cli) async fn status(common: &Common) -> Result<(), CommandFailure
     if common.json {
         println!("{status:#}");
     } else {
-        println!("switchbay {}, since {}", text(&status["version"]), text(&status["startedAt"]));
+        println!(
+            "switchbay {}, since {}",
+            text(&status["version"]),
+            text(&status["startedAt"])
+        );
         if status["safeMode"] == true {
-            println!("SAFE MODE: the last revisions known to be good serve, and the manifest is not followed");
+            println!(
+                "SAFE MODE: the last revisions known to be good serve, and the manifest is not followed"
+            );
         }
         println!(
             "store {}; {} connections, {} requests in flight; {} revisions drain",
-            if status["storeHealthy"] == true { "healthy" } else { "FAILS" },
+            if status["storeHealthy"] == true {
+                "healthy"
+            } else {
+                "FAILS"
+            },
             status["connections"],
             status["requestsInFlight"],
             status["draining"].as_array().map_or(0, Vec::len),
@@ -26,10 +36,12 @@ pub(in crate::cli) async fn status(common: &Common) -> Result<(), CommandFailure
         print!("{}", plugins(&status["plugins"]));
     }
     match (status["well"] == true, status["waiting"].as_u64()) {
-        (false, _) => Err(CommandFailure::of("something does not serve; `switchbay plugin list` tells what")),
-        (true, Some(1..)) => {
-            Err(CommandFailure::waits("a revision waits for you; `switchbay plugin diff PLUGIN` shows it"))
-        }
+        (false, _) => Err(CommandFailure::of(
+            "something does not serve; `switchbay plugin list` tells what",
+        )),
+        (true, Some(1..)) => Err(CommandFailure::waits(
+            "a revision waits for you; `switchbay plugin diff PLUGIN` shows it",
+        )),
         (true, _) => Ok(()),
     }
 }
@@ -45,7 +57,14 @@ pub(super) async fn list(common: &Common) -> Result<(), CommandFailure> {
 }
 
 fn plugins(listed: &Value) -> Table {
-    let mut table = Table::new(&["PLUGIN", "STATE", "REVISION", "VERSION", "CANDIDATE", "MESSAGE"]);
+    let mut table = Table::new(&[
+        "PLUGIN",
+        "STATE",
+        "REVISION",
+        "VERSION",
+        "CANDIDATE",
+        "MESSAGE",
+    ]);
     for plugin in listed.as_array().into_iter().flatten() {
         let candidate = &plugin["candidate"];
         let candidate = if candidate.is_null() {
@@ -54,7 +73,10 @@ fn plugins(listed: &Value) -> Table {
             format!("{} ({})", candidate["revision"], text(&candidate["state"]))
         };
         let row = ["name", "state", "revision", "version"].map(|name| text(&plugin[name]));
-        table.row(row.into_iter().chain([candidate, one_line(&text(&plugin["message"]))]));
+        table.row(
+            row.into_iter()
+                .chain([candidate, one_line(&text(&plugin["message"]))]),
+        );
     }
     table
 }
@@ -73,9 +95,18 @@ pub(super) async fn show(named: &PluginArgument) -> Result<(), CommandFailure> {
 fn print_plugin(shown: &Value) {
     let list = |value: &Value| {
         let all: Vec<String> = value.as_array().into_iter().flatten().map(text).collect();
-        if all.is_empty() { "-".to_owned() } else { all.join(", ") }
+        if all.is_empty() {
+            "-".to_owned()
+        } else {
+            all.join(", ")
+        }
     };
-    println!("{} {} is {}", text(&shown["name"]), text(&shown["version"]), text(&shown["state"]));
+    println!(
+        "{} {} is {}",
+        text(&shown["name"]),
+        text(&shown["version"]),
+        text(&shown["state"])
+    );
     println!("  {}", one_line(&text(&shown["summary"])));
     if !shown["message"].is_null() {
         println!("  {}", one_line(&text(&shown["message"])));
@@ -84,18 +115,28 @@ fn print_plugin(shown: &Value) {
     println!("manifest   {}", list(&shown["grants"]));
     for approval in shown["approvals"].as_array().into_iter().flatten() {
         let told = ["atom", "by", "at"].map(|name| text(&approval[name]));
-        println!("approved   {} by {} at {}", told[0], one_line(&told[1]), told[2]);
+        println!(
+            "approved   {} by {} at {}",
+            told[0],
+            one_line(&told[1]),
+            told[2]
+        );
     }
     let mut operations = Table::new(&["OPERATION", "ROUTE", "TOOL", "DEADLINE"]);
     for operation in shown["operations"].as_array().into_iter().flatten() {
         let (rest, tool) = (&operation["rest"], &operation["tool"]);
-        let route =
-            if rest.is_null() { "-".to_owned() } else { format!("{} {}", text(&rest["method"]), text(&rest["path"])) };
+        let route = if rest.is_null() {
+            "-".to_owned()
+        } else {
+            format!("{} {}", text(&rest["method"]), text(&rest["path"]))
+        };
         let deadline = format!("{} ms", operation["deadlineMs"]);
         operations.row([text(&operation["id"]), route, text(&tool["name"]), deadline]);
     }
     print!("\n{operations}");
-    let mut revisions = Table::new(&["REVISION", "STATE", "VERSION", "DIGEST", "SINCE", "BY", "WHY"]);
+    let mut revisions = Table::new(&[
+        "REVISION", "STATE", "VERSION", "DIGEST", "SINCE", "BY", "WHY",
+    ]);
     for revision in shown["revisions"].as_array().into_iter().flatten() {
         let changed = &revision["changed"];
         let digest = text(&revision["digest"]).chars().take(12).collect();

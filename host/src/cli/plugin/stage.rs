@@ -1,5 +1,8 @@
 //! A revision's way to where it may serve: `plugin stage`, `plugin diff` and `plugin approve`.
-#![expect(clippy::print_stderr, reason = "the steps are told beside what is printed")]
+#![expect(
+    clippy::print_stderr,
+    reason = "the steps are told beside what is printed"
+)]
 
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -19,7 +22,14 @@ const LOOK: Duration = Duration::from_millis(150);
 const PATIENCE: Duration = Duration::from_secs(3600);
 
 pub(super) async fn stage(arguments: &Stage) -> Result<(), CommandFailure> {
-    let Stage { plugin, file, digest, activate, common, reason } = arguments;
+    let Stage {
+        plugin,
+        file,
+        digest,
+        activate,
+        common,
+        reason,
+    } = arguments;
     let data = common.folder()?;
     let staged = match file {
         None => {
@@ -28,7 +38,10 @@ pub(super) async fn stage(arguments: &Stage) -> Result<(), CommandFailure> {
         }
         Some(file) => {
             let component = tokio::fs::read(file).await.map_err(|error| {
-                CommandFailure::of(format!("cannot read the component {}: {error}", file.display()))
+                CommandFailure::of(format!(
+                    "cannot read the component {}: {error}",
+                    file.display()
+                ))
             })?;
             let mut query = form_urlencoded::Serializer::new(String::new());
             query.append_pair("activate", if *activate { "true" } else { "false" });
@@ -50,7 +63,9 @@ pub(super) async fn stage(arguments: &Stage) -> Result<(), CommandFailure> {
     match state.as_str() {
         "rejected" => {
             let why = text(&prepared["changed"]["why"]);
-            Err(CommandFailure::of(format!("revision {number} of {plugin} was rejected: {why}")))
+            Err(CommandFailure::of(format!(
+                "revision {number} of {plugin} was rejected: {why}"
+            )))
         }
         "awaiting-approval" => Err(CommandFailure::waits(format!(
             "revision {number} of {plugin} wants more than is granted: look at `switchbay plugin diff {plugin} {number}`, \
@@ -71,7 +86,13 @@ pub(super) async fn stage(arguments: &Stage) -> Result<(), CommandFailure> {
 }
 
 /// Looks at a revision until nothing works on it any more, and tells each step.
-async fn wait(data: &Path, plugin: &str, number: u64, mut seen: Value, quiet: bool) -> Result<Value, CommandFailure> {
+async fn wait(
+    data: &Path,
+    plugin: &str,
+    number: u64,
+    mut seen: Value,
+    quiet: bool,
+) -> Result<Value, CommandFailure> {
     let path = path(plugin, &format!("/revisions/{number}"));
     let mut told = String::new();
     let began = Instant::now();
@@ -94,11 +115,22 @@ async fn wait(data: &Path, plugin: &str, number: u64, mut seen: Value, quiet: bo
 }
 
 pub(super) async fn diff(arguments: &Diff) -> Result<(), CommandFailure> {
-    let Diff { plugin, revision, against, common } = arguments;
+    let Diff {
+        plugin,
+        revision,
+        against,
+        common,
+    } = arguments;
     let data = common.folder()?;
     let number = candidate(&data, plugin, *revision).await?;
-    let query = against.map(|against| format!("?against={against}")).unwrap_or_default();
-    let compared = get(&data, &path(plugin, &format!("/revisions/{number}/difference{query}"))).await?;
+    let query = against
+        .map(|against| format!("?against={against}"))
+        .unwrap_or_default();
+    let compared = get(
+        &data,
+        &path(plugin, &format!("/revisions/{number}/difference{query}")),
+    )
+    .await?;
     if common.json {
         println!("{compared:#}");
     } else {
@@ -111,14 +143,32 @@ pub(super) async fn diff(arguments: &Diff) -> Result<(), CommandFailure> {
 
 /// Approves what the difference shows and nothing else, even if something changes in between.
 pub(super) async fn approve(arguments: &Approve) -> Result<(), CommandFailure> {
-    let Approve { one: One { plugin, revision, common, reason }, activate } = arguments;
+    let Approve {
+        one:
+            One {
+                plugin,
+                revision,
+                common,
+                reason,
+            },
+        activate,
+    } = arguments;
     let data = common.folder()?;
     let number = candidate(&data, plugin, *revision).await?;
-    let compared = get(&data, &path(plugin, &format!("/revisions/{number}/difference"))).await?;
+    let compared = get(
+        &data,
+        &path(plugin, &format!("/revisions/{number}/difference")),
+    )
+    .await?;
     let missing = compared["missing"].as_array().into_iter().flatten();
     let atoms: Vec<Value> = missing.map(|missing| missing["atom"].clone()).collect();
     let body = reason.with(json!({ "grants": atoms, "activate": activate }));
-    let approved = post(&data, &path(plugin, &format!("/revisions/{number}/approve")), &body).await?;
+    let approved = post(
+        &data,
+        &path(plugin, &format!("/revisions/{number}/approve")),
+        &body,
+    )
+    .await?;
     if common.json {
         println!("{approved:#}");
         return Ok(());

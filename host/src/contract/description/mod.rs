@@ -11,7 +11,9 @@ use http::StatusCode;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use self::written::{WrittenDescription, WrittenError, WrittenExample, WrittenFailure, WrittenOperation, WrittenWant};
+use self::written::{
+    WrittenDescription, WrittenError, WrittenExample, WrittenFailure, WrittenOperation, WrittenWant,
+};
 use super::error::Code;
 use super::faces::{is_identifier, rest_face, schema_error, tool_face, tool_input, twice};
 use super::grants::{Atom, AtomError, Grants};
@@ -44,22 +46,38 @@ pub(crate) enum DescriptionError {
     #[error("operation `{operation}` {rule}")]
     Operation { operation: String, rule: String },
     #[error("operation `{operation}`, {part}: {source}")]
-    Profile { operation: String, part: &'static str, source: ProfileError },
+    Profile {
+        operation: String,
+        part: &'static str,
+        source: ProfileError,
+    },
     #[error("operation `{operation}`, {part}: {source}")]
-    Compile { operation: String, part: &'static str, source: SchemaError },
+    Compile {
+        operation: String,
+        part: &'static str,
+        source: SchemaError,
+    },
 }
 
 impl DescriptionError {
     /// A part of an operation is outside of the profile.
     fn outside(operation: &str, part: &'static str) -> impl FnOnce(ProfileError) -> Self {
         let operation = operation.to_owned();
-        move |source| Self::Profile { operation, part, source }
+        move |source| Self::Profile {
+            operation,
+            part,
+            source,
+        }
     }
 
     /// A schema of an operation cannot be compiled.
     fn uncompiled(operation: &str, part: &'static str) -> impl FnOnce(SchemaError) -> Self {
         let operation = operation.to_owned();
-        move |source| Self::Compile { operation, part, source }
+        move |source| Self::Compile {
+            operation,
+            part,
+            source,
+        }
     }
 }
 
@@ -85,7 +103,8 @@ pub(crate) struct Want {
 impl Description {
     /// Reads the description of the plugin that the manifest calls `name`.
     pub(crate) fn read(text: &str, name: &str) -> Result<Self, DescriptionError> {
-        let written: WrittenDescription = serde_json::from_str(text).map_err(DescriptionError::Malformed)?;
+        let written: WrittenDescription =
+            serde_json::from_str(text).map_err(DescriptionError::Malformed)?;
         if written.schema != 1 {
             return Err(DescriptionError::Schema(written.schema));
         }
@@ -94,18 +113,28 @@ impl Description {
         }
         if written.operations.is_empty() || written.operations.len() > OPERATIONS_MAX {
             let found = written.operations.len();
-            return Err(DescriptionError::Rule(format!("must have 1 to {OPERATIONS_MAX} operations, not {found}")));
+            return Err(DescriptionError::Rule(format!(
+                "must have 1 to {OPERATIONS_MAX} operations, not {found}"
+            )));
         }
         about(&written).map_err(DescriptionError::Rule)?;
         let mut operations: Vec<Operation> = Vec::with_capacity(written.operations.len());
         for row in written.operations {
             if operations.iter().any(|other| other.id == row.id) {
-                return Err(DescriptionError::Operation { operation: row.id, rule: "is described twice".to_owned() });
+                return Err(DescriptionError::Operation {
+                    operation: row.id,
+                    rule: "is described twice".to_owned(),
+                });
             }
             operations.push(operation(name, row)?);
         }
         let wants = wants(written.wants)?;
-        Ok(Self { version: written.version, summary: written.summary, wants, operations })
+        Ok(Self {
+            version: written.version,
+            summary: written.summary,
+            wants,
+            operations,
+        })
     }
 
     /// All that the plugin asks for.
@@ -117,35 +146,59 @@ impl Description {
 fn about(written: &WrittenDescription) -> Result<(), String> {
     let version = &written.version;
     if !(1..=64).contains(&version.len()) || !version.bytes().all(|b| b.is_ascii_graphic()) {
-        return Err("must have a version of 1 to 64 printable ASCII characters without spaces".to_owned());
+        return Err(
+            "must have a version of 1 to 64 printable ASCII characters without spaces".to_owned(),
+        );
     }
     match written.summary.len() {
         1..=200 => Ok(()),
-        bytes => Err(format!("must have a summary of 1 to 200 bytes, not {bytes}")),
+        bytes => Err(format!(
+            "must have a summary of 1 to 200 bytes, not {bytes}"
+        )),
     }
 }
 
 fn wants(written: Vec<WrittenWant>) -> Result<Vec<Want>, DescriptionError> {
     Grants::parse(written.iter().map(|want| &want.atom)).map_err(DescriptionError::Want)?;
     let mut wants = Vec::with_capacity(written.len());
-    for WrittenWant { atom, why, optional } in written {
+    for WrittenWant {
+        atom,
+        why,
+        optional,
+    } in written
+    {
         if !(1..=WHY_BYTES_MAX).contains(&why.len()) {
-            let rule = format!("must say in 1 to {WHY_BYTES_MAX} bytes why it wants `{atom}`, not {}", why.len());
+            let rule = format!(
+                "must say in 1 to {WHY_BYTES_MAX} bytes why it wants `{atom}`, not {}",
+                why.len()
+            );
             return Err(DescriptionError::Rule(rule));
         }
-        wants.push(Want { atom: Atom::parse(&atom).map_err(DescriptionError::Want)?, why, optional });
+        wants.push(Want {
+            atom: Atom::parse(&atom).map_err(DescriptionError::Want)?,
+            why,
+            optional,
+        });
     }
     Ok(wants)
 }
 
 fn operation(plugin: &str, row: WrittenOperation) -> Result<Operation, DescriptionError> {
     let id = row.id.clone();
-    let broken = |rule: String| DescriptionError::Operation { operation: id.clone(), rule };
+    let broken = |rule: String| DescriptionError::Operation {
+        operation: id.clone(),
+        rule,
+    };
     let outside = |part| DescriptionError::outside(&id, part);
     let uncompiled = |part| DescriptionError::uncompiled(&id, part);
     words(&row).map_err(&broken)?;
     let terms = terms::terms(written_terms(&row)).map_err(&broken)?;
-    let errors = row.errors.into_iter().map(declared_error).collect::<Result<Vec<_>, _>>().map_err(&broken)?;
+    let errors = row
+        .errors
+        .into_iter()
+        .map(declared_error)
+        .collect::<Result<Vec<_>, _>>()
+        .map_err(&broken)?;
     if let Some(code) = twice(errors.iter().map(|error| &error.code)) {
         return Err(broken(format!("declares `{code}` twice")));
     }
@@ -163,7 +216,8 @@ fn operation(plugin: &str, row: WrittenOperation) -> Result<Operation, Descripti
         Some(tool) => {
             let input = tool_input(&row.input, &tool).map_err(&broken)?;
             profile::check_input(&input).map_err(outside("tool input"))?;
-            let input = FaceSchema::compile(input, &row.judges).map_err(uncompiled("tool input"))?;
+            let input =
+                FaceSchema::compile(input, &row.judges).map_err(uncompiled("tool input"))?;
             Some(tool_face(tool, input, bytes_max).map_err(&broken)?)
         }
     };
@@ -174,14 +228,19 @@ fn operation(plugin: &str, row: WrittenOperation) -> Result<Operation, Descripti
             Some(rest_face(rest, input, &row.output, bytes_max).map_err(&broken)?)
         }
     };
-    let faces = rest.as_ref().map(|face| &face.input).or(tool.as_ref().map(|face| &face.input));
+    let faces = rest
+        .as_ref()
+        .map(|face| &face.input)
+        .or(tool.as_ref().map(|face| &face.input));
     let examples = examples(row.examples, faces).map_err(&broken)?;
     Ok(Operation {
         terms,
         output: OutputSchema::compile(row.output).map_err(uncompiled("output"))?,
         deadline,
-        on_deadline: own_failure(row.on_deadline, Code::UpstreamTimeout, &errors).map_err(&broken)?,
-        on_unavailable: own_failure(row.on_unavailable, Code::ServiceUnavailable, &errors).map_err(&broken)?,
+        on_deadline: own_failure(row.on_deadline, Code::UpstreamTimeout, &errors)
+            .map_err(&broken)?,
+        on_unavailable: own_failure(row.on_unavailable, Code::ServiceUnavailable, &errors)
+            .map_err(&broken)?,
         counted_as: format!("{plugin}/{}", row.id),
         id: row.id,
         title: row.title,
@@ -196,7 +255,9 @@ fn operation(plugin: &str, row: WrittenOperation) -> Result<Operation, Descripti
 fn deadline(written_ms: Option<u32>) -> Result<Duration, String> {
     let milliseconds = written_ms.unwrap_or(DEADLINE_MS_DEFAULT);
     if !(1..=DEADLINE_MS_MAX).contains(&milliseconds) {
-        return Err(format!("has a deadline of {milliseconds} ms; it must be from 1 to {DEADLINE_MS_MAX}"));
+        return Err(format!(
+            "has a deadline of {milliseconds} ms; it must be from 1 to {DEADLINE_MS_MAX}"
+        ));
     }
     Ok(Duration::from_millis(u64::from(milliseconds)))
 }
@@ -204,7 +265,9 @@ fn deadline(written_ms: Option<u32>) -> Result<Duration, String> {
 fn body_bytes_max(written: Option<usize>) -> Result<usize, String> {
     let bytes_max = written.unwrap_or(BODY_BYTES_DEFAULT);
     if !(1..=BODY_BYTES_MAX).contains(&bytes_max) {
-        return Err(format!("has `body_bytes_max` {bytes_max}; it must be from 1 to {BODY_BYTES_MAX}"));
+        return Err(format!(
+            "has `body_bytes_max` {bytes_max}; it must be from 1 to {BODY_BYTES_MAX}"
+        ));
     }
     Ok(bytes_max)
 }
@@ -222,14 +285,20 @@ fn written_terms(row: &WrittenOperation) -> terms::WrittenTerms {
 
 /// What a row says of its input's properties fits the properties that are there.
 fn said_of_input(input: &Value, judges: &[String]) -> Result<(), String> {
-    if let Some(name) = judges.iter().find(|name| input["properties"].get(name.as_str()).is_none()) {
+    if let Some(name) = judges
+        .iter()
+        .find(|name| input["properties"].get(name.as_str()).is_none())
+    {
         return Err(format!("judges `{name}`, which its input does not have"));
     }
     match schema_error(input, &defaults(input))? {
         None => Ok(()),
         Some(offence) => {
             let field = offence.field.unwrap_or_default();
-            Err(format!("has a default for `{field}`, which {}", offence.rule))
+            Err(format!(
+                "has a default for `{field}`, which {}",
+                offence.rule
+            ))
         }
     }
 }
@@ -237,42 +306,68 @@ fn said_of_input(input: &Value, judges: &[String]) -> Result<(), String> {
 /// What the arguments are where a caller leaves them out, as the schema says.
 fn defaults(input: &Value) -> Map<String, Value> {
     let properties = input["properties"].as_object().into_iter().flatten();
-    properties.filter_map(|(name, property)| Some((name.clone(), property.get("default")?.clone()))).collect()
+    properties
+        .filter_map(|(name, property)| Some((name.clone(), property.get("default")?.clone())))
+        .collect()
 }
 
 fn words(row: &WrittenOperation) -> Result<(), String> {
     if !is_identifier(&row.id, 40) {
-        return Err("must have an id of 1 to 40 characters of a-z, 0-9 and _, a letter first".to_owned());
+        return Err(
+            "must have an id of 1 to 40 characters of a-z, 0-9 and _, a letter first".to_owned(),
+        );
     }
     let (title, description) = (row.title.chars().count(), row.description.chars().count());
     if !(1..=60).contains(&title) {
-        return Err(format!("must have a title of 1 to 60 characters, not {title}"));
+        return Err(format!(
+            "must have a title of 1 to 60 characters, not {title}"
+        ));
     }
     if !(20..=1000).contains(&description) {
-        return Err(format!("must have a description of 20 to 1000 characters, not {description}"));
+        return Err(format!(
+            "must have a description of 20 to 1000 characters, not {description}"
+        ));
     }
     Ok(())
 }
 
 fn declared_error(row: WrittenError) -> Result<DeclaredError, String> {
     let code = row.code;
-    if code.is_empty() || code.len() > 64 || !code.bytes().all(|b| b.is_ascii_uppercase() || b == b'_') {
-        return Err(format!("declares the error code `{code}`; write upper-case words with underscores"));
+    if code.is_empty()
+        || code.len() > 64
+        || !code.bytes().all(|b| b.is_ascii_uppercase() || b == b'_')
+    {
+        return Err(format!(
+            "declares the error code `{code}`; write upper-case words with underscores"
+        ));
     }
-    let status = error_status(row.status)
-        .ok_or_else(|| format!("declares `{code}` with status {}; it must be from 400 to 599", row.status))?;
+    let status = error_status(row.status).ok_or_else(|| {
+        format!(
+            "declares `{code}` with status {}; it must be from 400 to 599",
+            row.status
+        )
+    })?;
     match Code::from_name(&code) {
-        Some(known) if known.status() != status => {
-            Err(format!("declares `{code}` with status {status}; this service answers it with {}", known.status()))
-        }
+        Some(known) if known.status() != status => Err(format!(
+            "declares `{code}` with status {status}; this service answers it with {}",
+            known.status()
+        )),
         // The host alone judges credentials: a client reads these as a challenge.
-        Some(Code::Unauthorized | Code::Forbidden) => Err(format!("declares `{code}`, which is the host's own")),
-        _ => Ok(DeclaredError { code, status, when: row.when }),
+        Some(Code::Unauthorized | Code::Forbidden) => {
+            Err(format!("declares `{code}`, which is the host's own"))
+        }
+        _ => Ok(DeclaredError {
+            code,
+            status,
+            when: row.when,
+        }),
     }
 }
 
 fn error_status(status: u16) -> Option<StatusCode> {
-    StatusCode::from_u16(status).ok().filter(|status| status.is_client_error() || status.is_server_error())
+    StatusCode::from_u16(status)
+        .ok()
+        .filter(|status| status.is_client_error() || status.is_server_error())
 }
 
 fn own_failure(
@@ -282,23 +377,49 @@ fn own_failure(
 ) -> Result<DeclaredFailure, String> {
     let Some(written) = written else {
         let code = default.name().to_owned();
-        return Ok(DeclaredFailure { code, status: default.status(), retry_after_s: None });
+        return Ok(DeclaredFailure {
+            code,
+            status: default.status(),
+            retry_after_s: None,
+        });
     };
-    let declared = errors.iter().find(|error| error.code == written.code).map(|error| error.status);
+    let declared = errors
+        .iter()
+        .find(|error| error.code == written.code)
+        .map(|error| error.status);
     let Some(status) = declared.or_else(|| Code::from_name(&written.code).map(Code::status)) else {
-        return Err(format!("answers `{}` in the host's name without declaring it", written.code));
+        return Err(format!(
+            "answers `{}` in the host's name without declaring it",
+            written.code
+        ));
     };
-    Ok(DeclaredFailure { code: written.code, status, retry_after_s: written.retry_after_s })
+    Ok(DeclaredFailure {
+        code: written.code,
+        status,
+        retry_after_s: written.retry_after_s,
+    })
 }
 
 fn examples(rows: Vec<WrittenExample>, input: Option<&FaceSchema>) -> Result<Vec<Example>, String> {
     let mut examples = Vec::with_capacity(rows.len());
-    for WrittenExample { title, input: example } in rows {
-        if let Some(Err(offence)) = input.map(|schema| schema.check(&Value::Object(example.clone()))) {
+    for WrittenExample {
+        title,
+        input: example,
+    } in rows
+    {
+        if let Some(Err(offence)) =
+            input.map(|schema| schema.check(&Value::Object(example.clone())))
+        {
             let field = offence.field.unwrap_or_default();
-            return Err(format!("has the example `{title}`, whose `{field}` {}", offence.rule));
+            return Err(format!(
+                "has the example `{title}`, whose `{field}` {}",
+                offence.rule
+            ));
         }
-        examples.push(Example { title, input: example });
+        examples.push(Example {
+            title,
+            input: example,
+        });
     }
     Ok(examples)
 }

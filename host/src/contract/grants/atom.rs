@@ -59,7 +59,9 @@ impl AtomKind {
         match self {
             AtomKind::Bare => "nothing behind the name",
             AtomKind::Size => "a size, such as `64MiB`",
-            AtomKind::Http => "methods and a target, such as `GET https://example.com/api/` or `GET public`",
+            AtomKind::Http => {
+                "methods and a target, such as `GET https://example.com/api/` or `GET public`"
+            }
             AtomKind::HostPort => "a host and a port, such as `whois.example.net:43` or `*:43`",
             AtomKind::Name => "a name of a-z, 0-9, - and _",
             AtomKind::Operation => "a plugin and one of its operations, such as `plugin.operation`",
@@ -78,7 +80,14 @@ pub(crate) struct AtomError {
 
 impl AtomError {
     pub(crate) fn new(atom: &str, rule: AtomRule) -> Self {
-        Self { atom: atom.chars().take(TOLD_CHARACTERS_MAX).flat_map(char::escape_debug).collect(), rule }
+        Self {
+            atom: atom
+                .chars()
+                .take(TOLD_CHARACTERS_MAX)
+                .flat_map(char::escape_debug)
+                .collect(),
+            rule,
+        }
     }
 }
 
@@ -94,7 +103,10 @@ pub(crate) enum AtomRule {
     #[error("is no grant that this host knows; it knows {}", known())]
     Interface,
     #[error("is not of its interface's form: `{interface}` takes {form}")]
-    Form { interface: &'static str, form: &'static str },
+    Form {
+        interface: &'static str,
+        form: &'static str,
+    },
     #[error("has one spelling here: `{canonical}`")]
     Spelling { canonical: String },
     #[error("grants a size of zero")]
@@ -115,7 +127,9 @@ pub(crate) enum AtomRule {
     Fragment,
     #[error("has the port `{port}`; it must be from 1 to 65535, in decimal")]
     Port { port: String },
-    #[error("has a wildcard in `{value}`; one may stand only for the whole first label above a name of at least two")]
+    #[error(
+        "has a wildcard in `{value}`; one may stand only for the whole first label above a name of at least two"
+    )]
     Wildcard { value: String },
     #[error("has the address `{address}`; write a name, addresses are judged when it is resolved")]
     Address { address: String },
@@ -123,7 +137,9 @@ pub(crate) enum AtomRule {
     Host { host: String },
     #[error("has the host `{host}`, which is never public")]
     NotPublic { host: String },
-    #[error("has the path `{path}`; it must be of segments of a-z, A-Z, 0-9 and -._~@:+=, without dots alone")]
+    #[error(
+        "has the path `{path}`; it must be of segments of a-z, A-Z, 0-9 and -._~@:+=, without dots alone"
+    )]
     Path { path: String },
     #[error("stands beside `{other}`, which says it already or says otherwise")]
     Twice { other: String },
@@ -158,7 +174,11 @@ impl Atom {
     pub(crate) fn parse(text: &str) -> Result<Self, AtomError> {
         let atom = read(text).map_err(|rule| AtomError::new(text, rule))?;
         let canonical = atom.to_string();
-        if canonical == text { Ok(atom) } else { Err(AtomError::new(text, AtomRule::Spelling { canonical })) }
+        if canonical == text {
+            Ok(atom)
+        } else {
+            Err(AtomError::new(text, AtomRule::Spelling { canonical }))
+        }
     }
 
     /// The word before the colon: `http`, `config`.
@@ -193,7 +213,10 @@ impl Atom {
             (one, two) if one == two => one.clone(),
             _ => return None,
         };
-        Some(Atom { interface: self.interface, right })
+        Some(Atom {
+            interface: self.interface,
+            right,
+        })
     }
 
     /// Whether a request is within this atom of `http`.
@@ -237,16 +260,23 @@ impl Atom {
 
     /// Whether the two cannot stand in one list: they are equal, or two sizes of one thing.
     pub(crate) fn excludes(&self, other: &Atom) -> bool {
-        let sizes = matches!((&self.right, &other.right), (Right::Size(_), Right::Size(_)));
+        let sizes = matches!(
+            (&self.right, &other.right),
+            (Right::Size(_), Right::Size(_))
+        );
         self == other || sizes && self.interface == other.interface
     }
 
     /// The same right in pieces that cannot be granted in part: one method each.
     pub(crate) fn parts(&self) -> Vec<Atom> {
         match &self.right {
-            Right::Http(fetch) => {
-                fetch.parts().map(|part| Atom { interface: self.interface, right: Right::Http(part) }).collect()
-            }
+            Right::Http(fetch) => fetch
+                .parts()
+                .map(|part| Atom {
+                    interface: self.interface,
+                    right: Right::Http(part),
+                })
+                .collect(),
             Right::Whole | Right::Size(_) | Right::HostPort(..) | Right::Name(_) => {
                 vec![self.clone()]
             }
@@ -272,15 +302,24 @@ fn read(text: &str) -> Result<Atom, AtomRule> {
         return Err(AtomRule::TooLong { bytes: text.len() });
     }
     // Letters of other scripts pass, so that an international name is told its one spelling.
-    if let Some(character) = text.chars().find(|c| !matches!(c, ' '..='~') && !c.is_alphanumeric()) {
+    if let Some(character) = text
+        .chars()
+        .find(|c| !matches!(c, ' '..='~') && !c.is_alphanumeric())
+    {
         return Err(AtomRule::Character { character });
     }
     let (word, rest) = match text.split_once(':') {
         Some((word, rest)) => (word, Some(rest)),
         None => (text, None),
     };
-    let (interface, kind) = INTERFACES.into_iter().find(|(name, _)| *name == word).ok_or(AtomRule::Interface)?;
-    let form = || AtomRule::Form { interface, form: kind.form() };
+    let (interface, kind) = INTERFACES
+        .into_iter()
+        .find(|(name, _)| *name == word)
+        .ok_or(AtomRule::Interface)?;
+    let form = || AtomRule::Form {
+        interface,
+        form: kind.form(),
+    };
     let right = match (kind, rest) {
         (AtomKind::Bare, None) => Right::Whole,
         (AtomKind::Size, Some(rest)) => Right::Size(size(rest, form)?),
@@ -291,7 +330,9 @@ fn read(text: &str) -> Result<Atom, AtomRule> {
         }
         (AtomKind::Name, Some(name)) if is_word(name) => Right::Name(name.to_owned()),
         (AtomKind::Operation, Some(pair))
-            if pair.split_once('.').is_some_and(|(one, two)| is_word(one) && is_word(two)) =>
+            if pair
+                .split_once('.')
+                .is_some_and(|(one, two)| is_word(one) && is_word(two)) =>
         {
             Right::Name(pair.to_owned())
         }
@@ -311,20 +352,29 @@ fn read(text: &str) -> Result<Atom, AtomRule> {
 fn is_word(text: &str) -> bool {
     text.len() <= NAME_BYTES_MAX
         && text.starts_with(|first: char| first.is_ascii_lowercase())
-        && text.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || matches!(b, b'-' | b'_'))
+        && text
+            .bytes()
+            .all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || matches!(b, b'-' | b'_'))
 }
 
 const UNITS: [(&str, u64); 3] = [("GiB", 1 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10)];
 
 /// `64MiB`, `512KiB` or a plain number of bytes.
 fn size(text: &str, form: impl Fn() -> AtomRule) -> Result<u64, AtomRule> {
-    let unit = UNITS.into_iter().find_map(|(unit, factor)| Some((text.strip_suffix(unit)?, factor)));
+    let unit = UNITS
+        .into_iter()
+        .find_map(|(unit, factor)| Some((text.strip_suffix(unit)?, factor)));
     let (digits, factor) = unit.unwrap_or((text, 1));
     if digits.is_empty() || !digits.bytes().all(|b| b.is_ascii_digit()) {
         return Err(form());
     }
-    let bytes = digits.parse::<u64>().ok().and_then(|number| number.checked_mul(factor));
-    match bytes.ok_or_else(|| AtomRule::LargeSize { size: text.to_owned() })? {
+    let bytes = digits
+        .parse::<u64>()
+        .ok()
+        .and_then(|number| number.checked_mul(factor));
+    match bytes.ok_or_else(|| AtomRule::LargeSize {
+        size: text.to_owned(),
+    })? {
         0 => Err(AtomRule::ZeroSize),
         bytes => Ok(bytes),
     }
@@ -336,7 +386,10 @@ impl fmt::Display for Atom {
         match &self.right {
             Right::Whole => f.write_str(interface),
             Right::Size(bytes) => {
-                let (unit, factor) = UNITS.into_iter().find(|(_, factor)| bytes % factor == 0).unwrap_or(("", 1));
+                let (unit, factor) = UNITS
+                    .into_iter()
+                    .find(|(_, factor)| bytes % factor == 0)
+                    .unwrap_or(("", 1));
                 write!(f, "{interface}:{}{unit}", bytes / factor)
             }
             Right::Http(fetch) => write!(f, "{interface}:{fetch}"),

@@ -28,24 +28,40 @@ struct Resized {
 impl Difference {
     pub(crate) fn between(before: &Grants, after: &Grants) -> Self {
         let fresh = |atom: &&Atom| !before.0.contains(*atom);
-        let mut gone: Vec<&Atom> = before.iter().filter(|atom| !after.0.contains(*atom)).collect();
+        let mut gone: Vec<&Atom> = before
+            .iter()
+            .filter(|atom| !after.0.contains(*atom))
+            .collect();
         let mut difference = Self {
             added: Grants::default(),
             removed: Grants::default(),
-            kept: before.iter().filter(|atom| after.0.contains(*atom)).cloned().collect(),
+            kept: before
+                .iter()
+                .filter(|atom| after.0.contains(*atom))
+                .cloned()
+                .collect(),
             widened: Vec::new(),
             narrowed: Vec::new(),
             widens: after.iter().any(|atom| !before.covers(atom)),
         };
         for to in after.iter().filter(fresh) {
-            let resized = |from: &&Atom| from.is_about_the_same_as(to) && (from.covers(to) || to.covers(from));
+            let resized = |from: &&Atom| {
+                from.is_about_the_same_as(to) && (from.covers(to) || to.covers(from))
+            };
             let Some(place) = gone.iter().position(resized) else {
                 difference.added.0.insert(to.clone());
                 continue;
             };
             let from = gone.remove(place).clone();
-            let list = if to.covers(&from) { &mut difference.widened } else { &mut difference.narrowed };
-            list.push(Resized { from, to: to.clone() });
+            let list = if to.covers(&from) {
+                &mut difference.widened
+            } else {
+                &mut difference.narrowed
+            };
+            list.push(Resized {
+                from,
+                to: to.clone(),
+            });
         }
         difference.removed = gone.into_iter().cloned().collect();
         difference
@@ -53,7 +69,14 @@ impl Difference {
 
     /// Whether the two sets are equal.
     pub(crate) fn is_empty(&self) -> bool {
-        let Self { added, removed, kept: _, widened, narrowed, widens: _ } = self;
+        let Self {
+            added,
+            removed,
+            kept: _,
+            widened,
+            narrowed,
+            widens: _,
+        } = self;
         added.0.is_empty() && removed.0.is_empty() && widened.is_empty() && narrowed.is_empty()
     }
 }
@@ -65,8 +88,16 @@ impl fmt::Display for Difference {
         let mut lines: Vec<(&Atom, String)> = Vec::new();
         lines.extend(self.removed.iter().map(|atom| (atom, format!("- {atom}"))));
         lines.extend(self.added.iter().map(|atom| (atom, format!("+ {atom}"))));
-        lines.extend(self.widened.iter().map(|one| (&one.to, resized(one, "wider"))));
-        lines.extend(self.narrowed.iter().map(|one| (&one.to, resized(one, "narrower"))));
+        lines.extend(
+            self.widened
+                .iter()
+                .map(|one| (&one.to, resized(one, "wider"))),
+        );
+        lines.extend(
+            self.narrowed
+                .iter()
+                .map(|one| (&one.to, resized(one, "narrower"))),
+        );
         lines.sort_by(|one, two| one.0.cmp(two.0));
         lines.iter().try_for_each(|(_, line)| writeln!(f, "{line}"))
     }

@@ -29,7 +29,10 @@ pub(crate) const NEVER_PUBLIC: [&str; 14] = [
 /// Whether a name, in lower case and without a last dot, can never lead to a public address. One of a single label is
 /// looked up in whatever network this host stands in.
 pub(crate) fn is_never_public(name: &str) -> bool {
-    !name.contains('.') || NEVER_PUBLIC.iter().any(|never| name == *never || is_below(name, never))
+    !name.contains('.')
+        || NEVER_PUBLIC
+            .iter()
+            .any(|never| name == *never || is_below(name, never))
 }
 
 /// Which hosts.
@@ -46,7 +49,9 @@ pub(crate) enum HostPattern {
 impl HostPattern {
     /// A host name, or `*.` and one.
     pub(crate) fn read(text: &str) -> Result<Self, AtomRule> {
-        let wildcard = || AtomRule::Wildcard { value: text.to_owned() };
+        let wildcard = || AtomRule::Wildcard {
+            value: text.to_owned(),
+        };
         match text.strip_prefix("*.") {
             Some(above) if above.contains('*') || !above.contains('.') => Err(wildcard()),
             Some(above) => name(above).map(HostPattern::Below),
@@ -92,7 +97,9 @@ impl HostPattern {
         match (self, other) {
             (HostPattern::Any, _) => true,
             (HostPattern::Below(above), HostPattern::Name(name)) => is_below(name, above),
-            (HostPattern::Below(above), HostPattern::Below(name)) => name == above || is_below(name, above),
+            (HostPattern::Below(above), HostPattern::Below(name)) => {
+                name == above || is_below(name, above)
+            }
             (HostPattern::Name(one), HostPattern::Name(two)) => one == two,
             (HostPattern::Below(_) | HostPattern::Name(_), HostPattern::Any)
             | (HostPattern::Name(_), HostPattern::Below(_)) => false,
@@ -101,30 +108,39 @@ impl HostPattern {
 }
 
 fn is_below(name: &str, above: &str) -> bool {
-    name.strip_suffix(above).is_some_and(|labels| labels.ends_with('.'))
+    name.strip_suffix(above)
+        .is_some_and(|labels| labels.ends_with('.'))
 }
 
 /// A host name as a resolver takes it: in lower case, international labels encoded.
 fn name(text: &str) -> Result<String, AtomRule> {
-    let broken = || AtomRule::Host { host: text.to_owned() };
+    let broken = || AtomRule::Host {
+        host: text.to_owned(),
+    };
     let name = match url::Host::parse(text).map_err(|_| broken())? {
         url::Host::Domain(name) => name,
         url::Host::Ipv4(_) | url::Host::Ipv6(_) => {
-            return Err(AtomRule::Address { address: text.to_owned() });
+            return Err(AtomRule::Address {
+                address: text.to_owned(),
+            });
         }
     };
     if name.len() > 253 || !name.split('.').all(is_label) {
         return Err(broken());
     }
     if is_never_public(&name) {
-        return Err(AtomRule::NotPublic { host: text.to_owned() });
+        return Err(AtomRule::NotPublic {
+            host: text.to_owned(),
+        });
     }
     Ok(name)
 }
 
 fn is_label(label: &str) -> bool {
     (1..=63).contains(&label.len())
-        && label.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-')
+        && label
+            .bytes()
+            .all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-')
         && !label.starts_with('-')
         && !label.ends_with('-')
 }
@@ -133,7 +149,9 @@ fn is_label(label: &str) -> bool {
 pub(crate) fn port(text: &str) -> Result<u16, AtomRule> {
     let decimal = !text.starts_with('0') && text.bytes().all(|b| b.is_ascii_digit());
     let port = text.parse().ok().filter(|_| decimal);
-    port.ok_or_else(|| AtomRule::Port { port: text.to_owned() })
+    port.ok_or_else(|| AtomRule::Port {
+        port: text.to_owned(),
+    })
 }
 
 impl fmt::Display for HostPattern {

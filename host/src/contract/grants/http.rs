@@ -29,7 +29,12 @@ pub(crate) enum HttpTarget {
     /// `public`: any public destination on port 80 or 443.
     Public,
     /// These hosts, by this scheme, on this port, at this path or below it.
-    Origin { secure: bool, hosts: HostPattern, port: u16, path: String },
+    Origin {
+        secure: bool,
+        hosts: HostPattern,
+        port: u16,
+        path: String,
+    },
 }
 
 /// A request as it would be sent, in the forms of a parsed URL.
@@ -48,7 +53,10 @@ pub(crate) struct RequestForm<'a> {
 impl HttpRight {
     /// Whether the request is one of these.
     pub(crate) fn allows(&self, asked: &RequestForm<'_>) -> bool {
-        self.methods.bits().any(|(_, method)| method == asked.method) && self.target.reaches(asked)
+        self.methods
+            .bits()
+            .any(|(_, method)| method == asked.method)
+            && self.target.reaches(asked)
     }
 
     /// Whether a tunnel is: methods and paths within it cannot be seen, so that it takes a whole origin of https, or
@@ -56,8 +64,16 @@ impl HttpRight {
     pub(crate) fn allows_tunnel(&self, name: Option<&str>, port: u16) -> bool {
         match &self.target {
             HttpTarget::Public => matches!(port, 80 | 443),
-            HttpTarget::Origin { secure, hosts, port: granted, path } => {
-                *secure && *granted == port && path == "/" && name.is_some_and(|name| hosts.has(name))
+            HttpTarget::Origin {
+                secure,
+                hosts,
+                port: granted,
+                path,
+            } => {
+                *secure
+                    && *granted == port
+                    && path == "/"
+                    && name.is_some_and(|name| hosts.has(name))
             }
         }
     }
@@ -81,7 +97,10 @@ impl HttpRight {
             "public" => HttpTarget::Public,
             _ => HttpTarget::read(target, form)?,
         };
-        Ok(Self { methods: Methods::read(methods)?, target })
+        Ok(Self {
+            methods: Methods::read(methods)?,
+            target,
+        })
     }
 
     pub(crate) fn target(&self) -> &HttpTarget {
@@ -96,7 +115,10 @@ impl HttpRight {
 
     /// One for each method.
     pub(crate) fn parts(&self) -> impl Iterator<Item = HttpRight> {
-        self.methods.bits().map(|(bit, _)| HttpRight { methods: Methods(bit), target: self.target.clone() })
+        self.methods.bits().map(|(bit, _)| HttpRight {
+            methods: Methods(bit),
+            target: self.target.clone(),
+        })
     }
 }
 
@@ -105,9 +127,14 @@ impl Methods {
         let mut methods = Methods(0);
         for method in text.split(',') {
             let known = METHODS.iter().position(|known| *known == method);
-            let bit = 1 << known.ok_or_else(|| AtomRule::Method { method: method.to_owned() })?;
+            let bit = 1
+                << known.ok_or_else(|| AtomRule::Method {
+                    method: method.to_owned(),
+                })?;
             if methods.0 & bit != 0 {
-                return Err(AtomRule::MethodTwice { method: method.to_owned() });
+                return Err(AtomRule::MethodTwice {
+                    method: method.to_owned(),
+                });
             }
             methods.0 |= bit;
         }
@@ -115,7 +142,10 @@ impl Methods {
     }
 
     fn bits(self) -> impl Iterator<Item = (u8, &'static str)> {
-        let all = METHODS.iter().enumerate().map(|(index, method)| (1 << index, *method));
+        let all = METHODS
+            .iter()
+            .enumerate()
+            .map(|(index, method)| (1 << index, *method));
         all.filter(move |(bit, _)| self.0 & bit != 0)
     }
 }
@@ -127,7 +157,9 @@ impl HttpTarget {
             "https" => true,
             "http" => false,
             other => {
-                return Err(AtomRule::Scheme { scheme: other.to_owned() });
+                return Err(AtomRule::Scheme {
+                    scheme: other.to_owned(),
+                });
             }
         };
         let end = rest.find(['/', '?', '#']).unwrap_or(rest.len());
@@ -136,7 +168,11 @@ impl HttpTarget {
             return Err(AtomRule::Credentials);
         }
         if let Some(mark) = path.find(['?', '#']) {
-            return Err(if path[mark..].starts_with('?') { AtomRule::Query } else { AtomRule::Fragment });
+            return Err(if path[mark..].starts_with('?') {
+                AtomRule::Query
+            } else {
+                AtomRule::Fragment
+            });
         }
         let (host, port) = match authority.rsplit_once(':') {
             // The colons of an address in brackets are its own.
@@ -146,9 +182,16 @@ impl HttpTarget {
         // Without a path, the spelling that is told ends with a slash.
         let path = if path.is_empty() { "/" } else { path };
         if is_path(path) {
-            Ok(HttpTarget::Origin { secure, hosts: HostPattern::read(host)?, port, path: path.to_owned() })
+            Ok(HttpTarget::Origin {
+                secure,
+                hosts: HostPattern::read(host)?,
+                port,
+                path: path.to_owned(),
+            })
         } else {
-            Err(AtomRule::Path { path: path.to_owned() })
+            Err(AtomRule::Path {
+                path: path.to_owned(),
+            })
         }
     }
 
@@ -161,15 +204,30 @@ impl HttpTarget {
                 matches!(port, 80 | 443).then(|| origin.clone())
             }
             (
-                HttpTarget::Origin { secure, hosts, port, path },
-                HttpTarget::Origin { secure: other_secure, hosts: other_hosts, port: other_port, path: other_path },
+                HttpTarget::Origin {
+                    secure,
+                    hosts,
+                    port,
+                    path,
+                },
+                HttpTarget::Origin {
+                    secure: other_secure,
+                    hosts: other_hosts,
+                    port: other_port,
+                    path: other_path,
+                },
             ) => {
                 if (secure, port) != (other_secure, other_port) {
                     return None;
                 }
                 let hosts = hosts.meet(other_hosts)?.clone();
                 let path = narrower(path, other_path)?.to_owned();
-                Some(HttpTarget::Origin { secure: *secure, hosts, port: *port, path })
+                Some(HttpTarget::Origin {
+                    secure: *secure,
+                    hosts,
+                    port: *port,
+                    path,
+                })
             }
         }
     }
@@ -179,7 +237,12 @@ impl HttpTarget {
     fn reaches(&self, asked: &RequestForm<'_>) -> bool {
         match self {
             HttpTarget::Public => matches!(asked.port, 80 | 443),
-            HttpTarget::Origin { secure, hosts, port, path } => {
+            HttpTarget::Origin {
+                secure,
+                hosts,
+                port,
+                path,
+            } => {
                 (*secure, *port) == (asked.secure, asked.port)
                     && asked.name.is_some_and(|name| hosts.has(name))
                     && is_within(asked.path, path)
@@ -205,7 +268,8 @@ const DECODED_MAX: usize = 3;
 fn stays_below(path: &str) -> bool {
     let mut read = path.as_bytes().to_vec();
     for _ in 0..=DECODED_MAX {
-        let leads_up = |segment: &[u8]| matches!(segment.split(|b| *b == b';').next(), Some(b"." | b".."));
+        let leads_up =
+            |segment: &[u8]| matches!(segment.split(|b| *b == b';').next(), Some(b"." | b".."));
         if read.contains(&0) || read.split(|b| matches!(b, b'/' | b'\\')).any(leads_up) {
             return false;
         }
@@ -224,7 +288,9 @@ fn default_port(secure: bool) -> u16 {
 
 /// Whichever of two paths is within the other.
 fn narrower<'p>(one: &'p str, two: &'p str) -> Option<&'p str> {
-    let within = |path: &str, prefix: &str| path == prefix || prefix.ends_with('/') && path.starts_with(prefix);
+    let within = |path: &str, prefix: &str| {
+        path == prefix || prefix.ends_with('/') && path.starts_with(prefix)
+    };
     if within(two, one) {
         return Some(two);
     }
@@ -239,9 +305,9 @@ fn is_path(path: &str) -> bool {
     let plain = |b: u8| b.is_ascii_alphanumeric() || b"-._~@:+=".contains(&b);
     let segments = segments.strip_suffix('/').unwrap_or(segments);
     path == "/"
-        || segments
-            .split('/')
-            .all(|segment| !segment.is_empty() && !matches!(segment, "." | "..") && segment.bytes().all(plain))
+        || segments.split('/').all(|segment| {
+            !segment.is_empty() && !matches!(segment, "." | "..") && segment.bytes().all(plain)
+        })
 }
 
 impl fmt::Display for HttpRight {
@@ -255,7 +321,12 @@ impl fmt::Display for HttpTarget {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             HttpTarget::Public => f.write_str("public"),
-            HttpTarget::Origin { secure, hosts, port, path } => {
+            HttpTarget::Origin {
+                secure,
+                hosts,
+                port,
+                path,
+            } => {
                 let scheme = if *secure { "https" } else { "http" };
                 if *port == default_port(*secure) {
                     write!(f, "{scheme}://{hosts}{path}")

@@ -34,7 +34,9 @@ pub(crate) struct Grants(BTreeSet<Atom>);
 impl Grants {
     /// Reads a list as somebody wrote it. An atom that stands in it twice, two sizes of one thing and more than
     /// [`ATOMS_MAX`] atoms are errors, because whoever wrote them meant something else.
-    pub(crate) fn parse<S: AsRef<str>>(atoms: impl IntoIterator<Item = S>) -> Result<Self, AtomError> {
+    pub(crate) fn parse<S: AsRef<str>>(
+        atoms: impl IntoIterator<Item = S>,
+    ) -> Result<Self, AtomError> {
         let mut grants = Self::default();
         for text in atoms {
             let atom = Atom::parse(text.as_ref())?;
@@ -43,7 +45,9 @@ impl Grants {
                 return Err(broken(AtomRule::TooMany));
             }
             if let Some(other) = grants.0.iter().find(|other| atom.excludes(other)) {
-                return Err(broken(AtomRule::Twice { other: other.to_string() }));
+                return Err(broken(AtomRule::Twice {
+                    other: other.to_string(),
+                }));
             }
             grants.0.insert(atom);
         }
@@ -52,7 +56,10 @@ impl Grants {
 
     /// Whether every part of the atom is within one of these. Methods may come from several of them.
     pub(crate) fn covers(&self, wanted: &Atom) -> bool {
-        wanted.parts().iter().all(|part| self.0.iter().any(|atom| atom.covers(part)))
+        wanted
+            .parts()
+            .iter()
+            .all(|part| self.0.iter().any(|atom| atom.covers(part)))
     }
 
     /// Whether there is any right at all to the interface, such as `http`.
@@ -62,7 +69,10 @@ impl Grants {
 
     /// How many bytes the atom of a kind that is granted by size lends.
     pub(crate) fn bytes_of(&self, interface: &str) -> Option<u64> {
-        self.0.iter().filter(|atom| atom.interface() == interface).find_map(Atom::bytes)
+        self.0
+            .iter()
+            .filter(|atom| atom.interface() == interface)
+            .find_map(Atom::bytes)
     }
 
     /// Whether a request is within one of the atoms of `http`.
@@ -72,7 +82,9 @@ impl Grants {
 
     /// Whether an atom of an interface whose rights are names, such as `dns`, has this name.
     pub(crate) fn grant_name(&self, interface: &str, name: &str) -> bool {
-        self.0.iter().any(|atom| atom.interface() == interface && atom.has_name(name))
+        self.0
+            .iter()
+            .any(|atom| atom.interface() == interface && atom.has_name(name))
     }
 
     /// Whether an atom of `http` grants so much of the host on the port that bytes which nobody reads may go there.
@@ -92,15 +104,30 @@ impl Grants {
 
     /// The rights that hold where these are granted and those are wanted: what both say, and so never more than either.
     pub(crate) fn effective(&self, wanted: &Grants) -> Grants {
-        let meets: BTreeSet<Atom> =
-            self.0.iter().flat_map(|atom| wanted.0.iter().filter_map(|other| atom.meet(other))).collect();
+        let meets: BTreeSet<Atom> = self
+            .0
+            .iter()
+            .flat_map(|atom| wanted.0.iter().filter_map(|other| atom.meet(other)))
+            .collect();
         // What another one says already is left out.
-        meets.iter().filter(|atom| !meets.iter().any(|other| other != *atom && other.covers(atom))).cloned().collect()
+        meets
+            .iter()
+            .filter(|atom| {
+                !meets
+                    .iter()
+                    .any(|other| other != *atom && other.covers(atom))
+            })
+            .cloned()
+            .collect()
     }
 
     /// The wanted atoms that are not granted in full.
     pub(crate) fn uncovered(&self, wanted: &Grants) -> Grants {
-        wanted.iter().filter(|atom| !self.covers(atom)).cloned().collect()
+        wanted
+            .iter()
+            .filter(|atom| !self.covers(atom))
+            .cloned()
+            .collect()
     }
 
     /// Whether nothing is granted or wanted.

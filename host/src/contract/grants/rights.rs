@@ -16,8 +16,15 @@ pub(crate) struct Rights {
 impl Rights {
     /// What both sides say, and which of it the operator granted by the name of one host.
     pub(crate) fn between(granted: &Grants, wanted: &Grants) -> Self {
-        let named: Grants = granted.iter().filter(|atom| atom.names_one_host()).cloned().collect();
-        Self { effective: granted.effective(wanted), named: named.effective(wanted) }
+        let named: Grants = granted
+            .iter()
+            .filter(|atom| atom.names_one_host())
+            .cloned()
+            .collect();
+        Self {
+            effective: granted.effective(wanted),
+            named: named.effective(wanted),
+        }
     }
 
     /// Those that the operator granted by the name of one host. They alone lead into the operator's own network: a wide grant
@@ -46,7 +53,12 @@ impl Deref for Rights {
 /// All of it as one list. What a wide atom covers is told as well where the operator named the host, because it does more.
 impl Serialize for Rights {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let all: Grants = self.effective.iter().chain(self.named.iter()).cloned().collect();
+        let all: Grants = self
+            .effective
+            .iter()
+            .chain(self.named.iter())
+            .cloned()
+            .collect();
         all.serialize(serializer)
     }
 }

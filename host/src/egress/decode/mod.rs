@@ -62,7 +62,11 @@ pub(super) struct Work {
 impl Work {
     /// Goes on for as long as this is held.
     pub(super) fn wanted_by(wanted: &Arc<()>) -> Self {
-        Self { wanted: Arc::downgrade(wanted), until: Cell::new(None), is_over: Cell::new(false) }
+        Self {
+            wanted: Arc::downgrade(wanted),
+            until: Cell::new(None),
+            is_over: Cell::new(false),
+        }
     }
 
     /// Whether it may go on. To be asked on the thread that works.
@@ -70,13 +74,16 @@ impl Work {
         let now = thread_time();
         let until = self.until.get().unwrap_or(now + PROCESSOR_MAX);
         self.until.set(Some(until));
-        self.is_over.set(self.is_over.get() || now > until || self.wanted.strong_count() == 0);
+        self.is_over
+            .set(self.is_over.get() || now > until || self.wanted.strong_count() == 0);
         !self.is_over.get()
     }
 }
 
 /// Reads the values of `Content-Encoding`, in the order in which the codings were applied.
-pub(super) fn codings<'v>(values: impl Iterator<Item = &'v str>) -> Result<Vec<Coding>, DecodeError> {
+pub(super) fn codings<'v>(
+    values: impl Iterator<Item = &'v str>,
+) -> Result<Vec<Coding>, DecodeError> {
     let mut codings = Vec::new();
     for name in values.flat_map(|value| value.split(',')).map(str::trim) {
         let coding = match name.to_ascii_lowercase().as_str() {
@@ -96,21 +103,35 @@ pub(super) fn codings<'v>(values: impl Iterator<Item = &'v str>) -> Result<Vec<C
 }
 
 /// The body without its codings. Runs for as long as that takes, so it is no work for the thread of a reactor.
-pub(super) fn decode(codings: &[Coding], body: Vec<u8>, bytes_max: usize, work: &Work) -> Result<Vec<u8>, DecodeError> {
+pub(super) fn decode(
+    codings: &[Coding],
+    body: Vec<u8>,
+    bytes_max: usize,
+    work: &Work,
+) -> Result<Vec<u8>, DecodeError> {
     let spent = Rc::new(Cell::new(false));
     let failed = |spent: &Cell<bool>| match (work.is_over.get(), spent.get()) {
         (true, _) => DecodeError::Work,
         (false, true) => DecodeError::TooLarge { bytes_max },
         (false, false) => DecodeError::Malformed,
     };
-    let metered = Metered { from: Cursor::new(body), work };
+    let metered = Metered {
+        from: Cursor::new(body),
+        work,
+    };
     let mut reader: Box<dyn Read + '_> = Box::new(BufReader::with_capacity(BUFFER_BYTES, metered));
     for coding in codings.iter().rev() {
         let decoder = coding.decoder(reader).map_err(|_| failed(&spent))?;
-        reader = Box::new(Capped { decoder, left: bytes_max, spent: Rc::clone(&spent) });
+        reader = Box::new(Capped {
+            decoder,
+            left: bytes_max,
+            spent: Rc::clone(&spent),
+        });
     }
     let mut decoded = Vec::new();
-    reader.read_to_end(&mut decoded).map_err(|_| failed(&spent))?;
+    reader
+        .read_to_end(&mut decoded)
+        .map_err(|_| failed(&spent))?;
     Ok(decoded)
 }
 
@@ -134,7 +155,11 @@ fn deflate<'w>(mut from: Box<dyn Read + 'w>) -> io::Result<Box<dyn Read + 'w>> {
     from.read_exact(&mut first)?;
     let is_zlib = first[0] & 0x0f == 8 && u16::from_be_bytes(first).is_multiple_of(31);
     let whole = Cursor::new(first).chain(from);
-    if is_zlib { Ok(Box::new(ZlibDecoder::new(whole))) } else { Ok(Box::new(DeflateDecoder::new(whole))) }
+    if is_zlib {
+        Ok(Box::new(ZlibDecoder::new(whole)))
+    } else {
+        Ok(Box::new(DeflateDecoder::new(whole)))
+    }
 }
 
 /// A frame of zstd with nothing behind it. What would be dropped without a word is an error.
@@ -158,7 +183,11 @@ struct Metered<'w> {
 
 impl Read for Metered<'_> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        if self.work.goes_on() { self.from.read(buffer) } else { Err(io::ErrorKind::QuotaExceeded.into()) }
+        if self.work.goes_on() {
+            self.from.read(buffer)
+        } else {
+            Err(io::ErrorKind::QuotaExceeded.into())
+        }
     }
 }
 

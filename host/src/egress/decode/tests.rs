@@ -11,13 +11,21 @@ fn encode(coding: Coding, text: &[u8]) -> Vec<u8> {
     match coding {
         Coding::Gzip => {
             let mut encoder = GzEncoder::new(Vec::new(), Compression::best());
-            encoder.write_all(text).and_then(|()| encoder.finish()).expect("it is in memory")
+            encoder
+                .write_all(text)
+                .and_then(|()| encoder.finish())
+                .expect("it is in memory")
         }
         Coding::Deflate => {
             let mut encoder = ZlibEncoder::new(Vec::new(), Compression::best());
-            encoder.write_all(text).and_then(|()| encoder.finish()).expect("it is in memory")
+            encoder
+                .write_all(text)
+                .and_then(|()| encoder.finish())
+                .expect("it is in memory")
         }
-        Coding::Zstd => ruzstd::encoding::compress_to_vec(text, ruzstd::encoding::CompressionLevel::Fastest),
+        Coding::Zstd => {
+            ruzstd::encoding::compress_to_vec(text, ruzstd::encoding::CompressionLevel::Fastest)
+        }
         Coding::Brotli => {
             let mut encoded = Vec::new();
             let mut encoder = brotli::CompressorWriter::new(&mut encoded, 4096, 9, 22);
@@ -40,14 +48,25 @@ const ALL: [Coding; 4] = [Coding::Gzip, Coding::Brotli, Coding::Zstd, Coding::De
 fn what_was_encoded_is_decoded_once_and_twice() {
     let text = b"the same again, ".repeat(200);
     for outer in ALL {
-        assert_eq!(decoded(&[outer], encode(outer, &text), text.len()), Ok(text.clone()), "{outer:?}");
+        assert_eq!(
+            decoded(&[outer], encode(outer, &text), text.len()),
+            Ok(text.clone()),
+            "{outer:?}"
+        );
         for inner in ALL {
             let both = encode(outer, &encode(inner, &text));
-            assert_eq!(decoded(&[inner, outer], both, text.len()), Ok(text.clone()), "{inner:?} in {outer:?}");
+            assert_eq!(
+                decoded(&[inner, outer], both, text.len()),
+                Ok(text.clone()),
+                "{inner:?} in {outer:?}"
+            );
         }
     }
     let mut raw = DeflateEncoder::new(Vec::new(), Compression::best());
-    let raw = raw.write_all(&text).and_then(|()| raw.finish()).expect("it is in memory");
+    let raw = raw
+        .write_all(&text)
+        .and_then(|()| raw.finish())
+        .expect("it is in memory");
     assert_eq!(decoded(&[Coding::Deflate], raw, text.len()), Ok(text));
 }
 
@@ -56,7 +75,13 @@ fn one_byte_too_many_is_refused() {
     let text = vec![b'x'; 5000];
     for coding in ALL {
         let refused = decoded(&[coding], encode(coding, &text), text.len() - 1);
-        assert_eq!(refused, Err(DecodeError::TooLarge { bytes_max: text.len() - 1 }), "{coding:?}");
+        assert_eq!(
+            refused,
+            Err(DecodeError::TooLarge {
+                bytes_max: text.len() - 1
+            }),
+            "{coding:?}"
+        );
     }
 }
 
@@ -67,7 +92,10 @@ fn a_bomb_within_a_bomb_is_stopped_between_them() {
     let bomb = encode(Coding::Gzip, &inner);
     let bytes_max = 32 << 10;
     assert!(bomb.len() < inner.len() && inner.len() > bytes_max);
-    assert_eq!(decoded(&[Coding::Gzip, Coding::Gzip], bomb, bytes_max), Err(DecodeError::TooLarge { bytes_max }));
+    assert_eq!(
+        decoded(&[Coding::Gzip, Coding::Gzip], bomb, bytes_max),
+        Err(DecodeError::TooLarge { bytes_max })
+    );
 }
 
 #[test]
@@ -76,18 +104,32 @@ fn what_is_cut_or_has_more_behind_it_is_malformed() {
     for coding in ALL {
         let mut encoded = encode(coding, &text);
         encoded.truncate(encoded.len() / 2);
-        assert_eq!(decoded(&[coding], encoded, 1 << 20), Err(DecodeError::Malformed), "{coding:?}");
-        assert_eq!(decoded(&[coding], b"no such thing".to_vec(), 1 << 20), Err(DecodeError::Malformed), "{coding:?}");
+        assert_eq!(
+            decoded(&[coding], encoded, 1 << 20),
+            Err(DecodeError::Malformed),
+            "{coding:?}"
+        );
+        assert_eq!(
+            decoded(&[coding], b"no such thing".to_vec(), 1 << 20),
+            Err(DecodeError::Malformed),
+            "{coding:?}"
+        );
     }
     let mut two = encode(Coding::Zstd, &text);
     two.extend(encode(Coding::Zstd, &text));
-    assert_eq!(decoded(&[Coding::Zstd], two, 1 << 20), Err(DecodeError::Malformed));
+    assert_eq!(
+        decoded(&[Coding::Zstd], two, 1 << 20),
+        Err(DecodeError::Malformed)
+    );
 }
 
 #[test]
 fn codings_are_read_in_their_order_and_two_at_most() {
     let read = |values: &[&str]| codings(values.iter().copied());
-    assert_eq!(read(&["GZIP, identity", " br"]), Ok(vec![Coding::Gzip, Coding::Brotli]));
+    assert_eq!(
+        read(&["GZIP, identity", " br"]),
+        Ok(vec![Coding::Gzip, Coding::Brotli])
+    );
     assert_eq!(read(&["", "identity"]), Ok(Vec::new()));
     assert_eq!(read(&["gzip, gzip, gzip"]), Err(DecodeError::TooMany));
     assert_eq!(read(&["compress"]), Err(DecodeError::Unknown));

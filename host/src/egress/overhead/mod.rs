@@ -11,7 +11,9 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::task::{Context, Poll, ready};
 
 use http::{Extensions, Request};
-use hyper_util::client::legacy::connect::{CaptureConnection, Connected, Connection, capture_connection};
+use hyper_util::client::legacy::connect::{
+    CaptureConnection, Connected, Connection, capture_connection,
+};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
 /// Informational heads before one answer. Servers send one or two, and one every few seconds while they work.
@@ -68,7 +70,10 @@ impl ConnectionWatch {
 
 fn cut_of(connection: &CaptureConnection) -> Option<Cut> {
     let mut extras = Extensions::new();
-    connection.connection_metadata().as_ref()?.get_extras(&mut extras);
+    connection
+        .connection_metadata()
+        .as_ref()?
+        .get_extras(&mut extras);
     extras.remove::<Cut>()
 }
 
@@ -83,7 +88,11 @@ pub(crate) struct CountedStream<S> {
 impl<S> CountedStream<S> {
     /// `two` says that HTTP/2 is spoken.
     pub(super) fn new(stream: S, two: bool) -> Self {
-        Self { stream, cut: Cut::default(), frames: two.then(Frames::new) }
+        Self {
+            stream,
+            cut: Cut::default(),
+            frames: two.then(Frames::new),
+        }
     }
 }
 
@@ -94,7 +103,11 @@ impl<S: Connection> Connection for CountedStream<S> {
 }
 
 impl<S: AsyncRead + Unpin> AsyncRead for CountedStream<S> {
-    fn poll_read(self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
+    fn poll_read(
+        self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        buf: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
         let this = self.get_mut();
         let before = buf.filled().len();
         if !this.cut.is_made() {
@@ -105,12 +118,20 @@ impl<S: AsyncRead + Unpin> AsyncRead for CountedStream<S> {
         {
             this.cut.make();
         }
-        if this.cut.is_made() { Poll::Ready(Err(io::ErrorKind::QuotaExceeded.into())) } else { Poll::Ready(Ok(())) }
+        if this.cut.is_made() {
+            Poll::Ready(Err(io::ErrorKind::QuotaExceeded.into()))
+        } else {
+            Poll::Ready(Ok(()))
+        }
     }
 }
 
 impl<S: AsyncWrite + Unpin> AsyncWrite for CountedStream<S> {
-    fn poll_write(self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
+    fn poll_write(
+        self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        bytes: &[u8],
+    ) -> Poll<io::Result<usize>> {
         self.poll_write_vectored(cx, &[IoSlice::new(bytes)])
     }
 
@@ -161,8 +182,16 @@ const PING: u8 = 6;
 
 impl Frames {
     fn new() -> Self {
-        let sent = FrameHeads { skip: PREFACE_BYTES, ..FrameHeads::default() };
-        Self { sent, received: FrameHeads::default(), heads_left: 0, others_left: FRAMES_FIRST }
+        let sent = FrameHeads {
+            skip: PREFACE_BYTES,
+            ..FrameHeads::default()
+        };
+        Self {
+            sent,
+            received: FrameHeads::default(),
+            heads_left: 0,
+            others_left: FRAMES_FIRST,
+        }
     }
 
     fn sent(&mut self, bytes: &[u8]) {
@@ -182,7 +211,8 @@ impl Frames {
 
     /// Whether the server might send all of this.
     fn received(&mut self, bytes: &[u8]) -> bool {
-        let (heads_left, others_left, mut is_within) = (&mut self.heads_left, &mut self.others_left, true);
+        let (heads_left, others_left, mut is_within) =
+            (&mut self.heads_left, &mut self.others_left, true);
         self.received.read(bytes, |kind, length| {
             let left = match (kind, length) {
                 (HEADERS, _) => &mut *heads_left,

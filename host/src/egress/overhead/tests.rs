@@ -6,14 +6,23 @@ use arbtest::arbtest;
 use super::*;
 
 fn frame(kind: u8, payload: &[u8]) -> Vec<u8> {
-    let length = u32::try_from(payload.len()).expect("a short frame").to_be_bytes();
+    let length = u32::try_from(payload.len())
+        .expect("a short frame")
+        .to_be_bytes();
     [&length[1..], &[kind, 0, 0, 0, 0, 1], payload].concat()
 }
 
 /// A connection over which one request was sent.
 fn asked() -> Frames {
     let mut frames = Frames::new();
-    frames.sent(&[vec![b'P'; PREFACE_BYTES], frame(SETTINGS, &[]), frame(HEADERS, b"head")].concat());
+    frames.sent(
+        &[
+            vec![b'P'; PREFACE_BYTES],
+            frame(SETTINGS, &[]),
+            frame(HEADERS, b"head"),
+        ]
+        .concat(),
+    );
     frames
 }
 
@@ -26,7 +35,8 @@ fn frames_are_found_wherever_their_bytes_are_cut() {
             expected.push((kind, payload.len()));
             bytes.extend(frame(kind, &payload));
         }
-        let (mut heads, mut found, mut rest) = (FrameHeads::default(), Vec::new(), bytes.as_slice());
+        let (mut heads, mut found, mut rest) =
+            (FrameHeads::default(), Vec::new(), bytes.as_slice());
         while !rest.is_empty() {
             let (piece, after) = rest.split_at(u.int_in_range(1..=rest.len())?);
             heads.read(piece, |kind, length| found.push((kind, length)));
@@ -55,7 +65,13 @@ fn an_answer_has_so_many_heads_and_a_connection_so_many_frames_that_carry_nothin
 #[test]
 fn what_is_saved_up_has_a_bound() {
     let mut frames = Frames::new();
-    frames.sent(&[vec![b'P'; PREFACE_BYTES], frame(HEADERS, b"head").repeat(10_000)].concat());
+    frames.sent(
+        &[
+            vec![b'P'; PREFACE_BYTES],
+            frame(HEADERS, b"head").repeat(10_000),
+        ]
+        .concat(),
+    );
     assert!(frames.received(&frame(HEADERS, b"200").repeat(4096)));
     assert!(!frames.received(&frame(HEADERS, b"200")));
 }

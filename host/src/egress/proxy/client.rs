@@ -99,7 +99,12 @@ pub(super) struct Client {
 
 impl Client {
     pub(super) fn new(stream: TcpStream, early: Bytes, flow: Arc<Flow>, bytes_max: u64) -> Self {
-        Self { stream, early, flow, bytes_max }
+        Self {
+            stream,
+            early,
+            flow,
+            bytes_max,
+        }
     }
 
     /// Fails once there were too many bytes.
@@ -114,7 +119,11 @@ impl Client {
 }
 
 impl AsyncRead for Client {
-    fn poll_read(self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
+    fn poll_read(
+        self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        buf: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
         let this = self.get_mut();
         this.check()?;
         let before = buf.filled().len();
@@ -126,17 +135,26 @@ impl AsyncRead for Client {
             this.early.advance(taken);
         }
         let read = buf.filled().len() - before;
-        this.flow.up.fetch_add(u64::try_from(read).unwrap_or(u64::MAX), Ordering::Relaxed);
+        this.flow
+            .up
+            .fetch_add(u64::try_from(read).unwrap_or(u64::MAX), Ordering::Relaxed);
         Poll::Ready(Ok(()))
     }
 }
 
 impl AsyncWrite for Client {
-    fn poll_write(self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
+    fn poll_write(
+        self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        bytes: &[u8],
+    ) -> Poll<io::Result<usize>> {
         let this = self.get_mut();
         this.check()?;
         let written = ready!(Pin::new(&mut this.stream).poll_write(cx, bytes))?;
-        this.flow.down.fetch_add(u64::try_from(written).unwrap_or(u64::MAX), Ordering::Relaxed);
+        this.flow.down.fetch_add(
+            u64::try_from(written).unwrap_or(u64::MAX),
+            Ordering::Relaxed,
+        );
         Poll::Ready(Ok(written))
     }
 

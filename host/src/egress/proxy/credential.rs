@@ -63,22 +63,38 @@ impl ProxyLeases {
     ) -> Result<ProxyLease, TooManyLent> {
         let random: [u8; 32] = rand::rng().random();
         let (user, password) = (door.plugin().to_owned(), URL_SAFE_NO_PAD.encode(random));
-        let (digest, ended) = (digest(format!("{user}:{password}").as_bytes()), gone.child_token());
+        let (digest, ended) = (
+            digest(format!("{user}:{password}").as_bytes()),
+            gone.child_token(),
+        );
         let until = Instant::now() + time;
-        let grant = Grant { door, lent_to: lent_to.into(), until, ended: ended.clone() };
+        let grant = Grant {
+            door,
+            lent_to: lent_to.into(),
+            until,
+            ended: ended.clone(),
+        };
         let mut grants = self.grants.lock().unwrap_or_else(PoisonError::into_inner);
         grants.retain(|_, grant| grant.lives());
         if grants.len() >= LENT_MAX {
             return Err(TooManyLent);
         }
         grants.insert(digest, Arc::new(grant));
-        Ok(ProxyLease { lent: Arc::clone(self), digest, ended, user, password })
+        Ok(ProxyLease {
+            lent: Arc::clone(self),
+            digest,
+            ended,
+            user,
+            password,
+        })
     }
 
     /// What the value of `Proxy-Authorization` opens.
     pub(super) fn find(&self, value: Option<&str>) -> Option<Arc<Grant>> {
         let (scheme, encoded) = value?.split_once(' ')?;
-        let basic = scheme.eq_ignore_ascii_case("basic").then(|| STANDARD.decode(encoded.trim()).ok())??;
+        let basic = scheme
+            .eq_ignore_ascii_case("basic")
+            .then(|| STANDARD.decode(encoded.trim()).ok())??;
         let digest = digest(&basic);
         let grants = self.grants.lock().unwrap_or_else(PoisonError::into_inner);
         grants.get(&digest).filter(|grant| grant.lives()).cloned()
@@ -99,7 +115,11 @@ impl Grant {
 impl Drop for ProxyLease {
     fn drop(&mut self) {
         self.ended.cancel();
-        self.lent.grants.lock().unwrap_or_else(PoisonError::into_inner).remove(&self.digest);
+        self.lent
+            .grants
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .remove(&self.digest);
     }
 }
 

@@ -22,7 +22,9 @@ use super::credential::Grant;
 use super::head::{HEAD_BYTES_MAX, ProxyRequest};
 use super::refusal::ProxyRefusal;
 use crate::egress::audit::{HopAudit, Proxied};
-use crate::egress::message::{Caps, FetchError, HEADERS_MAX, Outgoing, REQUEST_BYTES_MAX, check_head};
+use crate::egress::message::{
+    Caps, FetchError, HEADERS_MAX, Outgoing, REQUEST_BYTES_MAX, check_head,
+};
 use crate::egress::traffic::ProxiedPlace;
 
 /// For the head of an answer: programs wait longer than a plugin's call may.
@@ -38,8 +40,12 @@ const OF_CONNECTION: [HeaderName; 6] = [
     header::UPGRADE,
 ];
 /// Headers of a request that are written anew.
-const REMADE: [HeaderName; 4] =
-    [header::HOST, header::CONTENT_LENGTH, header::EXPECT, HeaderName::from_static("http2-settings")];
+const REMADE: [HeaderName; 4] = [
+    header::HOST,
+    header::CONTENT_LENGTH,
+    header::EXPECT,
+    HeaderName::from_static("http2-settings"),
+];
 
 type ForwardedBody = Either<Full<Bytes>, Incoming>;
 
@@ -51,13 +57,27 @@ struct PassageGuard<'g> {
 }
 
 /// Answers one request for a URL and ends the connection. What is `early` begins with a head whose target nobody reads.
-pub(super) async fn serve(stream: TcpStream, early: Bytes, asked: &ProxyRequest, end: &PassageEnd<'_>) {
+pub(super) async fn serve(
+    stream: TcpStream,
+    early: Bytes,
+    asked: &ProxyRequest,
+    end: &PassageEnd<'_>,
+) {
     let (grant, flow) = (end.grant, Arc::new(Flow::default()));
-    let proxied = Proxied { way: "request", lent_to: Arc::clone(&grant.lent_to), flow: Arc::clone(&flow) };
+    let proxied = Proxied {
+        way: "request",
+        lent_to: Arc::clone(&grant.lent_to),
+        flow: Arc::clone(&flow),
+    };
     // Taken for as long as the answer is made, and dropped when all of it is sent. Never held over an await.
-    let passage =
-        Mutex::new(Some(PassageGuard { place: None, audit: HopAudit::proxied(&grant.door, end.late, proxied) }));
-    let (client, kept) = (Client::new(stream, early, Arc::clone(&flow), end.settings.bytes_max), &passage);
+    let passage = Mutex::new(Some(PassageGuard {
+        place: None,
+        audit: HopAudit::proxied(&grant.door, end.late, proxied),
+    }));
+    let (client, kept) = (
+        Client::new(stream, early, Arc::clone(&flow), end.settings.bytes_max),
+        &passage,
+    );
     let service = service_fn(move |request: http::Request<Incoming>| async move {
         let taken = kept.lock().unwrap_or_else(PoisonError::into_inner).take();
         let Some(mut passage) = taken else {
@@ -72,8 +92,14 @@ pub(super) async fn serve(stream: TcpStream, early: Bytes, asked: &ProxyRequest,
         Ok(response)
     });
     let mut builder = http1::Builder::new();
-    builder.keep_alive(false).header_read_timeout(None).auto_date_header(false).max_headers(HEADERS_MAX);
-    let serving = builder.max_buf_size(2 * HEAD_BYTES_MAX).serve_connection(TokioIo::new(client), service);
+    builder
+        .keep_alive(false)
+        .header_read_timeout(None)
+        .auto_date_header(false)
+        .max_headers(HEADERS_MAX);
+    let serving = builder
+        .max_buf_size(2 * HEAD_BYTES_MAX)
+        .serve_connection(TokioIo::new(client), service);
     tokio::select! {
         biased;
         served = serving => {
@@ -97,23 +123,42 @@ async fn answer<'g>(
     let to = door.judge(asked.destination(), asked.way(), audit)?;
     // Nothing waits for a place: it would hold one of the connections, which all plugins share.
     let large = || ProxyRefusal::LargeBody(REQUEST_BYTES_MAX);
-    let stated = |size: u64| usize::try_from(size).ok().filter(|size| *size <= REQUEST_BYTES_MAX).ok_or_else(large);
+    let stated = |size: u64| {
+        usize::try_from(size)
+            .ok()
+            .filter(|size| *size <= REQUEST_BYTES_MAX)
+            .ok_or_else(large)
+    };
     stated(body.size_hint().lower())?;
-    let bytes_max = body.size_hint().exact().map_or(Ok(REQUEST_BYTES_MAX), stated)?;
+    let bytes_max = body
+        .size_hint()
+        .exact()
+        .map_or(Ok(REQUEST_BYTES_MAX), stated)?;
     *place = Some(door.traffic.proxied(bytes_max)?);
-    let body = Limited::new(body, REQUEST_BYTES_MAX).collect().await.map_err(|error| {
-        match error.downcast_ref::<LengthLimitError>() {
+    let body = Limited::new(body, REQUEST_BYTES_MAX)
+        .collect()
+        .await
+        .map_err(|error| match error.downcast_ref::<LengthLimitError>() {
             Some(_) => large(),
             None => ProxyRefusal::BrokenBody,
-        }
-    })?;
+        })?;
     let mut headers = passed_on(&parts.headers);
     REMADE.iter().for_each(|name| {
         headers.remove(name);
     });
-    let outgoing = Outgoing { method: parts.method, headers, body: body.to_bytes() };
-    let caps = Caps { first_byte: Some(FIRST_BYTE), ..Caps::default() };
-    let (head, body) = door.exchange(&to, &outgoing, &[], &caps, audit).await?.into_parts();
+    let outgoing = Outgoing {
+        method: parts.method,
+        headers,
+        body: body.to_bytes(),
+    };
+    let caps = Caps {
+        first_byte: Some(FIRST_BYTE),
+        ..Caps::default()
+    };
+    let (head, body) = door
+        .exchange(&to, &outgoing, &[], &caps, audit)
+        .await?
+        .into_parts();
     audit.status = head.status.as_u16();
     check_head(&head.headers)?;
     // What only a proxy may say would be taken for this one's.
@@ -129,12 +174,24 @@ async fn answer<'g>(
 
 /// The headers without those of the connection that they came over.
 fn passed_on(headers: &HeaderMap) -> HeaderMap {
-    let named = headers.get_all(header::CONNECTION).iter().filter_map(|value| value.to_str().ok());
-    let named: Vec<&str> = named.flat_map(|names| names.split(',')).map(str::trim).collect();
+    let named = headers
+        .get_all(header::CONNECTION)
+        .iter()
+        .filter_map(|value| value.to_str().ok());
+    let named: Vec<&str> = named
+        .flat_map(|names| names.split(','))
+        .map(str::trim)
+        .collect();
     let is_passed = |name: &HeaderName| {
         !OF_CONNECTION.contains(name)
             && !name.as_str().starts_with("proxy-")
-            && !named.iter().any(|one| one.eq_ignore_ascii_case(name.as_str()))
+            && !named
+                .iter()
+                .any(|one| one.eq_ignore_ascii_case(name.as_str()))
     };
-    headers.iter().filter(|(name, _)| is_passed(name)).map(|(name, value)| (name.clone(), value.clone())).collect()
+    headers
+        .iter()
+        .filter(|(name, _)| is_passed(name))
+        .map(|(name, value)| (name.clone(), value.clone()))
+        .collect()
 }

@@ -78,40 +78,72 @@ impl ProxyHead {
         let head = &bytes[..length];
         let is_bare = |(at, _): (usize, &u8)| at == 0 || head[at - 1] != b'\r';
         if head.first().is_some_and(u8::is_ascii_whitespace)
-            || head.iter().enumerate().filter(|(_, byte)| **byte == b'\n').any(is_bare)
+            || head
+                .iter()
+                .enumerate()
+                .filter(|(_, byte)| **byte == b'\n')
+                .any(is_bare)
         {
-            return Err(ProxyRefusal::Malformed("a line of it does not end with CR and LF, or is empty"));
+            return Err(ProxyRefusal::Malformed(
+                "a line of it does not end with CR and LF, or is empty",
+            ));
         }
         let version = match request.version {
             Some(0) => Version::HTTP_10,
             _ => Version::HTTP_11,
         };
-        let (method, target) = (request.method.unwrap_or_default(), request.path.unwrap_or_default());
+        let (method, target) = (
+            request.method.unwrap_or_default(),
+            request.path.unwrap_or_default(),
+        );
         let (credential, is_tunnel) = (fields(request.headers, version)?, method == "CONNECT");
         if is_tunnel && request.headers.iter().any(|header| is_framing(header.name)) {
-            return Err(ProxyRefusal::Malformed("a request for a tunnel has no body"));
+            return Err(ProxyRefusal::Malformed(
+                "a request for a tunnel has no body",
+            ));
         }
-        let line_bytes = head.iter().position(|byte| *byte == b'\n').map_or(length, |end| end + 1);
+        let line_bytes = head
+            .iter()
+            .position(|byte| *byte == b'\n')
+            .map_or(length, |end| end + 1);
         let asked = asked(method, target)?;
-        Ok(Some(Self { asked, credential, line_bytes, bytes: length, version }))
+        Ok(Some(Self {
+            asked,
+            credential,
+            line_bytes,
+            bytes: length,
+            version,
+        }))
     }
 }
 
 fn asked(method: &str, target: &str) -> Result<ProxyRequest, ProxyRefusal> {
     if !target.bytes().all(|byte| byte.is_ascii_graphic()) {
-        return Err(ProxyRefusal::Malformed("its target has other than visible ASCII characters"));
+        return Err(ProxyRefusal::Malformed(
+            "its target has other than visible ASCII characters",
+        ));
     }
     match method {
         "CONNECT" => Ok(ProxyRequest::Tunnel(target.to_owned())),
         _ if target.starts_with('/') || target == "*" => Err(ProxyRefusal::NotAbsolute),
-        _ => Ok(ProxyRequest::Request { method: method.to_owned(), url: target.to_owned() }),
+        _ => Ok(ProxyRequest::Request {
+            method: method.to_owned(),
+            url: target.to_owned(),
+        }),
     }
 }
 
 /// Checks the header fields that say where a request ends and whose it is, and gives back its credential.
-fn fields(headers: &[httparse::Header<'_>], version: Version) -> Result<Option<String>, ProxyRefusal> {
+fn fields(
+    headers: &[httparse::Header<'_>],
+    version: Version,
+) -> Result<Option<String>, ProxyRefusal> {
     let malformed = |rule| Err(ProxyRefusal::Malformed(rule));
-    let all = |name: &'static str| headers.iter().filter(move |header| header.name.eq_ignore_ascii_case(name));
+    let all = |name: &'static str| {
+        headers
+            .iter()
+            .filter(move |header| header.name.eq_ignore_ascii_case(name))
+    };
     match (all("host").count(), version) {
         (1, _) | (0, Version::HTTP_10) => {}
         _ => return malformed("it must have one Host"),
@@ -120,13 +152,15 @@ fn fields(headers: &[httparse::Header<'_>], version: Version) -> Result<Option<S
     match (lengths.next(), codings.next()) {
         (Some(_), Some(_)) => return malformed("it has both Content-Length and Transfer-Encoding"),
         (Some(length), None) => {
-            let is_number = (1..=15).contains(&length.value.len()) && length.value.iter().all(u8::is_ascii_digit);
+            let is_number = (1..=15).contains(&length.value.len())
+                && length.value.iter().all(u8::is_ascii_digit);
             if !is_number || lengths.next().is_some() {
                 return malformed("it must have one Content-Length, in decimal");
             }
         }
         (None, Some(coding)) => {
-            let is_chunked = coding.value.eq_ignore_ascii_case(b"chunked") && version == Version::HTTP_11;
+            let is_chunked =
+                coding.value.eq_ignore_ascii_case(b"chunked") && version == Version::HTTP_11;
             if !is_chunked || codings.next().is_some() {
                 return malformed("its Transfer-Encoding must be `chunked`, once, in HTTP/1.1");
             }
@@ -142,5 +176,7 @@ fn fields(headers: &[httparse::Header<'_>], version: Version) -> Result<Option<S
 }
 
 fn is_framing(name: &str) -> bool {
-    ["content-length", "transfer-encoding"].iter().any(|framing| name.eq_ignore_ascii_case(framing))
+    ["content-length", "transfer-encoding"]
+        .iter()
+        .any(|framing| name.eq_ignore_ascii_case(framing))
 }

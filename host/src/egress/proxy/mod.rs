@@ -75,7 +75,10 @@ impl Proxy {
     /// # Errors
     /// The address cannot be had.
     pub(crate) async fn bind(settings: &config::ProxySettings) -> Result<Self, ListenError> {
-        let failed = |source| ListenError { address: settings.listen, source };
+        let failed = |source| ListenError {
+            address: settings.listen,
+            source,
+        };
         let listener = TcpListener::bind(settings.listen).await.map_err(failed)?;
         let address = listener.local_addr().map_err(failed)?;
         Ok(Self {
@@ -133,7 +136,11 @@ impl Proxy {
 
     /// Serves until it is ended, once a process.
     pub(crate) async fn serve(self: &Arc<Self>) {
-        let listener = self.listener.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let listener = self
+            .listener
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .take();
         let Some(listener) = listener else { return };
         tokio::select! {
             () = self.over.cancelled() => {}
@@ -153,7 +160,10 @@ impl Proxy {
         let places = Arc::new(Semaphore::new(self.settings.connections_max));
         loop {
             // More wait in the kernel's backlog.
-            let place = Arc::clone(&places).acquire_owned().await.expect("the semaphore is never closed");
+            let place = Arc::clone(&places)
+                .acquire_owned()
+                .await
+                .expect("the semaphore is never closed");
             let stream = match listener.accept().await {
                 Ok((stream, _)) => stream,
                 Err(error) => {
@@ -179,18 +189,26 @@ impl Proxy {
         // A peer that is gone is noticed when it is written to.
         stream.set_nodelay(true).ok();
         let mut received = BytesMut::new();
-        let read = tokio::time::timeout(self.settings.head, read_head(&mut stream, &mut received)).await;
+        let read =
+            tokio::time::timeout(self.settings.head, read_head(&mut stream, &mut received)).await;
         let head = match read.unwrap_or(Err(ProxyRefusal::LateHead)) {
             Ok(Some(head)) => head,
             Ok(None) => return,
             Err(refusal) => return self.refuse(stream, &received, &refusal).await,
         };
         let Some(grant) = self.lent.find(head.credential.as_deref()) else {
-            return self.refuse(stream, &received, &ProxyRefusal::Credential).await;
+            return self
+                .refuse(stream, &received, &ProxyRefusal::Credential)
+                .await;
         };
         let received = received.freeze();
         let late = grant.until.min(Instant::now() + self.settings.total);
-        let end = PassageEnd { grant: &grant, late, settings: &self.settings, over: &self.over };
+        let end = PassageEnd {
+            grant: &grant,
+            late,
+            settings: &self.settings,
+            over: &self.over,
+        };
         match &head.asked {
             ProxyRequest::Tunnel(_) => {
                 tunnel::serve(stream, received.slice(head.bytes..), &head.asked, &end).await;
@@ -225,11 +243,18 @@ impl Proxy {
 }
 
 /// Reads until the head is whole. `None` is a client that went before.
-async fn read_head(stream: &mut TcpStream, received: &mut BytesMut) -> Result<Option<ProxyHead>, ProxyRefusal> {
+async fn read_head(
+    stream: &mut TcpStream,
+    received: &mut BytesMut,
+) -> Result<Option<ProxyHead>, ProxyRefusal> {
     loop {
         received.reserve(4096);
         let before = received.len();
-        if stream.read_buf(received).await.map_or(true, |bytes| bytes == 0) {
+        if stream
+            .read_buf(received)
+            .await
+            .map_or(true, |bytes| bytes == 0)
+        {
             return Ok(None);
         }
         // A head ends with a line.

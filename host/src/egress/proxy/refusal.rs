@@ -29,7 +29,9 @@ pub(in crate::egress) enum ProxyRefusal {
     LargeHead,
     #[error("the head of the request was not whole in time")]
     LateHead,
-    #[error("send a credential that was lent, as `Proxy-Authorization: Basic`; this one is missing, unknown or over")]
+    #[error(
+        "send a credential that was lent, as `Proxy-Authorization: Basic`; this one is missing, unknown or over"
+    )]
     Credential,
     #[error("the body of the request has more than {0} bytes")]
     LargeBody(usize),
@@ -80,9 +82,15 @@ impl ProxyRefusal {
                 (StatusCode::BAD_REQUEST, "http_request_error")
             }
             Self::Version => (StatusCode::HTTP_VERSION_NOT_SUPPORTED, "http_request_error"),
-            Self::LargeHead => (StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE, "http_request_error"),
+            Self::LargeHead => (
+                StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE,
+                "http_request_error",
+            ),
             Self::LateHead => (StatusCode::REQUEST_TIMEOUT, "http_request_error"),
-            Self::Credential => (StatusCode::PROXY_AUTHENTICATION_REQUIRED, "http_request_denied"),
+            Self::Credential => (
+                StatusCode::PROXY_AUTHENTICATION_REQUIRED,
+                "http_request_denied",
+            ),
             Self::LargeBody(_) => (StatusCode::PAYLOAD_TOO_LARGE, "http_request_error"),
             Self::Tunnels => (StatusCode::SERVICE_UNAVAILABLE, "connection_limit_reached"),
             Self::Gate(error) => gate(error),
@@ -96,16 +104,26 @@ impl ProxyRefusal {
         let mut response = Response::new(Full::new(Bytes::from(text)));
         *response.status_mut() = status;
         let headers = response.headers_mut();
-        headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("text/plain; charset=utf-8"));
+        headers.insert(
+            header::CONTENT_TYPE,
+            HeaderValue::from_static("text/plain; charset=utf-8"),
+        );
         // Whatever is no string of RFC 9651 is left out.
-        let details: String =
-            self.to_string().chars().filter(|c| matches!(c, ' '..='~') && !"\\\"".contains(*c)).collect();
-        let told = format!("switchbay; error={word}; details=\"{}: {details}\"", self.verdict());
+        let details: String = self
+            .to_string()
+            .chars()
+            .filter(|c| matches!(c, ' '..='~') && !"\\\"".contains(*c))
+            .collect();
+        let told = format!(
+            "switchbay; error={word}; details=\"{}: {details}\"",
+            self.verdict()
+        );
         if let Ok(told) = HeaderValue::try_from(told) {
             headers.insert("proxy-status", told);
         }
         if status == StatusCode::PROXY_AUTHENTICATION_REQUIRED {
-            let challenge = HeaderValue::from_static("Basic realm=\"switchbay\", charset=\"UTF-8\"");
+            let challenge =
+                HeaderValue::from_static("Basic realm=\"switchbay\", charset=\"UTF-8\"");
             headers.insert(header::PROXY_AUTHENTICATE, challenge);
         }
         response
@@ -119,7 +137,13 @@ impl ProxyRefusal {
         for (name, value) in response.headers() {
             head.extend([name.as_str().as_bytes(), b": ", value.as_bytes(), b"\r\n"].concat());
         }
-        head.extend(format!("content-length: {}\r\nconnection: close\r\n\r\n{text}", text.len()).into_bytes());
+        head.extend(
+            format!(
+                "content-length: {}\r\nconnection: close\r\n\r\n{text}",
+                text.len()
+            )
+            .into_bytes(),
+        );
         head
     }
 }
@@ -145,11 +169,15 @@ fn gate(error: &FetchError) -> (StatusCode, &'static str) {
             Denial::Unacceptable(_) => (StatusCode::BAD_REQUEST, "http_request_error"),
         },
         FetchError::Invalid(_) => (StatusCode::BAD_REQUEST, "http_request_error"),
-        FetchError::Busy | FetchError::Full => (StatusCode::SERVICE_UNAVAILABLE, "connection_limit_reached"),
+        FetchError::Busy | FetchError::Full => {
+            (StatusCode::SERVICE_UNAVAILABLE, "connection_limit_reached")
+        }
         FetchError::Unresolved => (StatusCode::BAD_GATEWAY, "dns_error"),
         FetchError::Unreachable => (StatusCode::BAD_GATEWAY, "destination_unavailable"),
         FetchError::Late(_) => (StatusCode::GATEWAY_TIMEOUT, "http_response_timeout"),
         FetchError::TooLarge(_) => (StatusCode::BAD_GATEWAY, "http_response_header_section_size"),
-        FetchError::TooManyRedirects(_) | FetchError::BadAnswer(_) => (StatusCode::BAD_GATEWAY, "http_protocol_error"),
+        FetchError::TooManyRedirects(_) | FetchError::BadAnswer(_) => {
+            (StatusCode::BAD_GATEWAY, "http_protocol_error")
+        }
     }
 }

@@ -18,9 +18,18 @@ use crate::egress::message::{FetchError, Late};
 const ESTABLISHED: &[u8] = b"HTTP/1.1 200 Connection established\r\n\r\n";
 
 /// Opens a tunnel to a host and a port, and holds it until one of its ends, its time or its credential is over.
-pub(super) async fn serve(mut stream: TcpStream, early: Bytes, asked: &ProxyRequest, end: &PassageEnd<'_>) {
+pub(super) async fn serve(
+    mut stream: TcpStream,
+    early: Bytes,
+    asked: &ProxyRequest,
+    end: &PassageEnd<'_>,
+) {
     let (grant, flow) = (end.grant, Arc::new(Flow::default()));
-    let proxied = Proxied { way: "tunnel", lent_to: Arc::clone(&grant.lent_to), flow: Arc::clone(&flow) };
+    let proxied = Proxied {
+        way: "tunnel",
+        lent_to: Arc::clone(&grant.lent_to),
+        flow: Arc::clone(&flow),
+    };
     let mut audit = HopAudit::proxied(&grant.door, end.late, proxied);
     let Some(_place) = grant.door.traffic.tunnel() else {
         audit.came_to(ProxyRefusal::Tunnels.verdict());
@@ -52,9 +61,15 @@ pub(super) async fn serve(mut stream: TcpStream, early: Bytes, asked: &ProxyRequ
 }
 
 /// The verdict, and then a connection to the first of the destination's addresses that takes one.
-async fn open(asked: &ProxyRequest, grant: &Grant, audit: &mut HopAudit<'_>) -> Result<TcpStream, FetchError> {
+async fn open(
+    asked: &ProxyRequest,
+    grant: &Grant,
+    audit: &mut HopAudit<'_>,
+) -> Result<TcpStream, FetchError> {
     let door = &grant.door;
     audit.aimed(|| asked.aim());
-    let to = door.judge(asked.destination(), asked.way(), audit).map_err(FetchError::Denied)?;
+    let to = door
+        .judge(asked.destination(), asked.way(), audit)
+        .map_err(FetchError::Denied)?;
     door.egress.connect(to.host(), to.port(), audit).await
 }

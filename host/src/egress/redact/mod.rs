@@ -34,9 +34,15 @@ impl Forms {
         let mut values = vec![value.as_bytes().to_vec()];
         if let Some((scheme, rest)) = value.split_once(' ') {
             values.push(rest.trim_start().as_bytes().to_vec());
-            let pair = scheme.eq_ignore_ascii_case("basic").then(|| STANDARD.decode(rest.trim()).ok()).flatten();
+            let pair = scheme
+                .eq_ignore_ascii_case("basic")
+                .then(|| STANDARD.decode(rest.trim()).ok())
+                .flatten();
             if let Some(pair) = pair {
-                let word = pair.iter().position(|byte| *byte == b':').map(|colon| pair[colon + 1..].to_vec());
+                let word = pair
+                    .iter()
+                    .position(|byte| *byte == b':')
+                    .map(|colon| pair[colon + 1..].to_vec());
                 values.extend([pair].into_iter().chain(word));
             }
         }
@@ -48,7 +54,9 @@ impl Forms {
 
     /// Whether a text holds it.
     pub(super) fn are_in(&self, text: &[u8]) -> bool {
-        self.0.iter().any(|form| form.find(text, 0).is_some() || form.written.iter().any(|one| holds(text, one)))
+        self.0.iter().any(|form| {
+            form.find(text, 0).is_some() || form.written.iter().any(|one| holds(text, one))
+        })
     }
 
     /// The text without it.
@@ -93,7 +101,9 @@ impl SecretForm {
     fn new(value: Vec<u8>) -> Self {
         let mut begins = [false; 256];
         let escapes = b"%&\\".iter().chain((value[0] == b' ').then_some(&b'+'));
-        escapes.chain(&value[..1]).for_each(|byte| begins[usize::from(*byte)] = true);
+        escapes
+            .chain(&value[..1])
+            .for_each(|byte| begins[usize::from(*byte)] = true);
         let mut written = Vec::new();
         let hexadecimal = value.iter().fold(String::new(), |mut text, byte| {
             write!(text, "{byte:02x}").expect("writing to a String does not fail");
@@ -101,8 +111,9 @@ impl SecretForm {
         });
         written.push(hexadecimal.to_ascii_uppercase().into_bytes());
         written.push(hexadecimal.into_bytes());
-        for (engine, before) in
-            [STANDARD_NO_PAD, URL_SAFE_NO_PAD].iter().flat_map(|engine| (0..3).map(move |before| (engine, before)))
+        for (engine, before) in [STANDARD_NO_PAD, URL_SAFE_NO_PAD]
+            .iter()
+            .flat_map(|engine| (0..3).map(move |before| (engine, before)))
         {
             let text = engine.encode([vec![0; before], value.clone()].concat());
             // The characters at its ends hold bits of what stands beside it.
@@ -111,13 +122,20 @@ impl SecretForm {
         }
         written.sort();
         written.dedup();
-        Self { value, begins, written }
+        Self {
+            value,
+            begins,
+            written,
+        }
     }
 
     /// Where the value stands next, each of its characters as it is or escaped.
     fn find(&self, text: &[u8], mut from: usize) -> Option<Range<usize>> {
         loop {
-            from += text.get(from..)?.iter().position(|byte| self.begins[usize::from(*byte)])?;
+            from += text
+                .get(from..)?
+                .iter()
+                .position(|byte| self.begins[usize::from(*byte)])?;
             if let Some(end) = self.end_at(text, from) {
                 return Some(from..end);
             }
@@ -128,7 +146,12 @@ impl SecretForm {
     /// Where the value that begins here ends.
     fn end_at(&self, text: &[u8], from: usize) -> Option<usize> {
         let rest = &text[from..];
-        let same = self.value.iter().zip(rest).take_while(|(one, two)| one == two).count();
+        let same = self
+            .value
+            .iter()
+            .zip(rest)
+            .take_while(|(one, two)| one == two)
+            .count();
         let may_be_escaped = |byte: &u8| matches!(byte, b'%' | b'&' | b'\\' | b'+');
         // Nearly all that begins like it is something else.
         if same < self.value.len() && !rest.iter().take(same + 1).any(may_be_escaped) {
@@ -137,7 +160,10 @@ impl SecretForm {
         // A character such as `%` may stand for itself or begin an escape, so there may be several ways on.
         let mut ways = vec![from];
         for byte in &self.value {
-            let mut next: Vec<usize> = ways.iter().flat_map(|at| spellings(text, *at, *byte)).collect();
+            let mut next: Vec<usize> = ways
+                .iter()
+                .flat_map(|at| spellings(text, *at, *byte))
+                .collect();
             next.sort_unstable();
             next.dedup();
             if next.is_empty() {
@@ -152,14 +178,18 @@ impl SecretForm {
 /// Where the spellings of a character end that stand here.
 fn spellings(text: &[u8], at: usize, byte: u8) -> impl Iterator<Item = usize> {
     let rest = text.get(at..).unwrap_or_default();
-    let literal = (rest.first() == Some(&byte) || rest.first() == Some(&b'+') && byte == b' ').then_some(1);
+    let literal =
+        (rest.first() == Some(&byte) || rest.first() == Some(&b'+') && byte == b' ').then_some(1);
     let escaped = match rest.first() {
         Some(b'%') => percent(rest, byte),
         Some(b'\\') => backslash(rest, byte),
         Some(b'&') => entity(rest, byte),
         Some(_) | None => None,
     };
-    [literal, escaped].into_iter().flatten().map(move |length| at + length)
+    [literal, escaped]
+        .into_iter()
+        .flatten()
+        .map(move |length| at + length)
 }
 
 /// `%2F`, and the same once more: `%252F`.
@@ -233,21 +263,36 @@ fn entity(rest: &[u8], byte: u8) -> Option<usize> {
     let body = &body[..body.len().min(ENTITY_BYTES_MAX)];
     let length = match body {
         [b'#', b'x' | b'X', digits @ ..] => {
-            let count = digits.iter().take_while(|digit| digit.is_ascii_hexdigit()).count();
+            let count = digits
+                .iter()
+                .take_while(|digit| digit.is_ascii_hexdigit())
+                .count();
             (hexadecimal(&digits[..count])? == u32::from(byte)).then_some(2 + count)?
         }
         [b'#', digits @ ..] => {
-            let count = digits.iter().take_while(|digit| digit.is_ascii_digit()).count();
-            let number = std::str::from_utf8(&digits[..count]).ok()?.parse::<u32>().ok()?;
+            let count = digits
+                .iter()
+                .take_while(|digit| digit.is_ascii_digit())
+                .count();
+            let number = std::str::from_utf8(&digits[..count])
+                .ok()?
+                .parse::<u32>()
+                .ok()?;
             (number == u32::from(byte)).then_some(1 + count)?
         }
-        _ => NAMED.iter().find(|(name, named)| *named == byte && body.starts_with(name))?.0.len(),
+        _ => NAMED
+            .iter()
+            .find(|(name, named)| *named == byte && body.starts_with(name))?
+            .0
+            .len(),
     };
     Some(1 + length + usize::from(body.get(length) == Some(&b';')))
 }
 
 fn hexadecimal(digits: &[u8]) -> Option<u32> {
-    let digits = std::str::from_utf8(digits).ok().filter(|digits| digits.bytes().all(|b| b.is_ascii_hexdigit()))?;
+    let digits = std::str::from_utf8(digits)
+        .ok()
+        .filter(|digits| digits.bytes().all(|b| b.is_ascii_hexdigit()))?;
     u32::from_str_radix(digits, 16).ok()
 }
 

@@ -31,9 +31,21 @@ fn a_value_is_found_in_every_spelling_of_its_characters() {
         "p%26ss\\/w&#37;rd",
     ] {
         assert_eq!(redacted(value, said), "[secret]", "{said}");
-        assert_eq!(redacted(value, &format!("<{said}, {said}>")), "<[secret], [secret]>");
+        assert_eq!(
+            redacted(value, &format!("<{said}, {said}>")),
+            "<[secret], [secret]>"
+        );
     }
-    for near in ["p&ss/w", "p&ss/w%2rd", "&ss/w%rd", "p&amp", "%70%26", "p\\u0026ss\\u002", "P&SS/W%RD", "p&ss/w%"] {
+    for near in [
+        "p&ss/w",
+        "p&ss/w%2rd",
+        "&ss/w%rd",
+        "p&amp",
+        "%70%26",
+        "p\\u0026ss\\u002",
+        "P&SS/W%RD",
+        "p&ss/w%",
+    ] {
         assert_eq!(redacted(value, near), near);
     }
 }
@@ -43,12 +55,24 @@ fn what_stands_behind_a_scheme_is_a_secret_too() {
     let check = |value: &str, said: &str, expected: &str| {
         assert_eq!(redacted(value, said), expected, "{said}");
     };
-    check("Bearer lab-token-0123", "sent: Bearer lab-token-0123", "sent: [secret]");
-    check("Bearer lab-token-0123", "{\"token\":\"lab-token-0123\"}", "{\"token\":\"[secret]\"}");
+    check(
+        "Bearer lab-token-0123",
+        "sent: Bearer lab-token-0123",
+        "sent: [secret]",
+    );
+    check(
+        "Bearer lab-token-0123",
+        "{\"token\":\"lab-token-0123\"}",
+        "{\"token\":\"[secret]\"}",
+    );
     check("Bearer lab-token-0123", "Bearer+lab-token-0123", "[secret]");
     check("Bearer short", "Bearer short, short", "[secret], short");
     let basic = format!("Basic {}", STANDARD.encode("lab:pass word:0123"));
-    check(&basic, "{\"user\":\"lab\",\"password\":\"pass word:0123\"}", "{\"user\":\"lab\",\"password\":\"[secret]\"}");
+    check(
+        &basic,
+        "{\"user\":\"lab\",\"password\":\"pass word:0123\"}",
+        "{\"user\":\"lab\",\"password\":\"[secret]\"}",
+    );
     check(&basic, "lab:pass+word%3A0123", "[secret]");
     check("Basic not-base64-at-all", "not-base64-at-all", "[secret]");
 }
@@ -62,11 +86,18 @@ fn a_value_is_found_as_hexadecimal_and_as_base64_wherever_it_begins() {
     arbtest(|u: &mut Unstructured<'_>| {
         let (before, after) = (u.int_in_range(0..=9)?, u.int_in_range(0..=9)?);
         let text = format!("{}{word}{}", "a".repeat(before), "b".repeat(after));
-        for encoded in [STANDARD.encode(&text), URL_SAFE.encode(&text), STANDARD_NO_PAD.encode(&text)] {
+        for encoded in [
+            STANDARD.encode(&text),
+            URL_SAFE.encode(&text),
+            STANDARD_NO_PAD.encode(&text),
+        ] {
             let told = redacted(value, &encoded);
             assert!(told.contains("[secret]"), "{encoded}: {told}");
             // What is left beside it holds bits of its first and last character at most.
-            assert!(told.len() <= "[secret]".len() + (before + after) * 4 / 3 + 6, "{encoded}: {told}");
+            assert!(
+                told.len() <= "[secret]".len() + (before + after) * 4 / 3 + 6,
+                "{encoded}: {told}"
+            );
         }
         Ok(())
     });
@@ -76,14 +107,31 @@ fn a_value_is_found_as_hexadecimal_and_as_base64_wherever_it_begins() {
 #[test]
 fn everything_else_comes_through() {
     arbtest(|u: &mut Unstructured<'_>| {
-        let pieces = ["p", "&", "ss", "/", "w%", "%26", "&amp;", "\\u0026", "rd", "+", "%", "p&ss/w%rd"];
+        let pieces = [
+            "p",
+            "&",
+            "ss",
+            "/",
+            "w%",
+            "%26",
+            "&amp;",
+            "\\u0026",
+            "rd",
+            "+",
+            "%",
+            "p&ss/w%rd",
+        ];
         let mut said = String::new();
         for _ in 0..u.int_in_range(0..=30)? {
             said.push_str(u.choose(&pieces)?);
         }
         let forms = Forms::of("p&ss/w%rd");
         let told = forms.redact(said.clone().into_bytes());
-        assert_eq!(told != said.as_bytes(), forms.are_in(said.as_bytes()), "{said}");
+        assert_eq!(
+            told != said.as_bytes(),
+            forms.are_in(said.as_bytes()),
+            "{said}"
+        );
         assert!(!forms.are_in(&told), "{said}");
         Ok(())
     });

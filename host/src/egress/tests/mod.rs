@@ -46,7 +46,10 @@ fn text(value: &Value) -> &str {
 
 fn answers(value: Option<&Value>) -> Vec<IpAddr> {
     let answers = value.and_then(Value::as_array).cloned().unwrap_or_default();
-    answers.iter().map(|answer| text(answer).parse().expect("an address")).collect()
+    answers
+        .iter()
+        .map(|answer| text(answer).parse().expect("an address"))
+        .collect()
 }
 
 #[test]
@@ -80,7 +83,9 @@ fn what_is_public_is_let_through() {
 
 fn verdict(method: &str, url: &str, atoms: &[&str]) -> &'static str {
     let rights = Grants::parse(atoms).expect("atoms");
-    match Destination::read(url).and_then(|destination| destination.permit(Way::Request { method }, &rights)) {
+    match Destination::read(url)
+        .and_then(|destination| destination.permit(Way::Request { method }, &rights))
+    {
         Ok(()) => "allowed",
         Err(denial) => denial.verdict(),
     }
@@ -93,8 +98,16 @@ fn a_request_is_within_an_atom_or_denied() {
         assert_eq!(verdict(method, url, &rdap), expected, "{url}");
     };
     check("GET", "https://api.example.com/rdap/", "allowed");
-    check("HEAD", "https://api.example.com/rdap/domain/x?q=1#f", "allowed");
-    check("GET", "https://API.example.com:443/rdap/../rdap/a", "allowed");
+    check(
+        "HEAD",
+        "https://api.example.com/rdap/domain/x?q=1#f",
+        "allowed",
+    );
+    check(
+        "GET",
+        "https://API.example.com:443/rdap/../rdap/a",
+        "allowed",
+    );
     check("GET", "https://api.example.com/rdap/a%2Fb", "allowed");
     check("GET", "https://api.example.com/rdap/a.b/..c/.d", "allowed");
     check("POST", "https://api.example.com/rdap/", "not_granted");
@@ -104,9 +117,17 @@ fn a_request_is_within_an_atom_or_denied() {
     check("GET", "https://api.example.com/rdap", "not_granted");
     check("GET", "https://api.example.com/rdapx/", "not_granted");
     check("GET", "https://www.api.example.com/rdap/", "not_granted");
-    check("GET", "https://api.example.com.evil.org/rdap/", "not_granted");
+    check(
+        "GET",
+        "https://api.example.com.evil.org/rdap/",
+        "not_granted",
+    );
     check("GET", "https://93.184.215.14/rdap/", "not_granted");
-    check("GET", "https://api.example.com:8443/rdap/", "not_acceptable");
+    check(
+        "GET",
+        "https://api.example.com:8443/rdap/",
+        "not_acceptable",
+    );
     check("GET", "https://localhost/rdap/", "not_public");
     let upwards = [
         "/rdap/../secret",
@@ -127,28 +148,66 @@ fn a_request_is_within_an_atom_or_denied() {
         "//rdap/x",
     ];
     for path in upwards {
-        check("GET", &format!("https://api.example.com{path}"), "not_granted");
+        check(
+            "GET",
+            &format!("https://api.example.com{path}"),
+            "not_granted",
+        );
     }
 }
 
 #[test]
 fn atoms_of_hosts_ports_and_single_resources_hold_to_the_letter() {
     let zones = ["http:DELETE https://*.example.com:8443/v1/zones/"];
-    assert_eq!(verdict("DELETE", "https://a.b.example.com:8443/v1/zones/1", &zones), "allowed");
-    assert_eq!(verdict("DELETE", "https://example.com:8443/v1/zones/1", &zones), "not_acceptable");
-    assert_eq!(verdict("DELETE", "http://a.example.com:8443/v1/zones/1", &zones), "not_granted");
-    assert_eq!(verdict("DELETE", "https://a.example.com:8444/v1/zones/1", &zones), "not_acceptable");
+    assert_eq!(
+        verdict("DELETE", "https://a.b.example.com:8443/v1/zones/1", &zones),
+        "allowed"
+    );
+    assert_eq!(
+        verdict("DELETE", "https://example.com:8443/v1/zones/1", &zones),
+        "not_acceptable"
+    );
+    assert_eq!(
+        verdict("DELETE", "http://a.example.com:8443/v1/zones/1", &zones),
+        "not_granted"
+    );
+    assert_eq!(
+        verdict("DELETE", "https://a.example.com:8444/v1/zones/1", &zones),
+        "not_acceptable"
+    );
     let one = ["http:GET https://example.com/rdap/dns.json"];
-    assert_eq!(verdict("GET", "https://example.com/rdap/dns.json?x=1", &one), "allowed");
-    for path in ["/rdap/dns.json/", "/rdap/dns.jso%6e", "/rdap//dns.json", "/rdap/dns.json%00", "/rdap/DNS.json"] {
-        assert_eq!(verdict("GET", &format!("https://example.com{path}"), &one), "not_granted", "{path}");
+    assert_eq!(
+        verdict("GET", "https://example.com/rdap/dns.json?x=1", &one),
+        "allowed"
+    );
+    for path in [
+        "/rdap/dns.json/",
+        "/rdap/dns.jso%6e",
+        "/rdap//dns.json",
+        "/rdap/dns.json%00",
+        "/rdap/DNS.json",
+    ] {
+        assert_eq!(
+            verdict("GET", &format!("https://example.com{path}"), &one),
+            "not_granted",
+            "{path}"
+        );
     }
     let whole = ["http:GET https://example.com/"];
-    assert_eq!(verdict("GET", "https://example.com/..%2f..%5c", &whole), "allowed");
+    assert_eq!(
+        verdict("GET", "https://example.com/..%2f..%5c", &whole),
+        "allowed"
+    );
     // Whatever is granted, what is not public stays so.
-    let wide = ["http:GET,POST,PUT,DELETE public", "http:GET https://*.example.com/"];
+    let wide = [
+        "http:GET,POST,PUT,DELETE public",
+        "http:GET https://*.example.com/",
+    ];
     assert_eq!(verdict("GET", "http://127.0.0.1/", &wide), "not_public");
-    assert_eq!(verdict("TRACE", "http://example.com/", &wide), "not_granted");
+    assert_eq!(
+        verdict("TRACE", "http://example.com/", &wide),
+        "not_granted"
+    );
     assert_eq!(verdict("GET", "http://example.com/", &[]), "not_granted");
 }
 
@@ -159,32 +218,78 @@ fn a_right_names_a_host_only_where_the_operator_does() {
         Rights::between(&grants(granted), &grants(wanted))
     };
     let named = |granted: &[&str], wanted: &[&str]| rights(granted, wanted).named().clone();
-    let (public, search) = ("http:GET public", "http:GET https://search.example.com/api/");
-    assert!(named(&[public], &[search]).is_empty(), "a wish does not make a name of a wide grant");
+    let (public, search) = (
+        "http:GET public",
+        "http:GET https://search.example.com/api/",
+    );
+    assert!(
+        named(&[public], &[search]).is_empty(),
+        "a wish does not make a name of a wide grant"
+    );
     assert!(named(&["http:GET https://*.example.com/"], &[search]).is_empty());
     assert!(named(&["line-query:*:43"], &["line-query:whois.example.net:43"]).is_empty());
-    assert_eq!(named(&[public, search], &[public]), Grants::parse([search]).expect("an atom"));
+    assert_eq!(
+        named(&[public, search], &[public]),
+        Grants::parse([search]).expect("an atom")
+    );
     let both = rights(&[public, search], &[public]);
-    assert_eq!(serde_json::to_value(&both).expect("JSON"), serde_json::json!([public, search]));
-    assert_ne!(both, rights(&[public], &[public]), "a name is a right of its own");
-    let whole = ["http:GET,POST https://search.example.com/", "line-query:whois.example.net:43"];
-    assert_eq!(named(&whole, &[search, "line-query:*:43"]), Grants::parse([search, whole[1]]).expect("atoms"));
+    assert_eq!(
+        serde_json::to_value(&both).expect("JSON"),
+        serde_json::json!([public, search])
+    );
+    assert_ne!(
+        both,
+        rights(&[public], &[public]),
+        "a name is a right of its own"
+    );
+    let whole = [
+        "http:GET,POST https://search.example.com/",
+        "line-query:whois.example.net:43",
+    ];
+    assert_eq!(
+        named(&whole, &[search, "line-query:*:43"]),
+        Grants::parse([search, whole[1]]).expect("atoms")
+    );
 }
 
 #[test]
 fn a_redirect_is_read_against_where_it_came_from_and_judged_anew() {
     let from = Destination::read("https://example.com/a/b?c").expect("it is public");
-    let to = |location: &str| from.redirected(location).map(|to| to.url().as_str().to_owned());
+    let to = |location: &str| {
+        from.redirected(location)
+            .map(|to| to.url().as_str().to_owned())
+    };
     assert_eq!(to("d?e#f"), Ok("https://example.com/a/d?e".to_owned()));
-    assert_eq!(to("//other.example.com"), Ok("https://other.example.com/".to_owned()));
+    assert_eq!(
+        to("//other.example.com"),
+        Ok("https://other.example.com/".to_owned())
+    );
     assert_eq!(to(""), Ok("https://example.com/a/b?c".to_owned()));
-    for location in
-        ["//127.0.0.1/", "http://[::1]/", "http://2130706433/", "\\\\localhost\\x", "http://169.254.169.254"]
-    {
-        assert_eq!(to(location).as_ref().map_err(Denial::verdict), Err("not_public"), "{location}");
+    for location in [
+        "//127.0.0.1/",
+        "http://[::1]/",
+        "http://2130706433/",
+        "\\\\localhost\\x",
+        "http://169.254.169.254",
+    ] {
+        assert_eq!(
+            to(location).as_ref().map_err(Denial::verdict),
+            Err("not_public"),
+            "{location}"
+        );
     }
-    for location in ["file:///etc/passwd", "javascript:0", "http://a:b@example.com/", "http://", "data:,x"] {
-        assert_eq!(to(location).as_ref().map_err(Denial::verdict), Err("not_acceptable"), "{location}");
+    for location in [
+        "file:///etc/passwd",
+        "javascript:0",
+        "http://a:b@example.com/",
+        "http://",
+        "data:,x",
+    ] {
+        assert_eq!(
+            to(location).as_ref().map_err(Denial::verdict),
+            Err("not_acceptable"),
+            "{location}"
+        );
     }
 }
 
@@ -201,8 +306,14 @@ fn judge_line(host: &str, answers: &[IpAddr]) -> Result<Host, Denial> {
 /// The host of a URL as it is written, where it is plain to see which part that is.
 fn written_host(url: &str) -> Option<&str> {
     let (_, rest) = url.split_once("://")?;
-    let authority = rest.split(['/', '\\', '?', '#']).next().filter(|authority| !authority.contains('@'))?;
-    let end = authority.rfind(':').filter(|colon| !authority[*colon..].contains(']')).unwrap_or(authority.len());
+    let authority = rest
+        .split(['/', '\\', '?', '#'])
+        .next()
+        .filter(|authority| !authority.contains('@'))?;
+    let end = authority
+        .rfind(':')
+        .filter(|colon| !authority[*colon..].contains(']'))
+        .unwrap_or(authority.len());
     Some(&authority[..end]).filter(|host| !host.is_empty())
 }
 
@@ -218,7 +329,11 @@ fn a_host_alone_is_judged_as_in_a_url() {
         let parsed = url::Url::parse(url).expect("a URL");
         let host = parsed.host_str().expect("a host");
         let verdict = judge_line(host, &answers);
-        assert_eq!(verdict.as_ref().map_err(Denial::verdict), Err("not_public"), "{host:?}");
+        assert_eq!(
+            verdict.as_ref().map_err(Denial::verdict),
+            Err("not_public"),
+            "{host:?}"
+        );
         judged += 1;
     }
     assert!(judged >= 150, "{judged} rows");
@@ -236,7 +351,11 @@ fn a_query_of_one_line_is_within_an_atom_or_denied() {
         let judged = Host::read(host).and_then(|host| host.permit_line(port, &rights));
         judged.as_ref().map_or_else(Denial::verdict, |()| "allowed")
     };
-    let named = ["line-query:whois.example.net:43", "line-query:*.example.org:4343", "http:GET public"];
+    let named = [
+        "line-query:whois.example.net:43",
+        "line-query:*.example.org:4343",
+        "http:GET public",
+    ];
     assert_eq!(verdict("whois.example.net", 43, &named), "allowed");
     assert_eq!(verdict("WHOIS.example.NET", 43, &named), "allowed");
     assert_eq!(verdict("a.b.example.org", 4343, &named), "allowed");
@@ -253,16 +372,35 @@ fn a_query_of_one_line_is_within_an_atom_or_denied() {
         assert_eq!(verdict(host, port, &named), "not_granted", "{host}:{port}");
     }
     let any = ["line-query:*:43"];
-    for host in ["whois.example.net", "93.184.215.14", "[2606:2800:21f:cb07:6820:80da:af6b:8b2c]"] {
+    for host in [
+        "whois.example.net",
+        "93.184.215.14",
+        "[2606:2800:21f:cb07:6820:80da:af6b:8b2c]",
+    ] {
         assert_eq!(verdict(host, 43, &any), "allowed", "{host}");
         assert_eq!(verdict(host, 80, &any), "not_granted", "{host}");
     }
-    for host in
-        ["", "a b.example", "a.example\r\nb", "a.example\0", "user@a.example", "a.example:43", "a.example/x", "::1"]
-    {
+    for host in [
+        "",
+        "a b.example",
+        "a.example\r\nb",
+        "a.example\0",
+        "user@a.example",
+        "a.example:43",
+        "a.example/x",
+        "::1",
+    ] {
         assert_eq!(verdict(host, 43, &any), "not_acceptable", "{host:?}");
     }
-    for host in ["localhost", "whois", "127.1", "0x7f000001", "[::1]", "a.internal", "\u{ff11}27.0.0.1"] {
+    for host in [
+        "localhost",
+        "whois",
+        "127.1",
+        "0x7f000001",
+        "[::1]",
+        "a.internal",
+        "\u{ff11}27.0.0.1",
+    ] {
         assert_eq!(verdict(host, 43, &any), "not_public", "{host:?}");
     }
 }

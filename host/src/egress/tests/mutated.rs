@@ -84,7 +84,10 @@ fn mutate(url: &str, other: &str, random: &mut Random) -> String {
                 characters.remove(place);
             }
             3 if place < characters.len() => {
-                characters[place] = PIECES[random.below(PIECES.len())].chars().next().unwrap_or('x');
+                characters[place] = PIECES[random.below(PIECES.len())]
+                    .chars()
+                    .next()
+                    .unwrap_or('x');
             }
             4 => {
                 let from = random.below(other.chars().count() + 1);
@@ -105,7 +108,12 @@ fn as_c_reads(name: &str) -> Option<Ipv4Addr> {
     let name = name.strip_suffix('.').unwrap_or(name);
     let parts: Vec<u64> = name.split('.').map(number).collect::<Option<_>>()?;
     let (last, first) = parts.split_last()?;
-    let bits = first.iter().enumerate().map(|(index, part)| (part & 0xff) << (24 - 8 * index)).sum::<u64>() + last;
+    let bits = first
+        .iter()
+        .enumerate()
+        .map(|(index, part)| (part & 0xff) << (24 - 8 * index))
+        .sum::<u64>()
+        + last;
     (parts.len() <= 4).then(|| Ipv4Addr::from_bits(u32::try_from(bits & 0xffff_ffff).unwrap_or(0)))
 }
 
@@ -120,8 +128,14 @@ fn number(part: &str) -> Option<u64> {
 
 /// What is let through: the sender reads the same host and port, and there is no address in the name for anybody.
 fn check_allowed(url: &str, destination: &Destination) {
-    let uri = destination.uri_of(destination.url()).expect("it was written once");
-    let host = uri.host().expect("a host").trim_start_matches('[').trim_end_matches(']');
+    let uri = destination
+        .uri_of(destination.url())
+        .expect("it was written once");
+    let host = uri
+        .host()
+        .expect("a host")
+        .trim_start_matches('[')
+        .trim_end_matches(']');
     match destination.host() {
         Host::Address(address) => {
             let dialled: IpAddr = host.parse().expect("an address in its one form");
@@ -129,14 +143,30 @@ fn check_allowed(url: &str, destination: &Destination) {
         }
         Host::Name(name) => {
             assert_eq!(name, host, "{url:?}");
-            assert!(host.parse::<IpAddr>().is_err() && as_c_reads(host).is_none(), "{url:?} is an address: {host}");
-            assert!(host.contains('.') && !host.ends_with('.') && !host.ends_with(".localhost"), "{url:?}");
+            assert!(
+                host.parse::<IpAddr>().is_err() && as_c_reads(host).is_none(),
+                "{url:?} is an address: {host}"
+            );
+            assert!(
+                host.contains('.') && !host.ends_with('.') && !host.ends_with(".localhost"),
+                "{url:?}"
+            );
         }
     }
     let usual = if destination.is_secure() { 443 } else { 80 };
-    assert_eq!(uri.port_u16().unwrap_or(usual), destination.port(), "{url:?}");
+    assert_eq!(
+        uri.port_u16().unwrap_or(usual),
+        destination.port(),
+        "{url:?}"
+    );
     assert!(matches!(destination.port(), 80 | 443), "{url:?}");
-    assert!(!uri.authority().expect("an authority").as_str().contains('@'), "{url:?} has credentials");
+    assert!(
+        !uri.authority()
+            .expect("an authority")
+            .as_str()
+            .contains('@'),
+        "{url:?} has credentials"
+    );
 }
 
 /// What is denied: there is a reason that stands on its own.
@@ -152,28 +182,48 @@ fn check_denied(url: &str, denial: &Denial) {
         && parsed.password().is_none()
         && matches!(parsed.port_or_known_default(), Some(80 | 443));
     if let Some(address) = literal.filter(|_| is_formed) {
-        assert!(Public::judge(address).is_err(), "{url:?} is denied for nothing: {denial}");
+        assert!(
+            Public::judge(address).is_err(),
+            "{url:?} is denied for nothing: {denial}"
+        );
         assert_eq!(denial.verdict(), "not_public", "{url:?}");
     }
-    let label = |label: &str| (1..64).contains(&label.len()) && label.bytes().all(|b| b.is_ascii_alphanumeric());
+    let label = |label: &str| {
+        (1..64).contains(&label.len()) && label.bytes().all(|b| b.is_ascii_alphanumeric())
+    };
     let is_plain = parsed.host_str().is_some_and(|host| {
-        host.len() < 200 && host.ends_with(".com") && host.split('.').count() > 1 && host.split('.').all(label)
+        host.len() < 200
+            && host.ends_with(".com")
+            && host.split('.').count() > 1
+            && host.split('.').all(label)
     });
-    assert!(!(is_formed && is_plain), "{url:?} is denied for nothing: {denial}");
+    assert!(
+        !(is_formed && is_plain),
+        "{url:?} is denied for nothing: {denial}"
+    );
 }
 
 #[test]
 fn the_verdict_on_a_url_is_the_verdict_on_what_is_dialled() {
     let rights = everything_public();
-    let mut seeds: Vec<String> = hostile().iter().map(|row| text(&row[1]).to_owned()).collect();
-    seeds.extend(public().iter().flat_map(|row| std::iter::repeat_n(text(&row[0]).to_owned(), 4)));
+    let mut seeds: Vec<String> = hostile()
+        .iter()
+        .map(|row| text(&row[1]).to_owned())
+        .collect();
+    seeds.extend(
+        public()
+            .iter()
+            .flat_map(|row| std::iter::repeat_n(text(&row[0]).to_owned(), 4)),
+    );
     let mut random = Random(0x5eed_cafe_f00d_1234);
     let (mut allowed, mut denied) = (0, 0);
     for _ in 0..URLS {
         let (one, other) = (random.below(seeds.len()), random.below(seeds.len()));
         let url = mutate(&seeds[one], &seeds[other], &mut random);
-        let judged =
-            Destination::read(&url).and_then(|to| to.permit(Way::Request { method: "GET" }, &rights).map(|()| to));
+        let judged = Destination::read(&url).and_then(|to| {
+            to.permit(Way::Request { method: "GET" }, &rights)
+                .map(|()| to)
+        });
         match judged {
             Ok(destination) => {
                 allowed += 1;
@@ -185,5 +235,8 @@ fn the_verdict_on_a_url_is_the_verdict_on_what_is_dialled() {
             }
         }
     }
-    assert!(allowed > URLS / 20 && denied > URLS / 20, "{allowed} were let through and {denied} denied");
+    assert!(
+        allowed > URLS / 20 && denied > URLS / 20,
+        "{allowed} were let through and {denied} denied"
+    );
 }

@@ -19,7 +19,11 @@ fn asked(method: &str, target: &str) -> Option<ProxyRequest> {
 }
 
 /// As the proxy comes to it.
-fn verdict(asked: &ProxyRequest, answers: &[IpAddr], rights: &Grants) -> Result<Destination, Denial> {
+fn verdict(
+    asked: &ProxyRequest,
+    answers: &[IpAddr],
+    rights: &Grants,
+) -> Result<Destination, Denial> {
     let destination = asked.destination()?;
     destination.permit(asked.way(), rights)?;
     if let Host::Name(_) = destination.host() {
@@ -38,8 +42,12 @@ fn told(verdict: &Result<Destination, Denial>) -> String {
 /// The host and port of a URL, where a tunnel could be asked for by them.
 fn authority(url: &str) -> Option<String> {
     let url = Url::parse(url).ok()?;
-    let is_plain = matches!(url.scheme(), "http" | "https") && url.username().is_empty() && url.password().is_none();
-    let host = url.host().filter(|_| is_plain && url.as_str().len() <= 24_576)?;
+    let is_plain = matches!(url.scheme(), "http" | "https")
+        && url.username().is_empty()
+        && url.password().is_none();
+    let host = url
+        .host()
+        .filter(|_| is_plain && url.as_str().len() <= 24_576)?;
     let port = url.port_or_known_default()?;
     Some(match host {
         UrlHost::Domain(name) => format!("{name}:{port}"),
@@ -49,8 +57,12 @@ fn authority(url: &str) -> Option<String> {
 }
 
 fn rows() -> Vec<(String, Vec<IpAddr>)> {
-    let hostile = hostile().into_iter().map(|row| (text(&row[1]).to_owned(), answers(row.get(2))));
-    let public = public().into_iter().map(|row| (text(&row[0]).to_owned(), answers(row.get(1))));
+    let hostile = hostile()
+        .into_iter()
+        .map(|row| (text(&row[1]).to_owned(), answers(row.get(2))));
+    let public = public()
+        .into_iter()
+        .map(|row| (text(&row[0]).to_owned(), answers(row.get(1))));
     hostile.chain(public).collect()
 }
 
@@ -69,12 +81,16 @@ fn an_absolute_url_has_the_verdict_of_a_request_by_the_plugin() {
             unsayable += 1;
         }
         if let Ok(parsed) = Url::parse(&url) {
-            let written = asked("GET", parsed.as_str()).map(|asked| told(&verdict(&asked, &answers, &rights)));
+            let written = asked("GET", parsed.as_str())
+                .map(|asked| told(&verdict(&asked, &answers, &rights)));
             // What a parser has taken out is not there any more: a fragment, a character within a name.
             assert_eq!(written, Some(expected), "{url:?} as {parsed}");
         }
     }
-    assert!(judged >= 450 && unsayable < 40, "{judged} were judged and {unsayable} cannot be said");
+    assert!(
+        judged >= 450 && unsayable < 40,
+        "{judged} were judged and {unsayable} cannot be said"
+    );
 }
 
 #[test]
@@ -85,7 +101,8 @@ fn a_tunnel_has_the_verdict_of_a_request_to_the_same_host_and_port() {
             continue;
         };
         let expected = told(&judge(&url, &answers, &rights));
-        let raw = asked("CONNECT", &authority).map(|asked| told(&verdict(&asked, &answers, &rights)));
+        let raw =
+            asked("CONNECT", &authority).map(|asked| told(&verdict(&asked, &answers, &rights)));
         assert_eq!(raw, Some(expected), "{url:?} as {authority}");
         judged += 1;
     }
@@ -97,16 +114,29 @@ fn whatever_is_put_into_the_target_of_a_tunnel_it_is_no_more_than_a_host_and_a_p
     let (rights, mut opened) = (everything_public(), 0);
     for (url, answers) in rows() {
         // The text between the slashes as it stands, with whatever stands for a host and a port there.
-        let text = url.split_once("//").map_or(url.as_str(), |(_, rest)| rest).split('/').next().unwrap_or_default();
-        for target in [url.clone(), text.to_owned(), format!("{text}:443"), format!("example.com@{text}:80")] {
-            let Some(Ok(destination)) = asked("CONNECT", &target).map(|asked| verdict(&asked, &answers, &rights))
+        let text = url
+            .split_once("//")
+            .map_or(url.as_str(), |(_, rest)| rest)
+            .split('/')
+            .next()
+            .unwrap_or_default();
+        for target in [
+            url.clone(),
+            text.to_owned(),
+            format!("{text}:443"),
+            format!("example.com@{text}:80"),
+        ] {
+            let Some(Ok(destination)) =
+                asked("CONNECT", &target).map(|asked| verdict(&asked, &answers, &rights))
             else {
                 continue;
             };
             opened += 1;
             // A name is what stands there, to the letter; of an address there are several spellings.
             if let Host::Name(name) = destination.host() {
-                let read = percent_encoding::percent_decode_str(&target).decode_utf8_lossy().to_ascii_lowercase();
+                let read = percent_encoding::percent_decode_str(&target)
+                    .decode_utf8_lossy()
+                    .to_ascii_lowercase();
                 assert_eq!(read, format!("{name}:{}", destination.port()), "{target:?}");
             }
         }
@@ -122,17 +152,61 @@ const TUNNELS: [(&str, &str, &str); 17] = [
     ("http:GET public", "example.com:8443", "not_acceptable"),
     ("http:GET https://example.com/", "example.com:443", "opened"),
     ("http:GET https://example.com/", "EXAMPLE.com:443", "opened"),
-    ("http:GET https://example.com/", "example.com:80", "not_granted"),
-    ("http:GET https://example.com/", "www.example.com:443", "not_granted"),
-    ("http:GET https://example.com/", "93.184.215.14:443", "not_granted"),
-    ("http:GET https://example.com/", "example.com:444", "not_acceptable"),
-    ("http:GET https://*.example.com:8443/", "a.b.example.com:8443", "opened"),
-    ("http:GET https://*.example.com:8443/", "example.com:8443", "not_acceptable"),
-    ("http:GET https://example.com/api/", "example.com:443", "not_granted"),
-    ("http:GET https://example.com/api", "example.com:443", "not_granted"),
-    ("http:GET http://example.com/", "example.com:80", "not_granted"),
-    ("http:GET http://example.com:8080/", "example.com:8080", "not_granted"),
-    ("line-query:example.com:443", "example.com:443", "not_granted"),
+    (
+        "http:GET https://example.com/",
+        "example.com:80",
+        "not_granted",
+    ),
+    (
+        "http:GET https://example.com/",
+        "www.example.com:443",
+        "not_granted",
+    ),
+    (
+        "http:GET https://example.com/",
+        "93.184.215.14:443",
+        "not_granted",
+    ),
+    (
+        "http:GET https://example.com/",
+        "example.com:444",
+        "not_acceptable",
+    ),
+    (
+        "http:GET https://*.example.com:8443/",
+        "a.b.example.com:8443",
+        "opened",
+    ),
+    (
+        "http:GET https://*.example.com:8443/",
+        "example.com:8443",
+        "not_acceptable",
+    ),
+    (
+        "http:GET https://example.com/api/",
+        "example.com:443",
+        "not_granted",
+    ),
+    (
+        "http:GET https://example.com/api",
+        "example.com:443",
+        "not_granted",
+    ),
+    (
+        "http:GET http://example.com/",
+        "example.com:80",
+        "not_granted",
+    ),
+    (
+        "http:GET http://example.com:8080/",
+        "example.com:8080",
+        "not_granted",
+    ),
+    (
+        "line-query:example.com:443",
+        "example.com:443",
+        "not_granted",
+    ),
 ];
 
 #[test]
@@ -140,7 +214,8 @@ fn a_tunnel_takes_a_whole_origin_of_https_or_all_that_is_public() {
     let opens = |atom: &str, target: &str| {
         let rights = Grants::parse([atom]).expect("an atom");
         let asked = asked("CONNECT", target).expect("a head");
-        verdict(&asked, &[IpAddr::from([93, 184, 215, 14])], &rights).map_err(|denial| denial.verdict())
+        verdict(&asked, &[IpAddr::from([93, 184, 215, 14])], &rights)
+            .map_err(|denial| denial.verdict())
     };
     for (atom, target, expected) in TUNNELS {
         let told = opens(atom, target).map_or_else(str::to_owned, |_| "opened".to_owned());

@@ -55,8 +55,15 @@ pub(crate) struct Zones {
 impl Zones {
     /// Reads the boundaries, which takes some milliseconds.
     pub(crate) fn load() -> Self {
-        let single = SINGLE_ZONES.lines().filter_map(|line| line.split_once('\t')).collect();
-        Self { rules: TimeZoneDatabase::bundled(), single, boundaries: EmbeddedFinder::new() }
+        let single = SINGLE_ZONES
+            .lines()
+            .filter_map(|line| line.split_once('\t'))
+            .collect();
+        Self {
+            rules: TimeZoneDatabase::bundled(),
+            single,
+            boundaries: EmbeddedFinder::new(),
+        }
     }
 
     /// The zone of a place at a time; `None` where nothing tells it.
@@ -69,17 +76,28 @@ impl Zones {
             abbreviation: info.abbreviation().to_owned(),
             offset_seconds: info.offset().seconds(),
             is_dst: info.dst().is_dst(),
-            local_time: now.to_zoned(zone.clone()).strftime("%Y-%m-%dT%H:%M:%S%:z").to_string(),
+            local_time: now
+                .to_zoned(zone.clone())
+                .strftime("%Y-%m-%dT%H:%M:%S%:z")
+                .to_string(),
             basis,
         })
     }
 
     fn find(&self, place: &Location) -> Option<(TimeZone, Basis)> {
-        let known = |name: &str| self.rules.get(name).ok().filter(|zone| zone.iana_name().is_some());
+        let known = |name: &str| {
+            self.rules
+                .get(name)
+                .ok()
+                .filter(|zone| zone.iana_name().is_some())
+        };
         if let Some(zone) = place.zone.as_deref().and_then(known) {
             return Some((zone, Basis::Named));
         }
-        let only = place.country.as_deref().and_then(|country| self.single.get(country));
+        let only = place
+            .country
+            .as_deref()
+            .and_then(|country| self.single.get(country));
         if let Some(zone) = only.and_then(|name| known(name)) {
             return Some((zone, Basis::Country));
         }
@@ -87,7 +105,8 @@ impl Zones {
         if !(-90.0..=90.0).contains(&latitude) || !(-180.0..=180.0).contains(&longitude) {
             return None;
         }
-        known(self.boundaries.get_tz_name(longitude, latitude)).map(|zone| (zone, Basis::Boundaries))
+        known(self.boundaries.get_tz_name(longitude, latitude))
+            .map(|zone| (zone, Basis::Boundaries))
     }
 }
 

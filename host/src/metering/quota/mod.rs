@@ -51,18 +51,27 @@ enum WrittenState {
 impl UsageCounts {
     /// Where an owner's month stands, if it is loaded.
     pub(crate) fn standing(&self, owner: &str, limit: u64, month: Month) -> Option<MonthStanding> {
-        self.lock().get(&month)?.get(owner).map(|counts| counts.standing(limit, month))
+        self.lock()
+            .get(&month)?
+            .get(owner)
+            .map(|counts| counts.standing(limit, month))
     }
 
     /// Whether the month of an owner was loaded; a call cannot be counted before.
     pub(crate) fn is_loaded(&self, owner: &str, month: Month) -> bool {
-        self.lock().get(&month).is_some_and(|owners| owners.contains_key(owner))
+        self.lock()
+            .get(&month)
+            .is_some_and(|owners| owners.contains_key(owner))
     }
 
     /// Takes what the store has of an owner's month. What was counted here already stands.
     pub(crate) fn load(&self, owner: &str, month: Month, rows: Vec<CountRow>) {
         let mut months = self.lock();
-        months.entry(month).or_default().entry(owner.to_owned()).or_insert_with(|| OwnerMonth::of(rows));
+        months
+            .entry(month)
+            .or_default()
+            .entry(owner.to_owned())
+            .or_insert_with(|| OwnerMonth::of(rows));
     }
 
     /// Counts a call, or refuses it where the month's limit is reached. Gives where the month then stands, if it is limited.
@@ -73,7 +82,12 @@ impl UsageCounts {
         month: Month,
     ) -> Option<Result<Option<MonthStanding>, MonthStanding>> {
         let mut months = self.lock();
-        Some(months.get_mut(&month)?.get_mut(call.owner)?.count(call, month))
+        Some(
+            months
+                .get_mut(&month)?
+                .get_mut(call.owner)?
+                .count(call, month),
+        )
     }
 
     /// The same with what the store has of the owner's month, where it is not loaded.
@@ -85,22 +99,35 @@ impl UsageCounts {
     ) -> Result<Option<MonthStanding>, MonthStanding> {
         let mut months = self.lock();
         let owners = months.entry(month).or_default();
-        owners.entry(call.owner.to_owned()).or_insert_with(|| OwnerMonth::of(rows)).count(call, month)
+        owners
+            .entry(call.owner.to_owned())
+            .or_insert_with(|| OwnerMonth::of(rows))
+            .count(call, month)
     }
 
     /// The counts that the store does not have as they stand; they count as written until [`UsageCounts::not_written`] takes them
     /// back. Months before `current` of which everything is written are forgotten.
     pub(crate) fn unwritten(&self, current: Month) -> Vec<CountRow> {
         let mut months = self.lock();
-        months.retain(|month, owners| *month >= current || owners.values().any(OwnerMonth::has_unwritten));
+        months.retain(|month, owners| {
+            *month >= current || owners.values().any(OwnerMonth::has_unwritten)
+        });
         let mut rows = Vec::new();
         for (month, owners) in months.iter_mut() {
-            for (owner, counts) in owners.iter_mut().filter(|(_, counts)| counts.has_unwritten()) {
+            for (owner, counts) in owners
+                .iter_mut()
+                .filter(|(_, counts)| counts.has_unwritten())
+            {
                 for (operation, (count, written)) in &mut counts.operations {
                     if *written == WrittenState::No {
                         *written = WrittenState::Yes;
                         let (owner, operation) = (owner.clone(), operation.clone());
-                        rows.push(CountRow { owner, month: *month, operation, count: *count });
+                        rows.push(CountRow {
+                            owner,
+                            month: *month,
+                            operation,
+                            count: *count,
+                        });
                     }
                 }
             }
@@ -114,7 +141,9 @@ impl UsageCounts {
         for row in rows {
             let owners = months.get_mut(&row.month);
             let counts = owners.and_then(|owners| owners.get_mut(&row.owner));
-            if let Some((_, written)) = counts.and_then(|counts| counts.operations.get_mut(&row.operation)) {
+            if let Some((_, written)) =
+                counts.and_then(|counts| counts.operations.get_mut(&row.operation))
+            {
                 *written = WrittenState::No;
             }
         }
@@ -129,17 +158,30 @@ impl OwnerMonth {
     fn of(rows: Vec<CountRow>) -> Self {
         Self {
             limited: rows.iter().map(|row| row.count.limited).sum(),
-            operations: rows.into_iter().map(|row| (row.operation, (row.count, WrittenState::Yes))).collect(),
+            operations: rows
+                .into_iter()
+                .map(|row| (row.operation, (row.count, WrittenState::Yes)))
+                .collect(),
         }
     }
 
-    fn count(&mut self, call: &CountedCall<'_>, month: Month) -> Result<Option<MonthStanding>, MonthStanding> {
-        if let Some(limit) = call.limit.filter(|limit| call.is_limited && self.limited >= *limit) {
+    fn count(
+        &mut self,
+        call: &CountedCall<'_>,
+        month: Month,
+    ) -> Result<Option<MonthStanding>, MonthStanding> {
+        if let Some(limit) = call
+            .limit
+            .filter(|limit| call.is_limited && self.limited >= *limit)
+        {
             return Err(self.standing(limit, month));
         }
         let (count, written) = match self.operations.get_mut(call.operation) {
             Some(known) => known,
-            None => self.operations.entry(call.operation.to_owned()).or_insert((Count::default(), WrittenState::No)),
+            None => self
+                .operations
+                .entry(call.operation.to_owned())
+                .or_insert((Count::default(), WrittenState::No)),
         };
         *written = WrittenState::No;
         count.calls += 1;
@@ -149,11 +191,17 @@ impl OwnerMonth {
     }
 
     fn standing(&self, limit: u64, month: Month) -> MonthStanding {
-        MonthStanding { limit, remaining: limit.saturating_sub(self.limited), reset_epoch_s: month.ends_at() }
+        MonthStanding {
+            limit,
+            remaining: limit.saturating_sub(self.limited),
+            reset_epoch_s: month.ends_at(),
+        }
     }
 
     fn has_unwritten(&self) -> bool {
-        self.operations.values().any(|(_, written)| *written == WrittenState::No)
+        self.operations
+            .values()
+            .any(|(_, written)| *written == WrittenState::No)
     }
 }
 

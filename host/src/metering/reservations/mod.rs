@@ -33,7 +33,9 @@ pub(crate) struct ReservationCounts {
 impl ReservationCounts {
     /// How many ended in each way.
     pub(crate) fn resolved(&self) -> impl Iterator<Item = (Resolution, u64)> {
-        Resolution::ALL.into_iter().zip(self.resolved.iter().map(Counter::get))
+        Resolution::ALL
+            .into_iter()
+            .zip(self.resolved.iter().map(Counter::get))
     }
 
     /// Credits that were spent.
@@ -42,7 +44,11 @@ impl ReservationCounts {
     }
 
     fn count(&self, resolution: Resolution, amount: u64) {
-        if let Some(counter) = Resolution::ALL.iter().zip(&self.resolved).find(|(one, _)| **one == resolution) {
+        if let Some(counter) = Resolution::ALL
+            .iter()
+            .zip(&self.resolved)
+            .find(|(one, _)| **one == resolution)
+        {
             counter.1.increment();
         }
         if resolution == Resolution::Settled {
@@ -97,7 +103,10 @@ impl Reservations {
             None if max == 0 => return None,
             None => drop(under_way.calls.insert(account.to_owned(), 1)),
         }
-        Some(AccountPlace { reservations: Arc::clone(self), account: account.to_owned() })
+        Some(AccountPlace {
+            reservations: Arc::clone(self),
+            account: account.to_owned(),
+        })
     }
 
     /// Reserves up to `limit` credits in all, for at most `lifetime`.
@@ -107,12 +116,25 @@ impl Reservations {
         limit: u64,
         lifetime: Duration,
     ) -> Result<Result<Hold, ReservationRefused>, StoreError> {
-        let (id, account, amount) = (reservation.id, reservation.account.clone(), reservation.amount);
+        let (id, account, amount) = (
+            reservation.id,
+            reservation.account.clone(),
+            reservation.amount,
+        );
         let expires_at = Instant::now() + lifetime;
-        let reserved = Reserved { account: account.clone(), amount, expires_at, is_given_up: false };
+        let reserved = Reserved {
+            account: account.clone(),
+            amount,
+            expires_at,
+            is_given_up: false,
+        };
         self.lock().reserved.insert(id, reserved);
         // Made before the write, so that a caller that goes away in the middle of it gives the reservation up.
-        let hold = Hold { reservations: Arc::clone(self), id, account };
+        let hold = Hold {
+            reservations: Arc::clone(self),
+            id,
+            account,
+        };
         match self.store.reserve(reservation, limit).await? {
             Ok(()) => Ok(Ok(hold)),
             Err(refused) => {
@@ -131,12 +153,14 @@ impl Reservations {
     pub(crate) async fn tend(&self, now: Instant, now_s: u64) -> Result<(), StoreError> {
         let due: Vec<(u128, String, Resolution)> = {
             let under_way = self.lock();
-            let resolution = |reserved: &Reserved| match (reserved.is_given_up, reserved.expires_at <= now) {
-                (true, _) => Some(Resolution::Released),
-                (false, true) => Some(Resolution::Expired),
-                (false, false) => None,
-            };
-            let due = |(id, one): (&u128, &Reserved)| Some((*id, one.account.clone(), resolution(one)?));
+            let resolution =
+                |reserved: &Reserved| match (reserved.is_given_up, reserved.expires_at <= now) {
+                    (true, _) => Some(Resolution::Released),
+                    (false, true) => Some(Resolution::Expired),
+                    (false, false) => None,
+                };
+            let due =
+                |(id, one): (&u128, &Reserved)| Some((*id, one.account.clone(), resolution(one)?));
             under_way.reserved.iter().filter_map(due).collect()
         };
         for (id, account, resolution) in due {
@@ -163,15 +187,25 @@ impl Reservations {
     }
 
     fn lock(&self) -> MutexGuard<'_, CallsUnderWay> {
-        self.under_way.lock().unwrap_or_else(PoisonError::into_inner)
+        self.under_way
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl Hold {
     /// Resolves the reservation, and gives back the resolution that stands. Where it cannot be written the reservation is
     /// given up; if the write took place after all, it stands.
-    pub(crate) async fn resolve(self, resolution: Resolution, now_s: u64) -> Result<Resolution, StoreError> {
-        let stands = self.reservations.store.resolve(&self.account, self.id, resolution, now_s).await?;
+    pub(crate) async fn resolve(
+        self,
+        resolution: Resolution,
+        now_s: u64,
+    ) -> Result<Resolution, StoreError> {
+        let stands = self
+            .reservations
+            .store
+            .resolve(&self.account, self.id, resolution, now_s)
+            .await?;
         // Dropped without an entry, this gives nothing up.
         self.reservations.forget(self.id, stands);
         Ok(stands.unwrap_or(Resolution::Expired))

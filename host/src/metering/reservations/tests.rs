@@ -12,11 +12,25 @@ fn reservation(id: u128) -> Reservation {
     let text = |text: &str| text.to_owned();
     let (account, key, operation, request_id) = (text("a"), text("k"), text("p/o"), text("r"));
     let (month, identifier) = (Month::of(NOW_S), Some(format!("name-{id}")));
-    Reservation { id, account, month, amount: 3, key, operation, request_id, identifier, made_at: NOW_S }
+    Reservation {
+        id,
+        account,
+        month,
+        amount: 3,
+        key,
+        operation,
+        request_id,
+        identifier,
+        made_at: NOW_S,
+    }
 }
 
 async fn reserve(reservations: &Arc<Reservations>, id: u128) -> Hold {
-    reservations.reserve(reservation(id), 9, LIFETIME).await.expect("written").expect("reserved")
+    reservations
+        .reserve(reservation(id), 9, LIFETIME)
+        .await
+        .expect("written")
+        .expect("reserved")
 }
 
 fn open() -> (TempDir, Arc<Store>, Arc<Reservations>) {
@@ -35,10 +49,16 @@ fn held(store: &Store) -> (u64, u64) {
 async fn what_is_dropped_is_released_and_what_nobody_resolves_expires() {
     let (_folder, store, reservations) = open();
     let now = Instant::now();
-    let (settled, dropped, forgotten) =
-        (reserve(&reservations, 1).await, reserve(&reservations, 2).await, reserve(&reservations, 3).await);
+    let (settled, dropped, forgotten) = (
+        reserve(&reservations, 1).await,
+        reserve(&reservations, 2).await,
+        reserve(&reservations, 3).await,
+    );
     assert_eq!(held(&store), (0, 9));
-    assert_eq!(settled.resolve(Resolution::Settled, NOW_S).await.ok(), Some(Resolution::Settled));
+    assert_eq!(
+        settled.resolve(Resolution::Settled, NOW_S).await.ok(),
+        Some(Resolution::Settled)
+    );
     drop(dropped);
     reservations.given_up().await;
     reservations.tend(now, NOW_S).await.expect("written");
@@ -46,16 +66,33 @@ async fn what_is_dropped_is_released_and_what_nobody_resolves_expires() {
     // The wall clock jumps an hour, and into the next month: nothing is freed.
     reservations.tend(now, NOW_S + 3600).await.expect("written");
     assert_eq!(held(&store), (3, 3));
-    reservations.tend(now + LIFETIME + Duration::from_secs(1), NOW_S).await.expect("written");
+    reservations
+        .tend(now + LIFETIME + Duration::from_secs(1), NOW_S)
+        .await
+        .expect("written");
     assert_eq!((held(&store), reservations.open()), ((3, 0), 0));
-    assert_eq!(forgotten.resolve(Resolution::Settled, NOW_S).await.ok(), Some(Resolution::Expired));
+    assert_eq!(
+        forgotten.resolve(Resolution::Settled, NOW_S).await.ok(),
+        Some(Resolution::Expired)
+    );
     assert_eq!(held(&store), (3, 0), "a lapsed reservation is not settled");
-    let ends: Vec<u64> = reservations.counts().resolved().map(|(_, count)| count).collect();
-    assert_eq!((ends, reservations.counts().credits_settled()), (vec![1, 1, 1], 3));
-    for (id, expected) in
-        [(1, ReservationRefused::Handled), (2, ReservationRefused::Handled), (3, ReservationRefused::Lapsed)]
-    {
-        let burnt = store.burnt("a", "k", &format!("name-{id}"), NOW_S).expect("readable");
+    let ends: Vec<u64> = reservations
+        .counts()
+        .resolved()
+        .map(|(_, count)| count)
+        .collect();
+    assert_eq!(
+        (ends, reservations.counts().credits_settled()),
+        (vec![1, 1, 1], 3)
+    );
+    for (id, expected) in [
+        (1, ReservationRefused::Handled),
+        (2, ReservationRefused::Handled),
+        (3, ReservationRefused::Lapsed),
+    ] {
+        let burnt = store
+            .burnt("a", "k", &format!("name-{id}"), NOW_S)
+            .expect("readable");
         assert_eq!(burnt, Some(expected));
     }
 }
@@ -69,7 +106,10 @@ async fn a_caller_that_goes_away_while_it_reserves_leaves_nothing() {
         assert!(futures::poll!(&mut reserving).is_pending());
         drop(reserving);
         reservations.given_up().await;
-        reservations.tend(Instant::now(), NOW_S).await.expect("written");
+        reservations
+            .tend(Instant::now(), NOW_S)
+            .await
+            .expect("written");
         assert_eq!((held(&store), reservations.open()), ((0, 0), 0));
     }
 }

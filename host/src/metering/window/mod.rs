@@ -70,15 +70,23 @@ struct Aligned {
 impl Windows {
     /// Takes all the slots, or none of them where one is not free. Gives the window with the least left, or else the one
     /// that refused: of several, the one that lasts longest.
-    pub(crate) fn take(&self, slots: Vec<Slot>, now_s: u64) -> Result<Option<WindowStanding>, WindowStanding> {
+    pub(crate) fn take(
+        &self,
+        slots: Vec<Slot>,
+        now_s: u64,
+    ) -> Result<Option<WindowStanding>, WindowStanding> {
         let mut counts = self.counts.lock().unwrap_or_else(PoisonError::into_inner);
         counts.second.turn(Length::Second, now_s);
         counts.minute.turn(Length::Minute, now_s);
-        let refused = slots.iter().filter_map(|slot| counts.of(slot.length).refusal(slot));
+        let refused = slots
+            .iter()
+            .filter_map(|slot| counts.of(slot.length).refusal(slot));
         if let Some(standing) = refused.max_by_key(|standing| standing.reset_epoch_s) {
             return Err(standing);
         }
-        let taken = slots.into_iter().map(|slot| counts.of(slot.length).take(slot));
+        let taken = slots
+            .into_iter()
+            .map(|slot| counts.of(slot.length).take(slot));
         Ok(taken.min_by_key(|standing| (standing.remaining, u64::MAX - standing.reset_epoch_s)))
     }
 }
@@ -98,7 +106,10 @@ impl Aligned {
     fn turn(&mut self, length: Length, now_s: u64) {
         let number = now_s / u64::from(length.seconds());
         if number > self.number || self.number > number + 1 {
-            *self = Self { number, ..Self::default() };
+            *self = Self {
+                number,
+                ..Self::default()
+            };
         }
     }
 

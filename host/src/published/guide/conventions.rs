@@ -103,19 +103,31 @@ taken.
 
 /// The codes that any operation may answer, and those of the routes.
 pub(crate) fn write_codes(text: &mut String) -> fmt::Result {
-    writeln!(text, "## Error codes\n\nEvery operation may answer these; its own are listed with it.\n")?;
+    writeln!(
+        text,
+        "## Error codes\n\nEvery operation may answer these; its own are listed with it.\n"
+    )?;
     writeln!(text, "| status | code | when |\n| - | - | - |")?;
     let mut codes = COMMON.to_vec();
     codes.extend([Code::NotFound, Code::MethodNotAllowed]);
     write_rows(text, &mut codes)?;
-    writeln!(text, "\nThese come of an operation whose limits name them:\n\n| status | code | when |\n| - | - | - |")?;
+    writeln!(
+        text,
+        "\nThese come of an operation whose limits name them:\n\n| status | code | when |\n| - | - | - |"
+    )?;
     write_rows(text, &mut OF_TERMS.to_vec())?;
     writeln!(text)
 }
 
 fn write_rows(text: &mut String, codes: &mut [Code]) -> fmt::Result {
     codes.sort_by_key(|code| code.status().as_u16());
-    codes
-        .iter()
-        .try_for_each(|code| writeln!(text, "| {} | {} | {} |", code.status().as_u16(), code.name(), code.when()))
+    codes.iter().try_for_each(|code| {
+        writeln!(
+            text,
+            "| {} | {} | {} |",
+            code.status().as_u16(),
+            code.name(),
+            code.when()
+        )
+    })
 }

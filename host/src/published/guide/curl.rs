@@ -10,20 +10,46 @@ use super::fields;
 use crate::contract::faces::path_parameters;
 use crate::contract::operation::{Example, Idempotency, Operation, RestFace};
 
-const IN_URL: &AsciiSet =
-    &CONTROLS.add(b' ').add(b'"').add(b'#').add(b'%').add(b'&').add(b'\'').add(b'+').add(b'/').add(b'=').add(b'?');
+const IN_URL: &AsciiSet = &CONTROLS
+    .add(b' ')
+    .add(b'"')
+    .add(b'#')
+    .add(b'%')
+    .add(b'&')
+    .add(b'\'')
+    .add(b'+')
+    .add(b'/')
+    .add(b'=')
+    .add(b'?');
 /// The argument that names a submission.
 const REQUEST_ID: &str = "requestId";
 /// A new UUID, on systems with `uuidgen` and on those that have Linux alone.
 const FRESH_UUID: &str = "$(uuidgen 2>/dev/null || cat /proc/sys/kernel/random/uuid)";
 
 /// The operation's examples as commands.
-pub(crate) fn write_examples(text: &mut String, operation: &Operation, face: &RestFace, base_url: &str) -> fmt::Result {
+pub(crate) fn write_examples(
+    text: &mut String,
+    operation: &Operation,
+    face: &RestFace,
+    base_url: &str,
+) -> fmt::Result {
     for example in &operation.examples {
         writeln!(text, "{}:\n", example.title)?;
-        for (name, schema) in face.input.properties().filter(|(name, schema)| is_readers(face, name, schema)) {
-            let meaning = schema.get("description").and_then(Value::as_str).unwrap_or_default();
-            writeln!(text, "`{}` is yours to set. {}\n", variable(name), fields::cell(meaning))?;
+        for (name, schema) in face
+            .input
+            .properties()
+            .filter(|(name, schema)| is_readers(face, name, schema))
+        {
+            let meaning = schema
+                .get("description")
+                .and_then(Value::as_str)
+                .unwrap_or_default();
+            writeln!(
+                text,
+                "`{}` is yours to set. {}\n",
+                variable(name),
+                fields::cell(meaning)
+            )?;
         }
         writeln!(text, "```sh")?;
         write_curl(text, operation, face, example, base_url)?;
@@ -58,7 +84,12 @@ fn write_curl(
             rest.remove(name);
             path = path.replace(&place, &format!("'\"${}\"'", variable(name)));
         } else if path.contains(&place) {
-            path = path.replace(&place, &rest.remove(name).map_or_else(String::new, |value| plain(&value)));
+            path = path.replace(
+                &place,
+                &rest
+                    .remove(name)
+                    .map_or_else(String::new, |value| plain(&value)),
+            );
         }
     }
     let posts = face.method == Method::POST;
@@ -74,7 +105,11 @@ fn write_curl(
     writeln!(text, "curl -sS {method}{url} \\")?;
     write!(text, "  -H \"Authorization: Bearer $SWITCHBAY_KEY\"")?;
     if posts && !rest.is_empty() {
-        write!(text, " \\\n  -H 'Content-Type: application/json' \\\n  -d '{}'", body(operation, rest))?;
+        write!(
+            text,
+            " \\\n  -H 'Content-Type: application/json' \\\n  -d '{}'",
+            body(operation, rest)
+        )?;
     }
     writeln!(text)
 }
@@ -94,11 +129,20 @@ fn body(operation: &Operation, mut input: Map<String, Value>) -> String {
 }
 
 fn query(input: &Map<String, Value>) -> String {
-    let pairs: Vec<String> = input.iter().map(|(name, value)| format!("{name}={}", plain(value))).collect();
-    if pairs.is_empty() { String::new() } else { format!("?{}", pairs.join("&")) }
+    let pairs: Vec<String> = input
+        .iter()
+        .map(|(name, value)| format!("{name}={}", plain(value)))
+        .collect();
+    if pairs.is_empty() {
+        String::new()
+    } else {
+        format!("?{}", pairs.join("&"))
+    }
 }
 
 fn plain(value: &Value) -> String {
-    let text = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+    let text = value
+        .as_str()
+        .map_or_else(|| value.to_string(), str::to_owned);
     utf8_percent_encode(&text, IN_URL).to_string()
 }

@@ -9,26 +9,43 @@ use crate::contract::schema::FaceSchema;
 /// The arguments of an operation.
 pub(crate) fn write_input(text: &mut String, input: &FaceSchema) -> fmt::Result {
     let names: Vec<&str> = input.properties().map(|(name, _)| name.as_str()).collect();
-    if names.is_empty() { writeln!(text, "It takes none.\n") } else { write_some(text, input, &names) }
+    if names.is_empty() {
+        writeln!(text, "It takes none.\n")
+    } else {
+        write_some(text, input, &names)
+    }
 }
 
 /// These arguments of it.
 pub(crate) fn write_some(text: &mut String, input: &FaceSchema, names: &[&str]) -> fmt::Result {
     let required = input.document().get("required").and_then(Value::as_array);
-    writeln!(text, "| field | type | required | default | bounds | meaning |\n| - | - | - | - | - | - |")?;
-    for (name, schema) in input.properties().filter(|(name, _)| names.contains(&name.as_str())) {
-        let is_required = required.is_some_and(|names| names.iter().any(|required| required == name));
+    writeln!(
+        text,
+        "| field | type | required | default | bounds | meaning |\n| - | - | - | - | - | - |"
+    )?;
+    for (name, schema) in input
+        .properties()
+        .filter(|(name, _)| names.contains(&name.as_str()))
+    {
+        let is_required =
+            required.is_some_and(|names| names.iter().any(|required| required == name));
         let need = if is_required { "yes" } else { "no" };
         let default = schema.get("default").map_or_else(String::new, shown);
         let (kind, bounds, meaning) = (kind(schema), bounds(schema), meaning(schema));
-        writeln!(text, "| {name} | {kind} | {need} | {default} | {bounds} | {meaning} |")?;
+        writeln!(
+            text,
+            "| {name} | {kind} | {need} | {default} | {bounds} | {meaning} |"
+        )?;
     }
     writeln!(text)
 }
 
 /// The fields of an answer's data, with those of the objects in it.
 pub(crate) fn write_output(text: &mut String, output: &Value) -> fmt::Result {
-    writeln!(text, "| field | type | values | meaning |\n| - | - | - | - |")?;
+    writeln!(
+        text,
+        "| field | type | values | meaning |\n| - | - | - | - |"
+    )?;
     write_members(text, output, "", &mut Vec::new())?;
     writeln!(text)
 }
@@ -49,11 +66,18 @@ fn write_members<'s>(
         let is_there = required.is_some_and(|names| names.iter().any(|required| required == name));
         let absent = if is_there { "" } else { ", may be absent" };
         let (inner, suffix) = within(schema);
-        let members = inner.and_then(|inner| inner.get("properties")).and_then(Value::as_object);
+        let members = inner
+            .and_then(|inner| inner.get("properties"))
+            .and_then(Value::as_object);
         let known = members.and_then(|members| written.iter().find(|(known, _)| *known == members));
-        let again = known.map_or_else(String::new, |(_, at)| format!(" Its fields are those of `{at}`."));
+        let again = known.map_or_else(String::new, |(_, at)| {
+            format!(" Its fields are those of `{at}`.")
+        });
         let (kind, bounds, meaning) = (kind(schema), bounds(plain(schema)), meaning(schema));
-        writeln!(text, "| {path} | {kind}{absent} | {bounds} | {meaning}{again} |")?;
+        writeln!(
+            text,
+            "| {path} | {kind}{absent} | {bounds} | {meaning}{again} |"
+        )?;
         if let (Some(inner), Some(members), true) = (inner, members, again.is_empty()) {
             let at = format!("{path}{suffix}");
             written.push((members, at.clone()));
@@ -76,7 +100,9 @@ fn within(schema: &Value) -> (Option<&Value>, &'static str) {
 fn plain(schema: &Value) -> &Value {
     let branches = schema.get("anyOf").and_then(Value::as_array);
     let is_null = |branch: &&Value| branch.get("type").and_then(Value::as_str) == Some("null");
-    branches.and_then(|branches| branches.iter().find(|branch| !is_null(branch))).unwrap_or(schema)
+    branches
+        .and_then(|branches| branches.iter().find(|branch| !is_null(branch)))
+        .unwrap_or(schema)
 }
 
 /// A schema's type in words.
@@ -85,12 +111,23 @@ fn kind(schema: &Value) -> String {
         Some(Value::Array(kinds)) => kinds.iter().filter_map(Value::as_str).collect(),
         Some(kind) => kind.as_str().into_iter().collect(),
         None => {
-            let branches = schema.get("anyOf").and_then(Value::as_array).into_iter().flatten();
+            let branches = schema
+                .get("anyOf")
+                .and_then(Value::as_array)
+                .into_iter()
+                .flatten();
             let kinds: Vec<String> = branches.map(kind).collect();
-            return if kinds.is_empty() { "any".to_owned() } else { kinds.join(" or ") };
+            return if kinds.is_empty() {
+                "any".to_owned()
+            } else {
+                kinds.join(" or ")
+            };
         }
     };
-    let format = schema.get("format").and_then(Value::as_str).map(|format| format!(" ({format})"));
+    let format = schema
+        .get("format")
+        .and_then(Value::as_str)
+        .map(|format| format!(" ({format})"));
     let named = |name: &&str| match (*name, schema.get("items")) {
         ("array", Some(items)) => format!("array of {}s", kind(items)),
         ("string", _) => format!("string{}", format.as_deref().unwrap_or_default()),
@@ -124,10 +161,19 @@ fn bounds(schema: &Value) -> String {
         (None, None) => None,
     };
     // A format says it shorter.
-    let pattern = schema.get("pattern").and_then(Value::as_str).filter(|_| schema.get("format").is_none());
+    let pattern = schema
+        .get("pattern")
+        .and_then(Value::as_str)
+        .filter(|_| schema.get("format").is_none());
     let pattern = pattern.map(|pattern| format!("`{}`", pattern.replace('|', "\\|")));
     let allowed = schema.get("enum").and_then(Value::as_array);
-    let named = |values: &Vec<Value>| values.iter().filter(|value| !value.is_null()).map(shown).collect::<Vec<_>>();
+    let named = |values: &Vec<Value>| {
+        values
+            .iter()
+            .filter(|value| !value.is_null())
+            .map(shown)
+            .collect::<Vec<_>>()
+    };
     let all = [
         // Of a list of values nothing else needs to be said.
         span(of("minimum"), of("maximum"), "").filter(|_| allowed.is_none()),
@@ -150,7 +196,12 @@ fn shown(value: &Value) -> String {
 }
 
 fn meaning(schema: &Value) -> String {
-    cell(schema.get("description").and_then(Value::as_str).unwrap_or_default())
+    cell(
+        schema
+            .get("description")
+            .and_then(Value::as_str)
+            .unwrap_or_default(),
+    )
 }
 
 /// Text as it stands in a cell of a table.

@@ -25,7 +25,10 @@ pub(crate) fn document(bound: &[Bound], base_url: &str) -> String {
     for one in bound {
         let Some(face) = one.rest() else { continue };
         let method = face.method.as_str().to_ascii_lowercase();
-        paths.entry(&face.path).or_default().insert(method, operation(one, face));
+        paths
+            .entry(&face.path)
+            .or_default()
+            .insert(method, operation(one, face));
     }
     let document = json!({
         "openapi": "3.1.0",
@@ -115,7 +118,11 @@ fn idempotency_key() -> Value {
 fn parameters(operation: &Operation, face: &RestFace) -> Vec<Value> {
     let in_path: Vec<&str> = path_parameters(&face.path).collect();
     let required = |name: &str| {
-        let names = face.input.document().get("required").and_then(Value::as_array);
+        let names = face
+            .input
+            .document()
+            .get("required")
+            .and_then(Value::as_array);
         names.is_some_and(|names| names.iter().any(|required| required == name))
     };
     face.input
@@ -139,9 +146,17 @@ fn parameters(operation: &Operation, face: &RestFace) -> Vec<Value> {
             }
             let example = |(index, example): (usize, &Example)| {
                 let value = example.input.get(name)?;
-                Some((format!("example{}", index + 1), json!({ "summary": example.title, "value": value })))
+                Some((
+                    format!("example{}", index + 1),
+                    json!({ "summary": example.title, "value": value }),
+                ))
             };
-            let examples: Map<String, Value> = operation.examples.iter().enumerate().filter_map(example).collect();
+            let examples: Map<String, Value> = operation
+                .examples
+                .iter()
+                .enumerate()
+                .filter_map(example)
+                .collect();
             if !examples.is_empty() {
                 parameter["examples"] = Value::Object(examples);
             }
@@ -170,7 +185,11 @@ fn request_body(operation: &Operation, face: &RestFace) -> Option<Value> {
     if !is_empty {
         media["examples"] = Value::Object(examples(operation, &in_path));
     }
-    let takes = if is_empty { "Nothing, or an empty object" } else { "The arguments" };
+    let takes = if is_empty {
+        "Nothing, or an empty object"
+    } else {
+        "The arguments"
+    };
     let bytes = face.body_bytes_max;
     Some(json!({
         "description": format!("{takes}, in at most {bytes} bytes."),
@@ -183,7 +202,10 @@ fn examples(operation: &Operation, in_path: &[&str]) -> Map<String, Value> {
     let example = |(index, example): (usize, &Example)| {
         let mut value = example.input.clone();
         value.retain(|name, _| !in_path.contains(&name.as_str()));
-        (format!("example{}", index + 1), json!({ "summary": example.title, "value": value }))
+        (
+            format!("example{}", index + 1),
+            json!({ "summary": example.title, "value": value }),
+        )
     };
     operation.examples.iter().enumerate().map(example).collect()
 }

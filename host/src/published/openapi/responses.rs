@@ -26,7 +26,11 @@ const METERS: [&str; 10] = [
     "X-ApiKey-Credit-Reset",
 ];
 /// On the same, where the caller is an address.
-const FIRST_PARTY: [&str; 3] = ["X-RateLimit-Limit", "X-RateLimit-Remaining", "X-RateLimit-Reset"];
+const FIRST_PARTY: [&str; 3] = [
+    "X-RateLimit-Limit",
+    "X-RateLimit-Remaining",
+    "X-RateLimit-Reset",
+];
 
 /// What an operation answers, by status.
 pub(crate) fn of(operation: &Operation, face: &RestFace) -> Value {
@@ -40,7 +44,10 @@ pub(crate) fn of(operation: &Operation, face: &RestFace) -> Value {
     }
     let mut by_status: BTreeMap<String, Vec<DocumentedRefusal<'_>>> = BTreeMap::new();
     for refused in refusals::of(operation) {
-        by_status.entry(refused.status.as_str().to_owned()).or_default().push(refused);
+        by_status
+            .entry(refused.status.as_str().to_owned())
+            .or_default()
+            .push(refused);
     }
     for (status, refused) in by_status {
         let response = match shared_name(operation, &refused) {
@@ -56,7 +63,10 @@ pub(crate) fn of(operation: &Operation, face: &RestFace) -> Value {
 fn successes(operation: &Operation, face: &RestFace) -> BTreeMap<String, Value> {
     let mut by_status: BTreeMap<String, Vec<&str>> = BTreeMap::new();
     for (outcome, status) in &face.outcomes {
-        by_status.entry(status.as_str().to_owned()).or_default().push(outcome);
+        by_status
+            .entry(status.as_str().to_owned())
+            .or_default()
+            .push(outcome);
     }
     let mut responses = BTreeMap::new();
     for (status, mut outcomes) in by_status {
@@ -66,15 +76,24 @@ fn successes(operation: &Operation, face: &RestFace) -> BTreeMap<String, Value> 
             _ => &operation.output,
         };
         let mut headers = headers(is_first_party(operation), &[&ALWAYS[..], &METERS]);
-        for (name, is_sent) in [("ETag", face.etag), ("X-Decoded-Content-Length", face.decoded_length)] {
+        for (name, is_sent) in [
+            ("ETag", face.etag),
+            ("X-Decoded-Content-Length", face.decoded_length),
+        ] {
             if is_sent {
                 headers.insert(name.to_owned(), reference(name));
             }
         }
         for name in &face.headers {
-            headers.insert(name.as_str().to_owned(), json!({ "schema": { "type": "string" } }));
+            headers.insert(
+                name.as_str().to_owned(),
+                json!({ "schema": { "type": "string" } }),
+            );
         }
-        let named: Vec<String> = outcomes.iter().map(|outcome| format!("`{outcome}`")).collect();
+        let named: Vec<String> = outcomes
+            .iter()
+            .map(|outcome| format!("`{outcome}`"))
+            .collect();
         let envelope = json!({
             "type": "object",
             "properties": { "success": { "const": true }, "data": schema.document() },
@@ -106,7 +125,10 @@ fn is_first_party(operation: &Operation) -> bool {
 /// `PAYLOAD_TOO_LARGE` as `PayloadTooLarge`.
 fn name_of(code: &str) -> String {
     let word = |word: &str| word[..1].to_owned() + &word[1..].to_ascii_lowercase();
-    code.split('_').filter(|part| !part.is_empty()).map(word).collect()
+    code.split('_')
+        .filter(|part| !part.is_empty())
+        .map(word)
+        .collect()
 }
 
 fn refusal(is_first_party: bool, refused: &[DocumentedRefusal<'_>]) -> Value {
@@ -121,7 +143,10 @@ fn refusal(is_first_party: bool, refused: &[DocumentedRefusal<'_>]) -> Value {
     if refused.iter().any(|one| challenged.contains(&one.code)) {
         names.push("WWW-Authenticate");
     }
-    let text: Vec<String> = refused.iter().map(|one| format!("`{}`: {}", one.code, one.when.join(" "))).collect();
+    let text: Vec<String> = refused
+        .iter()
+        .map(|one| format!("`{}`: {}", one.code, one.when.join(" ")))
+        .collect();
     let codes: Vec<&str> = refused.iter().map(|one| one.code).collect();
     json!({
         "description": text.join("\n\n"),
@@ -132,15 +157,21 @@ fn refusal(is_first_party: bool, refused: &[DocumentedRefusal<'_>]) -> Value {
 
 /// An error whose code is one of these.
 fn error_of(codes: &[&str]) -> Value {
-    let code = json!({ "properties": { "error": { "properties": { "code": { "enum": codes } } } } });
+    let code =
+        json!({ "properties": { "error": { "properties": { "code": { "enum": codes } } } } });
     json!({ "allOf": [{ "$ref": "#/components/schemas/Error" }, code] })
 }
 
 /// References to these headers; the first party's stand beside the meters.
 fn headers(is_first_party: bool, names: &[&[&str]]) -> Map<String, Value> {
     let names = || names.iter().copied().flatten().copied();
-    let more = FIRST_PARTY.into_iter().filter(|_| is_first_party && names().any(|name| name == METERS[0]));
-    names().chain(more).map(|name| (name.to_owned(), reference(name))).collect()
+    let more = FIRST_PARTY
+        .into_iter()
+        .filter(|_| is_first_party && names().any(|name| name == METERS[0]));
+    names()
+        .chain(more)
+        .map(|name| (name.to_owned(), reference(name)))
+        .collect()
 }
 
 fn reference(name: &str) -> Value {
@@ -150,10 +181,16 @@ fn reference(name: &str) -> Value {
 /// The responses that operations refer to, and those of the routes themselves.
 pub(crate) fn shared() -> Value {
     let of_routes = [Code::NotFound, Code::MethodNotAllowed].into_iter();
-    let codes = of_routes.chain(refusals::COMMON).chain([Code::UpstreamTimeout]);
+    let codes = of_routes
+        .chain(refusals::COMMON)
+        .chain([Code::UpstreamTimeout]);
     let response = |code: Code| {
-        let refused =
-            DocumentedRefusal { status: code.status(), code: code.name(), when: vec![code.when()], is_declared: false };
+        let refused = DocumentedRefusal {
+            status: code.status(),
+            code: code.name(),
+            when: vec![code.when()],
+            is_declared: false,
+        };
         let mut response = refusal(false, &[refused]);
         if code == Code::MethodNotAllowed {
             response["headers"]["Allow"] = reference("Allow");
@@ -165,7 +202,8 @@ pub(crate) fn shared() -> Value {
 
 /// All headers, by name.
 pub(crate) fn shared_headers() -> Value {
-    let text = |description: &str| json!({ "description": description, "schema": { "type": "string" } });
+    let text =
+        |description: &str| json!({ "description": description, "schema": { "type": "string" } });
     let number = |description: &str, least: u8| json!({ "description": description, "schema": { "type": "integer", "minimum": least } });
     let uuid = json!({ "type": "string", "format": "uuid" });
     json!({

@@ -40,7 +40,14 @@ pub(crate) struct QueuedJob {
 
 impl QueuedJob {
     pub(crate) fn of(job: &Job, name: JobName, tenant: Tenant, key: Option<Arc<str>>) -> Self {
-        Self { name, tenant, key, due_ms: job.due_ms, expires_ms: job.expires_ms, bytes: job.bytes }
+        Self {
+            name,
+            tenant,
+            key,
+            due_ms: job.due_ms,
+            expires_ms: job.expires_ms,
+            bytes: job.bytes,
+        }
     }
 }
 
@@ -114,16 +121,26 @@ pub(crate) struct NextJob {
 
 impl Board {
     pub(crate) fn new(limits: JobLimits) -> Self {
-        Self { limits, lanes: BTreeMap::new(), expiries: BTreeSet::new(), keyed: BTreeSet::new() }
+        Self {
+            limits,
+            lanes: BTreeMap::new(),
+            expiries: BTreeSet::new(),
+            keyed: BTreeSet::new(),
+        }
     }
 
     /// Takes a place for a job that is about to be kept, unless its plugin or tenant has as many as it may. The last quarter of
     /// the plugin's is for tenants that have none.
     pub(crate) fn admit(&mut self, entry: QueuedJob) -> bool {
         let limits = self.limits;
-        let lane = self.lanes.entry(Arc::clone(&entry.name.plugin)).or_default();
+        let lane = self
+            .lanes
+            .entry(Arc::clone(&entry.name.plugin))
+            .or_default();
         let is_full = |has: &Has| {
-            has.open >= limits.owner_open || has.jobs >= limits.owner_kept || has.bytes >= limits.owner_bytes
+            has.open >= limits.owner_open
+                || has.jobs >= limits.owner_kept
+                || has.bytes >= limits.owner_bytes
         };
         let has = lane.tenants.get(&entry.tenant);
         let room = left_for(limits.open, has.map_or(0, |has| has.open));
@@ -136,15 +153,36 @@ impl Board {
 
     /// Takes in a job that the store holds, whatever the limits say now.
     pub(crate) fn take_in(&mut self, entry: QueuedJob, is_open: bool) {
-        let QueuedJob { name, tenant, key, due_ms, expires_ms, bytes } = entry;
+        let QueuedJob {
+            name,
+            tenant,
+            key,
+            due_ms,
+            expires_ms,
+            bytes,
+        } = entry;
         let lane = self.lanes.entry(Arc::clone(&name.plugin)).or_default();
         let has = lane.tenants.entry(tenant.clone()).or_default();
-        (has.jobs, has.open, has.bytes) = (has.jobs + 1, has.open + usize::from(is_open), has.bytes + bytes);
+        (has.jobs, has.open, has.bytes) = (
+            has.jobs + 1,
+            has.open + usize::from(is_open),
+            has.bytes + bytes,
+        );
         lane.open += usize::from(is_open);
         if let Some(key) = key.as_ref().filter(|_| is_open) {
             self.keyed.insert((Arc::clone(key), name.clone()));
         }
-        lane.known.insert(name.clone(), KnownJob { tenant, key, expires_ms, due_ms, bytes, is_open });
+        lane.known.insert(
+            name.clone(),
+            KnownJob {
+                tenant,
+                key,
+                expires_ms,
+                due_ms,
+                bytes,
+                is_open,
+            },
+        );
         self.expiries.insert((expires_ms, name));
     }
 
@@ -157,7 +195,11 @@ impl Board {
 
     /// Jobs of an API key that have not ended.
     pub(crate) fn of_key(&self, key: &str) -> Vec<JobName> {
-        self.keyed.iter().filter(|(of, _)| **of == *key).map(|(_, name)| name.clone()).collect()
+        self.keyed
+            .iter()
+            .filter(|(of, _)| **of == *key)
+            .map(|(_, name)| name.clone())
+            .collect()
     }
 
     /// Lets an admitted job wait for its turn.
@@ -171,13 +213,18 @@ impl Board {
     /// has only to be told so.
     pub(crate) fn next(&mut self, now: Instant, now_ms: u64) -> Option<NextJob> {
         let limits = self.limits;
-        self.lanes.values_mut().find_map(|lane| lane.next(&limits, now, now_ms))
+        self.lanes
+            .values_mut()
+            .find_map(|lane| lane.next(&limits, now, now_ms))
     }
 
     /// How long until a job that waits has its turn for another reason than the end of a run.
     pub(crate) fn pause(&self, now: Instant) -> Option<Duration> {
         let waiting = self.lanes.values().flat_map(|lane| &lane.waiting);
-        waiting.map(|waiting| waiting.not_before.saturating_duration_since(now)).filter(|pause| !pause.is_zero()).min()
+        waiting
+            .map(|waiting| waiting.not_before.saturating_duration_since(now))
+            .filter(|pause| !pause.is_zero())
+            .min()
     }
 
     /// A run is over; the job too, or it waits again.
@@ -233,7 +280,10 @@ impl Board {
 
     /// Jobs to be forgotten, at most so many.
     pub(crate) fn expired(&self, now_ms: u64, most: usize) -> Vec<JobName> {
-        let due = self.expiries.iter().take_while(|(expires_ms, _)| *expires_ms <= now_ms);
+        let due = self
+            .expiries
+            .iter()
+            .take_while(|(expires_ms, _)| *expires_ms <= now_ms);
         due.take(most).map(|(_, name)| name.clone()).collect()
     }
 
@@ -256,7 +306,9 @@ impl Board {
 
     /// Jobs of each plugin that wait, and that run.
     pub(crate) fn counts(&self) -> impl Iterator<Item = (&Arc<str>, usize, usize)> {
-        self.lanes.iter().map(|(plugin, lane)| (plugin, lane.waiting.len(), lane.running.len()))
+        self.lanes
+            .iter()
+            .map(|(plugin, lane)| (plugin, lane.waiting.len(), lane.running.len()))
     }
 }
 
@@ -267,7 +319,13 @@ impl Lane {
             return;
         };
         let due_ms = known.due_ms;
-        self.waiting.push_back(WaitingJob { name, due_ms, not_before, tries, after });
+        self.waiting.push_back(WaitingJob {
+            name,
+            due_ms,
+            not_before,
+            tries,
+            after,
+        });
     }
 
     /// A job is not open any more.
@@ -286,7 +344,11 @@ impl Lane {
 
     /// Forgets a tenant who has nothing.
     fn let_go(&mut self, tenant: &Tenant) {
-        if self.tenants.get(tenant).is_some_and(|has| has.jobs == 0 && has.running == 0) {
+        if self
+            .tenants
+            .get(tenant)
+            .is_some_and(|has| has.jobs == 0 && has.running == 0)
+        {
             self.tenants.remove(tenant);
         }
     }
@@ -304,8 +366,11 @@ impl Lane {
                 break;
             }
             let known = self.known.get(&waiting.name);
-            let runs = known.and_then(|known| self.tenants.get(&known.tenant)).map_or(0, |has| has.running);
-            let may_run = runs < limits.owner_running && self.running.len() < left_for(limits.running, runs);
+            let runs = known
+                .and_then(|known| self.tenants.get(&known.tenant))
+                .map_or(0, |has| has.running);
+            let may_run =
+                runs < limits.owner_running && self.running.len() < left_for(limits.running, runs);
             if !is_paused && may_run && chosen.is_none_or(|(fewest, _)| runs < fewest) {
                 chosen = Some((runs, place));
             }
@@ -316,8 +381,19 @@ impl Lane {
         let (tenant, key) = (known.tenant.clone(), known.key.clone());
         self.tenants.entry(tenant.clone()).or_default().running += 1;
         let cancelled = CancellationToken::new();
-        self.running.insert(name.clone(), RunningJob { tenant, cancelled: cancelled.clone(), tries });
-        Some(NextJob { name, key, cancelled })
+        self.running.insert(
+            name.clone(),
+            RunningJob {
+                tenant,
+                cancelled: cancelled.clone(),
+                tries,
+            },
+        );
+        Some(NextJob {
+            name,
+            key,
+            cancelled,
+        })
     }
 }
 

@@ -2,12 +2,18 @@
 //!
 //! Must not know what an atom lends, nor which revision serves.
 
-use super::{Atom, Grants, LifeError, OperatorNote, PluginRecord, RevisionRecord, RevisionState, Rights};
+use super::{
+    Atom, Grants, LifeError, OperatorNote, PluginRecord, RevisionRecord, RevisionState, Rights,
+};
 
 impl PluginRecord {
     /// What manifest and approvals grant together.
     pub(crate) fn granted(&self) -> Grants {
-        self.manifest_grants.iter().chain(self.approvals.keys()).cloned().collect()
+        self.manifest_grants
+            .iter()
+            .chain(self.approvals.keys())
+            .cloned()
+            .collect()
     }
 
     /// What a revision may do: what it wants and is granted.
@@ -36,14 +42,24 @@ impl PluginRecord {
         let record = self.revision(number)?;
         let (state, missing) = (record.state, self.missing(record));
         if state.is_under_way() {
-            return Err(LifeError::UnderWay { plugin: self.plugin.clone(), number, state });
+            return Err(LifeError::UnderWay {
+                plugin: self.plugin.clone(),
+                number,
+                state,
+            });
         }
         if state == RevisionState::Rejected {
             return Err(self.refused_in(number, state, "stage it again"));
         }
-        let unseen = looked_at.map(|seen| seen.uncovered(&missing)).unwrap_or_default();
+        let unseen = looked_at
+            .map(|seen| seen.uncovered(&missing))
+            .unwrap_or_default();
         if !unseen.is_empty() {
-            return Err(LifeError::Changed { plugin: self.plugin.clone(), number, missing: unseen });
+            return Err(LifeError::Changed {
+                plugin: self.plugin.clone(),
+                number,
+                missing: unseen,
+            });
         }
         for atom in missing.iter() {
             self.approvals.insert(atom.clone(), mark.clone());
@@ -56,9 +72,17 @@ impl PluginRecord {
     /// Takes an approval back. What runs loses the right at once; what is staged and needs it waits again.
     pub(crate) fn revoke(&mut self, atom: &Atom, mark: OperatorNote) -> Result<(), LifeError> {
         if self.approvals.remove(atom).is_none() {
-            return Err(LifeError::NotApproved { plugin: self.plugin.clone(), atom: atom.clone() });
+            return Err(LifeError::NotApproved {
+                plugin: self.plugin.clone(),
+                atom: atom.clone(),
+            });
         }
-        self.note_of(None, "revoked", [atom.clone()].into_iter().collect(), mark.clone());
+        self.note_of(
+            None,
+            "revoked",
+            [atom.clone()].into_iter().collect(),
+            mark.clone(),
+        );
         self.settle_candidate(&mark);
         Ok(())
     }
@@ -80,8 +104,11 @@ impl PluginRecord {
             return;
         };
         let (number, state) = (candidate.number, candidate.state);
-        let to =
-            if self.lacking(candidate).is_empty() { RevisionState::Staged } else { RevisionState::AwaitingApproval };
+        let to = if self.lacking(candidate).is_empty() {
+            RevisionState::Staged
+        } else {
+            RevisionState::AwaitingApproval
+        };
         if to != state {
             self.set(number, to, mark.clone());
         }

@@ -85,24 +85,39 @@ impl PluginRecord {
     }
 
     pub(crate) fn active(&self) -> Option<&RevisionRecord> {
-        self.revisions.iter().find(|record| record.state == RevisionState::Active)
+        self.revisions
+            .iter()
+            .find(|record| record.state == RevisionState::Active)
     }
 
     /// The staged or waiting revision; there is at most one.
     pub(crate) fn candidate(&self) -> Option<&RevisionRecord> {
-        self.revisions.iter().find(|record| record.state.is_candidate())
+        self.revisions
+            .iter()
+            .find(|record| record.state.is_candidate())
     }
 
     pub(crate) fn revision(&self, number: u64) -> Result<&RevisionRecord, LifeError> {
         let found = self.revisions.iter().find(|record| record.number == number);
-        found.ok_or_else(|| LifeError::Unknown { plugin: self.plugin.clone(), number })
+        found.ok_or_else(|| LifeError::Unknown {
+            plugin: self.plugin.clone(),
+            number,
+        })
     }
 
     /// The revision to start from when nothing newer is trusted: the latest to serve that has answered a call well.
     pub(crate) fn last_known_good(&self) -> Option<&RevisionRecord> {
-        let served = |record: &&RevisionRecord| record.state == RevisionState::Active || record.state.is_ready();
-        let proven = self.revisions.iter().filter(served).filter(|record| record.proven);
-        proven.max_by_key(|record| record.turn).or_else(|| self.active())
+        let served = |record: &&RevisionRecord| {
+            record.state == RevisionState::Active || record.state.is_ready()
+        };
+        let proven = self
+            .revisions
+            .iter()
+            .filter(served)
+            .filter(|record| record.proven);
+        proven
+            .max_by_key(|record| record.turn)
+            .or_else(|| self.active())
     }
 
     /// What happened since this was last asked, to be written with the record.
@@ -122,16 +137,31 @@ impl PluginRecord {
                 return Err(self.refused_in(number, state, "stage it again"));
             }
             state if state.is_under_way() => {
-                return Err(LifeError::UnderWay { plugin: self.plugin.clone(), number, state });
+                return Err(LifeError::UnderWay {
+                    plugin: self.plugin.clone(),
+                    number,
+                    state,
+                });
             }
             _ => {}
         }
         if !missing.is_empty() {
-            return Err(LifeError::NotGranted { plugin: self.plugin.clone(), number, missing });
+            return Err(LifeError::NotGranted {
+                plugin: self.plugin.clone(),
+                number,
+                missing,
+            });
         }
         if let Some(active) = self.active().map(|active| active.number) {
             let why = format!("revision {number} serves");
-            self.set(active, RevisionState::Draining, OperatorNote { why, ..mark.clone() });
+            self.set(
+                active,
+                RevisionState::Draining,
+                OperatorNote {
+                    why,
+                    ..mark.clone()
+                },
+            );
         }
         self.last_turn += 1;
         let turn = self.last_turn;
@@ -146,7 +176,10 @@ impl PluginRecord {
     /// rolling back again goes back further.
     pub(crate) fn before(&self, to: Option<u64>) -> Result<u64, LifeError> {
         let plugin = || self.plugin.clone();
-        let active = self.active().ok_or_else(|| LifeError::NoActive { plugin: plugin() })?.number;
+        let active = self
+            .active()
+            .ok_or_else(|| LifeError::NoActive { plugin: plugin() })?
+            .number;
         if let Some(number) = to {
             let state = self.revision(number)?.state;
             if !state.is_ready() {
@@ -155,15 +188,23 @@ impl PluginRecord {
             }
             return Ok(number);
         }
-        let kept = self.revisions.iter().filter(|record| record.state.is_ready() && record.number < active);
+        let kept = self
+            .revisions
+            .iter()
+            .filter(|record| record.state.is_ready() && record.number < active);
         let latest = kept.map(|record| record.number).max();
-        latest.ok_or_else(|| LifeError::NothingBefore { plugin: plugin(), active })
+        latest.ok_or_else(|| LifeError::NothingBefore {
+            plugin: plugin(),
+            active,
+        })
     }
 
     /// Notes that the last call of a draining revision has ended. One that serves again is left alone. Gives back whether
     /// anything changed.
     pub(crate) fn drained(&mut self, number: u64, mark: OperatorNote) -> bool {
-        let drains = self.revision(number).is_ok_and(|record| record.state == RevisionState::Draining);
+        let drains = self
+            .revision(number)
+            .is_ok_and(|record| record.state == RevisionState::Draining);
         if drains {
             self.set(number, RevisionState::Retained, mark);
             self.trim();
@@ -173,12 +214,16 @@ impl PluginRecord {
 
     /// Notes that a revision has answered a call well. Gives back whether that is news.
     pub(crate) fn prove(&mut self, number: u64) -> bool {
-        self.record(number).is_some_and(|record| !std::mem::replace(&mut record.proven, true))
+        self.record(number)
+            .is_some_and(|record| !std::mem::replace(&mut record.proven, true))
     }
 
     pub(crate) fn disable(&mut self, mark: OperatorNote) -> Result<(), LifeError> {
         if self.disabled.is_some() {
-            return Err(LifeError::Already { plugin: self.plugin.clone(), disabled: true });
+            return Err(LifeError::Already {
+                plugin: self.plugin.clone(),
+                disabled: true,
+            });
         }
         self.disabled = Some(mark.clone());
         self.note(None, "disabled", mark);
@@ -187,7 +232,10 @@ impl PluginRecord {
 
     pub(crate) fn enable(&mut self, mark: OperatorNote) -> Result<(), LifeError> {
         if self.disabled.take().is_none() {
-            return Err(LifeError::Already { plugin: self.plugin.clone(), disabled: false });
+            return Err(LifeError::Already {
+                plugin: self.plugin.clone(),
+                disabled: false,
+            });
         }
         self.note(None, "enabled", mark);
         Ok(())
@@ -195,12 +243,22 @@ impl PluginRecord {
 
     /// After a restart: what was half way in is discarded, and nothing drains any more.
     pub(crate) fn recover(&mut self, mark: &OperatorNote) {
-        let numbers: Vec<(u64, RevisionState)> =
-            self.revisions.iter().map(|record| (record.number, record.state)).collect();
+        let numbers: Vec<(u64, RevisionState)> = self
+            .revisions
+            .iter()
+            .map(|record| (record.number, record.state))
+            .collect();
         for (number, state) in numbers {
             if state.is_under_way() {
                 let why = format!("the process ended while the revision was {}", state.name());
-                self.set(number, RevisionState::Rejected, OperatorNote { why, ..mark.clone() });
+                self.set(
+                    number,
+                    RevisionState::Rejected,
+                    OperatorNote {
+                        why,
+                        ..mark.clone()
+                    },
+                );
             } else if state == RevisionState::Draining {
                 self.set(number, RevisionState::Retained, mark.clone());
             }
@@ -209,7 +267,9 @@ impl PluginRecord {
     }
 
     fn record(&mut self, number: u64) -> Option<&mut RevisionRecord> {
-        self.revisions.iter_mut().find(|record| record.number == number)
+        self.revisions
+            .iter_mut()
+            .find(|record| record.number == number)
     }
 
     fn set(&mut self, number: u64, to: RevisionState, mark: OperatorNote) {
@@ -224,19 +284,43 @@ impl PluginRecord {
         self.note_of(revision, event, Grants::default(), mark);
     }
 
-    fn note_of(&mut self, revision: Option<u64>, event: &'static str, atoms: Grants, mark: OperatorNote) {
-        self.events.push(Event { plugin: self.plugin.clone(), revision, event, atoms, mark });
+    fn note_of(
+        &mut self,
+        revision: Option<u64>,
+        event: &'static str,
+        atoms: Grants,
+        mark: OperatorNote,
+    ) {
+        self.events.push(Event {
+            plugin: self.plugin.clone(),
+            revision,
+            event,
+            atoms,
+            mark,
+        });
     }
 
     fn refused_in(&self, number: u64, state: RevisionState, rule: &'static str) -> LifeError {
-        LifeError::State { plugin: self.plugin.clone(), number, state, rule }
+        LifeError::State {
+            plugin: self.plugin.clone(),
+            number,
+            state,
+            rule,
+        }
     }
 
     /// Forgets retained revisions beyond the last few that served, and rejected ones beyond the last few.
     fn trim(&mut self) {
-        for (state, most) in [(RevisionState::Retained, RETAINED_MAX), (RevisionState::Rejected, REJECTED_MAX)] {
-            let mut rank: Vec<(u64, u64)> =
-                self.revisions.iter().filter(|r| r.state == state).map(|r| (r.turn, r.number)).collect();
+        for (state, most) in [
+            (RevisionState::Retained, RETAINED_MAX),
+            (RevisionState::Rejected, REJECTED_MAX),
+        ] {
+            let mut rank: Vec<(u64, u64)> = self
+                .revisions
+                .iter()
+                .filter(|r| r.state == state)
+                .map(|r| (r.turn, r.number))
+                .collect();
             rank.sort_unstable();
             let gone = rank.len().saturating_sub(most);
             for (_, number) in &rank[..gone] {

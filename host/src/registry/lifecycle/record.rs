@@ -70,7 +70,10 @@ impl RevisionState {
 
     /// Whether it waits for the operator.
     pub(crate) fn is_candidate(self) -> bool {
-        matches!(self, RevisionState::Staged | RevisionState::AwaitingApproval)
+        matches!(
+            self,
+            RevisionState::Staged | RevisionState::AwaitingApproval
+        )
     }
 
     /// Whether it served once and may serve again.
@@ -98,24 +101,45 @@ pub(crate) enum LifeError {
     #[error("plugin `{plugin}` has no revision {number}")]
     Unknown { plugin: String, number: u64 },
     #[error("plugin `{plugin}`: revision {number} is being prepared ({state}); wait for it, or reject it", state = .state.name())]
-    UnderWay { plugin: String, number: u64, state: RevisionState },
+    UnderWay {
+        plugin: String,
+        number: u64,
+        state: RevisionState,
+    },
     #[error("plugin `{plugin}`: revision {number} is {state}; {rule}", state = .state.name())]
-    State { plugin: String, number: u64, state: RevisionState, rule: &'static str },
+    State {
+        plugin: String,
+        number: u64,
+        state: RevisionState,
+        rule: &'static str,
+    },
     #[error(
         "plugin `{plugin}`: revision {number} wants {atoms}, which neither its entry in plugin-manifest.toml nor an \
          approval grants: approve it (`switchbay plugin approve {plugin} {number}`), or add it to the entry's `grants`",
         atoms = quoted(.missing)
     )]
-    NotGranted { plugin: String, number: u64, missing: Grants },
+    NotGranted {
+        plugin: String,
+        number: u64,
+        missing: Grants,
+    },
     #[error(
         "plugin `{plugin}`: approving revision {number} would grant {atoms}, which is not among what was looked at; \
          look at the difference again",
         atoms = quoted(.missing)
     )]
-    Changed { plugin: String, number: u64, missing: Grants },
-    #[error("plugin `{plugin}`: `{atom}` was not approved; grants of plugin-manifest.toml are taken away there")]
+    Changed {
+        plugin: String,
+        number: u64,
+        missing: Grants,
+    },
+    #[error(
+        "plugin `{plugin}`: `{atom}` was not approved; grants of plugin-manifest.toml are taken away there"
+    )]
     NotApproved { plugin: String, atom: Atom },
-    #[error("plugin `{plugin}` has no revision to roll back to: none that served before revision {active} is kept")]
+    #[error(
+        "plugin `{plugin}` has no revision to roll back to: none that served before revision {active} is kept"
+    )]
     NothingBefore { plugin: String, active: u64 },
     #[error("plugin `{plugin}` has no active revision")]
     NoActive { plugin: String },
@@ -163,7 +187,11 @@ impl RevisionRecord {
 
     /// What it cannot do without.
     pub(crate) fn needed(&self) -> Grants {
-        self.wants.iter().filter(|want| !want.optional).map(|want| want.atom.clone()).collect()
+        self.wants
+            .iter()
+            .filter(|want| !want.optional)
+            .map(|want| want.atom.clone())
+            .collect()
     }
 }
 

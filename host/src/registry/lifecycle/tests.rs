@@ -25,15 +25,35 @@ const ATOMS: [&str; 9] = [
 
 #[derive(Clone, Debug)]
 enum Step {
-    Upgrade { wants: Vec<&'static str>, goes_live: bool },
-    Fail { wants: Vec<&'static str> },
-    Approve { of: Index, looked_at: Option<Vec<&'static str>> },
-    Reject { of: Index },
-    Activate { of: Index },
-    Rollback { to: Option<Index> },
-    Edit { grants: Vec<&'static str> },
-    Revoke { atom: Index },
-    Drained { of: Index },
+    Upgrade {
+        wants: Vec<&'static str>,
+        goes_live: bool,
+    },
+    Fail {
+        wants: Vec<&'static str>,
+    },
+    Approve {
+        of: Index,
+        looked_at: Option<Vec<&'static str>>,
+    },
+    Reject {
+        of: Index,
+    },
+    Activate {
+        of: Index,
+    },
+    Rollback {
+        to: Option<Index>,
+    },
+    Edit {
+        grants: Vec<&'static str>,
+    },
+    Revoke {
+        atom: Index,
+    },
+    Drained {
+        of: Index,
+    },
     Disable,
     Enable,
     Restart,
@@ -42,8 +62,13 @@ enum Step {
 fn step() -> impl Strategy<Value = Step> {
     // Two sizes of one thing in one list are refused when it is read, long before a life.
     let atoms = || {
-        subsequence(ATOMS.to_vec(), 0..=6)
-            .prop_filter("two sizes", |atoms| atoms.iter().filter(|atom| atom.starts_with("cache:")).count() < 2)
+        subsequence(ATOMS.to_vec(), 0..=6).prop_filter("two sizes", |atoms| {
+            atoms
+                .iter()
+                .filter(|atom| atom.starts_with("cache:"))
+                .count()
+                < 2
+        })
     };
     prop_oneof![
         5 => (atoms(), any::<bool>()).prop_map(|(wants, goes_live)| Step::Upgrade { wants, goes_live }),
@@ -62,7 +87,11 @@ fn step() -> impl Strategy<Value = Step> {
 }
 
 fn mark() -> OperatorNote {
-    OperatorNote { at: 1, by: "test".to_owned(), why: String::new() }
+    OperatorNote {
+        at: 1,
+        by: "test".to_owned(),
+        why: String::new(),
+    }
 }
 
 fn grants(atoms: &[&str]) -> Grants {
@@ -79,7 +108,12 @@ fn settings() -> Settings {
         warm_growth_bytes: None,
         response_bytes: 1024,
     };
-    Settings { instances: InstanceMode::Fresh, limits, config: BTreeMap::new(), secrets: Vec::new() }
+    Settings {
+        instances: InstanceMode::Fresh,
+        limits,
+        config: BTreeMap::new(),
+        secrets: Vec::new(),
+    }
 }
 
 fn begin(life: &mut PluginRecord) -> Result<u64, LifeError> {
@@ -94,15 +128,31 @@ fn begin(life: &mut PluginRecord) -> Result<u64, LifeError> {
 }
 
 fn describe(life: &mut PluginRecord, number: u64, wants: &[&str]) -> Result<(), LifeError> {
-    for state in [RevisionState::Verified, RevisionState::Compiled, RevisionState::Linked] {
+    for state in [
+        RevisionState::Verified,
+        RevisionState::Compiled,
+        RevisionState::Linked,
+    ] {
         life.advance(number, state, mark())?;
     }
     let why = "it is needed".to_owned();
     let wants = grants(wants)
         .iter()
-        .map(|atom| Want { atom: atom.clone(), why: why.clone(), optional: is_optional(atom) })
+        .map(|atom| Want {
+            atom: atom.clone(),
+            why: why.clone(),
+            optional: is_optional(atom),
+        })
         .collect();
-    life.describe(number, Described { version: "1".to_owned(), summary: String::new(), wants }, mark())
+    life.describe(
+        number,
+        Described {
+            version: "1".to_owned(),
+            summary: String::new(),
+            wants,
+        },
+        mark(),
+    )
 }
 
 /// One of the atoms is a wish that a revision does without.
@@ -148,7 +198,14 @@ fn take(life: &PluginRecord, step: &Step) -> Result<PluginRecord, LifeError> {
             next.edit(&grants(edited), mark());
         }
         Step::Revoke { atom } => {
-            next.revoke(&grants(&[*atom.get(&ATOMS[..])]).iter().next().expect("one").clone(), mark())?;
+            next.revoke(
+                &grants(&[*atom.get(&ATOMS[..])])
+                    .iter()
+                    .next()
+                    .expect("one")
+                    .clone(),
+                mark(),
+            )?;
         }
         Step::Drained { of } => {
             next.drained(any_of(life, *of), mark());
@@ -165,15 +222,27 @@ fn take(life: &PluginRecord, step: &Step) -> Result<PluginRecord, LifeError> {
 }
 
 fn rights(life: &PluginRecord) -> Rights {
-    life.active().map(|active| life.rights(active)).unwrap_or_default()
+    life.active()
+        .map(|active| life.rights(active))
+        .unwrap_or_default()
 }
 
 fn check_shape(life: &PluginRecord) {
-    let count =
-        |states: &[RevisionState]| life.revisions().iter().filter(|record| states.contains(&record.state)).count();
+    let count = |states: &[RevisionState]| {
+        life.revisions()
+            .iter()
+            .filter(|record| states.contains(&record.state))
+            .count()
+    };
     assert!(count(&[RevisionState::Active]) <= 1, "two revisions serve");
-    assert!(count(&[RevisionState::Staged, RevisionState::AwaitingApproval]) <= 1, "two candidates");
-    assert!(count(&[RevisionState::Retained]) <= RETAINED_MAX && count(&[RevisionState::Rejected]) <= REJECTED_MAX);
+    assert!(
+        count(&[RevisionState::Staged, RevisionState::AwaitingApproval]) <= 1,
+        "two candidates"
+    );
+    assert!(
+        count(&[RevisionState::Retained]) <= RETAINED_MAX
+            && count(&[RevisionState::Rejected]) <= REJECTED_MAX
+    );
     if let Some(candidate) = life.candidate() {
         assert_eq!(
             life.lacking(candidate).is_empty(),
@@ -181,7 +250,11 @@ fn check_shape(life: &PluginRecord) {
             "a candidate waits for nothing"
         );
     }
-    let mut numbers: Vec<u64> = life.revisions().iter().map(|record| record.number).collect();
+    let mut numbers: Vec<u64> = life
+        .revisions()
+        .iter()
+        .map(|record| record.number)
+        .collect();
     let all = numbers.len();
     numbers.dedup();
     assert_eq!(numbers.len(), all, "a number is used twice");
@@ -234,14 +307,25 @@ proptest! {
 fn a_second_rollback_goes_back_further() {
     let mut life = PluginRecord::new("probe");
     for _ in 0..5 {
-        life = take(&life, &Step::Upgrade { wants: Vec::new(), goes_live: true }).expect("it goes live");
+        life = take(
+            &life,
+            &Step::Upgrade {
+                wants: Vec::new(),
+                goes_live: true,
+            },
+        )
+        .expect("it goes live");
     }
     let mut seen = Vec::new();
     while let Ok(next) = take(&life, &Step::Rollback { to: None }) {
         life = next;
         seen.push(life.active().expect("active").number);
     }
-    assert_eq!(seen, [4, 3, 2, 1], "they all drain, and none is forgotten while it does");
+    assert_eq!(
+        seen,
+        [4, 3, 2, 1],
+        "they all drain, and none is forgotten while it does"
+    );
     let refused = life.before(None).expect_err("nothing is older");
     assert_eq!(
         refused.to_string(),
@@ -253,10 +337,21 @@ fn a_second_rollback_goes_back_further() {
 fn three_that_served_last_are_kept() {
     let mut life = PluginRecord::new("probe");
     for number in 1..=6 {
-        life = take(&life, &Step::Upgrade { wants: Vec::new(), goes_live: true }).expect("it goes live");
+        life = take(
+            &life,
+            &Step::Upgrade {
+                wants: Vec::new(),
+                goes_live: true,
+            },
+        )
+        .expect("it goes live");
         life.drained(number - 1, mark());
     }
-    let kept: Vec<(u64, RevisionState)> = life.revisions().iter().map(|record| (record.number, record.state)).collect();
+    let kept: Vec<(u64, RevisionState)> = life
+        .revisions()
+        .iter()
+        .map(|record| (record.number, record.state))
+        .collect();
     assert_eq!(
         kept,
         [
@@ -271,12 +366,25 @@ fn three_that_served_last_are_kept() {
 #[test]
 fn what_was_half_way_is_discarded_by_a_restart() {
     let mut life = PluginRecord::new("probe");
-    life = take(&life, &Step::Upgrade { wants: Vec::new(), goes_live: true }).expect("it goes live");
+    life = take(
+        &life,
+        &Step::Upgrade {
+            wants: Vec::new(),
+            goes_live: true,
+        },
+    )
+    .expect("it goes live");
     let number = begin(&mut life).expect("it begins");
-    assert!(matches!(begin(&mut life.clone()), Err(LifeError::UnderWay { number: 2, .. })));
+    assert!(matches!(
+        begin(&mut life.clone()),
+        Err(LifeError::UnderWay { number: 2, .. })
+    ));
     life = take(&life, &Step::Restart).expect("it restarts");
     let record = life.revision(number).expect("its record is kept");
     assert_eq!(record.state, RevisionState::Rejected);
-    assert_eq!(record.changed.why, "the process ended while the revision was fetched");
+    assert_eq!(
+        record.changed.why,
+        "the process ended while the revision was fetched"
+    );
     assert_eq!(life.active().map(|active| active.number), Some(1));
 }

@@ -2,18 +2,34 @@
 //!
 //! Must not know what a step does, nor how a revision comes to serve.
 
-use super::{Described, Fetched, LifeError, OperatorNote, PluginRecord, RevisionRecord, RevisionState, Seen};
+use super::{
+    Described, Fetched, LifeError, OperatorNote, PluginRecord, RevisionRecord, RevisionState, Seen,
+};
 
 impl PluginRecord {
     /// Takes in a fetched component as a new revision.
     pub(crate) fn begin(&mut self, fetched: Fetched, mark: OperatorNote) -> Result<u64, LifeError> {
-        if let Some(record) = self.revisions.iter().find(|record| record.state.is_under_way()) {
+        if let Some(record) = self
+            .revisions
+            .iter()
+            .find(|record| record.state.is_under_way())
+        {
             let (number, state) = (record.number, record.state);
-            return Err(LifeError::UnderWay { plugin: self.plugin.clone(), number, state });
+            return Err(LifeError::UnderWay {
+                plugin: self.plugin.clone(),
+                number,
+                state,
+            });
         }
         self.last_number += 1;
         let number = self.last_number;
-        let Fetched { digest, bytes, source, settings, goes_live } = fetched;
+        let Fetched {
+            digest,
+            bytes,
+            source,
+            settings,
+            goes_live,
+        } = fetched;
         self.revisions.push(RevisionRecord {
             number,
             state: RevisionState::Fetched,
@@ -40,7 +56,12 @@ impl PluginRecord {
     }
 
     /// Takes a revision that is under way one step further, up to `compared`.
-    pub(crate) fn advance(&mut self, number: u64, to: RevisionState, mark: OperatorNote) -> Result<(), LifeError> {
+    pub(crate) fn advance(
+        &mut self,
+        number: u64,
+        to: RevisionState,
+        mark: OperatorNote,
+    ) -> Result<(), LifeError> {
         let state = self.revision(number)?.state;
         if state.next() != Some(to) || to == RevisionState::Staged {
             return Err(self.refused_in(number, state, "that step does not follow"));
@@ -50,9 +71,18 @@ impl PluginRecord {
     }
 
     /// Notes what a component says of itself.
-    pub(crate) fn describe(&mut self, number: u64, described: Described, mark: OperatorNote) -> Result<(), LifeError> {
+    pub(crate) fn describe(
+        &mut self,
+        number: u64,
+        described: Described,
+        mark: OperatorNote,
+    ) -> Result<(), LifeError> {
         self.advance(number, RevisionState::Described, mark)?;
-        let Described { version, summary, wants } = described;
+        let Described {
+            version,
+            summary,
+            wants,
+        } = described;
         if let Some(record) = self.record(number) {
             (record.version, record.summary, record.wants) = (version, summary, wants);
         }
@@ -61,16 +91,36 @@ impl PluginRecord {
 
     /// Ends a revision's way in: staged where all that it needs is granted, waiting for approval otherwise. An older
     /// candidate is superseded.
-    pub(crate) fn stage(&mut self, number: u64, mark: OperatorNote) -> Result<RevisionState, LifeError> {
+    pub(crate) fn stage(
+        &mut self,
+        number: u64,
+        mark: OperatorNote,
+    ) -> Result<RevisionState, LifeError> {
         let record = self.revision(number)?;
         if record.state != RevisionState::Compared {
             return Err(self.refused_in(number, record.state, "it was not compared"));
         }
-        let to = if self.lacking(record).is_empty() { RevisionState::Staged } else { RevisionState::AwaitingApproval };
-        let older: Vec<u64> = self.revisions.iter().filter(|r| r.state.is_candidate()).map(|r| r.number).collect();
+        let to = if self.lacking(record).is_empty() {
+            RevisionState::Staged
+        } else {
+            RevisionState::AwaitingApproval
+        };
+        let older: Vec<u64> = self
+            .revisions
+            .iter()
+            .filter(|r| r.state.is_candidate())
+            .map(|r| r.number)
+            .collect();
         for superseded in older {
             let why = format!("superseded by revision {number}");
-            self.set(superseded, RevisionState::Rejected, OperatorNote { why, ..mark.clone() });
+            self.set(
+                superseded,
+                RevisionState::Rejected,
+                OperatorNote {
+                    why,
+                    ..mark.clone()
+                },
+            );
         }
         self.set(number, to, mark);
         self.trim();
@@ -84,7 +134,11 @@ impl PluginRecord {
             return Ok(());
         }
         if !state.is_under_way() && !state.is_candidate() {
-            return Err(self.refused_in(number, state, "only what has never served is rejected; roll back instead"));
+            return Err(self.refused_in(
+                number,
+                state,
+                "only what has never served is rejected; roll back instead",
+            ));
         }
         self.set(number, RevisionState::Rejected, mark);
         self.trim();

@@ -88,11 +88,14 @@ impl Caches {
     pub(crate) fn lease(&self, plugin: &str, bytes_max: u64) -> PluginCache {
         let mut plugins = self.plugins.lock().unwrap_or_else(PoisonError::into_inner);
         plugins.retain(|_, shared| shared.strong_count() > 0);
-        let shared = plugins.get(plugin).and_then(Weak::upgrade).unwrap_or_else(|| {
-            let made = Arc::new(SharedCache::default());
-            plugins.insert(plugin.into(), Arc::downgrade(&made));
-            made
-        });
+        let shared = plugins
+            .get(plugin)
+            .and_then(Weak::upgrade)
+            .unwrap_or_else(|| {
+                let made = Arc::new(SharedCache::default());
+                plugins.insert(plugin.into(), Arc::downgrade(&made));
+                made
+            });
         shared.lock().leases.push(bytes_max);
         PluginCache { shared, bytes_max }
     }
@@ -112,19 +115,40 @@ impl PluginCache {
             kept.remove(key);
             return None;
         }
-        Some(CachedValue { value: Arc::clone(&entry.value), age, is_stale: age >= entry.fresh })
+        Some(CachedValue {
+            value: Arc::clone(&entry.value),
+            age,
+            is_stale: age >= entry.fresh,
+        })
     }
 
-    fn put(&self, key: &str, value: Vec<u8>, ages: Ages, now: Instant) -> Result<(), UnacceptableEntry> {
+    fn put(
+        &self,
+        key: &str,
+        value: Vec<u8>,
+        ages: Ages,
+        now: Instant,
+    ) -> Result<(), UnacceptableEntry> {
         if value.len() > VALUE_BYTES_MAX {
             return Err(UnacceptableEntry::LargeValue(value.len()));
         }
         let bytes = counted(key, &value);
         if bytes > self.bytes_max {
-            return Err(UnacceptableEntry::OverGrant { bytes, bytes_max: self.bytes_max });
+            return Err(UnacceptableEntry::OverGrant {
+                bytes,
+                bytes_max: self.bytes_max,
+            });
         }
-        let (fresh, stale) = (age("fresh-ms", ages.fresh_ms)?, age("stale-ms", ages.stale_ms)?);
-        let entry = CacheEntry { value: value.into(), put: now, fresh, kept: fresh + stale };
+        let (fresh, stale) = (
+            age("fresh-ms", ages.fresh_ms)?,
+            age("stale-ms", ages.stale_ms)?,
+        );
+        let entry = CacheEntry {
+            value: value.into(),
+            put: now,
+            fresh,
+            kept: fresh + stale,
+        };
         let key = key.into();
         self.shared.lock().put(key, entry);
         Ok(())
@@ -138,7 +162,11 @@ impl PluginCache {
 impl Drop for PluginCache {
     fn drop(&mut self) {
         let mut kept = self.shared.lock();
-        if let Some(place) = kept.leases.iter().position(|bytes| *bytes == self.bytes_max) {
+        if let Some(place) = kept
+            .leases
+            .iter()
+            .position(|bytes| *bytes == self.bytes_max)
+        {
             kept.leases.swap_remove(place);
         }
         kept.shrink();
@@ -154,7 +182,11 @@ impl SharedCache {
 impl Default for CachedItem {
     fn default() -> Self {
         // Keys may be of a caller's making, so they are hashed with a secret.
-        Self { entries: LruCache::unbounded_with_hasher(RandomState::new()), bytes: 0, leases: Vec::new() }
+        Self {
+            entries: LruCache::unbounded_with_hasher(RandomState::new()),
+            bytes: 0,
+            leases: Vec::new(),
+        }
     }
 }
 
@@ -184,7 +216,8 @@ impl CachedItem {
 }
 
 fn counted(key: &str, value: &[u8]) -> u64 {
-    u64::try_from(key.len() + value.len()).map_or(u64::MAX, |bytes| bytes.saturating_add(ENTRY_BYTES))
+    u64::try_from(key.len() + value.len())
+        .map_or(u64::MAX, |bytes| bytes.saturating_add(ENTRY_BYTES))
 }
 
 fn age(name: &'static str, ms: u64) -> Result<Duration, UnacceptableEntry> {
@@ -217,8 +250,17 @@ impl Host for GuestState {
         }))
     }
 
-    fn put(&mut self, key: String, value: Vec<u8>, ages: Ages) -> wasmtime::Result<Result<(), Error>> {
-        let put = |cache: &PluginCache| cache.put(&key, value, ages, Instant::now()).map_err(refusal);
+    fn put(
+        &mut self,
+        key: String,
+        value: Vec<u8>,
+        ages: Ages,
+    ) -> wasmtime::Result<Result<(), Error>> {
+        let put = |cache: &PluginCache| {
+            cache
+                .put(&key, value, ages, Instant::now())
+                .map_err(refusal)
+        };
         Ok(self.cache(&key).and_then(put))
     }
 
@@ -239,7 +281,11 @@ impl GuestState {
 }
 
 fn answer(found: CachedValue) -> wire::Entry {
-    wire::Entry { value: found.value.to_vec(), age_ms: milliseconds(found.age), stale: found.is_stale }
+    wire::Entry {
+        value: found.value.to_vec(),
+        age_ms: milliseconds(found.age),
+        stale: found.is_stale,
+    }
 }
 
 fn refusal(refused: UnacceptableEntry) -> Error {
@@ -250,27 +296,40 @@ fn refusal(refused: UnacceptableEntry) -> Error {
 mod tests {
     use super::*;
 
-    const AGES: Ages = Ages { fresh_ms: 1000, stale_ms: 500 };
+    const AGES: Ages = Ages {
+        fresh_ms: 1000,
+        stale_ms: 500,
+    };
 
     #[test]
     fn an_age_ends_at_its_last_millisecond() {
         let (cache, put) = (Caches::default().lease("plugin", 1 << 20), Instant::now());
-        cache.put("key", b"value".to_vec(), AGES, put).expect("it is kept");
+        cache
+            .put("key", b"value".to_vec(), AGES, put)
+            .expect("it is kept");
         let found = |ms| {
             let found = cache.get("key", put + Duration::from_millis(ms));
             found.map(|found| (found.age, found.is_stale))
         };
         let after = |ms, is_stale| Some((Duration::from_millis(ms), is_stale));
         assert_eq!((found(0), found(999)), (after(0, false), after(999, false)));
-        assert_eq!((found(1000), found(1499)), (after(1000, true), after(1499, true)));
-        assert_eq!((cache.bytes(), found(1500), cache.bytes()), (ENTRY_BYTES + 8, None, 0));
+        assert_eq!(
+            (found(1000), found(1499)),
+            (after(1000, true), after(1499, true))
+        );
+        assert_eq!(
+            (cache.bytes(), found(1500), cache.bytes()),
+            (ENTRY_BYTES + 8, None, 0)
+        );
     }
 
     #[test]
     fn the_entries_are_bounded_by_number_too() {
         let (cache, now) = (Caches::default().lease("plugin", u64::MAX), Instant::now());
         for number in 0..=ENTRIES_MAX {
-            cache.put(&number.to_string(), Vec::new(), AGES, now).expect("it is kept");
+            cache
+                .put(&number.to_string(), Vec::new(), AGES, now)
+                .expect("it is kept");
         }
         assert_eq!(cache.shared.lock().entries.len(), ENTRIES_MAX);
         assert!(cache.get("0", now).is_none() && cache.get("1", now).is_some());
@@ -279,15 +338,24 @@ mod tests {
     #[test]
     fn the_largest_lease_is_the_bound_and_the_last_takes_everything_along() {
         let (caches, now) = (Caches::default(), Instant::now());
-        let (large, small) = (caches.lease("plugin", 3 * ENTRY_BYTES + 3), caches.lease("plugin", ENTRY_BYTES + 1));
+        let (large, small) = (
+            caches.lease("plugin", 3 * ENTRY_BYTES + 3),
+            caches.lease("plugin", ENTRY_BYTES + 1),
+        );
         for key in ["a", "b", "c", "d"] {
             large.put(key, Vec::new(), AGES, now).expect("it is kept");
         }
         assert_eq!(small.bytes(), 3 * ENTRY_BYTES + 3);
-        let over = UnacceptableEntry::OverGrant { bytes: ENTRY_BYTES + 2, bytes_max: ENTRY_BYTES + 1 };
+        let over = UnacceptableEntry::OverGrant {
+            bytes: ENTRY_BYTES + 2,
+            bytes_max: ENTRY_BYTES + 1,
+        };
         assert_eq!(small.put("d", vec![0], AGES, now), Err(over));
         drop(large);
-        assert_eq!((small.bytes(), small.get("d", now).is_some()), (ENTRY_BYTES + 1, true));
+        assert_eq!(
+            (small.bytes(), small.get("d", now).is_some()),
+            (ENTRY_BYTES + 1, true)
+        );
         drop(small);
         assert_eq!(caches.lease("plugin", ENTRY_BYTES + 1).bytes(), 0);
     }

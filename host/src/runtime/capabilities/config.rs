@@ -13,12 +13,18 @@ impl Host for GuestState {
     }
 
     fn get_all(&mut self) -> wasmtime::Result<Result<Vec<(String, String)>, Error>> {
-        Ok(self.settings().map(|settings| settings.clone().into_iter().collect()))
+        Ok(self
+            .settings()
+            .map(|settings| settings.clone().into_iter().collect()))
     }
 }
 
 impl GuestState {
     fn settings(&self) -> Result<&BTreeMap<String, String>, Error> {
-        if self.may("config") { Ok(&self.lent.config) } else { Err(Error::Upstream("not granted: config".to_owned())) }
+        if self.may("config") {
+            Ok(&self.lent.config)
+        } else {
+            Err(Error::Upstream("not granted: config".to_owned()))
+        }
     }
 }

@@ -22,7 +22,11 @@ impl<T: Send + 'static> HostWithStore<T> for HasSelf<GuestState> {
             Ok(admitted) => admitted,
             Err(refused) => return Ok(Err(refused.into())),
         };
-        let answer = admitted.door().query(&admitted.tenant, from_wire(question)).await.map_err(refusal);
+        let answer = admitted
+            .door()
+            .query(&admitted.tenant, from_wire(question))
+            .await
+            .map_err(refusal);
         if let Err(wire::Error::Denied(_)) = &answer {
             count_denial(accessor);
         }
@@ -40,9 +44,19 @@ impl From<CallRefused> for wire::Error {
 }
 
 fn from_wire(question: wire::Question) -> Question {
-    let wire::Question { resolver, name, record_type, timeout_ms } = question;
+    let wire::Question {
+        resolver,
+        name,
+        record_type,
+        timeout_ms,
+    } = question;
     let timeout = timeout_ms.map(|ms| Duration::from_millis(u64::from(ms)));
-    Question { resolver, name, record_type, timeout }
+    Question {
+        resolver,
+        name,
+        record_type,
+        timeout,
+    }
 }
 
 fn refusal(error: QueryError) -> wire::Error {
@@ -51,9 +65,10 @@ fn refusal(error: QueryError) -> wire::Error {
         QueryError::Ungranted => wire::Error::Denied(wire::Denial::NotGranted(told)),
         QueryError::Unknown => wire::Error::Denied(wire::Denial::NotAcceptable(told)),
         QueryError::Invalid(_) => wire::Error::InvalidRequest(told),
-        QueryError::Status(_) | QueryError::MediaType | QueryError::TooLarge | QueryError::Mismatch(_) => {
-            wire::Error::BadResponse(told)
-        }
+        QueryError::Status(_)
+        | QueryError::MediaType
+        | QueryError::TooLarge
+        | QueryError::Mismatch(_) => wire::Error::BadResponse(told),
         QueryError::Fetch(error) => unanswered(error),
     }
 }
@@ -61,16 +76,22 @@ fn refusal(error: QueryError) -> wire::Error {
 fn unanswered(error: FetchError) -> wire::Error {
     let told = error.to_string();
     match error {
-        FetchError::Denied(Denial::Ungranted { .. }) => wire::Error::Denied(wire::Denial::NotGranted(told)),
-        FetchError::Denied(Denial::NotPublic(_)) => wire::Error::Denied(wire::Denial::NotPublic(told)),
-        FetchError::Denied(Denial::Unacceptable(_)) => wire::Error::Denied(wire::Denial::NotAcceptable(told)),
+        FetchError::Denied(Denial::Ungranted { .. }) => {
+            wire::Error::Denied(wire::Denial::NotGranted(told))
+        }
+        FetchError::Denied(Denial::NotPublic(_)) => {
+            wire::Error::Denied(wire::Denial::NotPublic(told))
+        }
+        FetchError::Denied(Denial::Unacceptable(_)) => {
+            wire::Error::Denied(wire::Denial::NotAcceptable(told))
+        }
         FetchError::Busy | FetchError::Full => wire::Error::Busy,
         FetchError::Unresolved | FetchError::Unreachable => wire::Error::Unreachable,
         FetchError::Late(_) => wire::Error::Late,
         FetchError::BadAnswer(cause) => wire::Error::BadResponse(cause),
         FetchError::Invalid(_) => wire::Error::InvalidRequest(told),
-        FetchError::RedirectDenied(_) | FetchError::TooLarge(_) | FetchError::TooManyRedirects(_) => {
-            wire::Error::BadResponse(told)
-        }
+        FetchError::RedirectDenied(_)
+        | FetchError::TooLarge(_)
+        | FetchError::TooManyRedirects(_) => wire::Error::BadResponse(told),
     }
 }

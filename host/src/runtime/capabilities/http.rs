@@ -24,7 +24,10 @@ impl<T: Send + 'static> HostWithStore<T> for HasSelf<GuestState> {
             Ok(admitted) => admitted,
             Err(refused) => return Ok(Err(refused.into())),
         };
-        let fetched = admitted.door().fetch(&admitted.tenant, from_wire(request)).await;
+        let fetched = admitted
+            .door()
+            .fetch(&admitted.tenant, from_wire(request))
+            .await;
         if let Err(FetchError::Denied(_) | FetchError::RedirectDenied(_)) = &fetched {
             count_denial(accessor);
         }
@@ -41,8 +44,15 @@ impl<T: Send + 'static> HostWithStore<T> for HasSelf<GuestState> {
             Ok(admitted) => admitted,
             Err(refused) => return Ok(Err(refused.into())),
         };
-        let request = PluginRequest { method, url, ..PluginRequest::default() };
-        let judged = admitted.door().judge_unsent(request, Duration::from_millis(u64::from(at_most_ms))).await;
+        let request = PluginRequest {
+            method,
+            url,
+            ..PluginRequest::default()
+        };
+        let judged = admitted
+            .door()
+            .judge_unsent(request, Duration::from_millis(u64::from(at_most_ms)))
+            .await;
         if let Err(FetchError::Denied(_)) = &judged {
             count_denial(accessor);
         }
@@ -60,21 +70,45 @@ impl From<CallRefused> for wire::Error {
 }
 
 fn from_wire(request: wire::Request) -> PluginRequest {
-    let wire::Request { method, url, headers, body, caps } = request;
+    let wire::Request {
+        method,
+        url,
+        headers,
+        body,
+        caps,
+    } = request;
     let time = |ms: Option<u32>| ms.map(|ms| Duration::from_millis(u64::from(ms)));
     let caps = Caps {
         redirects: caps.redirects,
-        response_bytes: caps.response_bytes.map(|bytes| usize::try_from(bytes).unwrap_or(usize::MAX)),
+        response_bytes: caps
+            .response_bytes
+            .map(|bytes| usize::try_from(bytes).unwrap_or(usize::MAX)),
         total: time(caps.total_ms),
         first_byte: time(caps.first_byte_ms),
         idle: time(caps.idle_ms),
     };
-    PluginRequest { method, url, headers, body, caps }
+    PluginRequest {
+        method,
+        url,
+        headers,
+        body,
+        caps,
+    }
 }
 
 fn answer(response: Response) -> wire::Response {
-    let Response { status, url, headers, body } = response;
-    wire::Response { status, url, headers, body }
+    let Response {
+        status,
+        url,
+        headers,
+        body,
+    } = response;
+    wire::Response {
+        status,
+        url,
+        headers,
+        body,
+    }
 }
 
 fn refusal(error: FetchError) -> wire::Error {

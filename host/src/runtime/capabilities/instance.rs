@@ -85,7 +85,10 @@ pub(crate) struct Admitted {
 
 impl Admitted {
     pub(crate) fn door(&self) -> &EgressClient {
-        self.lent.door.as_ref().expect("it was there when this was made, and what is lent never changes")
+        self.lent
+            .door
+            .as_ref()
+            .expect("it was there when this was made, and what is lent never changes")
     }
 }
 
@@ -101,8 +104,14 @@ pub(crate) fn admit<T: Send + 'static>(
             return Err(CallRefused::Ungranted(state.denied(interface)));
         };
         let tenant = tenant.clone();
-        let place = Arc::clone(&state.requests).try_acquire_owned().map_err(|_| CallRefused::Busy)?;
-        Ok(Admitted { lent: Arc::clone(&state.lent), tenant, _place: place })
+        let place = Arc::clone(&state.requests)
+            .try_acquire_owned()
+            .map_err(|_| CallRefused::Busy)?;
+        Ok(Admitted {
+            lent: Arc::clone(&state.lent),
+            tenant,
+            _place: place,
+        })
     })
 }
 
@@ -155,7 +164,12 @@ impl GuestState {
         let mut table = ResourceTable::new();
         table.set_max_capacity(RESOURCES_MAX);
         let living = vitals.instances.hold();
-        let memory = MemoryLimit { bytes_max: memory_bytes_max, bytes: 0, denied: false, vitals };
+        let memory = MemoryLimit {
+            bytes_max: memory_bytes_max,
+            bytes: 0,
+            denied: false,
+            vitals,
+        };
         let requests = Arc::new(Semaphore::new(super::http::IN_FLIGHT_MAX));
         let records = Arc::new(Semaphore::new(super::state::IN_FLIGHT_MAX));
         let jobs = Arc::new(Semaphore::new(super::jobs::IN_FLIGHT_MAX));
@@ -242,7 +256,10 @@ impl GuestState {
 
 impl WasiView for GuestState {
     fn ctx(&mut self) -> WasiCtxView<'_> {
-        WasiCtxView { ctx: &mut self.wasi, table: &mut self.table }
+        WasiCtxView {
+            ctx: &mut self.wasi,
+            table: &mut self.table,
+        }
     }
 }
 
@@ -256,7 +273,9 @@ struct MemoryLimit {
 
 impl MemoryLimit {
     fn hold(&mut self, bytes: usize) {
-        self.vitals.memory_held.change(self.bytes as u64, bytes as u64);
+        self.vitals
+            .memory_held
+            .change(self.bytes as u64, bytes as u64);
         self.bytes = bytes;
     }
 }
@@ -273,7 +292,12 @@ const TABLE_ELEMENTS_MAX: usize = 20_000;
 const PARTS_MAX: usize = 64;
 
 impl ResourceLimiter for MemoryLimit {
-    fn memory_growing(&mut self, _current: usize, desired: usize, _maximum: Option<usize>) -> wasmtime::Result<bool> {
+    fn memory_growing(
+        &mut self,
+        _current: usize,
+        desired: usize,
+        _maximum: Option<usize>,
+    ) -> wasmtime::Result<bool> {
         let granted = desired <= self.bytes_max;
         self.denied |= !granted;
         if granted {
@@ -283,7 +307,12 @@ impl ResourceLimiter for MemoryLimit {
         Ok(granted)
     }
 
-    fn table_growing(&mut self, _current: usize, desired: usize, _maximum: Option<usize>) -> wasmtime::Result<bool> {
+    fn table_growing(
+        &mut self,
+        _current: usize,
+        desired: usize,
+        _maximum: Option<usize>,
+    ) -> wasmtime::Result<bool> {
         Ok(desired <= TABLE_ELEMENTS_MAX)
     }
 

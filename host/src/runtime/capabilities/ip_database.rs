@@ -30,21 +30,47 @@ impl Host for GuestState {
         }))
     }
 
-    fn find(&mut self, database: String, address: String) -> wasmtime::Result<Result<wire::Found, Error>> {
+    fn find(
+        &mut self,
+        database: String,
+        address: String,
+    ) -> wasmtime::Result<Result<wire::Found, Error>> {
         let may = self.lent.rights.grant_name(ATOM, &database);
-        Ok(self.lent_where(may, || format!("{ATOM}:{database}")).and_then(|databases| {
-            let address = read(&address)?;
-            let named = databases.named(&database).ok_or(Error::Absent)?;
-            let (about, found) = named.find(address).map_err(|error| Error::Unreadable(error.to_string()))?;
-            let (network, entry) = found.map(|(network, entry)| (network, entry.to_string())).unzip();
-            Ok(wire::Found { database: described(about), network, entry })
-        }))
+        Ok(self
+            .lent_where(may, || format!("{ATOM}:{database}"))
+            .and_then(|databases| {
+                let address = read(&address)?;
+                let named = databases.named(&database).ok_or(Error::Absent)?;
+                let (about, found) = named
+                    .find(address)
+                    .map_err(|error| Error::Unreadable(error.to_string()))?;
+                let (network, entry) = found
+                    .map(|(network, entry)| (network, entry.to_string()))
+                    .unzip();
+                Ok(wire::Found {
+                    database: described(about),
+                    network,
+                    entry,
+                })
+            }))
     }
 
-    fn zone_of(&mut self, place: wire::Place) -> wasmtime::Result<Result<Option<wire::Zone>, Error>> {
+    fn zone_of(
+        &mut self,
+        place: wire::Place,
+    ) -> wasmtime::Result<Result<Option<wire::Zone>, Error>> {
         Ok(self.databases().map(|databases| {
-            let wire::Place { zone, country, latitude, longitude } = place;
-            let place = Location { zone, country, coordinates: latitude.zip(longitude) };
+            let wire::Place {
+                zone,
+                country,
+                latitude,
+                longitude,
+            } = place;
+            let place = Location {
+                zone,
+                country,
+                coordinates: latitude.zip(longitude),
+            };
             databases.zones().of(&place, SystemTime::now()).map(told)
         }))
     }
@@ -73,16 +99,42 @@ fn read(text: &str) -> Result<IpAddr, Error> {
 }
 
 fn described(about: DatabaseInfo) -> wire::Database {
-    let DatabaseInfo { title, kind, built, languages, license } = about;
-    wire::Database { title, kind, built, languages, license }
+    let DatabaseInfo {
+        title,
+        kind,
+        built,
+        languages,
+        license,
+    } = about;
+    wire::Database {
+        title,
+        kind,
+        built,
+        languages,
+        license,
+    }
 }
 
 fn told(zone: Zone) -> wire::Zone {
-    let Zone { id, abbreviation, offset_seconds, is_dst, local_time, basis } = zone;
+    let Zone {
+        id,
+        abbreviation,
+        offset_seconds,
+        is_dst,
+        local_time,
+        basis,
+    } = zone;
     let by = match basis {
         Basis::Named => wire::Basis::Named,
         Basis::Country => wire::Basis::Country,
         Basis::Boundaries => wire::Basis::Boundaries,
     };
-    wire::Zone { id, abbreviation, offset_seconds, is_dst, local_time, by }
+    wire::Zone {
+        id,
+        abbreviation,
+        offset_seconds,
+        is_dst,
+        local_time,
+        by,
+    }
 }

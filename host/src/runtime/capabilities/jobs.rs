@@ -55,17 +55,21 @@ struct JobsCall {
 
 impl GuestState {
     fn place(&self) -> Result<OwnedSemaphorePermit, CallRefused> {
-        Arc::clone(&self.jobs).try_acquire_owned().map_err(|_| CallRefused::Busy)
+        Arc::clone(&self.jobs)
+            .try_acquire_owned()
+            .map_err(|_| CallRefused::Busy)
     }
 
     fn asked(&self) -> Result<JobsCall, CallRefused> {
         match (&self.lent.jobs, &self.on_behalf) {
-            (Some(JobsOf { jobs, plugin }), Some(on_behalf)) if self.lent.rights.any_of(ATOM) => Ok(JobsCall {
-                jobs: Arc::clone(jobs),
-                plugin: Arc::clone(plugin),
-                on_behalf: on_behalf.clone(),
-                _place: self.place()?,
-            }),
+            (Some(JobsOf { jobs, plugin }), Some(on_behalf)) if self.lent.rights.any_of(ATOM) => {
+                Ok(JobsCall {
+                    jobs: Arc::clone(jobs),
+                    plugin: Arc::clone(plugin),
+                    on_behalf: on_behalf.clone(),
+                    _place: self.place()?,
+                })
+            }
             _ => Err(CallRefused::Ungranted(self.denied(ATOM))),
         }
     }
@@ -80,7 +84,9 @@ impl GuestState {
     }
 }
 
-fn asked<T: Send + 'static>(accessor: &Accessor<T, HasSelf<GuestState>>) -> Result<JobsCall, CallRefused> {
+fn asked<T: Send + 'static>(
+    accessor: &Accessor<T, HasSelf<GuestState>>,
+) -> Result<JobsCall, CallRefused> {
     accessor.with(|mut access| access.get().asked())
 }
 
@@ -91,7 +97,12 @@ impl<T: Send + 'static> queue::HostWithStore<T> for HasSelf<GuestState> {
         accessor: &Accessor<T, Self>,
         submission: queue::Submission,
     ) -> wasmtime::Result<Result<String, queue::SubmitError>> {
-        let JobsCall { jobs, plugin, on_behalf, _place } = match asked(accessor) {
+        let JobsCall {
+            jobs,
+            plugin,
+            on_behalf,
+            _place,
+        } = match asked(accessor) {
             Ok(asked) => asked,
             Err(refused) => return Ok(Err(refused.into())),
         };
@@ -99,19 +110,37 @@ impl<T: Send + 'static> queue::HostWithStore<T> for HasSelf<GuestState> {
             Ok(submission) => submission,
             Err(rule) => return Ok(Err(queue::SubmitError::NotAcceptable(rule))),
         };
-        let OnBehalf { owner, tenant, key, caller, operation, request_id } = on_behalf;
-        let from = Submitter { owner, tenant, key, plugin, caller, operation, request_id };
+        let OnBehalf {
+            owner,
+            tenant,
+            key,
+            caller,
+            operation,
+            request_id,
+        } = on_behalf;
+        let from = Submitter {
+            owner,
+            tenant,
+            key,
+            plugin,
+            caller,
+            operation,
+            request_id,
+        };
         let submitted = jobs.submit(from, submission, SystemTime::now()).await;
-        Ok(submitted.map(|id| id.to_string()).map_err(|error| match error {
-            SubmitError::Duplicate(earlier) => {
-                queue::SubmitError::Duplicate(queue::Earlier { job: earlier.id.to_string(), is_same: earlier.is_same })
-            }
-            SubmitError::Full => queue::SubmitError::Full,
-            SubmitError::Store(error) => {
-                tell(&error);
-                queue::SubmitError::Unavailable
-            }
-        }))
+        Ok(submitted
+            .map(|id| id.to_string())
+            .map_err(|error| match error {
+                SubmitError::Duplicate(earlier) => queue::SubmitError::Duplicate(queue::Earlier {
+                    job: earlier.id.to_string(),
+                    is_same: earlier.is_same,
+                }),
+                SubmitError::Full => queue::SubmitError::Full,
+                SubmitError::Store(error) => {
+                    tell(&error);
+                    queue::SubmitError::Unavailable
+                }
+            }))
     }
 
     async fn read(
@@ -123,13 +152,27 @@ impl<T: Send + 'static> queue::HostWithStore<T> for HasSelf<GuestState> {
             Ok(named) => named,
             Err(error) => return Ok(Err(error)),
         };
-        let queue::Page { offset, items_max, bytes_max } = page;
-        let bounds = [("items-max", items_max, PAGE_ITEMS_MAX), ("bytes-max", bytes_max, PAGE_BYTES_MAX)];
-        if let Some((member, found, most)) = bounds.into_iter().find(|(_, found, most)| !(1..=*most).contains(found)) {
-            return Ok(Err(queue::Error::NotAcceptable(format!("`{member}` is {found}; it must be from 1 to {most}"))));
+        let queue::Page {
+            offset,
+            items_max,
+            bytes_max,
+        } = page;
+        let bounds = [
+            ("items-max", items_max, PAGE_ITEMS_MAX),
+            ("bytes-max", bytes_max, PAGE_BYTES_MAX),
+        ];
+        if let Some((member, found, most)) = bounds
+            .into_iter()
+            .find(|(_, found, most)| !(1..=*most).contains(found))
+        {
+            return Ok(Err(queue::Error::NotAcceptable(format!(
+                "`{member}` is {found}; it must be from 1 to {most}"
+            ))));
         }
         let bytes_max = usize::try_from(bytes_max).unwrap_or(usize::MAX);
-        let read = jobs.read(name, (offset, items_max, bytes_max), SystemTime::now()).await;
+        let read = jobs
+            .read(name, (offset, items_max, bytes_max), SystemTime::now())
+            .await;
         Ok(found(read).map(|(job, page)| snapshot(job, page)))
     }
 
@@ -146,7 +189,10 @@ impl<T: Send + 'static> queue::HostWithStore<T> for HasSelf<GuestState> {
         Ok(found(jobs.wait(name, at_most).await).map(state))
     }
 
-    async fn cancel(accessor: &Accessor<T, Self>, job: String) -> wasmtime::Result<Result<queue::State, queue::Error>> {
+    async fn cancel(
+        accessor: &Accessor<T, Self>,
+        job: String,
+    ) -> wasmtime::Result<Result<queue::State, queue::Error>> {
         let (jobs, name, _place) = match named(accessor, &job) {
             Ok(named) => named,
             Err(error) => return Ok(Err(error)),
@@ -160,7 +206,12 @@ fn named<T: Send + 'static>(
     accessor: &Accessor<T, HasSelf<GuestState>>,
     job: &str,
 ) -> Result<(Arc<Jobs>, JobName, OwnedSemaphorePermit), queue::Error> {
-    let JobsCall { jobs, plugin, on_behalf: OnBehalf { owner, .. }, _place } = asked(accessor)?;
+    let JobsCall {
+        jobs,
+        plugin,
+        on_behalf: OnBehalf { owner, .. },
+        _place,
+    } = asked(accessor)?;
     let id = Uuid::try_parse(job).map_err(|_| queue::Error::NotFound)?;
     Ok((jobs, JobName { owner, plugin, id }, _place))
 }
@@ -207,13 +258,25 @@ fn tell(error: &StoreError) {
 }
 
 fn read_submission(submission: queue::Submission) -> Result<Submission, String> {
-    let queue::Submission { request_id, fingerprint, input, ttl_ms, budget_ms } = submission;
+    let queue::Submission {
+        request_id,
+        fingerprint,
+        input,
+        ttl_ms,
+        budget_ms,
+    } = submission;
     let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_');
     if !(1..=REQUEST_ID_MAX).contains(&request_id.len()) || !request_id.bytes().all(is_plain) {
-        return Err(format!("`request-id` must be 1 to {REQUEST_ID_MAX} characters of A-Z, a-z, 0-9, - and _"));
+        return Err(format!(
+            "`request-id` must be 1 to {REQUEST_ID_MAX} characters of A-Z, a-z, 0-9, - and _"
+        ));
     }
     let bounded = |member: &str, bytes: usize, most: usize| {
-        if bytes > most { Err(format!("`{member}` has {bytes} bytes; it may have {most}")) } else { Ok(()) }
+        if bytes > most {
+            Err(format!("`{member}` has {bytes} bytes; it may have {most}"))
+        } else {
+            Ok(())
+        }
     };
     bounded("fingerprint", fingerprint.len(), FINGERPRINT_BYTES_MAX)?;
     bounded("input", input.len(), INPUT_BYTES_MAX)?;
@@ -224,11 +287,22 @@ fn read_submission(submission: queue::Submission) -> Result<Submission, String> 
         if (least..=most).contains(&ms) {
             Ok(Duration::from_millis(u64::from(ms)))
         } else {
-            Err(format!("`{member}` is {ms}; it must be from {least} to {most}"))
+            Err(format!(
+                "`{member}` is {ms}; it must be from {least} to {most}"
+            ))
         }
     };
-    let (ttl, budget) = (time("ttl-ms", ttl_ms, TTL_MS)?, time("budget-ms", budget_ms, BUDGET_MS)?);
-    Ok(Submission { request_id, fingerprint, input, ttl, budget })
+    let (ttl, budget) = (
+        time("ttl-ms", ttl_ms, TTL_MS)?,
+        time("budget-ms", budget_ms, BUDGET_MS)?,
+    );
+    Ok(Submission {
+        request_id,
+        fingerprint,
+        input,
+        ttl,
+        budget,
+    })
 }
 
 fn snapshot(job: Job, page: Page) -> queue::Snapshot {
@@ -236,11 +310,18 @@ fn snapshot(job: Job, page: Page) -> queue::Snapshot {
         state: state(job.state),
         total: job.progress.total,
         completed: job.progress.completed,
-        items: page.items.into_iter().map(|(key, value)| queue::Item { key, value }).collect(),
+        items: page
+            .items
+            .into_iter()
+            .map(|(key, value)| queue::Item { key, value })
+            .collect(),
         next_offset: page.next,
         expires_at_ms: job.expires_ms,
         output: job.output,
-        failure: job.failure.map(|failure| queue::Failed { code: failure.code, message: failure.message }),
+        failure: job.failure.map(|failure| queue::Failed {
+            code: failure.code,
+            message: failure.message,
+        }),
     }
 }
 
@@ -265,8 +346,14 @@ fn working<T: Send + 'static>(
 }
 
 impl work::Host for GuestState {
-    fn progress(&mut self, total: Option<u32>, completed: u32) -> wasmtime::Result<Result<(), work::Error>> {
-        Ok(self.working().map(|worker| worker.run.tell(Progress { total, completed })))
+    fn progress(
+        &mut self,
+        total: Option<u32>,
+        completed: u32,
+    ) -> wasmtime::Result<Result<(), work::Error>> {
+        Ok(self
+            .working()
+            .map(|worker| worker.run.tell(Progress { total, completed })))
     }
 }
 
@@ -278,17 +365,25 @@ impl<T: Send + 'static> work::HostWithStore<T> for HasSelf<GuestState> {
         checkpoint: Option<String>,
     ) -> wasmtime::Result<Result<bool, work::Error>> {
         if !(1..=KEY_BYTES_MAX).contains(&key.len()) {
-            let rule = format!("the key has {} bytes; it must have 1 to {KEY_BYTES_MAX}", key.len());
+            let rule = format!(
+                "the key has {} bytes; it must have 1 to {KEY_BYTES_MAX}",
+                key.len()
+            );
             return Ok(Err(work::Error::NotAcceptable(rule)));
         }
         Ok(keep(accessor, Some((key, value)), checkpoint).await)
     }
 
-    async fn checkpoint(accessor: &Accessor<T, Self>, text: String) -> wasmtime::Result<Result<(), work::Error>> {
+    async fn checkpoint(
+        accessor: &Accessor<T, Self>,
+        text: String,
+    ) -> wasmtime::Result<Result<(), work::Error>> {
         Ok(keep(accessor, None, Some(text)).await.map(|_| ()))
     }
 
-    async fn emitted(accessor: &Accessor<T, Self>) -> wasmtime::Result<Result<Vec<String>, work::Error>> {
+    async fn emitted(
+        accessor: &Accessor<T, Self>,
+    ) -> wasmtime::Result<Result<Vec<String>, work::Error>> {
         let (worker, _place) = match working(accessor) {
             Ok(working) => working,
             Err(error) => return Ok(Err(error)),
@@ -303,8 +398,10 @@ async fn keep<T: Send + 'static>(
     checkpoint: Option<String>,
 ) -> Result<bool, work::Error> {
     let (worker, _place) = working(accessor)?;
-    let sizes =
-        [("value", item.as_ref().map(|(_, value)| value.len())), ("checkpoint", checkpoint.as_ref().map(String::len))];
+    let sizes = [
+        ("value", item.as_ref().map(|(_, value)| value.len())),
+        ("checkpoint", checkpoint.as_ref().map(String::len)),
+    ];
     for (what, bytes) in sizes {
         if let Some(bytes) = bytes.filter(|bytes| *bytes > VALUE_BYTES_MAX) {
             return Err(work::Error::NotAcceptable(format!(
@@ -314,7 +411,11 @@ async fn keep<T: Send + 'static>(
     }
     // Within the guest's poll, so on its thread, as below.
     accessor.with(|_| worker.tab.charge());
-    let kept = worker.run.keep(item, checkpoint).await.map_err(|error| unkept(&error))?;
+    let kept = worker
+        .run
+        .keep(item, checkpoint)
+        .await
+        .map_err(|error| unkept(&error))?;
     match kept {
         KeepOutcome::Done { is_new, .. } => {
             accessor.with(|_| worker.run.cpu.begin());

@@ -21,7 +21,10 @@ impl<T: Send + 'static> HostWithStore<T> for HasSelf<GuestState> {
             Ok(admitted) => admitted,
             Err(refused) => return Ok(Err(refused.into())),
         };
-        let answer = admitted.door().query_line(&admitted.tenant, from_wire(request)).await;
+        let answer = admitted
+            .door()
+            .query_line(&admitted.tenant, from_wire(request))
+            .await;
         if let Err(FetchError::Denied(_)) = &answer {
             count_denial(accessor);
         }
@@ -39,22 +42,40 @@ impl From<CallRefused> for wire::Error {
 }
 
 fn from_wire(request: wire::Request) -> LineQuery {
-    let wire::Request { host, port, line, response_bytes, total_ms, idle_ms } = request;
+    let wire::Request {
+        host,
+        port,
+        line,
+        response_bytes,
+        total_ms,
+        idle_ms,
+    } = request;
     let time = |ms: Option<u32>| ms.map(|ms| Duration::from_millis(u64::from(ms)));
     let response_bytes = response_bytes.map(|bytes| usize::try_from(bytes).unwrap_or(usize::MAX));
-    LineQuery { host, port, line, response_bytes, total: time(total_ms), idle: time(idle_ms) }
+    LineQuery {
+        host,
+        port,
+        line,
+        response_bytes,
+        total: time(total_ms),
+        idle: time(idle_ms),
+    }
 }
 
 fn refusal(error: FetchError) -> wire::Error {
     match error {
-        FetchError::Denied(denial) | FetchError::RedirectDenied(denial) => wire::Error::Denied(denied(denial)),
+        FetchError::Denied(denial) | FetchError::RedirectDenied(denial) => {
+            wire::Error::Denied(denied(denial))
+        }
         FetchError::Invalid(rule) => wire::Error::InvalidRequest(format!("the request {rule}")),
         FetchError::Busy | FetchError::Full => wire::Error::Busy,
         FetchError::Unresolved => wire::Error::Unresolved,
         FetchError::Unreachable => wire::Error::Unreachable,
         FetchError::Late(_) => wire::Error::Late,
         FetchError::TooLarge(_) => wire::Error::TooLarge,
-        FetchError::BadAnswer(_) | FetchError::TooManyRedirects(_) => wire::Error::Broken(error.to_string()),
+        FetchError::BadAnswer(_) | FetchError::TooManyRedirects(_) => {
+            wire::Error::Broken(error.to_string())
+        }
     }
 }
 

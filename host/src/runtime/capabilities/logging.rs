@@ -42,7 +42,12 @@ struct LoggedCall {
 
 impl LogScope {
     /// For one call of an operation.
-    pub(crate) fn call(plugin: &Arc<str>, revision: u64, rate: &Arc<LineRate>, call: &Call) -> Self {
+    pub(crate) fn call(
+        plugin: &Arc<str>,
+        revision: u64,
+        rate: &Arc<LineRate>,
+        call: &Call,
+    ) -> Self {
         let call = LoggedCall {
             plugin: Arc::clone(plugin),
             revision,
@@ -52,7 +57,10 @@ impl LogScope {
             owner: call.owner,
             via: call.via,
         };
-        Self { call: Some(call), ..Self::default() }
+        Self {
+            call: Some(call),
+            ..Self::default()
+        }
     }
 
     /// For reading a description: every capability is denied, so nothing is written.
@@ -117,7 +125,11 @@ impl LoggedCall {
 /// Says how many of a plugin's lines were dropped because they came too fast, at most once a second.
 pub(crate) fn tell_of_dropped(plugin: &str, rate: &LineRate, now: Instant) {
     if let Some(dropped) = rate.report(now) {
-        tracing::warn!(plugin, dropped, "the plugin writes log lines faster than it may");
+        tracing::warn!(
+            plugin,
+            dropped,
+            "the plugin writes log lines faster than it may"
+        );
     }
 }
 
@@ -130,7 +142,13 @@ impl Drop for LogScope {
         // The report counts as a line of the plugin's: a flood of reports would be one too.
         if call.rate.admit(u64::from(dropped), Instant::now()) {
             let about = call.about();
-            about_call!(warn, module_path!(), about, dropped, "the plugin wrote more log lines than a call may");
+            about_call!(
+                warn,
+                module_path!(),
+                about,
+                dropped,
+                "the plugin wrote more log lines than a call may"
+            );
         }
     }
 }
@@ -162,16 +180,20 @@ fn panic_place(text: &str) -> Option<&str> {
     let place = &text[text.rfind("panicked at ")?..];
     let place = place.lines().next()?.strip_suffix(':')?;
     let mut parts = place.rsplit(':');
-    let is_number = |part: Option<&str>| part.is_some_and(|part| part.bytes().all(|byte| byte.is_ascii_digit()));
+    let is_number = |part: Option<&str>| {
+        part.is_some_and(|part| part.bytes().all(|byte| byte.is_ascii_digit()))
+    };
     let numbered = is_number(parts.next()) && is_number(parts.next());
-    (numbered && place.len() <= PLACE_BYTES_MAX && !place.contains(char::is_control)).then_some(place)
+    (numbered && place.len() <= PLACE_BYTES_MAX && !place.contains(char::is_control))
+        .then_some(place)
 }
 
 fn printable(text: &str) -> String {
     let mut shown = String::with_capacity(text.len().min(MESSAGE_CHARACTERS_MAX));
     for character in text.chars().take(MESSAGE_CHARACTERS_MAX) {
         if character.is_control() {
-            write!(shown, "{}", character.escape_default()).expect("writing to a String does not fail");
+            write!(shown, "{}", character.escape_default())
+                .expect("writing to a String does not fail");
         } else {
             shown.push(character);
         }

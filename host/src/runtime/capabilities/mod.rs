@@ -61,62 +61,100 @@ pub(crate) const ALL: [Capability; 10] = [
         interface: "switchbay:cache/store@0.1.0",
         atom: "cache",
         link: |linker| {
-            bindings::switchbay::cache::store::add_to_linker::<_, HasSelf<GuestState>>(linker, |state| state)
+            bindings::switchbay::cache::store::add_to_linker::<_, HasSelf<GuestState>>(
+                linker,
+                |state| state,
+            )
         },
     },
     Capability {
         interface: "wasi:config/store@0.2.0-rc.1",
         atom: "config",
-        link: |linker| bindings::wasi::config::store::add_to_linker::<_, HasSelf<GuestState>>(linker, |state| state),
+        link: |linker| {
+            bindings::wasi::config::store::add_to_linker::<_, HasSelf<GuestState>>(
+                linker,
+                |state| state,
+            )
+        },
     },
     Capability {
         interface: "switchbay:dns/resolver@0.1.0",
         atom: "dns",
         link: |linker| {
-            bindings::switchbay::dns::resolver::add_to_linker::<_, HasSelf<GuestState>>(linker, |state| state)
+            bindings::switchbay::dns::resolver::add_to_linker::<_, HasSelf<GuestState>>(
+                linker,
+                |state| state,
+            )
         },
     },
     Capability {
         interface: "switchbay:http/client@0.1.0",
         atom: "http",
         link: |linker| {
-            bindings::switchbay::http::client::add_to_linker::<_, HasSelf<GuestState>>(linker, |state| state)
+            bindings::switchbay::http::client::add_to_linker::<_, HasSelf<GuestState>>(
+                linker,
+                |state| state,
+            )
         },
     },
     Capability {
         interface: "switchbay:ip-database/lookup@0.1.0",
         atom: "ip-database",
         link: |linker| {
-            bindings::switchbay::ip_database::lookup::add_to_linker::<_, HasSelf<GuestState>>(linker, |state| state)
+            bindings::switchbay::ip_database::lookup::add_to_linker::<_, HasSelf<GuestState>>(
+                linker,
+                |state| state,
+            )
         },
     },
     Capability {
         interface: "switchbay:jobs/queue@0.1.0",
         atom: "jobs",
-        link: |linker| bindings::switchbay::jobs::queue::add_to_linker::<_, HasSelf<GuestState>>(linker, |state| state),
+        link: |linker| {
+            bindings::switchbay::jobs::queue::add_to_linker::<_, HasSelf<GuestState>>(
+                linker,
+                |state| state,
+            )
+        },
     },
     Capability {
         interface: "switchbay:jobs/work@0.1.0",
         atom: "jobs",
-        link: |linker| bindings::switchbay::jobs::work::add_to_linker::<_, HasSelf<GuestState>>(linker, |state| state),
+        link: |linker| {
+            bindings::switchbay::jobs::work::add_to_linker::<_, HasSelf<GuestState>>(
+                linker,
+                |state| state,
+            )
+        },
     },
     Capability {
         interface: "switchbay:line-query/client@0.1.0",
         atom: "line-query",
         link: |linker| {
-            bindings::switchbay::line_query::client::add_to_linker::<_, HasSelf<GuestState>>(linker, |state| state)
+            bindings::switchbay::line_query::client::add_to_linker::<_, HasSelf<GuestState>>(
+                linker,
+                |state| state,
+            )
         },
     },
     Capability {
         interface: "wasi:logging/logging@0.1.0-draft",
         atom: "logging",
-        link: |linker| bindings::wasi::logging::logging::add_to_linker::<_, HasSelf<GuestState>>(linker, |state| state),
+        link: |linker| {
+            bindings::wasi::logging::logging::add_to_linker::<_, HasSelf<GuestState>>(
+                linker,
+                |state| state,
+            )
+        },
     },
     Capability {
         interface: "switchbay:state/records@0.1.0",
         atom: "state",
         link: |linker| {
-            bindings::switchbay::state::records::add_to_linker::<_, HasSelf<GuestState>>(linker, |state| state)
+            bindings::switchbay::state::records::add_to_linker::<_, HasSelf<GuestState>>(
+                linker,
+                |state| state,
+            )
         },
     },
 ];
@@ -145,7 +183,9 @@ pub(crate) fn standing(import: &str) -> Standing {
     if BASE.iter().any(|prefix| import.starts_with(prefix)) {
         return Standing::Base;
     }
-    ALL.iter().find(|capability| capability.interface == import).map_or(Standing::Unknown, Standing::Lent)
+    ALL.iter()
+        .find(|capability| capability.interface == import)
+        .map_or(Standing::Unknown, Standing::Lent)
 }
 
 /// Links the base set.

@@ -8,7 +8,9 @@ use tokio::sync::OwnedSemaphorePermit;
 use wasmtime::component::{Accessor, HasSelf};
 
 use super::GuestState;
-use super::bindings::switchbay::state::records::{self as wire, Entry, Error, Host, HostWithStore, Listed};
+use super::bindings::switchbay::state::records::{
+    self as wire, Entry, Error, Host, HostWithStore, Listed,
+};
 use crate::base::tasks::blocking;
 use crate::stores::{Expected, KeptRecord, ListedRecord, Store, StoreError, Unwritten};
 
@@ -42,7 +44,11 @@ enum UnacceptableRecord {
 impl Records {
     /// For a revision that may keep so many bytes.
     pub(crate) fn new(store: &Arc<Store>, plugin: &str, bytes_max: u64) -> Self {
-        Self { store: Arc::clone(store), plugin: plugin.into(), bytes_max }
+        Self {
+            store: Arc::clone(store),
+            plugin: plugin.into(),
+            bytes_max,
+        }
     }
 
     /// Reads away from the threads that serve: what is read may have to come from the disk.
@@ -51,7 +57,9 @@ impl Records {
         read: impl FnOnce(&Store, &str) -> Result<T, StoreError> + Send + 'static,
     ) -> Result<T, Error> {
         let (store, plugin) = (Arc::clone(&self.store), Arc::clone(&self.plugin));
-        blocking(move || read(&store, &plugin)).await.map_err(|error| self.failed(&error))
+        blocking(move || read(&store, &plugin))
+            .await
+            .map_err(|error| self.failed(&error))
     }
 
     fn failed(&self, error: &StoreError) -> Error {
@@ -63,11 +71,17 @@ impl Records {
 impl Host for GuestState {}
 
 impl<T: Send + 'static> HostWithStore<T> for HasSelf<GuestState> {
-    async fn get(accessor: &Accessor<T, Self>, key: String) -> wasmtime::Result<Result<Option<Entry>, Error>> {
+    async fn get(
+        accessor: &Accessor<T, Self>,
+        key: String,
+    ) -> wasmtime::Result<Result<Option<Entry>, Error>> {
         let got = async {
             let granted = admit(accessor)?;
             check_key(&key)?;
-            let found = granted.records().read(move |store, plugin| store.record(plugin, &key)).await?;
+            let found = granted
+                .records()
+                .read(move |store, plugin| store.record(plugin, &key))
+                .await?;
             Ok(found.map(|KeptRecord { value, version }| Entry { value, version }))
         };
         Ok(got.await)
@@ -85,9 +99,17 @@ impl<T: Send + 'static> HostWithStore<T> for HasSelf<GuestState> {
             if value.len() > VALUE_BYTES_MAX {
                 return Err(UnacceptableRecord::LargeValue(value.len()).into());
             }
-            let Records { store, plugin, bytes_max } = granted.records();
-            let written = store.put_record(plugin, &key, value, from_wire(expected), *bytes_max).await;
-            written.map_err(|error| granted.records().failed(&error))?.map_err(refusal)
+            let Records {
+                store,
+                plugin,
+                bytes_max,
+            } = granted.records();
+            let written = store
+                .put_record(plugin, &key, value, from_wire(expected), *bytes_max)
+                .await;
+            written
+                .map_err(|error| granted.records().failed(&error))?
+                .map_err(refusal)
         };
         Ok(put.await)
     }
@@ -102,7 +124,9 @@ impl<T: Send + 'static> HostWithStore<T> for HasSelf<GuestState> {
             check_key(&key)?;
             let Records { store, plugin, .. } = granted.records();
             let written = store.delete_record(plugin, &key, from_wire(expected)).await;
-            written.map_err(|error| granted.records().failed(&error))?.map_err(refusal)
+            written
+                .map_err(|error| granted.records().failed(&error))?
+                .map_err(refusal)
         };
         Ok(deleted.await)
     }
@@ -117,10 +141,20 @@ impl<T: Send + 'static> HostWithStore<T> for HasSelf<GuestState> {
             let granted = admit(accessor)?;
             check_length("prefix", &prefix)?;
             check_length("key", after.as_deref().unwrap_or_default())?;
-            let most = usize::try_from(limit).ok().filter(|_| (1..=LISTED_MAX).contains(&limit));
+            let most = usize::try_from(limit)
+                .ok()
+                .filter(|_| (1..=LISTED_MAX).contains(&limit));
             let most = most.ok_or(UnacceptableRecord::Limit(limit))?;
-            let read = move |store: &Store, plugin: &str| store.records(plugin, &prefix, after.as_deref(), most);
-            Ok(granted.records().read(read).await?.into_iter().map(listed).collect())
+            let read = move |store: &Store, plugin: &str| {
+                store.records(plugin, &prefix, after.as_deref(), most)
+            };
+            Ok(granted
+                .records()
+                .read(read)
+                .await?
+                .into_iter()
+                .map(listed)
+                .collect())
         };
         Ok(listed.await)
     }
@@ -134,7 +168,10 @@ struct Granted {
 
 impl Granted {
     fn records(&self) -> &Records {
-        self.lent.records.as_ref().expect("it was there when this was made, and what is lent never changes")
+        self.lent
+            .records
+            .as_ref()
+            .expect("it was there when this was made, and what is lent never changes")
     }
 }
 
@@ -144,18 +181,30 @@ fn admit<T: Send + 'static>(accessor: &Accessor<T, HasSelf<GuestState>>) -> Resu
         if state.lent.records.is_none() {
             return Err(Error::NotGranted(state.denied("state")));
         }
-        let place = Arc::clone(&state.records).try_acquire_owned().map_err(|_| Error::Busy)?;
-        Ok(Granted { lent: Arc::clone(&state.lent), _place: place })
+        let place = Arc::clone(&state.records)
+            .try_acquire_owned()
+            .map_err(|_| Error::Busy)?;
+        Ok(Granted {
+            lent: Arc::clone(&state.lent),
+            _place: place,
+        })
     })
 }
 
 fn check_key(key: &str) -> Result<(), UnacceptableRecord> {
-    if key.is_empty() { Err(UnacceptableRecord::EmptyKey) } else { check_length("key", key) }
+    if key.is_empty() {
+        Err(UnacceptableRecord::EmptyKey)
+    } else {
+        check_length("key", key)
+    }
 }
 
 fn check_length(what: &'static str, text: &str) -> Result<(), UnacceptableRecord> {
     if text.len() > KEY_BYTES_MAX {
-        return Err(UnacceptableRecord::LongKey { what, bytes: text.len() });
+        return Err(UnacceptableRecord::LongKey {
+            what,
+            bytes: text.len(),
+        });
     }
     Ok(())
 }
@@ -175,8 +224,16 @@ fn from_wire(expected: wire::Expected) -> Expected {
 }
 
 fn listed(record: ListedRecord) -> Listed {
-    let ListedRecord { key, version, bytes } = record;
-    Listed { key, version, bytes: u32::try_from(bytes).unwrap_or(u32::MAX) }
+    let ListedRecord {
+        key,
+        version,
+        bytes,
+    } = record;
+    Listed {
+        key,
+        version,
+        bytes: u32::try_from(bytes).unwrap_or(u32::MAX),
+    }
 }
 
 fn refusal(unwritten: Unwritten) -> Error {

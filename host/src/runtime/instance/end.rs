@@ -26,11 +26,17 @@ pub(crate) enum CallError {
     OwnShare { limit: usize },
     #[error("{limit} calls of the caller wait for a place already")]
     Crowded { limit: usize },
-    #[error("calls of several callers used up their processor budget, and the plugin is paused for {seconds} s")]
+    #[error(
+        "calls of several callers used up their processor budget, and the plugin is paused for {seconds} s"
+    )]
     PluginPaused { seconds: u64 },
-    #[error("the caller's calls used up their processor budget several times, and it is paused for {seconds} s")]
+    #[error(
+        "the caller's calls used up their processor budget several times, and it is paused for {seconds} s"
+    )]
     Paused { seconds: u64 },
-    #[error("the caller used up its processor time of a minute; there is some again in {seconds} s")]
+    #[error(
+        "the caller used up its processor time of a minute; there is some again in {seconds} s"
+    )]
     OverBudget { seconds: u64 },
     #[error("the job used up its processor time of {0:?}")]
     JobSpent(Duration),
@@ -41,7 +47,10 @@ pub(crate) enum CallError {
     #[error("the call used up its processor budget of {0:?}")]
     CpuSpent(Duration),
     #[error("the plugin ran out of its memory of {bytes_max} bytes: {last_words}")]
-    MemorySpent { bytes_max: usize, last_words: String },
+    MemorySpent {
+        bytes_max: usize,
+        last_words: String,
+    },
     #[error("the plugin trapped: {cause}: {last_words}")]
     Trapped { cause: String, last_words: String },
     #[error("the plugin exited with code {0} instead of answering")]
@@ -88,13 +97,19 @@ pub(crate) fn named(
         return CallError::Exited(exit.0);
     }
     if state.memory_was_denied() {
-        return CallError::MemorySpent { bytes_max: limits.memory_bytes, last_words: state.last_words() };
+        return CallError::MemorySpent {
+            bytes_max: limits.memory_bytes,
+            last_words: state.last_words(),
+        };
     }
     let cause = match error.downcast_ref::<Trap>() {
         Some(trap) => trap.to_string(),
         None => format!("{error:#}"),
     };
-    CallError::Trapped { cause, last_words: state.last_words() }
+    CallError::Trapped {
+        cause,
+        last_words: state.last_words(),
+    }
 }
 
 /// What the end of a call says of its processor time.
@@ -138,11 +153,21 @@ impl From<NoPlace> for CallError {
 
 impl From<Barred> for CallError {
     fn from(barred: Barred) -> Self {
-        let seconds = |left: Duration| u64::try_from(left.as_millis().div_ceil(1000)).unwrap_or(u64::MAX).max(1);
+        let seconds = |left: Duration| {
+            u64::try_from(left.as_millis().div_ceil(1000))
+                .unwrap_or(u64::MAX)
+                .max(1)
+        };
         match barred {
-            Barred::Tenant(left) => Self::Paused { seconds: seconds(left) },
-            Barred::Plugin(left) => Self::PluginPaused { seconds: seconds(left) },
-            Barred::OverBudget(left) => Self::OverBudget { seconds: seconds(left) },
+            Barred::Tenant(left) => Self::Paused {
+                seconds: seconds(left),
+            },
+            Barred::Plugin(left) => Self::PluginPaused {
+                seconds: seconds(left),
+            },
+            Barred::OverBudget(left) => Self::OverBudget {
+                seconds: seconds(left),
+            },
         }
     }
 }

@@ -21,7 +21,9 @@ use super::call_places::{CallPlaces, CallTab};
 use super::capabilities;
 use super::capabilities::bindings::switchbay::plugin::types;
 use super::capabilities::bindings::{FeaturePlugin, FeaturePluginPre};
-use super::capabilities::{GrantedCapabilities, GuestState, LogScope, OnBehalf, PluginCache, Worker, worker};
+use super::capabilities::{
+    GrantedCapabilities, GuestState, LogScope, OnBehalf, PluginCache, Worker, worker,
+};
 use super::guest_store::{Budgets, prepare};
 use super::job_run::JobRun;
 use super::processor::{CpuMeter, metered};
@@ -162,10 +164,11 @@ impl Instances {
         let tab = Arc::new(self.places.take(&call.tenant, wall).await?);
         let running = Arc::clone(self).run(call, Arc::clone(&tab));
         let running = self.background.run(running, || tab.computes_long());
-        let outcome = match tokio::time::timeout(wall.saturating_sub(started.elapsed()), running).await {
-            Ok(outcome) => outcome.unwrap_or(Err(CallError::Stopped)),
-            Err(_) => Err(CallError::Deadline(wall)),
-        };
+        let outcome =
+            match tokio::time::timeout(wall.saturating_sub(started.elapsed()), running).await {
+                Ok(outcome) => outcome.unwrap_or(Err(CallError::Stopped)),
+                Err(_) => Err(CallError::Deadline(wall)),
+            };
         tab.end(ended(&outcome));
         outcome
     }
@@ -181,7 +184,12 @@ impl Instances {
         let wall = call.deadline;
         self.judge(&call.tenant)?;
         let tab = Arc::new(self.places.open(&call.tenant));
-        let running = self.background.run_all(Arc::clone(self).run_job(call, run, checkpoint, Arc::clone(&tab)));
+        let running = self.background.run_all(Arc::clone(self).run_job(
+            call,
+            run,
+            checkpoint,
+            Arc::clone(&tab),
+        ));
         let outcome = match tokio::time::timeout(wall, running).await {
             Ok(outcome) => outcome.unwrap_or(Err(CallError::Stopped)),
             Err(_) => Err(CallError::Deadline(wall)),
@@ -210,7 +218,11 @@ impl Instances {
         drop(idle);
         if !old.is_empty() {
             let (plugin, instances) = (&*self.plugin, old.len());
-            tracing::debug!(plugin, instances, "warm instances that nobody needed are dropped");
+            tracing::debug!(
+                plugin,
+                instances,
+                "warm instances that nobody needed are dropped"
+            );
         }
     }
 
@@ -225,15 +237,26 @@ impl Instances {
         let wall = Duration::from_secs(5);
         let read = async {
             let cpu = Arc::default();
-            let budgets = Budgets { slice: limits.cpu, job: None };
+            let budgets = Budgets {
+                slice: limits.cpu,
+                job: None,
+            };
             let store = prepare(engine, None, state, limits, &cpu, budgets);
             let mut warm = instantiate(pre, store, limits, cpu).await?;
-            let WarmInstance { store, guest, cpu, .. } = &mut warm;
+            let WarmInstance {
+                store, guest, cpu, ..
+            } = &mut warm;
             cpu.begin();
-            let described = metered(cpu, guest.switchbay_plugin_feature().call_describe(&mut *store)).await;
+            let described = metered(
+                cpu,
+                guest.switchbay_plugin_feature().call_describe(&mut *store),
+            )
+            .await;
             described.map_err(|error| named(&error, store, limits, cpu))
         };
-        tokio::time::timeout(wall, read).await.unwrap_or(Err(CallError::Deadline(wall)))
+        tokio::time::timeout(wall, read)
+            .await
+            .unwrap_or(Err(CallError::Deadline(wall)))
     }
 
     async fn run(self: Arc<Self>, call: Call, tab: Arc<CallTab>) -> Result<Answer, CallError> {
@@ -248,16 +271,25 @@ impl Instances {
             None => {
                 let cpu = Arc::default();
                 tab.meter(&cpu);
-                let budgets = Budgets { slice: self.limits.cpu, job: None };
+                let budgets = Budgets {
+                    slice: self.limits.cpu,
+                    job: None,
+                };
                 let store = self.store(log, on_behalf, &cpu, budgets);
                 instantiate(&self.pre, store, &self.limits, cpu).await?
             }
         };
-        let WarmInstance { store, guest, cpu, .. } = &mut warm;
+        let WarmInstance {
+            store, guest, cpu, ..
+        } = &mut warm;
         cpu.begin();
         let (call, input) = to_wire(call, None);
-        let running = store
-            .run_concurrent(async |accessor| guest.switchbay_plugin_feature().call_invoke(accessor, call, input).await);
+        let running = store.run_concurrent(async |accessor| {
+            guest
+                .switchbay_plugin_feature()
+                .call_invoke(accessor, call, input)
+                .await
+        });
         let ended = metered(cpu, running).await;
         let answer = match ended.and_then(|answer| answer) {
             Ok(answer) => answer,
@@ -283,17 +315,25 @@ impl Instances {
         let (log, on_behalf) = self.scope(&call);
         let cpu = Arc::clone(&run.cpu);
         tab.meter(&cpu);
-        let budgets = Budgets { slice: self.limits.cpu, job: Some((run.cpu_left(), run.cpu_max())) };
+        let budgets = Budgets {
+            slice: self.limits.cpu,
+            job: Some((run.cpu_left(), run.cpu_max())),
+        };
         let mut store = self.store(log, on_behalf, &cpu, budgets);
         let instance = metered(&cpu, self.pre.instance_pre().instantiate_async(&mut store)).await;
         let instance = instance.map_err(|error| unmade(&error, &mut store, &self.limits, &cpu))?;
         let guest = worker.load(&mut store, &instance);
         let guest = guest.map_err(|error| named(&error, &mut store, &self.limits, &cpu))?;
-        let job = types::Job { id: run.name.id.to_string(), attempt: run.attempt, checkpoint };
+        let job = types::Job {
+            id: run.name.id.to_string(),
+            attempt: run.attempt,
+            checkpoint,
+        };
         store.data_mut().works(Worker { run, tab });
         cpu.begin();
         let (call, input) = to_wire(call, Some(job));
-        let running = store.run_concurrent(async |accessor| guest.call_run(accessor, call, input).await);
+        let running =
+            store.run_concurrent(async |accessor| guest.call_run(accessor, call, input).await);
         let ended = metered(&cpu, running).await;
         match ended.and_then(|answer| answer) {
             Ok(answer) => self.sized(answer),
@@ -305,13 +345,36 @@ impl Instances {
         let log = LogScope::call(&self.plugin, self.revision, &self.line_rate, call);
         let (operation, request_id) = (call.operation.clone(), call.request_id.clone());
         let (tenant, key) = (call.tenant.clone(), call.key.clone());
-        (log, OnBehalf { owner: call.owner, tenant, key, caller: call.caller, operation, request_id })
+        (
+            log,
+            OnBehalf {
+                owner: call.owner,
+                tenant,
+                key,
+                caller: call.caller,
+                operation,
+                request_id,
+            },
+        )
     }
 
-    fn store(&self, log: LogScope, on_behalf: OnBehalf, cpu: &Arc<CpuMeter>, budgets: Budgets) -> Store<GuestState> {
+    fn store(
+        &self,
+        log: LogScope,
+        on_behalf: OnBehalf,
+        cpu: &Arc<CpuMeter>,
+        budgets: Budgets,
+    ) -> Store<GuestState> {
         let (lent, vitals) = (Arc::clone(&self.lent), Arc::clone(&self.vitals));
         let state = GuestState::new(lent, log, Some(on_behalf), self.limits.memory_bytes, vitals);
-        prepare(&self.engine, Some(&self.run_queue), state, &self.limits, cpu, budgets)
+        prepare(
+            &self.engine,
+            Some(&self.run_queue),
+            state,
+            &self.limits,
+            cpu,
+            budgets,
+        )
     }
 
     fn sized(&self, answer: Result<types::Reply, types::Failure>) -> Result<Answer, CallError> {
@@ -324,16 +387,26 @@ impl Instances {
     }
 
     fn take_idle(&self) -> Option<WarmInstance> {
-        self.idle.lock().unwrap_or_else(PoisonError::into_inner).pop()
+        self.idle
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .pop()
     }
 
     /// Keeps an instance for the next call. One whose memory has grown is not worth what it holds: linear memory never shrinks.
     fn put_idle(&self, mut warm: WarmInstance) {
         (warm.calls, warm.used) = (warm.calls + 1, Instant::now());
-        let grown = warm.store.data().memory_bytes().saturating_sub(warm.bytes_made);
+        let grown = warm
+            .store
+            .data()
+            .memory_bytes()
+            .saturating_sub(warm.bytes_made);
         let is_small = grown <= self.limits.warm_growth();
         if is_small && warm.calls < WARM_CALLS_MAX && warm.made.elapsed() < WARM_AGE_MAX {
-            self.idle.lock().unwrap_or_else(PoisonError::into_inner).push(warm);
+            self.idle
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner)
+                .push(warm);
         }
     }
 }
@@ -347,7 +420,15 @@ async fn instantiate(
     match metered(&cpu, pre.instantiate_async(&mut store)).await {
         Ok(guest) => {
             let (made, bytes_made) = (Instant::now(), store.data().memory_bytes());
-            Ok(WarmInstance { store, guest, cpu, made, used: made, calls: 0, bytes_made })
+            Ok(WarmInstance {
+                store,
+                guest,
+                cpu,
+                made,
+                used: made,
+                calls: 0,
+                bytes_made,
+            })
         }
         Err(error) => Err(unmade(&error, &mut store, limits, &cpu)),
     }

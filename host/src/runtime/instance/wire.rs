@@ -12,30 +12,62 @@ pub(crate) fn to_wire(call: Call, job: Option<wire::Job>) -> (wire::Call, String
         CallerKind::OAuth => wire::CallerKind::Oauth,
         CallerKind::FirstParty => wire::CallerKind::FirstParty,
     };
-    let caller = wire::Caller { owner: call.owner.as_str().to_owned(), kind, subject: None };
-    let wired = wire::Call { request_id: call.request_id, operation: call.operation, caller, deadline_ms, job };
+    let caller = wire::Caller {
+        owner: call.owner.as_str().to_owned(),
+        kind,
+        subject: None,
+    };
+    let wired = wire::Call {
+        request_id: call.request_id,
+        operation: call.operation,
+        caller,
+        deadline_ms,
+        job,
+    };
     (wired, call.input)
 }
 
 pub(crate) fn from_wire(answer: Result<wire::Reply, wire::Failure>) -> Answer {
     match answer {
-        Ok(wire::Reply { outcome, data, headers, attachments }) => {
-            Answer::Success(Success { outcome, data, headers, attachments: attachments.len() })
-        }
-        Err(wire::Failure { code, message, retry_after_ms, details }) => {
-            Answer::Failure(PluginFailure { code, message, retry_after_ms, details })
-        }
+        Ok(wire::Reply {
+            outcome,
+            data,
+            headers,
+            attachments,
+        }) => Answer::Success(Success {
+            outcome,
+            data,
+            headers,
+            attachments: attachments.len(),
+        }),
+        Err(wire::Failure {
+            code,
+            message,
+            retry_after_ms,
+            details,
+        }) => Answer::Failure(PluginFailure {
+            code,
+            message,
+            retry_after_ms,
+            details,
+        }),
     }
 }
 
 pub(crate) fn size(answer: &Answer) -> usize {
     match answer {
         Answer::Success(success) => {
-            let headers: usize = success.headers.iter().map(|(name, value)| name.len() + value.len()).sum();
+            let headers: usize = success
+                .headers
+                .iter()
+                .map(|(name, value)| name.len() + value.len())
+                .sum();
             success.data.len() + success.outcome.len() + headers
         }
         Answer::Failure(failure) => {
-            failure.code.len() + failure.message.len() + failure.details.as_ref().map_or(0, String::len)
+            failure.code.len()
+                + failure.message.len()
+                + failure.details.as_ref().map_or(0, String::len)
         }
     }
 }

@@ -59,14 +59,23 @@ struct Holds<W> {
 impl<W> Holds<W> {
     /// Its place among those that wait.
     fn turn(&self) -> Option<(usize, u64)> {
-        self.waiting.front().map(|(number, _)| (self.running, *number))
+        self.waiting
+            .front()
+            .map(|(number, _)| (self.running, *number))
     }
 }
 
 impl<W> PlaceShares<W> {
     pub(crate) fn new(limits: ShareLimits) -> Self {
         let (tenants, turns) = (HashMap::new(), BTreeMap::new());
-        Self { limits, running: 0, waiting: 0, tenants, turns, number: 0 }
+        Self {
+            limits,
+            running: 0,
+            waiting: 0,
+            tenants,
+            turns,
+            number: 0,
+        }
     }
 
     /// Other limits from now on. What runs goes on.
@@ -85,14 +94,23 @@ impl<W> PlaceShares<W> {
 
     /// A call comes. It is known by what `wait` makes, where it has to wait.
     pub(crate) fn enter(&mut self, tenant: &Tenant, wait: impl FnOnce() -> W) -> Entered {
-        let (running, waiting) = self.tenants.get(tenant).map_or((0, 0), |holds| (holds.running, holds.waiting.len()));
+        let (running, waiting) = self
+            .tenants
+            .get(tenant)
+            .map_or((0, 0), |holds| (holds.running, holds.waiting.len()));
         // Whoever waits may not begin, or it would have: it is not overtaken by this call.
         let begins = waiting == 0 && self.may_begin(running);
         if !begins && waiting >= self.limits.waiting_each {
             return Entered::Full;
         }
         if !self.tenants.contains_key(tenant) {
-            self.tenants.insert(tenant.clone(), Holds { running: 0, waiting: VecDeque::new() });
+            self.tenants.insert(
+                tenant.clone(),
+                Holds {
+                    running: 0,
+                    waiting: VecDeque::new(),
+                },
+            );
         }
         let Some(holds) = self.tenants.get_mut(tenant) else {
             return Entered::Full;
@@ -158,7 +176,11 @@ impl<W> PlaceShares<W> {
     /// Whether a tenant that holds so many places may have one more.
     fn may_begin(&self, running: usize) -> bool {
         let ShareLimits { places, each, .. } = self.limits;
-        let open = if running == 0 { places } else { places - self.limits.kept() };
+        let open = if running == 0 {
+            places
+        } else {
+            places - self.limits.kept()
+        };
         running < each && self.running < open
     }
 

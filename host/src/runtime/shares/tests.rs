@@ -30,8 +30,12 @@ impl SharesModel {
 
     /// The oldest call of each tenant that waits, and among them the one of who holds fewest.
     fn next(&self, limits: ShareLimits) -> Option<(usize, u64)> {
-        let may = self.waiting.iter().filter(|(name, _)| self.may_begin(*name, limits));
-        may.min_by_key(|(name, number)| (self.of(*name), *number)).copied()
+        let may = self
+            .waiting
+            .iter()
+            .filter(|(name, _)| self.may_begin(*name, limits));
+        may.min_by_key(|(name, number)| (self.of(*name), *number))
+            .copied()
     }
 
     fn begin(&mut self, call: (usize, u64)) {
@@ -43,7 +47,11 @@ impl SharesModel {
 fn limits(u: &mut Unstructured<'_>) -> Result<ShareLimits> {
     let places = u.int_in_range(1..=12)?;
     let (each, waiting_each) = (u.int_in_range(1..=places)?, u.int_in_range(0..=3)?);
-    Ok(ShareLimits { places, each, waiting_each })
+    Ok(ShareLimits {
+        places,
+        each,
+        waiting_each,
+    })
 }
 
 /// Lets everybody begin who may, each when it is its turn.
@@ -53,7 +61,10 @@ fn begin_all(shares: &mut PlaceShares<(usize, u64)>, model: &mut SharesModel, no
         model.begin(begun);
         assert!(model.running.len() <= now.places && model.of(begun.0) <= now.each);
         let others_kept = now.places - model.running.len() >= now.places / 4;
-        assert!(others_kept || model.of(begun.0) == 1, "the quarter is for those who hold none");
+        assert!(
+            others_kept || model.of(begun.0) == 1,
+            "the quarter is for those who hold none"
+        );
     }
 }
 
@@ -100,9 +111,16 @@ fn places_are_shared_whatever_comes_and_goes() {
             begin_all(&mut shares, &mut model, now);
             assert_eq!(model.next(now), None, "nobody waits who may begin");
             assert_eq!(shares.counts(), (model.running.len(), model.waiting.len()));
-            let known =
-                (0..=4).filter(|name| model.of(*name) > 0 || model.waiting.iter().any(|(waits, _)| waits == name));
-            assert_eq!((shares.tenants.len(), shares.turns.len() <= shares.tenants.len()), (known.count(), true));
+            let known = (0..=4).filter(|name| {
+                model.of(*name) > 0 || model.waiting.iter().any(|(waits, _)| waits == name)
+            });
+            assert_eq!(
+                (
+                    shares.tenants.len(),
+                    shares.turns.len() <= shares.tenants.len()
+                ),
+                (known.count(), true)
+            );
         }
         Ok(())
     });
@@ -111,7 +129,11 @@ fn places_are_shared_whatever_comes_and_goes() {
 /// Against tenants without number, a call waits no longer than it takes to serve everybody once who came before it.
 #[test]
 fn nobody_starves_however_many_come() {
-    let limits = ShareLimits { places: 4, each: 3, waiting_each: 64 };
+    let limits = ShareLimits {
+        places: 4,
+        each: 3,
+        waiting_each: 64,
+    };
     let mut shares = PlaceShares::new(limits);
     let mut running = VecDeque::new();
     for name in 0..100 {
@@ -121,7 +143,10 @@ fn nobody_starves_however_many_come() {
     }
     // This one holds a place, and wants more of them than everybody else.
     let mine: Vec<Entered> = (0..3).map(|_| shares.enter(&tenant(0), || 0)).collect();
-    assert!(mine.iter().all(|entered| matches!(entered, Entered::Waits(_))));
+    assert!(
+        mine.iter()
+            .all(|entered| matches!(entered, Entered::Waits(_)))
+    );
     let (mut served, mut newcomer) = (0, 100);
     for _ in 0..200 {
         let ended = running.pop_front().expect("something runs");
@@ -131,8 +156,14 @@ fn nobody_starves_however_many_come() {
             running.push_back(name);
         }
         // Another stranger for each call that ends.
-        assert!(matches!(shares.enter(&tenant(newcomer), || newcomer), Entered::Waits(_)));
+        assert!(matches!(
+            shares.enter(&tenant(newcomer), || newcomer),
+            Entered::Waits(_)
+        ));
         newcomer += 1;
     }
-    assert_eq!(served, 3, "each of its calls stood behind those who came before, and behind nobody else");
+    assert_eq!(
+        served, 3,
+        "each of its calls stood behind those who came before, and behind nobody else"
+    );
 }

@@ -106,7 +106,13 @@ struct Hit {
 impl Standings {
     pub(crate) fn new(per_minute: Duration) -> Self {
         let (known, addresses) = (LruCache::sparse(TENANTS_MAX), LruCache::sparse(TENANTS_MAX));
-        Self { per_minute, known, addresses, hits: VecDeque::new(), paused: None }
+        Self {
+            per_minute,
+            known,
+            addresses,
+            hits: VecDeque::new(),
+            paused: None,
+        }
     }
 
     /// Whether a tenant's call may begin.
@@ -121,7 +127,11 @@ impl Standings {
             return Err(Barred::Tenant(left));
         }
         let owes = standing.owes(now);
-        if owes < MINUTE { Ok(()) } else { Err(Barred::OverBudget(owes - MINUTE)) }
+        if owes < MINUTE {
+            Ok(())
+        } else {
+            Err(Barred::OverBudget(owes - MINUTE))
+        }
     }
 
     /// Counts processor time that a tenant used.
@@ -137,8 +147,17 @@ impl Standings {
     }
 
     /// Notes how a call ended that began at a certain time, and gives back the pauses that it brings about.
-    pub(crate) fn ended(&mut self, tenant: &Tenant, how: Ended, began: Instant, now: Instant) -> Paused {
-        let mut paused = Paused { tenant: None, plugin: None };
+    pub(crate) fn ended(
+        &mut self,
+        tenant: &Tenant,
+        how: Ended,
+        began: Instant,
+        now: Instant,
+    ) -> Paused {
+        let mut paused = Paused {
+            tenant: None,
+            plugin: None,
+        };
         let standing = self.standing(tenant);
         // What began before a pause tells nothing of what came after it.
         let is_of_before = standing.pause.is_some_and(|pause| began < pause.began);
@@ -160,13 +179,17 @@ impl Standings {
     /// Tenants that are paused.
     pub(crate) fn paused(&self, now: Instant) -> usize {
         let all = self.known.iter().chain(self.addresses.iter());
-        all.filter(|(_, standing)| left(standing.pause, now).is_some()).count()
+        all.filter(|(_, standing)| left(standing.pause, now).is_some())
+            .count()
     }
 
     /// Forgets who has nothing that counts any more.
     pub(crate) fn sweep(&mut self, now: Instant) {
         for table in [&mut self.known, &mut self.addresses] {
-            while table.peek_lru().is_some_and(|(_, standing)| standing.is_clean(now)) {
+            while table
+                .peek_lru()
+                .is_some_and(|(_, standing)| standing.is_clean(now))
+            {
                 table.pop_lru();
             }
         }
@@ -177,36 +200,57 @@ impl Standings {
         if self.paused.is_some_and(|pause| began < pause.until) {
             return None;
         }
-        self.hits.retain(|hit| now.saturating_duration_since(hit.at) < WINDOW);
+        self.hits
+            .retain(|hit| now.saturating_duration_since(hit.at) < WINDOW);
         if self.hits.len() == HITS_MAX {
             self.hits.pop_front();
         }
-        self.hits.push_back(Hit { at: now, tenant: (!tenant.is_anonymous()).then(|| tenant.clone()) });
-        let mut hit: Vec<Option<&Tenant>> = self.hits.iter().map(|hit| hit.tenant.as_ref()).collect();
+        self.hits.push_back(Hit {
+            at: now,
+            tenant: (!tenant.is_anonymous()).then(|| tenant.clone()),
+        });
+        let mut hit: Vec<Option<&Tenant>> =
+            self.hits.iter().map(|hit| hit.tenant.as_ref()).collect();
         hit.sort_unstable();
         hit.dedup();
         if self.hits.len() < KILLS_MAX || hit.len() < TENANTS_HIT {
             return None;
         }
-        let was_served =
-            |standing: &TenantStanding| standing.served_at.is_some_and(|at| now.saturating_duration_since(at) < WINDOW);
+        let was_served = |standing: &TenantStanding| {
+            standing
+                .served_at
+                .is_some_and(|at| now.saturating_duration_since(at) < WINDOW)
+        };
         let all = self.known.iter().chain(self.addresses.iter());
-        let others = all.filter(|(tenant, standing)| was_served(standing) && !hit.contains(&Some(*tenant)));
+        let others =
+            all.filter(|(tenant, standing)| was_served(standing) && !hit.contains(&Some(*tenant)));
         if others.take(hit.len()).count() == hit.len() {
             return None;
         }
         self.hits.clear();
-        self.paused = Some(Pause { began: now, until: now + PAUSE, before: 0 });
+        self.paused = Some(Pause {
+            began: now,
+            until: now + PAUSE,
+            before: 0,
+        });
         Some(PAUSE)
     }
 
     fn table(&self, tenant: &Tenant) -> &LruCache<Tenant, TenantStanding> {
-        if tenant.is_anonymous() { &self.addresses } else { &self.known }
+        if tenant.is_anonymous() {
+            &self.addresses
+        } else {
+            &self.known
+        }
     }
 
     /// What is remembered of a tenant. Whoever was not seen for the longest time is forgotten where there are too many.
     fn standing(&mut self, tenant: &Tenant) -> &mut TenantStanding {
-        let table = if tenant.is_anonymous() { &mut self.addresses } else { &mut self.known };
+        let table = if tenant.is_anonymous() {
+            &mut self.addresses
+        } else {
+            &mut self.known
+        };
         table.get_or_insert_mut_ref(tenant, TenantStanding::default)
     }
 }
@@ -214,21 +258,29 @@ impl Standings {
 impl TenantStanding {
     /// How long until all processor time is there again.
     fn owes(&self, now: Instant) -> Duration {
-        self.whole_at.map_or(Duration::ZERO, |at| at.saturating_duration_since(now))
+        self.whole_at
+            .map_or(Duration::ZERO, |at| at.saturating_duration_since(now))
     }
 
     fn kill(&mut self, now: Instant) -> Option<Duration> {
-        self.kills.retain(|kill| now.saturating_duration_since(*kill) < WINDOW);
+        self.kills
+            .retain(|kill| now.saturating_duration_since(*kill) < WINDOW);
         self.kills.push(now);
         if self.kills.len() < KILLS_MAX && !self.is_on_trial {
             return None;
         }
         self.kills.clear();
         self.is_on_trial = true;
-        let last = self.pause.filter(|pause| now.saturating_duration_since(pause.until) < FORGIVEN);
+        let last = self
+            .pause
+            .filter(|pause| now.saturating_duration_since(pause.until) < FORGIVEN);
         let before = last.map_or(0, |pause| pause.before.saturating_add(1));
         let length = PAUSE.saturating_mul(1 << before.min(8)).min(PAUSE_MAX);
-        self.pause = Some(Pause { began: now, until: now + length, before });
+        self.pause = Some(Pause {
+            began: now,
+            until: now + length,
+            before,
+        });
         Some(length)
     }
 
@@ -236,13 +288,17 @@ impl TenantStanding {
         let is_over = |at: Instant, after: Duration| now.saturating_duration_since(at) >= after;
         self.owes(now).is_zero()
             && self.kills.iter().all(|kill| is_over(*kill, WINDOW))
-            && self.pause.is_none_or(|pause| is_over(pause.until, FORGIVEN))
+            && self
+                .pause
+                .is_none_or(|pause| is_over(pause.until, FORGIVEN))
             && self.served_at.is_none_or(|at| is_over(at, WINDOW))
     }
 }
 
 fn left(pause: Option<Pause>, now: Instant) -> Option<Duration> {
-    pause.map(|pause| pause.until.saturating_duration_since(now)).filter(|left| !left.is_zero())
+    pause
+        .map(|pause| pause.until.saturating_duration_since(now))
+        .filter(|left| !left.is_zero())
 }
 
 #[cfg(test)]

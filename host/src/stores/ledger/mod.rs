@@ -18,23 +18,35 @@ pub(super) const RESERVATIONS: TableDefinition<'_, (&str, u128), LedgerRow<'_>> 
 /// Month, amount, when it was made, key, operation, request id.
 type LedgerRow<'r> = (u32, u64, u64, &'r str, &'r str, &'r str);
 /// Account, id → how it ended and when.
-pub(super) const RESOLUTIONS: TableDefinition<'_, (&str, u128), (u8, u64)> = TableDefinition::new("credit-resolutions");
+pub(super) const RESOLUTIONS: TableDefinition<'_, (&str, u128), (u8, u64)> =
+    TableDefinition::new("credit-resolutions");
 /// Account, id of each reservation without a resolution.
-pub(super) const PENDING: TableDefinition<'_, (&str, u128), ()> = TableDefinition::new("credit-pending");
+pub(super) const PENDING: TableDefinition<'_, (&str, u128), ()> =
+    TableDefinition::new("credit-pending");
 /// Account, month → posted, pending.
-pub(super) const BALANCES: TableDefinition<'_, (&str, u32), (u64, u64)> = TableDefinition::new("credit-balances");
+pub(super) const BALANCES: TableDefinition<'_, (&str, u32), (u64, u64)> =
+    TableDefinition::new("credit-balances");
 
 /// Account, month, key, operation → credits settled.
-pub(super) const SPENT: TableDefinition<'_, (&str, u32, &str, &str), u64> = TableDefinition::new("credit-spent");
+pub(super) const SPENT: TableDefinition<'_, (&str, u32, &str, &str), u64> =
+    TableDefinition::new("credit-spent");
 
 /// Reservations that are expired in one write when a process starts.
 const EXPIRED_AT_ONCE: usize = 256;
 
 pub(super) fn create_tables(transaction: &WriteTransaction) -> Result<(), StoreError> {
-    transaction.open_table(RESERVATIONS).map_err(StoreError::engine)?;
-    transaction.open_table(RESOLUTIONS).map_err(StoreError::engine)?;
-    transaction.open_table(PENDING).map_err(StoreError::engine)?;
-    transaction.open_table(BALANCES).map_err(StoreError::engine)?;
+    transaction
+        .open_table(RESERVATIONS)
+        .map_err(StoreError::engine)?;
+    transaction
+        .open_table(RESOLUTIONS)
+        .map_err(StoreError::engine)?;
+    transaction
+        .open_table(PENDING)
+        .map_err(StoreError::engine)?;
+    transaction
+        .open_table(BALANCES)
+        .map_err(StoreError::engine)?;
     transaction.open_table(SPENT).map_err(StoreError::engine)?;
     Ok(())
 }
@@ -60,7 +72,8 @@ impl Store {
         reservation: Reservation,
         limit: u64,
     ) -> Result<Result<(), ReservationRefused>, StoreError> {
-        self.write(move |transaction| reserve(transaction, &reservation, limit)).await
+        self.write(move |transaction| reserve(transaction, &reservation, limit))
+            .await
     }
 
     /// Resolves a reservation, and gives back the resolution that stands: an earlier one, if there was one. `None` where
@@ -73,7 +86,8 @@ impl Store {
         now_s: u64,
     ) -> Result<Option<Resolution>, StoreError> {
         let account = account.to_owned();
-        self.write(move |transaction| resolve(transaction, &account, id, resolution, now_s)).await
+        self.write(move |transaction| resolve(transaction, &account, id, resolution, now_s))
+            .await
     }
 
     /// Gives back everything that is reserved, and how many reservations that were: no call of an earlier process can end.
@@ -98,22 +112,44 @@ impl Store {
     /// What an account spent and holds reserved in a month.
     pub(crate) fn balance(&self, account: &str, month: Month) -> Result<Balance, StoreError> {
         self.read(BALANCES, |table| {
-            let stored = table.get((account, month.number())).map_err(StoreError::engine)?;
+            let stored = table
+                .get((account, month.number()))
+                .map_err(StoreError::engine)?;
             Ok(stored.map_or_else(Balance::default, |value| balance_of(value.value())))
         })
     }
 
     /// An account's reservations after the one with this id, oldest first.
-    pub(crate) fn entries(&self, account: &str, after: u128, count_max: usize) -> Result<Vec<LedgerEntry>, StoreError> {
+    pub(crate) fn entries(
+        &self,
+        account: &str,
+        after: u128,
+        count_max: usize,
+    ) -> Result<Vec<LedgerEntry>, StoreError> {
         let snapshot = self.snapshot()?;
-        let resolutions = snapshot.open_table(RESOLUTIONS).map_err(StoreError::engine)?;
-        let reservations = snapshot.open_table(RESERVATIONS).map_err(StoreError::engine)?;
-        let range = (Bound::Excluded((account, after)), Bound::Included((account, u128::MAX)));
+        let resolutions = snapshot
+            .open_table(RESOLUTIONS)
+            .map_err(StoreError::engine)?;
+        let reservations = snapshot
+            .open_table(RESERVATIONS)
+            .map_err(StoreError::engine)?;
+        let range = (
+            Bound::Excluded((account, after)),
+            Bound::Included((account, u128::MAX)),
+        );
         let mut entries = Vec::new();
-        for entry in reservations.range::<(&str, u128)>(range).map_err(StoreError::engine)?.take(count_max) {
+        for entry in reservations
+            .range::<(&str, u128)>(range)
+            .map_err(StoreError::engine)?
+            .take(count_max)
+        {
             let (name, record) = entry.map_err(StoreError::engine)?;
-            let ((account, id), (month, amount, made_at, key, operation, request_id)) = (name.value(), record.value());
-            let resolution = resolutions.get((account, id)).map_err(StoreError::engine)?.map(|value| value.value());
+            let ((account, id), (month, amount, made_at, key, operation, request_id)) =
+                (name.value(), record.value());
+            let resolution = resolutions
+                .get((account, id))
+                .map_err(StoreError::engine)?
+                .map(|value| value.value());
             let reservation = Reservation {
                 id,
                 account: account.to_owned(),
@@ -125,23 +161,38 @@ impl Store {
                 identifier: None,
                 made_at,
             };
-            let resolution = resolution.and_then(|(number, at)| Some((Resolution::from_number(number)?, at)));
-            entries.push(LedgerEntry { reservation, resolution });
+            let resolution =
+                resolution.and_then(|(number, at)| Some((Resolution::from_number(number)?, at)));
+            entries.push(LedgerEntry {
+                reservation,
+                resolution,
+            });
         }
         Ok(entries)
     }
 
     /// What an account spent by one of its keys in a month, by operation.
-    pub(crate) fn spent(&self, account: &str, key: &str, month: Month) -> Result<Vec<Spent>, StoreError> {
+    pub(crate) fn spent(
+        &self,
+        account: &str,
+        key: &str,
+        month: Month,
+    ) -> Result<Vec<Spent>, StoreError> {
         self.read(SPENT, |table| {
             let mut spent = Vec::new();
-            for entry in table.range((account, month.number(), key, "")..).map_err(StoreError::engine)? {
+            for entry in table
+                .range((account, month.number(), key, "")..)
+                .map_err(StoreError::engine)?
+            {
                 let (name, credits) = entry.map_err(StoreError::engine)?;
                 let (of_account, of_month, of_key, operation) = name.value();
                 if (of_account, of_month, of_key) != (account, month.number(), key) {
                     break;
                 }
-                spent.push(Spent { operation: operation.to_owned(), credits: credits.value() });
+                spent.push(Spent {
+                    operation: operation.to_owned(),
+                    credits: credits.value(),
+                });
             }
             Ok(spent)
         })
@@ -149,9 +200,14 @@ impl Store {
 
     fn pending(&self, count_max: usize) -> Result<Vec<(String, u128)>, StoreError> {
         self.read(PENDING, |table| {
-            let entries = table.range::<(&str, u128)>(..).map_err(StoreError::engine)?.take(count_max);
+            let entries = table
+                .range::<(&str, u128)>(..)
+                .map_err(StoreError::engine)?
+                .take(count_max);
             let named = entries.map(|entry| {
-                let (name, ()) = entry.map(|(name, _)| (name, ())).map_err(StoreError::engine)?;
+                let (name, ()) = entry
+                    .map(|(name, _)| (name, ()))
+                    .map_err(StoreError::engine)?;
                 let (account, id) = name.value();
                 Ok((account.to_owned(), id))
             });
@@ -165,10 +221,26 @@ fn reserve(
     reservation: &Reservation,
     limit: u64,
 ) -> Result<Result<(), ReservationRefused>, StoreError> {
-    let Reservation { id, account, month, amount, key, operation, request_id, identifier, made_at } = reservation;
+    let Reservation {
+        id,
+        account,
+        month,
+        amount,
+        key,
+        operation,
+        request_id,
+        identifier,
+        made_at,
+    } = reservation;
     let name = (account.as_str(), *id);
-    let mut reservations = transaction.open_table(RESERVATIONS).map_err(StoreError::engine)?;
-    if reservations.get(name).map_err(StoreError::engine)?.is_some() {
+    let mut reservations = transaction
+        .open_table(RESERVATIONS)
+        .map_err(StoreError::engine)?;
+    if reservations
+        .get(name)
+        .map_err(StoreError::engine)?
+        .is_some()
+    {
         return Ok(Ok(()));
     }
     let balance = read_balance(transaction, account, *month)?;
@@ -184,9 +256,22 @@ fn reserve(
         (None, Err(exceeded)) => return Ok(Err(exceeded)),
         (None, Ok(balance)) => balance,
     };
-    let record = (month.number(), *amount, *made_at, key.as_str(), operation.as_str(), request_id.as_str());
-    reservations.insert(name, record).map_err(StoreError::engine)?;
-    transaction.open_table(PENDING).map_err(StoreError::engine)?.insert(name, ()).map_err(StoreError::engine)?;
+    let record = (
+        month.number(),
+        *amount,
+        *made_at,
+        key.as_str(),
+        operation.as_str(),
+        request_id.as_str(),
+    );
+    reservations
+        .insert(name, record)
+        .map_err(StoreError::engine)?;
+    transaction
+        .open_table(PENDING)
+        .map_err(StoreError::engine)?
+        .insert(name, ())
+        .map_err(StoreError::engine)?;
     write_balance(transaction, account, *month, balance)?;
     Ok(Ok(()))
 }
@@ -199,11 +284,15 @@ fn resolve(
     now_s: u64,
 ) -> Result<Option<Resolution>, StoreError> {
     let name = (account, id);
-    let mut resolutions = transaction.open_table(RESOLUTIONS).map_err(StoreError::engine)?;
+    let mut resolutions = transaction
+        .open_table(RESOLUTIONS)
+        .map_err(StoreError::engine)?;
     if let Some(standing) = resolutions.get(name).map_err(StoreError::engine)? {
         return Ok(Resolution::from_number(standing.value().0));
     }
-    let reservations = transaction.open_table(RESERVATIONS).map_err(StoreError::engine)?;
+    let reservations = transaction
+        .open_table(RESERVATIONS)
+        .map_err(StoreError::engine)?;
     let Some(reserved) = reservations.get(name).map_err(StoreError::engine)? else {
         return Ok(None);
     };
@@ -211,20 +300,44 @@ fn resolve(
     if resolution == Resolution::Settled {
         let mut spent = transaction.open_table(SPENT).map_err(StoreError::engine)?;
         let name = (account, month, key, operation);
-        let before = spent.get(name).map_err(StoreError::engine)?.map_or(0, |credits| credits.value());
-        spent.insert(name, before + amount).map_err(StoreError::engine)?;
+        let before = spent
+            .get(name)
+            .map_err(StoreError::engine)?
+            .map_or(0, |credits| credits.value());
+        spent
+            .insert(name, before + amount)
+            .map_err(StoreError::engine)?;
     }
     let month = Month::from_number(month);
-    resolutions.insert(name, (resolution.number(), now_s)).map_err(StoreError::engine)?;
-    transaction.open_table(PENDING).map_err(StoreError::engine)?.remove(name).map_err(StoreError::engine)?;
+    resolutions
+        .insert(name, (resolution.number(), now_s))
+        .map_err(StoreError::engine)?;
+    transaction
+        .open_table(PENDING)
+        .map_err(StoreError::engine)?
+        .remove(name)
+        .map_err(StoreError::engine)?;
     let balance = read_balance(transaction, account, month)?;
-    write_balance(transaction, account, month, balance.resolve(amount, resolution))?;
+    write_balance(
+        transaction,
+        account,
+        month,
+        balance.resolve(amount, resolution),
+    )?;
     Ok(Some(resolution))
 }
 
-fn read_balance(transaction: &WriteTransaction, account: &str, month: Month) -> Result<Balance, StoreError> {
-    let balances = transaction.open_table(BALANCES).map_err(StoreError::engine)?;
-    let stored = balances.get((account, month.number())).map_err(StoreError::engine)?;
+fn read_balance(
+    transaction: &WriteTransaction,
+    account: &str,
+    month: Month,
+) -> Result<Balance, StoreError> {
+    let balances = transaction
+        .open_table(BALANCES)
+        .map_err(StoreError::engine)?;
+    let stored = balances
+        .get((account, month.number()))
+        .map_err(StoreError::engine)?;
     Ok(stored.map_or_else(Balance::default, |value| balance_of(value.value())))
 }
 
@@ -234,8 +347,12 @@ fn write_balance(
     month: Month,
     balance: Balance,
 ) -> Result<(), StoreError> {
-    let mut balances = transaction.open_table(BALANCES).map_err(StoreError::engine)?;
-    balances.insert((account, month.number()), (balance.posted, balance.pending)).map_err(StoreError::engine)?;
+    let mut balances = transaction
+        .open_table(BALANCES)
+        .map_err(StoreError::engine)?;
+    balances
+        .insert((account, month.number()), (balance.posted, balance.pending))
+        .map_err(StoreError::engine)?;
     Ok(())
 }
 

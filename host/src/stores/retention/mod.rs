@@ -28,18 +28,29 @@ impl Store {
     /// Looks for accounts and owners with rows of months before this one. Reads a row of each: away from the threads that serve.
     pub(crate) fn months_over(&self, before: Month) -> Result<Over, StoreError> {
         let accounts = self.read(BALANCES, |table| accounts_over(table, before))?;
-        Ok(Over { accounts, owners: self.read(USAGE, |table| owners_over(table, before))? })
+        Ok(Over {
+            accounts,
+            owners: self.read(USAGE, |table| owners_over(table, before))?,
+        })
     }
 
     /// Forgets rows of theirs, each account and owner in a write of its own, and gives back how many. What one write does not
     /// reach is there for the next look.
-    pub(crate) async fn forget_months(&self, over: Over, before: Month) -> Result<usize, StoreError> {
+    pub(crate) async fn forget_months(
+        &self,
+        over: Over,
+        before: Month,
+    ) -> Result<usize, StoreError> {
         let mut forgotten = 0;
         for account in over.accounts {
-            forgotten += self.write(move |transaction| forget_entries(transaction, &account, before)).await?;
+            forgotten += self
+                .write(move |transaction| forget_entries(transaction, &account, before))
+                .await?;
         }
         for owner in over.owners {
-            forgotten += self.write(move |transaction| forget_counts(transaction, &owner, before)).await?;
+            forgotten += self
+                .write(move |transaction| forget_counts(transaction, &owner, before))
+                .await?;
         }
         Ok(forgotten)
     }
@@ -52,7 +63,9 @@ fn accounts_over(
     let (mut over, mut last) = (Vec::new(), String::new());
     while over.len() < FOUND_MAX {
         // What follows the last month that could be is the next account.
-        let mut rest = table.range((last.as_str(), u32::MAX)..).map_err(StoreError::engine)?;
+        let mut rest = table
+            .range((last.as_str(), u32::MAX)..)
+            .map_err(StoreError::engine)?;
         let Some(first) = rest.next() else { break };
         let (name, _) = first.map_err(StoreError::engine)?;
         let (account, month) = name.value();
@@ -70,7 +83,9 @@ fn owners_over(
 ) -> Result<Vec<String>, StoreError> {
     let (mut over, mut last) = (Vec::new(), String::new());
     while over.len() < FOUND_MAX {
-        let mut rest = table.range((last.as_str(), u32::MAX, "")..).map_err(StoreError::engine)?;
+        let mut rest = table
+            .range((last.as_str(), u32::MAX, "")..)
+            .map_err(StoreError::engine)?;
         let Some(first) = rest.next() else { break };
         let (name, _) = first.map_err(StoreError::engine)?;
         let (owner, month, _) = name.value();
@@ -92,14 +107,27 @@ struct Gone {
     is_settled: bool,
 }
 
-fn forget_entries(transaction: &WriteTransaction, account: &str, before: Month) -> Result<usize, StoreError> {
-    let mut reservations = transaction.open_table(RESERVATIONS).map_err(StoreError::engine)?;
-    let mut resolutions = transaction.open_table(RESOLUTIONS).map_err(StoreError::engine)?;
-    let mut balances = transaction.open_table(BALANCES).map_err(StoreError::engine)?;
+fn forget_entries(
+    transaction: &WriteTransaction,
+    account: &str,
+    before: Month,
+) -> Result<usize, StoreError> {
+    let mut reservations = transaction
+        .open_table(RESERVATIONS)
+        .map_err(StoreError::engine)?;
+    let mut resolutions = transaction
+        .open_table(RESOLUTIONS)
+        .map_err(StoreError::engine)?;
+    let mut balances = transaction
+        .open_table(BALANCES)
+        .map_err(StoreError::engine)?;
     let mut spent = transaction.open_table(SPENT).map_err(StoreError::engine)?;
     let (mut gone, mut looked_at) = (Vec::new(), 0);
     // Oldest first, as their ids are.
-    for entry in reservations.range((account, 0)..=(account, u128::MAX)).map_err(StoreError::engine)?.take(ROWS_AT_ONCE)
+    for entry in reservations
+        .range((account, 0)..=(account, u128::MAX))
+        .map_err(StoreError::engine)?
+        .take(ROWS_AT_ONCE)
     {
         let (name, record) = entry.map_err(StoreError::engine)?;
         let (id, (month, amount, _, key, operation, _)) = (name.value().1, record.value());
@@ -110,7 +138,14 @@ fn forget_entries(transaction: &WriteTransaction, account: &str, before: Month) 
         if let Some(resolution) = resolutions.get((account, id)).map_err(StoreError::engine)? {
             let (key, operation) = (key.to_owned(), operation.to_owned());
             let is_settled = resolution.value().0 == Resolution::Settled.number();
-            gone.push(Gone { id, month, amount, key, operation, is_settled });
+            gone.push(Gone {
+                id,
+                month,
+                amount,
+                key,
+                operation,
+                is_settled,
+            });
         }
     }
     for entry in &gone {
@@ -124,9 +159,13 @@ fn forget_entries(transaction: &WriteTransaction, account: &str, before: Month) 
     // Not before: an account is found by its balances.
     if looked_at < ROWS_AT_ONCE {
         let over = (account, 0)..(account, before.number());
-        balances.retain_in(over, |_, sums| sums != (0, 0)).map_err(StoreError::engine)?;
+        balances
+            .retain_in(over, |_, sums| sums != (0, 0))
+            .map_err(StoreError::engine)?;
         let over = (account, 0, "", "")..(account, before.number(), "", "");
-        spent.retain_in(over, |_, credits| credits > 0).map_err(StoreError::engine)?;
+        spent
+            .retain_in(over, |_, credits| credits > 0)
+            .map_err(StoreError::engine)?;
     }
     Ok(gone.len())
 }
@@ -139,22 +178,38 @@ fn take_back(
     entry: &Gone,
 ) -> Result<(), StoreError> {
     let name = (account, entry.month);
-    let balance = balances.get(name).map_err(StoreError::engine)?.map(|sums| sums.value());
+    let balance = balances
+        .get(name)
+        .map_err(StoreError::engine)?
+        .map(|sums| sums.value());
     let (posted, pending) = balance.unwrap_or_default();
     let left = (posted.saturating_sub(entry.amount), pending);
     balances.insert(name, left).map_err(StoreError::engine)?;
     let (key, operation) = (entry.key.as_str(), entry.operation.as_str());
     let name = (account, entry.month, key, operation);
-    let sum = spent.get(name).map_err(StoreError::engine)?.map_or(0, |credits| credits.value());
-    spent.insert(name, sum.saturating_sub(entry.amount)).map_err(StoreError::engine)?;
+    let sum = spent
+        .get(name)
+        .map_err(StoreError::engine)?
+        .map_or(0, |credits| credits.value());
+    spent
+        .insert(name, sum.saturating_sub(entry.amount))
+        .map_err(StoreError::engine)?;
     Ok(())
 }
 
-fn forget_counts(transaction: &WriteTransaction, owner: &str, before: Month) -> Result<usize, StoreError> {
+fn forget_counts(
+    transaction: &WriteTransaction,
+    owner: &str,
+    before: Month,
+) -> Result<usize, StoreError> {
     let mut counts = transaction.open_table(USAGE).map_err(StoreError::engine)?;
     let over = (owner, 0, "")..(owner, before.number(), "");
-    let over = counts.extract_from_if(over, |_, _| true).map_err(StoreError::engine)?;
-    over.take(ROWS_AT_ONCE).try_fold(0, |forgotten, row| row.map(|_| forgotten + 1)).map_err(StoreError::engine)
+    let over = counts
+        .extract_from_if(over, |_, _| true)
+        .map_err(StoreError::engine)?;
+    over.take(ROWS_AT_ONCE)
+        .try_fold(0, |forgotten, row| row.map(|_| forgotten + 1))
+        .map_err(StoreError::engine)
 }
 
 #[cfg(test)]

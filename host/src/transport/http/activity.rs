@@ -27,7 +27,13 @@ pub(crate) struct Activity {
 impl Activity {
     pub(crate) fn of(guest: Arc<PeerConnection>) -> Self {
         let zero = AtomicU64::default;
-        Self { guest, begun: zero(), ended: zero(), sending: zero(), moved: zero() }
+        Self {
+            guest,
+            begun: zero(),
+            ended: zero(),
+            sending: zero(),
+            moved: zero(),
+        }
     }
 
     /// Ready when the connection is to be closed for others.
@@ -56,17 +62,26 @@ impl Activity {
 
     /// Returns once answers were being sent for the whole of `time` and the peer took nothing of them.
     pub(crate) async fn stuck_for(&self, time: Duration) {
-        self.unchanged_for(time, |activity| activity.sending.load(Ordering::Relaxed) > 0).await;
+        self.unchanged_for(time, |activity| {
+            activity.sending.load(Ordering::Relaxed) > 0
+        })
+        .await;
     }
 
     async fn unchanged_for(&self, time: Duration, holds: impl Fn(&Self) -> bool) {
-        let changes = || [&self.begun, &self.ended, &self.moved].map(|counter| counter.load(Ordering::Relaxed));
+        let changes = || {
+            [&self.begun, &self.ended, &self.moved].map(|counter| counter.load(Ordering::Relaxed))
+        };
         let mut before = changes();
         let mut looks = 0;
         while looks < LOOKS {
             tokio::time::sleep(time / LOOKS).await;
             let now = changes();
-            looks = if now == before && holds(self) { looks + 1 } else { 0 };
+            looks = if now == before && holds(self) {
+                looks + 1
+            } else {
+                0
+            };
             before = now;
         }
     }

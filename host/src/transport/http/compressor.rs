@@ -36,7 +36,9 @@ pub(crate) struct Compressor {
 impl Compressor {
     pub(crate) fn new() -> Self {
         let processors = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
-        Self { large: Arc::new(Semaphore::new(processors)) }
+        Self {
+            large: Arc::new(Semaphore::new(processors)),
+        }
     }
 
     /// Answers a request, with the answer encoded as the client likes it best. Tells whether it was.
@@ -61,9 +63,12 @@ impl Compressor {
             }
         });
         // A stream of events would wait in the encoder.
-        let worthwhile =
-            SizeAbove::new(FROM_BYTES).and(NotForContentType::SSE).and(HasEncoder(Arc::clone(&self.large)));
-        let responded = Compression::new(service).compress_when(worthwhile).call(request);
+        let worthwhile = SizeAbove::new(FROM_BYTES)
+            .and(NotForContentType::SSE)
+            .and(HasEncoder(Arc::clone(&self.large)));
+        let responded = Compression::new(service)
+            .compress_when(worthwhile)
+            .call(request);
         let large = Arc::clone(&self.large);
         async move {
             match settle(responded.await, large) {
@@ -75,18 +80,26 @@ impl Compressor {
 }
 
 /// What becomes of an answer. An encoder is too large to be moved about with the requests that need none.
-#[expect(clippy::large_enum_variant, reason = "made once a request and taken apart at once; a box would cost more")]
+#[expect(
+    clippy::large_enum_variant,
+    reason = "made once a request and taken apart at once; a box would cost more"
+)]
 enum Settled {
     AsItIs(Response<Pieces>),
     Encoding(Pin<Box<dyn Future<Output = Response<Pieces>> + Send>>),
 }
 
-fn settle(responded: Result<Response<CompressionBody<Pieces>>, Infallible>, large: Arc<Semaphore>) -> Settled {
+fn settle(
+    responded: Result<Response<CompressionBody<Pieces>>, Infallible>,
+    large: Arc<Semaphore>,
+) -> Settled {
     let Ok(mut response) = responded;
     // Where a client takes no encoding at all, the layer says 406 in place of an answer that was made already.
     *response.status_mut() = response.body().get_ref().status();
     if response.status() == StatusCode::NOT_MODIFIED {
-        response.headers_mut().append(VARY, HeaderValue::from_static("accept-encoding"));
+        response
+            .headers_mut()
+            .append(VARY, HeaderValue::from_static("accept-encoding"));
     }
     let encoding = response.headers().get(CONTENT_ENCODING).cloned();
     match encoding.filter(|_| !response.body().get_ref().is_encoded()) {
@@ -105,7 +118,11 @@ async fn encoded(
         Some(document) => Content::shared(document.encoded(&encoding, collected(body)).await),
         None => {
             let is_large = body.get_ref().size_hint().lower() > LARGE_BYTES;
-            let _place = if is_large { large.acquire().await.ok() } else { None };
+            let _place = if is_large {
+                large.acquire().await.ok()
+            } else {
+                None
+            };
             Content::Whole(collected(body).await)
         }
     };
@@ -115,7 +132,10 @@ async fn encoded(
 
 async fn collected(body: CompressionBody<Pieces>) -> Bytes {
     // In one piece, which has no spare room.
-    body.collect().await.expect("memory is encoded into memory without fail").to_bytes()
+    body.collect()
+        .await
+        .expect("memory is encoded into memory without fail")
+        .to_bytes()
 }
 
 /// Whether an answer can be encoded now.
@@ -125,6 +145,8 @@ struct HasEncoder(Arc<Semaphore>);
 impl Predicate for HasEncoder {
     fn should_compress<B: Body>(&self, response: &Response<B>) -> bool {
         let is_small = response.body().size_hint().lower() <= LARGE_BYTES;
-        is_small || self.0.available_permits() > 0 || response.extensions().get::<Arc<Document>>().is_some()
+        is_small
+            || self.0.available_permits() > 0
+            || response.extensions().get::<Arc<Document>>().is_some()
     }
 }

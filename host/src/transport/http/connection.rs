@@ -62,7 +62,13 @@ pub(crate) async fn serve<S, F>(
     F: Future<Output = HttpResponse> + Send + 'static,
 {
     let tasks = TaskTracker::new();
-    let shared = ListenerShared { transport, places, compressor: Compressor::new(), tasks: tasks.clone(), service };
+    let shared = ListenerShared {
+        transport,
+        places,
+        compressor: Compressor::new(),
+        tasks: tasks.clone(),
+        service,
+    };
     let cut = CancellationToken::new();
     loop {
         let stream = tokio::select! {
@@ -94,8 +100,14 @@ pub(crate) async fn serve<S, F>(
     }
     drop(listener);
     tasks.close();
-    if tokio::time::timeout(transport.drain, tasks.wait()).await.is_err() {
-        tracing::warn!(tasks = tasks.len(), "connections did not drain in time and are cut");
+    if tokio::time::timeout(transport.drain, tasks.wait())
+        .await
+        .is_err()
+    {
+        tracing::warn!(
+            tasks = tasks.len(),
+            "connections did not drain in time and are cut"
+        );
         cut.cancel();
         tasks.wait().await;
     }
@@ -138,7 +150,12 @@ async fn connection<S, F>(
     }
     let transport = shared.transport;
     let activity = Arc::new(Activity::of(Arc::clone(member.guest())));
-    let io = TokioIo::new(Guarded::new(stream, Arc::clone(&activity), transport.header, transport.write));
+    let io = TokioIo::new(Guarded::new(
+        stream,
+        Arc::clone(&activity),
+        transport.header,
+        transport.write,
+    ));
     let builder = builder(Streams {
         tasks: shared.tasks.clone(),
         places: shared.places.clone(),
@@ -154,7 +171,11 @@ async fn connection<S, F>(
     let mut closing = false;
     loop {
         // A peer that was told of the end has as long to agree as it has for a head.
-        let idle = if closing { transport.header } else { transport.idle };
+        let idle = if closing {
+            transport.header
+        } else {
+            transport.idle
+        };
         tokio::select! {
             biased;
             ended = serving.as_mut() => {
@@ -202,7 +223,9 @@ where
     let last = request.headers().contains_key(TRANSFER_ENCODING);
     let service = shared.service.clone();
     // On the heap, because each future around it would hold it twice, and hyper moves them about on its stack.
-    let answered = shared.compressor.answer(request, move |request| Box::pin(service(request, visit)));
+    let answered = shared
+        .compressor
+        .answer(request, move |request| Box::pin(service(request, visit)));
     async move {
         let (mut response, is_encoded) = answered.await;
         let visit = under_way.visit();
@@ -211,20 +234,36 @@ where
             unsent.shrink_to(response.body().own_bytes());
         }
         // Without a place there are few at a time, and then none: over HTTP/2 the stream is reset.
-        let outside =
-            if visit.is_inside() { None } else { Some(visit.outside().ok_or(io::ErrorKind::ConnectionRefused)?) };
+        let outside = if visit.is_inside() {
+            None
+        } else {
+            Some(visit.outside().ok_or(io::ErrorKind::ConnectionRefused)?)
+        };
         if last {
-            response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
+            response
+                .headers_mut()
+                .insert(CONNECTION, HeaderValue::from_static("close"));
         }
         let deadline = Instant::now() + time;
-        Ok(response.map(|body| Sending::begin(Pieces::for_socket(body), deadline, under_way, unsent, outside)))
+        Ok(response.map(|body| {
+            Sending::begin(
+                Pieces::for_socket(body),
+                deadline,
+                under_way,
+                unsent,
+                outside,
+            )
+        }))
     }
 }
 
 fn builder(streams: Streams) -> auto::Builder<Streams> {
     let mut builder = auto::Builder::new(streams);
     // Heads and idleness are timed here and in `guarded`.
-    builder.http1().header_read_timeout(None).max_buf_size(HEAD_BYTES_MAX as usize);
+    builder
+        .http1()
+        .header_read_timeout(None)
+        .max_buf_size(HEAD_BYTES_MAX as usize);
     builder
         .http2()
         .timer(TokioTimer::new())

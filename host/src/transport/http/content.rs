@@ -81,14 +81,19 @@ impl ContentParts {
 
     fn close(&mut self) {
         if !self.open.is_empty() {
-            self.done.push_back(Bytes::from(std::mem::take(&mut self.open)));
+            self.done
+                .push_back(Bytes::from(std::mem::take(&mut self.open)));
         }
     }
 }
 
 impl From<String> for ContentParts {
     fn from(text: String) -> Self {
-        Self { bytes: text.len(), open: text, ..Self::default() }
+        Self {
+            bytes: text.len(),
+            open: text,
+            ..Self::default()
+        }
     }
 }
 
@@ -140,15 +145,27 @@ pub(crate) struct Pieces {
 impl Pieces {
     /// The content of a response, for a compressor or as it stands.
     pub(crate) fn of(response: Response<Content>) -> Response<Self> {
-        let (status, is_encoded) = (response.status(), response.headers().contains_key(CONTENT_ENCODING));
-        response.map(|content| Self { is_encoded, ..Self::new(content, status) })
+        let (status, is_encoded) = (
+            response.status(),
+            response.headers().contains_key(CONTENT_ENCODING),
+        );
+        response.map(|content| Self {
+            is_encoded,
+            ..Self::new(content, status)
+        })
     }
 
     pub(crate) fn new(mut content: Content, status: StatusCode) -> Self {
         if let Content::Parts(parts) = &mut content {
             parts.close();
         }
-        Self { content, rest: Bytes::new(), status, is_encoded: false, turn: Some(TURN_BYTES) }
+        Self {
+            content,
+            rest: Bytes::new(),
+            status,
+            is_encoded: false,
+            turn: Some(TURN_BYTES),
+        }
     }
 
     /// The same, for a socket.
@@ -174,7 +191,10 @@ impl Body for Pieces {
     type Data = Bytes;
     type Error = Infallible;
 
-    fn poll_frame(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, Self::Error>>> {
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, Self::Error>>> {
         if self.turn == Some(0) {
             self.turn = Some(TURN_BYTES);
             cx.waker().wake_by_ref();
@@ -196,7 +216,9 @@ impl Body for Pieces {
     }
 
     fn is_end_stream(&self) -> bool {
-        !matches!(self.content, Content::Stream(_)) && self.rest.is_empty() && self.content.bytes() == 0
+        !matches!(self.content, Content::Stream(_))
+            && self.rest.is_empty()
+            && self.content.bytes() == 0
     }
 
     fn size_hint(&self) -> SizeHint {

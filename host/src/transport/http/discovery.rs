@@ -31,7 +31,10 @@ pub(crate) enum HostRoute {
 
 /// Whether it is asked how the host is: that is answered also when everything is taken.
 pub(crate) fn is_health(path: &str) -> bool {
-    matches!(find(path, ""), Some(HostRoute::Health | HostRoute::Readiness))
+    matches!(
+        find(path, ""),
+        Some(HostRoute::Health | HostRoute::Readiness)
+    )
 }
 
 /// Finds the host's own route for a path. `base_path` is the path of the base URL, empty or with a leading slash, behind
@@ -68,16 +71,31 @@ impl HostRoutes {
     }
 
     /// Answers a GET for one of them.
-    pub(crate) fn answer(&self, snapshot: &Snapshot, found: HostRoute, headers: &HeaderMap) -> HttpResponse {
+    pub(crate) fn answer(
+        &self,
+        snapshot: &Snapshot,
+        found: HostRoute,
+        headers: &HeaderMap,
+    ) -> HttpResponse {
         let published = &snapshot.documents;
         match found {
-            HostRoute::OpenApi => document(&published.openapi, headers, published.openapi.media_type),
+            HostRoute::OpenApi => {
+                document(&published.openapi, headers, published.openapi.media_type)
+            }
             HostRoute::Guide => document(&published.guide, headers, "text/markdown; charset=utf-8"),
-            HostRoute::ResourceMetadata => document(&published.resource_metadata, headers, "application/json"),
+            HostRoute::ResourceMetadata => {
+                document(&published.resource_metadata, headers, "application/json")
+            }
             HostRoute::Card => {
-                let media_type = if rest::accepts(headers, CARD_TYPE) { CARD_TYPE } else { "application/json" };
+                let media_type = if rest::accepts(headers, CARD_TYPE) {
+                    CARD_TYPE
+                } else {
+                    "application/json"
+                };
                 let mut response = document(&published.card, headers, media_type);
-                response.headers_mut().insert(VARY, HeaderValue::from_static("Accept"));
+                response
+                    .headers_mut()
+                    .insert(VARY, HeaderValue::from_static("Accept"));
                 response
             }
             HostRoute::Health => envelope::json(StatusCode::OK, r#"{"status":"ok"}"#),
@@ -97,11 +115,18 @@ impl HostRoutes {
             (true, _) => (StatusCode::SERVICE_UNAVAILABLE, "draining"),
             (false, false) => (StatusCode::SERVICE_UNAVAILABLE, "the store fails"),
         };
-        envelope::json(status, json!({ "status": word, "plugins": plugins }).to_string())
+        envelope::json(
+            status,
+            json!({ "status": word, "plugins": plugins }).to_string(),
+        )
     }
 }
 
-fn document(document: &Arc<Document>, headers: &HeaderMap, media_type: &'static str) -> HttpResponse {
+fn document(
+    document: &Arc<Document>,
+    headers: &HeaderMap,
+    media_type: &'static str,
+) -> HttpResponse {
     let mut response = if rest::if_none_match(headers, &document.etag) {
         envelope::empty(StatusCode::NOT_MODIFIED)
     } else {
@@ -114,7 +139,10 @@ fn document(document: &Arc<Document>, headers: &HeaderMap, media_type: &'static 
     headers.insert(CONTENT_TYPE, HeaderValue::from_static(media_type));
     headers.insert(ETAG, document.etag.clone());
     // Public, and short: plugins are swapped while the process runs.
-    headers.insert(CACHE_CONTROL, HeaderValue::from_static("public, max-age=60"));
+    headers.insert(
+        CACHE_CONTROL,
+        HeaderValue::from_static("public, max-age=60"),
+    );
     headers.insert(ACCESS_CONTROL_ALLOW_ORIGIN, HeaderValue::from_static("*"));
     response
 }

@@ -53,10 +53,17 @@ pub(crate) fn success(data: &str) -> String {
 /// The value of `WWW-Authenticate` for a refused credential (RFC 6750, 3): the scope that the operation needs, and an error
 /// only where a credential was sent.
 pub(crate) fn challenge(refusal: &Refusal) -> Option<String> {
-    let Challenge { scope, error, resource_metadata } = refusal.challenge.as_ref()?;
+    let Challenge {
+        scope,
+        error,
+        resource_metadata,
+    } = refusal.challenge.as_ref()?;
     let mut text = "Bearer ".to_owned();
     if let Some(error) = error {
-        text.push_str(&format!(r#"error="{error}", error_description="{}", "#, refusal.message));
+        text.push_str(&format!(
+            r#"error="{error}", error_description="{}", "#,
+            refusal.message
+        ));
     }
     text.push_str(&format!(r#"scope="{scope}""#));
     if let Some(url) = resource_metadata {
@@ -109,14 +116,25 @@ pub(crate) fn meters(headers: &mut HeaderMap, meters: &Meters) {
 }
 
 /// What every response carries: the request's id, where its time went, and that its type is not to be guessed.
-pub(crate) fn finish(headers: &mut HeaderMap, request_id: &str, total: Duration, plugin: Option<Duration>) {
+pub(crate) fn finish(
+    headers: &mut HeaderMap,
+    request_id: &str,
+    total: Duration,
+    plugin: Option<Duration>,
+) {
     let id = HeaderValue::from_str(request_id).expect("a request id is a UUID");
     headers.insert(X_REQUEST_ID, id);
-    headers.insert("x-content-type-options", HeaderValue::from_static("nosniff"));
+    headers.insert(
+        "x-content-type-options",
+        HeaderValue::from_static("nosniff"),
+    );
     let ms = |time: Duration| time.as_secs_f64() * 1000.0;
     let timing = match plugin {
         Some(plugin) => format!("plugin;dur={:.3}, total;dur={:.3}", ms(plugin), ms(total)),
         None => format!("total;dur={:.3}", ms(total)),
     };
-    headers.insert(SERVER_TIMING, HeaderValue::from_str(&timing).expect("digits and punctuation are a header value"));
+    headers.insert(
+        SERVER_TIMING,
+        HeaderValue::from_str(&timing).expect("digits and punctuation are a header value"),
+    );
 }

@@ -58,7 +58,12 @@ enum HeadProgress {
 }
 
 impl Guarded {
-    pub(crate) fn new(stream: TcpStream, activity: Arc<Activity>, head_time: Duration, write_time: Duration) -> Self {
+    pub(crate) fn new(
+        stream: TcpStream,
+        activity: Arc<Activity>,
+        head_time: Duration,
+        write_time: Duration,
+    ) -> Self {
         Self {
             stream,
             activity,
@@ -75,11 +80,17 @@ impl Guarded {
     fn saw(&mut self, bytes: &[u8]) {
         if let Protocol::Untold { matched } = self.protocol {
             let expected = &PREFACE[matched..];
-            let same = expected.iter().zip(bytes).take_while(|(expected, found)| expected == found).count();
+            let same = expected
+                .iter()
+                .zip(bytes)
+                .take_while(|(expected, found)| expected == found)
+                .count();
             self.protocol = match same {
                 _ if same == expected.len() => Protocol::Http2,
                 _ if same < bytes.len() => Protocol::Http1,
-                _ => Protocol::Untold { matched: matched + same },
+                _ => Protocol::Untold {
+                    matched: matched + same,
+                },
             };
         }
         let begun = self.activity.begun();
@@ -99,7 +110,9 @@ impl Guarded {
         match self.head {
             HeadProgress::Begun { after } if after == begun => {
                 self.head = HeadProgress::Awaited { after };
-                self.head_deadline.as_mut().reset(Instant::now() + self.head_time);
+                self.head_deadline
+                    .as_mut()
+                    .reset(Instant::now() + self.head_time);
             }
             HeadProgress::Awaited { after } if after == begun => {}
             HeadProgress::Nothing | HeadProgress::Begun { .. } | HeadProgress::Awaited { .. } => {
@@ -110,7 +123,11 @@ impl Guarded {
         self.head_deadline.as_mut().poll(cx).is_ready()
     }
 
-    fn written<T>(&mut self, cx: &mut Context<'_>, polled: Poll<io::Result<T>>) -> Poll<io::Result<T>> {
+    fn written<T>(
+        &mut self,
+        cx: &mut Context<'_>,
+        polled: Poll<io::Result<T>>,
+    ) -> Poll<io::Result<T>> {
         if polled.is_ready() {
             if self.stalled.take().is_some() {
                 self.activity.moved();
@@ -118,13 +135,22 @@ impl Guarded {
             return polled;
         }
         let time = self.write_time;
-        let stalled = self.stalled.get_or_insert_with(|| Box::pin(tokio::time::sleep(time)));
-        stalled.as_mut().poll(cx).map(|()| Err(io::ErrorKind::TimedOut.into()))
+        let stalled = self
+            .stalled
+            .get_or_insert_with(|| Box::pin(tokio::time::sleep(time)));
+        stalled
+            .as_mut()
+            .poll(cx)
+            .map(|()| Err(io::ErrorKind::TimedOut.into()))
     }
 }
 
 impl AsyncRead for Guarded {
-    fn poll_read(self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
+    fn poll_read(
+        self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        buf: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
         let this = self.get_mut();
         let before = buf.filled().len();
         let polled = Pin::new(&mut this.stream).poll_read(cx, buf);
@@ -144,7 +170,11 @@ impl AsyncRead for Guarded {
 }
 
 impl AsyncWrite for Guarded {
-    fn poll_write(self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
+    fn poll_write(
+        self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        bytes: &[u8],
+    ) -> Poll<io::Result<usize>> {
         let this = self.get_mut();
         let polled = Pin::new(&mut this.stream).poll_write(cx, bytes);
         this.written(cx, polled)
@@ -175,7 +205,9 @@ impl AsyncWrite for Guarded {
         if this.lingering.is_none() {
             ready!(Pin::new(&mut this.stream).poll_shutdown(cx))?;
         }
-        let lingering = this.lingering.get_or_insert_with(|| Box::pin(tokio::time::sleep(LINGER)));
+        let lingering = this
+            .lingering
+            .get_or_insert_with(|| Box::pin(tokio::time::sleep(LINGER)));
         let mut thrown_away = [0; 4096];
         while lingering.as_mut().poll(cx).is_pending() {
             let mut buf = ReadBuf::new(&mut thrown_away);

@@ -43,12 +43,20 @@ pub(crate) struct PublicApi {
 
 impl PublicApi {
     /// Answers one request of the public listener.
-    pub(crate) async fn handle(self: Arc<Self>, request: Request<Incoming>, visit: Arc<RequestPlace>) -> HttpResponse {
+    pub(crate) async fn handle(
+        self: Arc<Self>,
+        request: Request<Incoming>,
+        visit: Arc<RequestPlace>,
+    ) -> HttpResponse {
         let started = Instant::now();
         let request_id = Uuid::now_v7().to_string();
         let method = request.method().clone();
         // How the host is must be told also when everything is taken.
-        let entered = if discovery::is_health(request.uri().path()) { Ok(()) } else { visit.enter().await };
+        let entered = if discovery::is_health(request.uri().path()) {
+            Ok(())
+        } else {
+            visit.enter().await
+        };
         let mut printed = match entered {
             Ok(()) => {
                 let routed = self.route(request, &request_id, &visit);
@@ -64,7 +72,12 @@ impl PublicApi {
         if method == Method::HEAD {
             printed = printed.without_body();
         }
-        envelope::finish(printed.response.headers_mut(), &request_id, started.elapsed(), printed.plugin);
+        envelope::finish(
+            printed.response.headers_mut(),
+            &request_id,
+            started.elapsed(),
+            printed.plugin,
+        );
         let status = printed.response.status().as_u16();
         tracing::debug!(
             request_id,
@@ -76,19 +89,31 @@ impl PublicApi {
         printed.response
     }
 
-    async fn route(&self, request: Request<Incoming>, request_id: &str, visit: &RequestPlace) -> RestAnswer {
+    async fn route(
+        &self,
+        request: Request<Incoming>,
+        request_id: &str,
+        visit: &RequestPlace,
+    ) -> RestAnswer {
         if !names_its_host(&request) {
-            let refusal = Refusal::new(Code::ValidationError, "An HTTP/1.1 request names its host in one Host header");
+            let refusal = Refusal::new(
+                Code::ValidationError,
+                "An HTTP/1.1 request names its host in one Host header",
+            );
             return refused(&refusal, request_id);
         }
         let snapshot = self.registry.current();
         let path = request.uri().path();
         if path.starts_with("/api/") {
             let catalogue = &snapshot.catalogue;
-            return self.rest.answer(catalogue, request, request_id, visit).await;
+            return self
+                .rest
+                .answer(catalogue, request, request_id, visit)
+                .await;
         }
         if path == "/mcp" {
-            let McpAnswer { response, plugin } = self.mcp.answer(&snapshot, request, request_id, visit).await;
+            let McpAnswer { response, plugin } =
+                self.mcp.answer(&snapshot, request, request_id, visit).await;
             return RestAnswer { response, plugin };
         }
         let Some(found) = self.host_routes.find(path) else {
@@ -96,20 +121,30 @@ impl PublicApi {
         };
         if !matches!(*request.method(), Method::GET | Method::HEAD) {
             let mut printed = refused(&rest::method_not_allowed(), request_id);
-            printed.response.headers_mut().insert(ALLOW, HeaderValue::from_static("GET, HEAD"));
+            printed
+                .response
+                .headers_mut()
+                .insert(ALLOW, HeaderValue::from_static("GET, HEAD"));
             return printed;
         }
         let response = self.host_routes.answer(&snapshot, found, request.headers());
-        RestAnswer { response, plugin: None }
+        RestAnswer {
+            response,
+            plugin: None,
+        }
     }
 }
 
 /// A method's name for the log. Any token can be a method, so those that nobody registered may be anything.
 pub(crate) fn known(method: &Method) -> &str {
     match *method {
-        Method::GET | Method::HEAD | Method::POST | Method::PUT | Method::PATCH | Method::DELETE | Method::OPTIONS => {
-            method.as_str()
-        }
+        Method::GET
+        | Method::HEAD
+        | Method::POST
+        | Method::PUT
+        | Method::PATCH
+        | Method::DELETE
+        | Method::OPTIONS => method.as_str(),
         _ => "other",
     }
 }
@@ -125,5 +160,8 @@ fn too_slow(deadline: Duration) -> Refusal {
 }
 
 fn refused(refusal: &Refusal, request_id: &str) -> RestAnswer {
-    RestAnswer { response: envelope::refusal(refusal, request_id), plugin: None }
+    RestAnswer {
+        response: envelope::refusal(refusal, request_id),
+        plugin: None,
+    }
 }

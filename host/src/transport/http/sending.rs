@@ -51,7 +51,11 @@ impl SendingProgress {
         }
         *self.waiting() = Some(cx.waker().clone());
         // It may have been taken before the waker stood there.
-        if self.is_drained() { Poll::Ready(()) } else { Poll::Pending }
+        if self.is_drained() {
+            Poll::Ready(())
+        } else {
+            Poll::Pending
+        }
     }
 
     fn waiting(&self) -> std::sync::MutexGuard<'_, Option<Waker>> {
@@ -107,13 +111,25 @@ impl Sending {
         unsent: Option<Unsent>,
         outside: Option<UnplacedAnswer>,
     ) -> Self {
-        let progress = Arc::new(SendingProgress { _unsent: unsent, ..SendingProgress::default() });
+        let progress = Arc::new(SendingProgress {
+            _unsent: unsent,
+            ..SendingProgress::default()
+        });
         // Where this runs in the task of a stream, that watches it from now on.
-        let is_stream = WATCHED.try_with(|watched| watched.set(Arc::clone(&progress))).is_ok();
+        let is_stream = WATCHED
+            .try_with(|watched| watched.set(Arc::clone(&progress)))
+            .is_ok();
         if !is_stream {
             under_way.sending();
         }
-        Self { pieces, progress, deadline, is_stream, under_way, _outside: outside }
+        Self {
+            pieces,
+            progress,
+            deadline,
+            is_stream,
+            under_way,
+            _outside: outside,
+        }
     }
 }
 
@@ -129,7 +145,10 @@ impl Body for Sending {
     type Data = Piece;
     type Error = Box<dyn Error + Send + Sync>;
 
-    fn poll_frame(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Piece>, Self::Error>>> {
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Piece>, Self::Error>>> {
         if self.deadline <= Instant::now() {
             return Poll::Ready(Some(Err(io::Error::from(io::ErrorKind::TimedOut).into())));
         }
@@ -143,7 +162,9 @@ impl Body for Sending {
         let Ok(frame) = frame;
         let progress = Arc::clone(&self.progress);
         let piece = move |bytes: Bytes| {
-            progress.handed.fetch_add(bytes.len() as u64, Ordering::AcqRel);
+            progress
+                .handed
+                .fetch_add(bytes.len() as u64, Ordering::AcqRel);
             Piece { bytes, progress }
         };
         Poll::Ready(Some(Ok(frame.map_data(piece))))
@@ -196,7 +217,12 @@ where
     F: Future<Output = ()> + Send + 'static,
 {
     fn execute(&self, stream: F) {
-        let Self { places, write, whole, .. } = self.clone();
+        let Self {
+            places,
+            write,
+            whole,
+            ..
+        } = self.clone();
         self.tasks.spawn(async move {
             if !watched(stream, write, whole).await {
                 places.counts().given_up.increment();
@@ -218,7 +244,11 @@ async fn watched(stream: impl Future<Output = ()>, write: Duration, whole: Durat
             return true;
         }
         let now = watched.waits_at();
-        looks = if now.is_some() && now == before { looks + 1 } else { 0 };
+        looks = if now.is_some() && now == before {
+            looks + 1
+        } else {
+            0
+        };
         before = now;
     }
     false

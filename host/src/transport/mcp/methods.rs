@@ -58,16 +58,27 @@ pub(crate) async fn answer(
     visit: &RequestPlace,
     gathered: &mut Gathered,
 ) -> HttpResponse {
-    let post = Post { pipeline, snapshot, headers, request_id, identifier: Identifier::read(headers), visit };
+    let post = Post {
+        pipeline,
+        snapshot,
+        headers,
+        request_id,
+        identifier: Identifier::read(headers),
+        visit,
+    };
     match strict_json(body) {
         Ok(Value::Array(messages)) => batch(&post, messages, gathered).await,
         Ok(message) => single(&post, message, gathered).await,
-        Err(MalformedJson::Duplicate(name)) => {
-            rpc_error(&RpcError::parse(format!("the member `{name}` is given twice")), None)
-        }
-        Err(MalformedJson::Json { line, column }) => {
-            rpc_error(&RpcError::parse(format!("the body is no JSON text: line {line}, column {column}")), None)
-        }
+        Err(MalformedJson::Duplicate(name)) => rpc_error(
+            &RpcError::parse(format!("the member `{name}` is given twice")),
+            None,
+        ),
+        Err(MalformedJson::Json { line, column }) => rpc_error(
+            &RpcError::parse(format!(
+                "the body is no JSON text: line {line}, column {column}"
+            )),
+            None,
+        ),
     }
 }
 
@@ -93,23 +104,35 @@ async fn single(post: &Post<'_>, message: Value, gathered: &mut Gathered) -> Htt
 /// Legacy clients may post a response; modern ones must not.
 fn response(headers: &HeaderMap) -> HttpResponse {
     match protocol::version_header(headers) {
-        Ok(header) if header.is_none_or(|header| header < protocol::MODERN) => envelope::empty(StatusCode::ACCEPTED),
-        Ok(_) => {
-            rpc_error(&RpcError::invalid_request("this endpoint sends no requests, so it takes no responses"), None)
+        Ok(header) if header.is_none_or(|header| header < protocol::MODERN) => {
+            envelope::empty(StatusCode::ACCEPTED)
         }
+        Ok(_) => rpc_error(
+            &RpcError::invalid_request("this endpoint sends no requests, so it takes no responses"),
+            None,
+        ),
         Err(error) => rpc_error(&error, None),
     }
 }
 
 async fn batch(post: &Post<'_>, messages: Vec<Value>, gathered: &mut Gathered) -> HttpResponse {
-    let oldest = matches!(protocol::version_header(post.headers), Ok(None | Some(OLDEST)));
+    let oldest = matches!(
+        protocol::version_header(post.headers),
+        Ok(None | Some(OLDEST))
+    );
     let refused = match (oldest, messages.len()) {
         (false, _) => Some("this protocol version has no batches".to_owned()),
         (true, 0) => Some("a batch must not be empty".to_owned()),
-        (true, _) if post.identifier != Identifier::Absent && post.credential().is_self_service() => {
-            Some(format!("{IDEMPOTENCY_KEY} names a single call, so a batch has none"))
+        (true, _)
+            if post.identifier != Identifier::Absent && post.credential().is_self_service() =>
+        {
+            Some(format!(
+                "{IDEMPOTENCY_KEY} names a single call, so a batch has none"
+            ))
         }
-        (true, length) if length > BATCH_MAX => Some(format!("a batch has at most {BATCH_MAX} messages, not {length}")),
+        (true, length) if length > BATCH_MAX => Some(format!(
+            "a batch has at most {BATCH_MAX} messages, not {length}"
+        )),
         (true, _) => None,
     };
     if let Some(message) = refused {
@@ -131,7 +154,9 @@ async fn batch(post: &Post<'_>, messages: Vec<Value>, gathered: &mut Gathered) -
             Ok(Message::Request { id, .. }) if answers.bytes() > BATCH_BYTES_MAX => {
                 ContentParts::from(RpcError::batch_is_full(BATCH_BYTES_MAX).print(Some(&id)))
             }
-            Ok(Message::Request { id, method, params }) => batched(post, &id, &method, params, gathered).await,
+            Ok(Message::Request { id, method, params }) => {
+                batched(post, &id, &method, params, gathered).await
+            }
             Ok(Message::Notification | Message::Response) => continue,
             Err((id, error)) => ContentParts::from(error.print(id.as_ref())),
         };
@@ -145,12 +170,22 @@ async fn batch(post: &Post<'_>, messages: Vec<Value>, gathered: &mut Gathered) -
     printed(answers)
 }
 
-async fn batched(post: &Post<'_>, id: &Value, method: &str, params: Value, gathered: &mut Gathered) -> ContentParts {
+async fn batched(
+    post: &Post<'_>,
+    id: &Value,
+    method: &str,
+    params: Value,
+    gathered: &mut Gathered,
+) -> ContentParts {
     if method == "initialize" {
-        return RpcError::invalid_request("`initialize` must not be part of a batch").print(Some(id)).into();
+        return RpcError::invalid_request("`initialize` must not be part of a batch")
+            .print(Some(id))
+            .into();
     }
     if let Ok(Era::Modern) | Err(_) = protocol::negotiate(post.headers, method, &params) {
-        return RpcError::invalid_request("a batch holds messages of 2025-03-26 alone").print(Some(id)).into();
+        return RpcError::invalid_request("a batch holds messages of 2025-03-26 alone")
+            .print(Some(id))
+            .into();
     }
     match request(post, Era::Legacy, method, params, gathered).await {
         Ok(result) => print(Era::Legacy, id, result),
@@ -181,39 +216,59 @@ async fn request(
         Era::Legacy => matches!(method, "initialize" | "ping"),
         Era::Modern => method == "server/discover",
     };
-    let shared = ["tools/list", "tools/call", "resources/list", "resources/read", "resources/templates/list"];
+    let shared = [
+        "tools/list",
+        "tools/call",
+        "resources/list",
+        "resources/read",
+        "resources/templates/list",
+    ];
     if !known && !shared.contains(&method) {
         return Err(Stop::Rpc(RpcError::unknown_method(era, method)));
     }
     if !params.is_object() {
-        return Err(Stop::Rpc(RpcError::invalid_params("`params` must be an object")));
+        return Err(Stop::Rpc(RpcError::invalid_params(
+            "`params` must be an object",
+        )));
     }
     let rpc = Stop::Rpc;
     let published = &post.snapshot.documents;
     let shared = |bytes: &Bytes| Ok(MethodAnswer::Lasting(Text::Shared(bytes.clone())));
     match method {
-        "initialize" => initialize(&params).map(|text| MethodAnswer::Once(Text::Own(text))).map_err(rpc),
+        "initialize" => initialize(&params)
+            .map(|text| MethodAnswer::Once(Text::Own(text)))
+            .map_err(rpc),
         "ping" => Ok(MethodAnswer::Once(Text::Own("{}".to_owned()))),
         "server/discover" => Ok(MethodAnswer::Lasting(Text::Own(discover()))),
-        "tools/list" => no_cursor(&params).map_err(rpc).and_then(|()| shared(&published.tools)),
-        "resources/list" => no_cursor(&params).map_err(rpc).and_then(|()| shared(&published.resources.list)),
+        "tools/list" => no_cursor(&params)
+            .map_err(rpc)
+            .and_then(|()| shared(&published.tools)),
+        "resources/list" => no_cursor(&params)
+            .map_err(rpc)
+            .and_then(|()| shared(&published.resources.list)),
         "resources/templates/list" => {
             no_cursor(&params).map_err(rpc)?;
             shared(&Bytes::from_static(br#"{"resourceTemplates":[]}"#))
         }
-        "resources/read" => {
-            resources::read(&published.resources, era, &params).map_err(rpc).and_then(|read| shared(&read))
-        }
-        _ => tools::call(post, params, gathered).await.map(MethodAnswer::Once),
+        "resources/read" => resources::read(&published.resources, era, &params)
+            .map_err(rpc)
+            .and_then(|read| shared(&read)),
+        _ => tools::call(post, params, gathered)
+            .await
+            .map(MethodAnswer::Once),
     }
 }
 
 fn initialize(params: &Value) -> Result<String, RpcError> {
     let Some(requested) = params.get("protocolVersion").and_then(Value::as_str) else {
-        return Err(RpcError::invalid_params("`params.protocolVersion` must be a string"));
+        return Err(RpcError::invalid_params(
+            "`params.protocolVersion` must be a string",
+        ));
     };
     // A modern version has no initialize, so whoever sends one speaks a legacy version at best.
-    let legacy = VERSIONS.iter().find(|version| **version == requested && **version != protocol::MODERN);
+    let legacy = VERSIONS
+        .iter()
+        .find(|version| **version == requested && **version != protocol::MODERN);
     let result = json!({
         "protocolVersion": legacy.unwrap_or(&LATEST_LEGACY),
         "capabilities": { "tools": {}, "resources": {} },
@@ -235,10 +290,15 @@ fn discover() -> String {
 /// A result as a message. Those of the modern era say how long they last.
 fn print(era: Era, id: &Value, answered: MethodAnswer) -> ContentParts {
     match (era, answered) {
-        (Era::Modern, MethodAnswer::Lasting(text)) => {
-            protocol::print_result(era, id, text, &format!(r#","ttlMs":{TTL_MS},"cacheScope":"public""#))
+        (Era::Modern, MethodAnswer::Lasting(text)) => protocol::print_result(
+            era,
+            id,
+            text,
+            &format!(r#","ttlMs":{TTL_MS},"cacheScope":"public""#),
+        ),
+        (_, MethodAnswer::Lasting(text) | MethodAnswer::Once(text)) => {
+            protocol::print_result(era, id, text, "")
         }
-        (_, MethodAnswer::Lasting(text) | MethodAnswer::Once(text)) => protocol::print_result(era, id, text, ""),
     }
 }
 
@@ -252,7 +312,9 @@ fn printed(message: ContentParts) -> HttpResponse {
 fn no_cursor(params: &Value) -> Result<(), RpcError> {
     match params.get("cursor") {
         None | Some(Value::Null) => Ok(()),
-        Some(_) => Err(RpcError::invalid_params("`params.cursor` is not one that this server gave")),
+        Some(_) => Err(RpcError::invalid_params(
+            "`params.cursor` is not one that this server gave",
+        )),
     }
 }
 
@@ -273,7 +335,9 @@ fn credential_error(refusal: &Refusal, envelope: Value) -> RpcError {
 fn challenge(refusal: &Refusal, id: Option<&Value>, request_id: &str) -> HttpResponse {
     let error = credential_error(refusal, refusal.envelope(request_id));
     let mut response = rpc_error(&error, id);
-    if let Some(value) = envelope::challenge(refusal).and_then(|text| HeaderValue::from_str(&text).ok()) {
+    if let Some(value) =
+        envelope::challenge(refusal).and_then(|text| HeaderValue::from_str(&text).ok())
+    {
         response.headers_mut().insert(WWW_AUTHENTICATE, value);
     }
     envelope::retry_after(response.headers_mut(), refusal);

@@ -67,8 +67,13 @@ impl McpTransport {
     ) -> McpAnswer {
         let origin = request.headers().get(ORIGIN).cloned();
         if request.method() != Method::POST && request.method() != Method::OPTIONS {
-            let mut response = fault(StatusCode::METHOD_NOT_ALLOWED, "this endpoint takes POST alone");
-            response.headers_mut().insert(ALLOW, HeaderValue::from_static("POST"));
+            let mut response = fault(
+                StatusCode::METHOD_NOT_ALLOWED,
+                "this endpoint takes POST alone",
+            );
+            response
+                .headers_mut()
+                .insert(ALLOW, HeaderValue::from_static("POST"));
             return printed(response);
         }
         if let Some(origin) = &origin
@@ -85,8 +90,10 @@ impl McpTransport {
             let headers = printed.response.headers_mut();
             headers.insert(ACCESS_CONTROL_ALLOW_ORIGIN, origin);
             headers.append(VARY, HeaderValue::from_static("Origin"));
-            let exposed =
-                format!("WWW-Authenticate, MCP-Protocol-Version, X-Request-Id, Retry-After, {}", envelope::METERS);
+            let exposed = format!(
+                "WWW-Authenticate, MCP-Protocol-Version, X-Request-Id, Retry-After, {}",
+                envelope::METERS
+            );
             headers.insert(
                 ACCESS_CONTROL_EXPOSE_HEADERS,
                 HeaderValue::try_from(exposed).expect("names are a header value"),
@@ -112,20 +119,37 @@ impl McpTransport {
             ));
         }
         if !rest::is_json(&parts.headers) {
-            return printed(fault(StatusCode::UNSUPPORTED_MEDIA_TYPE, "Content-Type must be application/json"));
+            return printed(fault(
+                StatusCode::UNSUPPORTED_MEDIA_TYPE,
+                "Content-Type must be application/json",
+            ));
         }
-        let body = match rest::read_body(&parts.headers, body, MESSAGE_BYTES_MAX, self.body_time).await {
-            Ok(body) => body,
-            Err(refusal) => return printed(fault(refusal.status, &refusal.message)),
-        };
+        let body =
+            match rest::read_body(&parts.headers, body, MESSAGE_BYTES_MAX, self.body_time).await {
+                Ok(body) => body,
+                Err(refusal) => return printed(fault(refusal.status, &refusal.message)),
+            };
         let mut gathered = Gathered::default();
-        let mut response =
-            methods::answer(&self.pipeline, snapshot, &parts.headers, &body, request_id, visit, &mut gathered).await;
+        let mut response = methods::answer(
+            &self.pipeline,
+            snapshot,
+            &parts.headers,
+            &body,
+            request_id,
+            visit,
+            &mut gathered,
+        )
+        .await;
         envelope::meters(response.headers_mut(), &gathered.meters);
         if let Some(seconds) = gathered.retry_after_s {
-            response.headers_mut().insert(RETRY_AFTER, HeaderValue::from(seconds));
+            response
+                .headers_mut()
+                .insert(RETRY_AFTER, HeaderValue::from(seconds));
         }
-        McpAnswer { response, plugin: gathered.plugin }
+        McpAnswer {
+            response,
+            plugin: gathered.plugin,
+        }
     }
 }
 
@@ -134,8 +158,14 @@ fn preflight() -> HttpResponse {
     let headers = response.headers_mut();
     let allowed = "Authorization, Content-Type, Accept, MCP-Protocol-Version, Mcp-Method, Mcp-Name, x-service-api-key, \
                    Idempotency-Key";
-    headers.insert(ACCESS_CONTROL_ALLOW_METHODS, HeaderValue::from_static("POST, OPTIONS"));
-    headers.insert(ACCESS_CONTROL_ALLOW_HEADERS, HeaderValue::from_static(allowed));
+    headers.insert(
+        ACCESS_CONTROL_ALLOW_METHODS,
+        HeaderValue::from_static("POST, OPTIONS"),
+    );
+    headers.insert(
+        ACCESS_CONTROL_ALLOW_HEADERS,
+        HeaderValue::from_static(allowed),
+    );
     headers.insert(ACCESS_CONTROL_MAX_AGE, HeaderValue::from_static("600"));
     response
 }
@@ -146,5 +176,8 @@ fn fault(status: StatusCode, message: &str) -> HttpResponse {
 }
 
 fn printed(response: HttpResponse) -> McpAnswer {
-    McpAnswer { response, plugin: None }
+    McpAnswer {
+        response,
+        plugin: None,
+    }
 }

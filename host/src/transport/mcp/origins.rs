@@ -11,9 +11,13 @@ impl AllowedOrigins {
     pub(crate) fn new(base: Option<&Url>, mut configured: Vec<String>) -> Self {
         if let Some(base) = base {
             configured.push(base.origin().ascii_serialization());
-            let loopback = base.host_str().is_some_and(|host| matches!(host, "127.0.0.1" | "localhost" | "[::1]"));
+            let loopback = base
+                .host_str()
+                .is_some_and(|host| matches!(host, "127.0.0.1" | "localhost" | "[::1]"));
             if let Some(port) = base.port_or_known_default().filter(|_| loopback) {
-                configured.extend(["127.0.0.1", "localhost", "[::1]"].map(|host| format!("http://{host}:{port}")));
+                configured.extend(
+                    ["127.0.0.1", "localhost", "[::1]"].map(|host| format!("http://{host}:{port}")),
+                );
             }
         }
         Self(configured)

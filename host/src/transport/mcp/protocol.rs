@@ -30,7 +30,11 @@ pub(crate) enum Era {
 
 /// A request, a notification or a response, as its members say.
 pub(crate) enum Message {
-    Request { id: Value, method: String, params: Value },
+    Request {
+        id: Value,
+        method: String,
+        params: Value,
+    },
     Notification,
     Response,
 }
@@ -46,7 +50,12 @@ pub(crate) struct RpcError {
 
 impl RpcError {
     fn new(status: StatusCode, code: i64, message: impl Into<String>) -> Self {
-        Self { status, code, message: sentence(message.into()).into_owned(), data: None }
+        Self {
+            status,
+            code,
+            message: sentence(message.into()).into_owned(),
+            data: None,
+        }
     }
 
     pub(crate) fn parse(message: impl Into<String>) -> Self {
@@ -73,7 +82,9 @@ impl RpcError {
 
     /// A message of a batch that was not looked at, because the answers before it are enough for one batch.
     pub(crate) fn batch_is_full(bytes_max: usize) -> Self {
-        let message = format!("This batch's answers are over {bytes_max} bytes: send this message in another");
+        let message = format!(
+            "This batch's answers are over {bytes_max} bytes: send this message in another"
+        );
         Self::new(StatusCode::OK, -32000, message)
     }
 
@@ -86,8 +97,11 @@ impl RpcError {
     }
 
     fn unsupported_version(requested: &str) -> Self {
-        let mut error =
-            Self::new(StatusCode::BAD_REQUEST, -32022, format!("Unsupported protocol version: {requested}"));
+        let mut error = Self::new(
+            StatusCode::BAD_REQUEST,
+            -32022,
+            format!("Unsupported protocol version: {requested}"),
+        );
         error.data = Some(json!({ "supported": VERSIONS, "requested": requested }));
         error
     }
@@ -116,10 +130,16 @@ impl RpcError {
 /// Reads the members that every message has. The error comes with the id, where a usable one can be read.
 pub(crate) fn decode(message: Value) -> Result<Message, (Option<Value>, RpcError)> {
     let Value::Object(mut message) = message else {
-        return Err((None, RpcError::invalid_request("a message must be a JSON object")));
+        return Err((
+            None,
+            RpcError::invalid_request("a message must be a JSON object"),
+        ));
     };
     let id = message.remove("id");
-    let usable = id.as_ref().filter(|id| id.is_string() || id.is_i64() || id.is_u64()).cloned();
+    let usable = id
+        .as_ref()
+        .filter(|id| id.is_string() || id.is_i64() || id.is_u64())
+        .cloned();
     let invalid = |text: &str| (usable.clone(), RpcError::invalid_request(text));
     if message.get("jsonrpc") != Some(&json!("2.0")) {
         return Err(invalid("`jsonrpc` must be \"2.0\""));
@@ -138,7 +158,9 @@ pub(crate) fn decode(message: Value) -> Result<Message, (Option<Value>, RpcError
             None => Ok(Message::Notification),
         },
         Some(_) => Err(invalid("`method` must be a string")),
-        None if message.contains_key("result") || message.contains_key("error") => Ok(Message::Response),
+        None if message.contains_key("result") || message.contains_key("error") => {
+            Ok(Message::Response)
+        }
         None => Err(invalid("`method` is missing")),
     }
 }
@@ -149,10 +171,16 @@ pub(crate) fn version_header(headers: &HeaderMap) -> Result<Option<&str>, RpcErr
 }
 
 /// Decides the era of a request and checks everything that the era demands of headers and metadata.
-pub(crate) fn negotiate(headers: &HeaderMap, method: &str, params: &Value) -> Result<Era, RpcError> {
+pub(crate) fn negotiate(
+    headers: &HeaderMap,
+    method: &str,
+    params: &Value,
+) -> Result<Era, RpcError> {
     let header = version_header(headers)?;
     let meta = params.get("_meta").and_then(|meta| meta.get(META_VERSION));
-    let modern = meta.is_some() || header.is_some_and(|header| header >= MODERN) || method == "server/discover";
+    let modern = meta.is_some()
+        || header.is_some_and(|header| header >= MODERN)
+        || method == "server/discover";
     if !modern {
         return match header {
             // An initialize request carries its version in its body; the header does not count.
@@ -163,14 +191,20 @@ pub(crate) fn negotiate(headers: &HeaderMap, method: &str, params: &Value) -> Re
         };
     }
     let Some(Value::String(version)) = meta else {
-        return Err(RpcError::bad_metadata(format!("`params._meta` must name `{META_VERSION}` as a string")));
+        return Err(RpcError::bad_metadata(format!(
+            "`params._meta` must name `{META_VERSION}` as a string"
+        )));
     };
     match header {
         None => {
-            return Err(RpcError::header_mismatch("the header MCP-Protocol-Version is missing"));
+            return Err(RpcError::header_mismatch(
+                "the header MCP-Protocol-Version is missing",
+            ));
         }
         Some(header) if header != version => {
-            let message = format!("the header MCP-Protocol-Version is {header}, and params._meta says {version}");
+            let message = format!(
+                "the header MCP-Protocol-Version is {header}, and params._meta says {version}"
+            );
             return Err(RpcError::header_mismatch(message));
         }
         Some(header) if !VERSIONS.contains(&header) => {
@@ -182,8 +216,14 @@ pub(crate) fn negotiate(headers: &HeaderMap, method: &str, params: &Value) -> Re
     }
     match_method(headers, method)?;
     match_name(headers, method, params)?;
-    if !params.get("_meta").and_then(|meta| meta.get(META_CAPABILITIES)).is_some_and(Value::is_object) {
-        return Err(RpcError::bad_metadata(format!("`params._meta` must name `{META_CAPABILITIES}` as an object")));
+    if !params
+        .get("_meta")
+        .and_then(|meta| meta.get(META_CAPABILITIES))
+        .is_some_and(Value::is_object)
+    {
+        return Err(RpcError::bad_metadata(format!(
+            "`params._meta` must name `{META_CAPABILITIES}` as an object"
+        )));
     }
     Ok(Era::Modern)
 }
@@ -191,10 +231,12 @@ pub(crate) fn negotiate(headers: &HeaderMap, method: &str, params: &Value) -> Re
 fn match_method(headers: &HeaderMap, method: &str) -> Result<(), RpcError> {
     match single(headers, "mcp-method")? {
         Some(header) if header == method => Ok(()),
-        Some(header) => {
-            Err(RpcError::header_mismatch(format!("the header Mcp-Method is {header}, and the method is {method}")))
-        }
-        None => Err(RpcError::header_mismatch("the header Mcp-Method is missing")),
+        Some(header) => Err(RpcError::header_mismatch(format!(
+            "the header Mcp-Method is {header}, and the method is {method}"
+        ))),
+        None => Err(RpcError::header_mismatch(
+            "the header Mcp-Method is missing",
+        )),
     }
 }
 
@@ -212,21 +254,29 @@ fn match_name(headers: &HeaderMap, method: &str, params: &Value) -> Result<(), R
         return Err(RpcError::header_mismatch("the header Mcp-Name is missing"));
     };
     let header = header.trim_matches([' ', '\t']);
-    let found = match header.strip_prefix("=?base64?").and_then(|rest| rest.strip_suffix("?=")) {
-        Some(encoded) => decode_base64(encoded)
-            .ok_or_else(|| RpcError::header_mismatch("the header Mcp-Name is no base64 of UTF-8 text"))?,
+    let found = match header
+        .strip_prefix("=?base64?")
+        .and_then(|rest| rest.strip_suffix("?="))
+    {
+        Some(encoded) => decode_base64(encoded).ok_or_else(|| {
+            RpcError::header_mismatch("the header Mcp-Name is no base64 of UTF-8 text")
+        })?,
         None => header.to_owned(),
     };
     if found == expected {
         Ok(())
     } else {
-        Err(RpcError::header_mismatch(format!("the header Mcp-Name does not equal `params.{parameter}`")))
+        Err(RpcError::header_mismatch(format!(
+            "the header Mcp-Name does not equal `params.{parameter}`"
+        )))
     }
 }
 
 fn decode_base64(text: &str) -> Option<String> {
     use base64::Engine as _;
-    let bytes = base64::engine::general_purpose::STANDARD.decode(text).ok()?;
+    let bytes = base64::engine::general_purpose::STANDARD
+        .decode(text)
+        .ok()?;
     String::from_utf8(bytes).ok()
 }
 
@@ -236,11 +286,15 @@ fn single<'h>(headers: &'h HeaderMap, name: &str) -> Result<Option<&'h str>, Rpc
         return Ok(None);
     };
     if values.next().is_some() {
-        return Err(RpcError::header_mismatch(format!("the header {name} is sent twice")));
+        return Err(RpcError::header_mismatch(format!(
+            "the header {name} is sent twice"
+        )));
     }
     match std::str::from_utf8(first.as_bytes()) {
         Ok(text) => Ok(Some(text)),
-        Err(_) => Err(RpcError::header_mismatch(format!("the header {name} is no text"))),
+        Err(_) => Err(RpcError::header_mismatch(format!(
+            "the header {name} is no text"
+        ))),
     }
 }
 
@@ -264,16 +318,26 @@ pub(crate) fn print_result(era: Era, id: &Value, result: Text, hints: &str) -> C
     };
     let modern = era == Era::Modern;
     // Its closing bracket comes after the added members.
-    let open = if modern { length.saturating_sub(1) } else { length };
+    let open = if modern {
+        length.saturating_sub(1)
+    } else {
+        length
+    };
     match result {
         Text::Own(text) => message.own(&text[..open]),
         Text::Shared(bytes) => message.shared(bytes.slice(..open)),
     }
     if modern {
-        let comma = if open > 1 || !hints.is_empty() { "," } else { "" };
+        let comma = if open > 1 || !hints.is_empty() {
+            ","
+        } else {
+            ""
+        };
         let meta = json!({ META_SERVER: server_info() });
         message.own(hints);
-        message.own(&format!(r#"{comma}"resultType":"complete","_meta":{meta}}}"#));
+        message.own(&format!(
+            r#"{comma}"resultType":"complete","_meta":{meta}}}"#
+        ));
     }
     message.own("}");
     message

@@ -11,7 +11,10 @@ pub(crate) fn read(resources: &Resources, era: Era, params: &Value) -> Result<By
     let Some(uri) = params.get("uri").and_then(Value::as_str) else {
         return Err(RpcError::invalid_params("`params.uri` must be a string"));
     };
-    resources.read(uri).cloned().ok_or_else(|| not_found(era, uri))
+    resources
+        .read(uri)
+        .cloned()
+        .ok_or_else(|| not_found(era, uri))
 }
 
 /// Legacy versions have a code of their own for this; the modern one forbids it.

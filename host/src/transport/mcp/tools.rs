@@ -15,16 +15,26 @@ use crate::pipeline::read_input::Unread;
 use crate::transport::http::envelope;
 
 /// `tools/call`.
-pub(crate) async fn call(post: &Post<'_>, params: Value, gathered: &mut Gathered) -> Result<Text, Stop> {
+pub(crate) async fn call(
+    post: &Post<'_>,
+    params: Value,
+    gathered: &mut Gathered,
+) -> Result<Text, Stop> {
     let (bound, arguments) = read_call(post, params).map_err(Stop::Rpc)?;
-    let tool = bound.tool().expect("the catalogue's tools have a tool face");
+    let tool = bound
+        .tool()
+        .expect("the catalogue's tools have a tool face");
     let request = CallRequest {
         bound,
         face: Face::Tool,
         credential: post.credential(),
         first_party: None,
         identifier: post.identifier.clone(),
-        unread: Unread::Tool { arguments, fixed: &tool.fixed, bytes_max: tool.bytes_max },
+        unread: Unread::Tool {
+            arguments,
+            fixed: &tool.fixed,
+            bytes_max: tool.bytes_max,
+        },
         request_id: post.request_id,
         visit: post.visit,
     };
@@ -49,7 +59,11 @@ pub(crate) async fn judge(post: &Post<'_>, params: &Value) -> Result<(), Refusal
     let Some(bound) = name.and_then(|name| post.snapshot.catalogue.tool(name)) else {
         return Ok(());
     };
-    match post.pipeline.check_credential(bound, Face::Tool, &post.credential()).await {
+    match post
+        .pipeline
+        .check_credential(bound, Face::Tool, &post.credential())
+        .await
+    {
         Err(refusal) if is_challenge(&refusal) => {
             pipeline::refused_before(bound, Face::Tool, &refusal);
             Err(refusal)
@@ -59,10 +73,17 @@ pub(crate) async fn judge(post: &Post<'_>, params: &Value) -> Result<(), Refusal
 }
 
 fn is_challenge(refusal: &Refusal) -> bool {
-    refusal.challenge.is_some() && matches!(refusal.status, StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN)
+    refusal.challenge.is_some()
+        && matches!(
+            refusal.status,
+            StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN
+        )
 }
 
-fn read_call<'p>(post: &Post<'p>, mut params: Value) -> Result<(&'p Bound, Map<String, Value>), RpcError> {
+fn read_call<'p>(
+    post: &Post<'p>,
+    mut params: Value,
+) -> Result<(&'p Bound, Map<String, Value>), RpcError> {
     let Some(name) = params.get("name").and_then(Value::as_str) else {
         return Err(RpcError::invalid_params("`params.name` must be a string"));
     };
@@ -73,7 +94,9 @@ fn read_call<'p>(post: &Post<'p>, mut params: Value) -> Result<(&'p Bound, Map<S
     match params.get_mut("arguments").map(Value::take) {
         None | Some(Value::Null) => Ok((bound, Map::new())),
         Some(Value::Object(arguments)) => Ok((bound, arguments)),
-        Some(_) => Err(RpcError::invalid_params("`params.arguments` must be an object")),
+        Some(_) => Err(RpcError::invalid_params(
+            "`params.arguments` must be an object",
+        )),
     }
 }
 

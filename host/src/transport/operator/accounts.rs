@@ -45,7 +45,11 @@ pub(crate) struct EntitlementRequest {
 }
 
 /// Opens an account.
-pub(crate) async fn open(store: &Store, request: &AccountRequest, now: SystemTime) -> Result<Value, RequestError> {
+pub(crate) async fn open(
+    store: &Store,
+    request: &AccountRequest,
+    now: SystemTime,
+) -> Result<Value, RequestError> {
     request::label("label", &request.label)?;
     request::limit("perSecond", request.per_second)?;
     request::limit("concurrency", request.concurrency)?;
@@ -54,7 +58,11 @@ pub(crate) async fn open(store: &Store, request: &AccountRequest, now: SystemTim
         label: request.label.clone(),
         per_second: request.per_second,
         concurrency: request.concurrency,
-        entitlement: request.entitlement.as_ref().map(|one| entitlement(one, now)).transpose()?,
+        entitlement: request
+            .entitlement
+            .as_ref()
+            .map(|one| entitlement(one, now))
+            .transpose()?,
         created_at: epoch_seconds(now),
     };
     store.put_account(&account).await?;
@@ -73,7 +81,8 @@ pub(crate) fn show(store: &Store, id: &str, now: SystemTime) -> Result<Value, Re
     let month = Month::of(epoch_seconds(now));
     let balance = store.balance(id, month)?;
     let mut view = view(&account);
-    view["credits"] = json!({ "month": month.to_string(), "spent": balance.posted, "reserved": balance.pending });
+    view["credits"] =
+        json!({ "month": month.to_string(), "spent": balance.posted, "reserved": balance.pending });
     Ok(view)
 }
 
@@ -84,12 +93,22 @@ pub(crate) async fn entitle(
     request: Option<&EntitlementRequest>,
     now: SystemTime,
 ) -> Result<Value, RequestError> {
-    let entitlement = request.map(|request| entitlement(request, now)).transpose()?;
-    store.entitle(id, entitlement).await?.as_ref().map(view).ok_or_else(|| unknown(id))
+    let entitlement = request
+        .map(|request| entitlement(request, now))
+        .transpose()?;
+    store
+        .entitle(id, entitlement)
+        .await?
+        .as_ref()
+        .map(view)
+        .ok_or_else(|| unknown(id))
 }
 
 fn unknown(id: &str) -> RequestError {
-    RequestError::Unknown { what: "account", id: id.to_owned() }
+    RequestError::Unknown {
+        what: "account",
+        id: id.to_owned(),
+    }
 }
 
 fn entitlement(request: &EntitlementRequest, now: SystemTime) -> Result<Entitlement, RequestError> {

@@ -49,9 +49,16 @@ impl EventStreams {
     }
 
     /// The stream: what the listener missed, then what happens.
-    pub(super) async fn stream(&self, headers: &HeaderMap, query: Option<&str>) -> Result<HttpResponse, Refusal> {
+    pub(super) async fn stream(
+        &self,
+        headers: &HeaderMap,
+        query: Option<&str>,
+    ) -> Result<HttpResponse, Refusal> {
         let EventsRequest { plugin, after } = EventsRequest::read(query)?;
-        let last = headers.get(LAST_EVENT_ID).and_then(|value| value.to_str().ok()).and_then(|text| text.parse().ok());
+        let last = headers
+            .get(LAST_EVENT_ID)
+            .and_then(|value| value.to_str().ok())
+            .and_then(|text| text.parse().ok());
         let place = Arc::clone(&self.places).try_acquire_owned();
         let place = place.map_err(|_| too_many_streams())?;
         // Heard from before the history is read, so that nothing falls between.
@@ -69,7 +76,8 @@ impl EventStreams {
         // A stream that has said nothing yet has not begun for some listeners.
         sender.try_send(Bytes::from_static(b": listening\n\n")).ok();
         let ends = self.request_time.mul_f32(0.9);
-        self.tasks.spawn(send(sender, live, plugin, sent, ends, place));
+        self.tasks
+            .spawn(send(sender, live, plugin, sent, ends, place));
         let mut response = Response::new(Content::Stream(stream));
         let headers = response.headers_mut();
         headers.insert(CONTENT_TYPE, HeaderValue::from_static("text/event-stream"));
@@ -110,7 +118,11 @@ async fn send(
     }
 }
 
-async fn kept(store: &Arc<Store>, plugin: Option<String>, after: u64) -> Result<Vec<KeptEvent>, Refusal> {
+async fn kept(
+    store: &Arc<Store>,
+    plugin: Option<String>,
+    after: u64,
+) -> Result<Vec<KeptEvent>, Refusal> {
     let store = Arc::clone(store);
     let events = blocking(move || store.plugin_events(plugin.as_deref(), after)).await;
     events.map_err(|error| refusal(&error.into()))
@@ -122,7 +134,11 @@ fn is_of(event: &KeptEvent, plugin: Option<&str>) -> bool {
 
 fn line(event: &KeptEvent) -> Bytes {
     let told = told(event);
-    Bytes::from(format!("id: {}\nevent: {}\ndata: {told}\n\n", event.id, told["event"].as_str().unwrap_or("change")))
+    Bytes::from(format!(
+        "id: {}\nevent: {}\ndata: {told}\n\n",
+        event.id,
+        told["event"].as_str().unwrap_or("change")
+    ))
 }
 
 fn told(event: &KeptEvent) -> Value {
@@ -141,13 +157,18 @@ struct EventsRequest {
 
 impl EventsRequest {
     fn read(query: Option<&str>) -> Result<Self, Refusal> {
-        let mut asked = Self { plugin: None, after: None };
+        let mut asked = Self {
+            plugin: None,
+            after: None,
+        };
         for (name, value) in form_urlencoded::parse(query.unwrap_or_default().as_bytes()) {
             match (&*name, value.parse()) {
                 ("plugin", _) => asked.plugin = Some(value.into_owned()),
                 ("after", Ok(after)) => asked.after = Some(after),
                 _ => {
-                    let message = format!("`{name}` must be `plugin`, or `after` with the number of an event");
+                    let message = format!(
+                        "`{name}` must be `plugin`, or `after` with the number of an event"
+                    );
                     return Err(Refusal::new(Code::ValidationError, message).with("field", &*name));
                 }
             }

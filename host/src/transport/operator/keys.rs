@@ -47,9 +47,17 @@ pub(crate) struct KeyRequest {
 }
 
 /// Makes a key. The answer is the only place that shows it.
-pub(crate) async fn issue(store: &Store, request: &KeyRequest, now: SystemTime) -> Result<Value, RequestError> {
+pub(crate) async fn issue(
+    store: &Store,
+    request: &KeyRequest,
+    now: SystemTime,
+) -> Result<Value, RequestError> {
     let expires_at = check(store, request, now)?;
-    let kind = if request.account.is_some() { KeyKind::SelfService } else { KeyKind::Administrator };
+    let kind = if request.account.is_some() {
+        KeyKind::SelfService
+    } else {
+        KeyKind::Administrator
+    };
     let key = ApiKey::generate(kind);
     let record = KeyRecord {
         id: Uuid::now_v7().to_string(),
@@ -78,17 +86,29 @@ pub(crate) fn list(store: &Store) -> Result<Value, RequestError> {
 
 /// Makes a key with the settings of another, and revokes that one. The new key is a new owner: the limits that the old one
 /// used up and the jobs that it started stay with it.
-pub(crate) async fn rotate(store: &Store, id: &str, now: SystemTime) -> Result<Value, RequestError> {
+pub(crate) async fn rotate(
+    store: &Store,
+    id: &str,
+    now: SystemTime,
+) -> Result<Value, RequestError> {
     let Some(old) = store.key_of_id(id)? else {
         return Err(unknown(id));
     };
     if old.revoked_at.is_some() {
         return Err(RequestError::Revoked(id.to_owned()));
     }
-    let kind = if old.account.is_some() { KeyKind::SelfService } else { KeyKind::Administrator };
+    let kind = if old.account.is_some() {
+        KeyKind::SelfService
+    } else {
+        KeyKind::Administrator
+    };
     let key = ApiKey::generate(kind);
-    let record =
-        KeyRecord { id: Uuid::now_v7().to_string(), last4: key.last4(), created_at: epoch_seconds(now), ..old };
+    let record = KeyRecord {
+        id: Uuid::now_v7().to_string(),
+        last4: key.last4(),
+        created_at: epoch_seconds(now),
+        ..old
+    };
     // In this order a failure in between leaves two good keys, and the operator may try again.
     store.put_key(key.digest(), &record).await?;
     store.revoke_key(id, epoch_seconds(now)).await?;
@@ -96,26 +116,47 @@ pub(crate) async fn rotate(store: &Store, id: &str, now: SystemTime) -> Result<V
 }
 
 /// Revokes a key for ever. Revoking it again changes nothing.
-pub(crate) async fn revoke(store: &Store, id: &str, now: SystemTime) -> Result<Value, RequestError> {
+pub(crate) async fn revoke(
+    store: &Store,
+    id: &str,
+    now: SystemTime,
+) -> Result<Value, RequestError> {
     let revoked = store.revoke_key(id, epoch_seconds(now)).await?;
     revoked.as_ref().map(view).ok_or_else(|| unknown(id))
 }
 
 fn unknown(id: &str) -> RequestError {
-    RequestError::Unknown { what: "key", id: id.to_owned() }
+    RequestError::Unknown {
+        what: "key",
+        id: id.to_owned(),
+    }
 }
 
-fn check(store: &Store, request: &KeyRequest, now: SystemTime) -> Result<Option<u64>, RequestError> {
+fn check(
+    store: &Store,
+    request: &KeyRequest,
+    now: SystemTime,
+) -> Result<Option<u64>, RequestError> {
     request::label("label", &request.label)?;
     if !(1..=SCOPES_MAX).contains(&request.scopes.len()) {
-        return invalid("scopes", format!("must have 1 to {SCOPES_MAX} scopes, or `*` alone"));
+        return invalid(
+            "scopes",
+            format!("must have 1 to {SCOPES_MAX} scopes, or `*` alone"),
+        );
     }
     let all = request.scopes.iter().any(|scope| scope == ALL_SCOPES);
     if all && request.scopes.len() > 1 {
         return invalid("scopes", "must have `*` alone or not at all");
     }
-    if let Some(scope) = request.scopes.iter().find(|scope| !all && Scope::parse(scope).is_none()) {
-        return invalid("scopes", format!("has `{scope}`, which is no scope; write `area:action`"));
+    if let Some(scope) = request
+        .scopes
+        .iter()
+        .find(|scope| !all && Scope::parse(scope).is_none())
+    {
+        return invalid(
+            "scopes",
+            format!("has `{scope}`, which is no scope; write `area:action`"),
+        );
     }
     request::limit("perMinute", request.per_minute)?;
     request::limit("perMonth", request.per_month)?;
@@ -145,15 +186,29 @@ fn windows(windows: Option<&BTreeMap<String, u32>>) -> Result<(), RequestError> 
         return Ok(());
     };
     if windows.len() > WINDOWS_MAX {
-        return invalid("windows", format!("has {} operations; at most {WINDOWS_MAX} may have one", windows.len()));
+        return invalid(
+            "windows",
+            format!(
+                "has {} operations; at most {WINDOWS_MAX} may have one",
+                windows.len()
+            ),
+        );
     }
     let is_name = |part: &str| {
-        let is_plain = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || matches!(byte, b'-' | b'_');
+        let is_plain = |byte: u8| {
+            byte.is_ascii_lowercase() || byte.is_ascii_digit() || matches!(byte, b'-' | b'_')
+        };
         (1..=64).contains(&part.len()) && part.bytes().all(is_plain)
     };
     for (operation, per_minute) in windows {
-        if !operation.split_once('.').is_some_and(|(plugin, operation)| is_name(plugin) && is_name(operation)) {
-            return invalid("windows", format!("has `{operation}`, which is no `PLUGIN.OPERATION`"));
+        if !operation
+            .split_once('.')
+            .is_some_and(|(plugin, operation)| is_name(plugin) && is_name(operation))
+        {
+            return invalid(
+                "windows",
+                format!("has `{operation}`, which is no `PLUGIN.OPERATION`"),
+            );
         }
         request::limit("windows", Some(*per_minute))?;
     }

@@ -56,14 +56,26 @@ impl MetricsSources {
 }
 
 fn process(to: &mut Exposition, started_at: SystemTime) {
-    to.family("switchbay_build_info", FamilyKind::Gauge, "Always 1; its label tells which version runs.");
+    to.family(
+        "switchbay_build_info",
+        FamilyKind::Gauge,
+        "Always 1; its label tells which version runs.",
+    );
     to.sample(&[("version", env!("CARGO_PKG_VERSION"))], 1);
-    to.family("switchbay_start_time_seconds", FamilyKind::Gauge, "When the process began to serve, in Unix seconds.");
+    to.family(
+        "switchbay_start_time_seconds",
+        FamilyKind::Gauge,
+        "When the process began to serve, in Unix seconds.",
+    );
     to.sample(&[], unix_seconds(started_at));
 }
 
 fn listener(to: &mut Exposition, public: &Places) {
-    to.family("switchbay_http_connections", FamilyKind::Gauge, "Open connections of the public listener.");
+    to.family(
+        "switchbay_http_connections",
+        FamilyKind::Gauge,
+        "Open connections of the public listener.",
+    );
     to.sample(&[], public.open());
     to.family(
         "switchbay_http_requests_in_flight",
@@ -76,11 +88,23 @@ fn listener(to: &mut Exposition, public: &Places) {
 }
 
 fn ways_out(to: &mut Exposition, egress: &Egress, proxy: &Proxy) {
-    to.family("switchbay_egress_dials_total", FamilyKind::Counter, "Connections that plugins caused to be asked for.");
+    to.family(
+        "switchbay_egress_dials_total",
+        FamilyKind::Counter,
+        "Connections that plugins caused to be asked for.",
+    );
     to.sample(&[], egress.dials());
-    to.family("switchbay_proxy_connections", FamilyKind::Gauge, "Open connections of the forward proxy.");
+    to.family(
+        "switchbay_proxy_connections",
+        FamilyKind::Gauge,
+        "Open connections of the forward proxy.",
+    );
     to.sample(&[], proxy.open());
-    to.family("switchbay_proxy_credentials", FamilyKind::Gauge, "Credentials of the forward proxy that live.");
+    to.family(
+        "switchbay_proxy_credentials",
+        FamilyKind::Gauge,
+        "Credentials of the forward proxy that live.",
+    );
     to.sample(&[], proxy.lent());
 }
 
@@ -123,7 +147,9 @@ fn listener_places(to: &mut Exposition, places: &Places) {
 }
 
 fn unix_seconds(at: SystemTime) -> f64 {
-    at.duration_since(UNIX_EPOCH).unwrap_or_default().as_secs_f64()
+    at.duration_since(UNIX_EPOCH)
+        .unwrap_or_default()
+        .as_secs_f64()
 }
 
 fn requests(to: &mut Exposition, catalogue: &Catalogue) {
@@ -207,8 +233,16 @@ fn places(to: &mut Exposition, all: &BTreeMap<String, Occupancy>) {
 }
 
 fn instances(to: &mut Exposition, revisions: &[NumberedRevision]) {
-    let vitals = || revisions.iter().filter_map(|revision| Some((revision.names(), revision.revision.vitals()?)));
-    to.family("switchbay_plugin_instances", FamilyKind::Gauge, "Instances of a plugin's revision, idle and running.");
+    let vitals = || {
+        revisions
+            .iter()
+            .filter_map(|revision| Some((revision.names(), revision.revision.vitals()?)))
+    };
+    to.family(
+        "switchbay_plugin_instances",
+        FamilyKind::Gauge,
+        "Instances of a plugin's revision, idle and running.",
+    );
     for (names, vitals) in vitals() {
         to.sample(&names, vitals.instances.get());
     }
@@ -244,17 +278,28 @@ fn caches(to: &mut Exposition, catalogue: &Catalogue, revisions: &[NumberedRevis
         FamilyKind::Counter,
         "Reads of a plugin's cache by its revision, by what they found.",
     );
-    for revision in revisions.iter().filter(|revision| revision.revision.cached_bytes().is_some()) {
+    for revision in revisions
+        .iter()
+        .filter(|revision| revision.revision.cached_bytes().is_some())
+    {
         let Some(vitals) = revision.revision.vitals() else {
             continue;
         };
         let [plugin, number] = revision.names();
         let cache = &vitals.cache;
-        for (found, count) in [("hit", &cache.hits), ("stale", &cache.stale), ("miss", &cache.misses)] {
+        for (found, count) in [
+            ("hit", &cache.hits),
+            ("stale", &cache.stale),
+            ("miss", &cache.misses),
+        ] {
             to.sample(&[plugin, number, ("found", found)], count.get());
         }
     }
-    to.family("switchbay_plugin_cache_bytes", FamilyKind::Gauge, "What the entries of a plugin's cache count.");
+    to.family(
+        "switchbay_plugin_cache_bytes",
+        FamilyKind::Gauge,
+        "What the entries of a plugin's cache count.",
+    );
     for revision in catalogue.revisions() {
         if let Some(bytes) = revision.cached_bytes() {
             to.sample(&[("plugin", &*revision.plugin)], bytes);
@@ -266,11 +311,19 @@ fn caches(to: &mut Exposition, catalogue: &Catalogue, revisions: &[NumberedRevis
 /// `/readyz`, and there are no numbers then.
 fn records(to: &mut Exposition, store: &Store) {
     let used = store.records_used().unwrap_or_default();
-    to.family("switchbay_plugin_state_bytes", FamilyKind::Gauge, "What the kept records of a plugin count.");
+    to.family(
+        "switchbay_plugin_state_bytes",
+        FamilyKind::Gauge,
+        "What the kept records of a plugin count.",
+    );
     for (plugin, used) in &used {
         to.sample(&[("plugin", plugin)], used.bytes);
     }
-    to.family("switchbay_plugin_state_records", FamilyKind::Gauge, "How many records a plugin keeps.");
+    to.family(
+        "switchbay_plugin_state_records",
+        FamilyKind::Gauge,
+        "How many records a plugin keeps.",
+    );
     for (plugin, used) in &used {
         to.sample(&[("plugin", plugin)], used.records);
     }
@@ -284,7 +337,10 @@ struct NumberedRevision {
 
 impl NumberedRevision {
     fn names(&self) -> [(&'static str, &str); 2] {
-        [("plugin", &self.revision.plugin), ("revision", &self.number)]
+        [
+            ("plugin", &self.revision.plugin),
+            ("revision", &self.number),
+        ]
     }
 }
 
@@ -293,8 +349,9 @@ fn counted(catalogue: &Catalogue, draining: Vec<Arc<Revision>>) -> Vec<NumberedR
     let mut all: Vec<NumberedRevision> = Vec::new();
     for revision in catalogue.revisions().iter().cloned().chain(draining) {
         // A revision that was put together anew, with other rights, has one series and not two.
-        let is_new =
-            !all.iter().any(|one| one.revision.plugin == revision.plugin && one.revision.number == revision.number);
+        let is_new = !all.iter().any(|one| {
+            one.revision.plugin == revision.plugin && one.revision.number == revision.number
+        });
         if is_new {
             let number = revision.number.to_string();
             all.push(NumberedRevision { revision, number });
@@ -320,12 +377,20 @@ fn credits(to: &mut Exposition, reservations: &Reservations) {
         "Reservations of credits that are not resolved.",
     );
     to.sample(&[], reservations.open());
-    to.family("switchbay_credits_settled_total", FamilyKind::Counter, "Credits that calls spent.");
+    to.family(
+        "switchbay_credits_settled_total",
+        FamilyKind::Counter,
+        "Credits that calls spent.",
+    );
     to.sample(&[], counts.credits_settled());
 }
 
 fn jobs(to: &mut Exposition, jobs: &Jobs) {
-    to.family("switchbay_jobs", FamilyKind::Gauge, "Jobs of a plugin that wait for their turn, and that run.");
+    to.family(
+        "switchbay_jobs",
+        FamilyKind::Gauge,
+        "Jobs of a plugin that wait for their turn, and that run.",
+    );
     for (plugin, waiting, running) in jobs.counts() {
         to.sample(&[("plugin", &*plugin), ("state", "waiting")], waiting);
         to.sample(&[("plugin", &*plugin), ("state", "running")], running);

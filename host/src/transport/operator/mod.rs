@@ -28,7 +28,8 @@ use self::metrics::MetricsSources;
 use self::plugins::ActRequest;
 use self::request::RequestError;
 use self::routes::{
-    AnswerForm, BodyForm, CustomerEndpoint, Endpoint, EndpointMatch, HostEndpoint, OperatorRoute, PluginEndpoint,
+    AnswerForm, BodyForm, CustomerEndpoint, Endpoint, EndpointMatch, HostEndpoint, OperatorRoute,
+    PluginEndpoint,
 };
 use self::token::OperatorToken;
 use self::usage::{ExportFormat, UsageRequest};
@@ -66,24 +67,38 @@ pub(crate) struct OperatorApi {
 
 impl OperatorApi {
     /// Answers one request.
-    pub(crate) async fn handle(self: Arc<Self>, request: Request<Incoming>, visit: Arc<RequestPlace>) -> HttpResponse {
+    pub(crate) async fn handle(
+        self: Arc<Self>,
+        request: Request<Incoming>,
+        visit: Arc<RequestPlace>,
+    ) -> HttpResponse {
         let started = Instant::now();
         let request_id = Uuid::now_v7().to_string();
         let method = request.method().clone();
         let deadline = self.config.transport.request;
         let late = || Refusal::new(Code::UpstreamTimeout, "The request did not finish in time");
         let answered = match visit.enter().await {
-            Ok(()) => tokio::time::timeout(deadline, self.route(request, &visit)).await.unwrap_or_else(|_| Err(late())),
+            Ok(()) => tokio::time::timeout(deadline, self.route(request, &visit))
+                .await
+                .unwrap_or_else(|_| Err(late())),
             Err(full) => Err(full.refusal()),
         };
         let answered = answered.and_then(|response| {
-            visit.answer_with(response.body().own_bytes()).map(|()| response).map_err(PlacesFull::refusal)
+            visit
+                .answer_with(response.body().own_bytes())
+                .map(|()| response)
+                .map_err(PlacesFull::refusal)
         });
         let mut response = match answered {
             Ok(response) => response,
             Err(refusal) => {
                 if let Some(cause) = &refusal.cause {
-                    tracing::error!(request_id, method = known(&method), cause, "an operator's request failed");
+                    tracing::error!(
+                        request_id,
+                        method = known(&method),
+                        cause,
+                        "an operator's request failed"
+                    );
                 }
                 refused(&refusal, &request_id)
             }
@@ -92,15 +107,18 @@ impl OperatorApi {
         response
     }
 
-    async fn route(&self, request: Request<Incoming>, visit: &RequestPlace) -> Result<HttpResponse, Refusal> {
+    async fn route(
+        &self,
+        request: Request<Incoming>,
+        visit: &RequestPlace,
+    ) -> Result<HttpResponse, Refusal> {
         let (parts, body) = request.into_parts();
         let authorized = match Presented::read(&parts.headers) {
             Presented::One(credential) => self.token.matches(&credential),
             Presented::Nothing | Presented::Unusable => false,
         };
         if !authorized {
-            let message =
-                "Send the operator's token (the file operator-token in the data folder) as `Authorization: Bearer`";
+            let message = "Send the operator's token (the file operator-token in the data folder) as `Authorization: Bearer`";
             return Err(Refusal::new(Code::Unauthorized, message));
         }
         visit.identified().map_err(PlacesFull::refusal)?;
@@ -196,8 +214,12 @@ impl OperatorApi {
             PluginEndpoint::Plugins => plugins::list(registry).await,
             PluginEndpoint::Plugin => plugins::show(registry, plugin).await,
             PluginEndpoint::Revisions => plugins::list_revisions(registry, plugin).await,
-            PluginEndpoint::Revision => plugins::show_revision(registry, plugin, request.revision()?).await,
-            PluginEndpoint::Compare => plugins::compare(registry, plugin, request.revision()?, request.query()).await,
+            PluginEndpoint::Revision => {
+                plugins::show_revision(registry, plugin, request.revision()?).await
+            }
+            PluginEndpoint::Compare => {
+                plugins::compare(registry, plugin, request.revision()?, request.query()).await
+            }
             PluginEndpoint::Stage if is_component(&request.parts) => {
                 let asked = ActRequest::read_query(request.query().unwrap_or_default())?;
                 let bytes_max = usize::try_from(COMPONENT_BYTES_MAX).unwrap_or(usize::MAX);
@@ -247,15 +269,25 @@ impl OperatorApi {
                 revoked.inspect(|_| self.jobs.keys_changed())
             }
             CustomerEndpoint::Accounts => self.read_store(accounts::list).await,
-            CustomerEndpoint::OpenAccount => accounts::open(store, &request::read(body)?, now).await,
-            CustomerEndpoint::Account => self.read_store(move |store| accounts::show(store, &id, now)).await,
+            CustomerEndpoint::OpenAccount => {
+                accounts::open(store, &request::read(body)?, now).await
+            }
+            CustomerEndpoint::Account => {
+                self.read_store(move |store| accounts::show(store, &id, now))
+                    .await
+            }
             CustomerEndpoint::Entries => {
                 let query = form_urlencoded::parse(request.query().unwrap_or_default().as_bytes());
-                let mut after = query.filter(|(name, _)| name == "after").map(|(_, after)| after.into_owned());
+                let mut after = query
+                    .filter(|(name, _)| name == "after")
+                    .map(|(_, after)| after.into_owned());
                 let after = after.next();
-                self.read_store(move |store| usage::entries(store, &id, after.as_deref())).await
+                self.read_store(move |store| usage::entries(store, &id, after.as_deref()))
+                    .await
             }
-            CustomerEndpoint::Entitle => accounts::entitle(store, &id, Some(&request::read(body)?), now).await,
+            CustomerEndpoint::Entitle => {
+                accounts::entitle(store, &id, Some(&request::read(body)?), now).await
+            }
             CustomerEndpoint::Withdraw => {
                 let withdrawn = accounts::entitle(store, &id, None, now).await;
                 withdrawn.inspect(|_| self.jobs.keys_changed())
@@ -268,8 +300,10 @@ impl OperatorApi {
         let (request, format) = UsageRequest::read(query).map_err(RequestError::refusal)?;
         self.usage.write().await;
         let now = SystemTime::now();
-        let used =
-            self.read_store(move |store| usage::usage(store, &request, now)).await.map_err(RequestError::refusal)?;
+        let used = self
+            .read_store(move |store| usage::usage(store, &request, now))
+            .await
+            .map_err(RequestError::refusal)?;
         Ok(match format {
             ExportFormat::Json => {
                 let data = envelope::success(&used.json().to_string());
@@ -279,7 +313,10 @@ impl OperatorApi {
         })
     }
 
-    async fn read_store<T: Send + 'static>(&self, read: impl FnOnce(&Store) -> T + Send + 'static) -> T {
+    async fn read_store<T: Send + 'static>(
+        &self,
+        read: impl FnOnce(&Store) -> T + Send + 'static,
+    ) -> T {
         let store = Arc::clone(&self.store);
         blocking(move || read(&store)).await
     }
@@ -304,7 +341,9 @@ fn printed(text: String, media_type: &'static str) -> HttpResponse {
 fn refused(refusal: &Refusal, request_id: &str) -> HttpResponse {
     let mut response = envelope::refusal(refusal, request_id);
     if refusal.status == StatusCode::UNAUTHORIZED {
-        response.headers_mut().insert(WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
+        response
+            .headers_mut()
+            .insert(WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
     }
     if let Some(allow) = refusal.details.get("allow").and_then(Value::as_str)
         && let Ok(value) = HeaderValue::from_str(allow)
@@ -322,7 +361,10 @@ struct OperatorRequest {
 
 impl OperatorRequest {
     fn parameter(&self, name: &str) -> &str {
-        self.parameters.iter().find(|(known, _)| *known == name).map_or("", |(_, value)| value)
+        self.parameters
+            .iter()
+            .find(|(known, _)| *known == name)
+            .map_or("", |(_, value)| value)
     }
 
     fn plugin(&self) -> &str {
@@ -330,9 +372,10 @@ impl OperatorRequest {
     }
 
     fn revision(&self) -> Result<u64, Refusal> {
-        self.parameter("revision")
-            .parse()
-            .map_err(|_| Refusal::new(Code::ValidationError, "`revision` must be a number").with("field", "revision"))
+        self.parameter("revision").parse().map_err(|_| {
+            Refusal::new(Code::ValidationError, "`revision` must be a number")
+                .with("field", "revision")
+        })
     }
 
     fn query(&self) -> Option<&str> {
@@ -342,5 +385,8 @@ impl OperatorRequest {
 
 /// Whether the body is a component and not JSON about one.
 fn is_component(parts: &Parts) -> bool {
-    parts.headers.get(CONTENT_TYPE).is_some_and(|value| value == "application/wasm")
+    parts
+        .headers
+        .get(CONTENT_TYPE)
+        .is_some_and(|value| value == "application/wasm")
 }

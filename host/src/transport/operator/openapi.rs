@@ -31,7 +31,11 @@ pub(crate) fn document() -> Value {
 
 fn operation(route: &OperatorRoute) -> Value {
     let mut parameters: Vec<Value> = Vec::new();
-    for name in route.path.split('/').filter_map(|part| part.strip_prefix('{')?.strip_suffix('}')) {
+    for name in route
+        .path
+        .split('/')
+        .filter_map(|part| part.strip_prefix('{')?.strip_suffix('}'))
+    {
         let schema = match name {
             "revision" => json!({ "type": "integer", "minimum": 1 }),
             _ => json!({ "type": "string" }),
@@ -47,12 +51,16 @@ fn operation(route: &OperatorRoute) -> Value {
         let schema = json!({ "$ref": "#/components/schemas/Error" });
         json!({ "description": description, "content": { "application/json": { "schema": schema } } })
     };
-    let envelope = || json!({ "application/json": { "schema": { "$ref": "#/components/schemas/Success" } } });
+    let envelope =
+        || json!({ "application/json": { "schema": { "$ref": "#/components/schemas/Success" } } });
     let (status, content) = match route.answers {
         AnswerForm::Data => ("200", envelope()),
         AnswerForm::Created => ("201", envelope()),
         AnswerForm::Accepted => ("202", envelope()),
-        AnswerForm::Plain(media_type) => ("200", json!({ media_type: { "schema": { "type": "string" } } })),
+        AnswerForm::Plain(media_type) => (
+            "200",
+            json!({ media_type: { "schema": { "type": "string" } } }),
+        ),
     };
     let mut operation = json!({
         "operationId": format!("{:?}", route.endpoint),
@@ -88,7 +96,8 @@ fn body(route: &OperatorRoute) -> Option<Value> {
     };
     match route.body {
         BodyForm::None => None,
-        BodyForm::Key => Some(json!({ "required": true, "content": { "application/json": { "schema": {
+        BodyForm::Key => Some(
+            json!({ "required": true, "content": { "application/json": { "schema": {
             "type": "object",
             "required": ["label", "scopes"],
             "properties": {
@@ -106,8 +115,10 @@ fn body(route: &OperatorRoute) -> Option<Value> {
                 "expiresAt": { "type": ["string", "null"], "format": "date-time" },
             },
             "additionalProperties": false,
-        } } } })),
-        BodyForm::Account => Some(json!({ "required": true, "content": { "application/json": { "schema": {
+        } } } }),
+        ),
+        BodyForm::Account => Some(
+            json!({ "required": true, "content": { "application/json": { "schema": {
             "type": "object",
             "required": ["label"],
             "properties": {
@@ -117,11 +128,14 @@ fn body(route: &OperatorRoute) -> Option<Value> {
                 "entitlement": { "anyOf": [entitlement(), { "type": "null" }] },
             },
             "additionalProperties": false,
-        } } } })),
-        BodyForm::Entitlement => {
-            Some(json!({ "required": true, "content": { "application/json": { "schema": entitlement() } } }))
+        } } } }),
+        ),
+        BodyForm::Entitlement => Some(
+            json!({ "required": true, "content": { "application/json": { "schema": entitlement() } } }),
+        ),
+        BodyForm::Act(_) => {
+            Some(json!({ "required": false, "content": { "application/json": json_body() } }))
         }
-        BodyForm::Act(_) => Some(json!({ "required": false, "content": { "application/json": json_body() } })),
         BodyForm::Component => Some(json!({ "required": false, "content": {
             "application/wasm": { "schema": { "type": "string", "format": "binary" } },
             "application/json": json_body(),

@@ -34,7 +34,10 @@ pub(crate) fn read<T: DeserializeOwned>(body: &[u8]) -> Result<T, RequestError> 
 
 /// Refuses a field's value.
 pub(crate) fn invalid<T>(field: &'static str, rule: impl Into<String>) -> Result<T, RequestError> {
-    Err(RequestError::Invalid { field, rule: rule.into() })
+    Err(RequestError::Invalid {
+        field,
+        rule: rule.into(),
+    })
 }
 
 /// Checks a text that people read.
@@ -43,12 +46,18 @@ pub(crate) fn label(field: &'static str, text: &str) -> Result<(), RequestError>
     if (1..=LABEL_CHARACTERS_MAX).contains(&characters) && !text.chars().any(char::is_control) {
         Ok(())
     } else {
-        invalid(field, format!("must have 1 to {LABEL_CHARACTERS_MAX} printable characters"))
+        invalid(
+            field,
+            format!("must have 1 to {LABEL_CHARACTERS_MAX} printable characters"),
+        )
     }
 }
 
 /// Checks a limit, which cannot be zero: what may never call is revoked instead.
-pub(crate) fn limit<T: Default + PartialEq>(field: &'static str, limit: Option<T>) -> Result<(), RequestError> {
+pub(crate) fn limit<T: Default + PartialEq>(
+    field: &'static str,
+    limit: Option<T>,
+) -> Result<(), RequestError> {
     match limit {
         Some(limit) if limit == T::default() => invalid(field, "must be at least 1"),
         Some(_) | None => Ok(()),
@@ -58,18 +67,26 @@ pub(crate) fn limit<T: Default + PartialEq>(field: &'static str, limit: Option<T
 /// Reads a time that must be to come, as Unix seconds.
 pub(crate) fn expiry(text: Option<&str>, now: SystemTime) -> Result<Option<u64>, RequestError> {
     let Some(text) = text else { return Ok(None) };
-    let expiry = OffsetDateTime::parse(text, &Rfc3339).ok().and_then(|at| u64::try_from(at.unix_timestamp()).ok());
+    let expiry = OffsetDateTime::parse(text, &Rfc3339)
+        .ok()
+        .and_then(|at| u64::try_from(at.unix_timestamp()).ok());
     match expiry {
         Some(expiry) if expiry > epoch_seconds(now) => Ok(Some(expiry)),
         Some(_) => invalid("expiresAt", format!("is {text}, which is past")),
-        None => invalid("expiresAt", format!("is {text}; write a time such as 2027-01-31T00:00:00Z")),
+        None => invalid(
+            "expiresAt",
+            format!("is {text}; write a time such as 2027-01-31T00:00:00Z"),
+        ),
     }
 }
 
 /// Unix seconds as RFC 3339.
 pub(crate) fn timestamp(epoch_s: u64) -> String {
-    let at = i64::try_from(epoch_s).ok().and_then(|seconds| OffsetDateTime::from_unix_timestamp(seconds).ok());
-    at.and_then(|at| at.format(&Rfc3339).ok()).unwrap_or_default()
+    let at = i64::try_from(epoch_s)
+        .ok()
+        .and_then(|seconds| OffsetDateTime::from_unix_timestamp(seconds).ok());
+    at.and_then(|at| at.format(&Rfc3339).ok())
+        .unwrap_or_default()
 }
 
 impl RequestError {
@@ -80,9 +97,12 @@ impl RequestError {
                 Refusal::new(Code::ValidationError, self.to_string()).with("field", field)
             }
             RequestError::Unknown { .. } => Refusal::new(Code::NotFound, self.to_string()),
-            RequestError::Revoked(_) => Refusal::new(Code::ValidationError, self.to_string()).with("field", "id"),
+            RequestError::Revoked(_) => {
+                Refusal::new(Code::ValidationError, self.to_string()).with("field", "id")
+            }
             RequestError::Store(source) => {
-                let mut refusal = Refusal::new(Code::ServiceUnavailable, "The store fails").retry_after(1);
+                let mut refusal =
+                    Refusal::new(Code::ServiceUnavailable, "The store fails").retry_after(1);
                 refusal.cause = Some(source.to_string());
                 refusal
             }

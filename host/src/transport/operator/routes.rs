@@ -88,7 +88,10 @@ impl BodyForm {
 /// What every act may say.
 const OF_ACT: [(&str, &str); 2] = [("by", "Who does it."), ("why", "Why.")];
 const OF_COMPONENT: [(&str, &str); 3] = [
-    ("path", "A file that the server can read; the manifest entry's source where it is absent."),
+    (
+        "path",
+        "A file that the server can read; the manifest entry's source where it is absent.",
+    ),
     ("digest", "The component's SHA-256, in hexadecimal."),
     ACTIVATE,
 ];
@@ -118,14 +121,28 @@ pub(crate) struct OperatorRoute {
     pub(crate) answers: AnswerForm,
 }
 
-const AGAINST: (&str, &str) = ("against", "The revision to compare with; the active one where it is absent.");
+const AGAINST: (&str, &str) = (
+    "against",
+    "The revision to compare with; the active one where it is absent.",
+);
 const AFTER: (&str, &str) = ("after", "Only events with a higher number.");
 const OF_PLUGIN: (&str, &str) = ("plugin", "Only events of this plugin.");
-const ACTIVATE: (&str, &str) = ("activate", "Serve it as soon as everything that it wants is granted.");
+const ACTIVATE: (&str, &str) = (
+    "activate",
+    "Serve it as soon as everything that it wants is granted.",
+);
 
 const fn get(path: &'static str, endpoint: Endpoint, summary: &'static str) -> OperatorRoute {
     let (query, body) = (&[] as &[(&str, &str)], BodyForm::None);
-    OperatorRoute { method: "GET", path, endpoint, summary, query, body, answers: AnswerForm::Data }
+    OperatorRoute {
+        method: "GET",
+        path,
+        endpoint,
+        summary,
+        query,
+        body,
+        answers: AnswerForm::Data,
+    }
 }
 
 const fn act(
@@ -134,7 +151,11 @@ const fn act(
     summary: &'static str,
     members: &'static [(&'static str, &'static str)],
 ) -> OperatorRoute {
-    OperatorRoute { method: "POST", body: BodyForm::Act(members), ..get(path, endpoint, summary) }
+    OperatorRoute {
+        method: "POST",
+        body: BodyForm::Act(members),
+        ..get(path, endpoint, summary)
+    }
 }
 
 /// All of them.
@@ -149,7 +170,11 @@ pub(crate) static ROUTES: [OperatorRoute; 33] = [
         Endpoint::Plugin(PluginEndpoint::Plugins),
         "The plugins of the manifest, and where each stands",
     ),
-    get("/admin/v1/plugins/{plugin}", Endpoint::Plugin(PluginEndpoint::Plugin), "One plugin with its revisions"),
+    get(
+        "/admin/v1/plugins/{plugin}",
+        Endpoint::Plugin(PluginEndpoint::Plugin),
+        "One plugin with its revisions",
+    ),
     get(
         "/admin/v1/plugins/{plugin}/revisions",
         Endpoint::Plugin(PluginEndpoint::Revisions),
@@ -171,7 +196,11 @@ pub(crate) static ROUTES: [OperatorRoute; 33] = [
             "Stage a component as a new revision; its record tells how far it is",
         )
     },
-    get("/admin/v1/plugins/{plugin}/revisions/{revision}", Endpoint::Plugin(PluginEndpoint::Revision), "One revision"),
+    get(
+        "/admin/v1/plugins/{plugin}/revisions/{revision}",
+        Endpoint::Plugin(PluginEndpoint::Revision),
+        "One revision",
+    ),
     OperatorRoute {
         query: &[AGAINST],
         ..get(
@@ -184,7 +213,13 @@ pub(crate) static ROUTES: [OperatorRoute; 33] = [
         "/admin/v1/plugins/{plugin}/revisions/{revision}/approve",
         Endpoint::Plugin(PluginEndpoint::Approve),
         "Grant what a revision wants beyond what is granted",
-        &[("grants", "The atoms that were looked at; nothing else is granted."), ACTIVATE],
+        &[
+            (
+                "grants",
+                "The atoms that were looked at; nothing else is granted.",
+            ),
+            ACTIVATE,
+        ],
     ),
     act(
         "/admin/v1/plugins/{plugin}/revisions/{revision}/reject",
@@ -202,7 +237,10 @@ pub(crate) static ROUTES: [OperatorRoute; 33] = [
         "/admin/v1/plugins/{plugin}/rollback",
         Endpoint::Plugin(PluginEndpoint::Rollback),
         "Serve a revision that served before",
-        &[("to", "Its number; the one before the active one where it is absent.")],
+        &[(
+            "to",
+            "Its number; the one before the active one where it is absent.",
+        )],
     ),
     act(
         "/admin/v1/plugins/{plugin}/disable",
@@ -210,7 +248,12 @@ pub(crate) static ROUTES: [OperatorRoute; 33] = [
         "Switch a plugin off: its routes answer 503",
         &[],
     ),
-    act("/admin/v1/plugins/{plugin}/enable", Endpoint::Plugin(PluginEndpoint::Enable), "Switch a plugin on again", &[]),
+    act(
+        "/admin/v1/plugins/{plugin}/enable",
+        Endpoint::Plugin(PluginEndpoint::Enable),
+        "Switch a plugin on again",
+        &[],
+    ),
     act(
         "/admin/v1/plugins/{plugin}/revoke",
         Endpoint::Plugin(PluginEndpoint::Revoke),
@@ -223,7 +266,10 @@ pub(crate) static ROUTES: [OperatorRoute; 33] = [
             "/admin/v1/plugins/{plugin}/proxy",
             Endpoint::Plugin(PluginEndpoint::LendProxy),
             "Lend a way out with exactly the rights of what serves; only this answer shows the credential",
-            &[("seconds", "For how long, from 1 to 600; 60 where it is absent.")],
+            &[(
+                "seconds",
+                "For how long, from 1 to 600; 60 where it is absent.",
+            )],
         )
     },
     act(
@@ -234,14 +280,26 @@ pub(crate) static ROUTES: [OperatorRoute; 33] = [
     ),
     OperatorRoute {
         query: &[OF_PLUGIN, AFTER],
-        ..get("/admin/v1/history", Endpoint::Host(HostEndpoint::History), "What happened to the plugins, oldest first")
+        ..get(
+            "/admin/v1/history",
+            Endpoint::Host(HostEndpoint::History),
+            "What happened to the plugins, oldest first",
+        )
     },
     OperatorRoute {
         query: &[OF_PLUGIN, AFTER],
         answers: AnswerForm::Plain("text/event-stream"),
-        ..get("/admin/v1/events", Endpoint::Host(HostEndpoint::Events), "What happens to the plugins, as it happens")
+        ..get(
+            "/admin/v1/events",
+            Endpoint::Host(HostEndpoint::Events),
+            "What happens to the plugins, as it happens",
+        )
     },
-    get("/admin/v1/keys", Endpoint::Customer(CustomerEndpoint::Keys), "The API keys, without their secrets"),
+    get(
+        "/admin/v1/keys",
+        Endpoint::Customer(CustomerEndpoint::Keys),
+        "The API keys, without their secrets",
+    ),
     OperatorRoute {
         method: "POST",
         body: BodyForm::Key,
@@ -254,7 +312,11 @@ pub(crate) static ROUTES: [OperatorRoute; 33] = [
     },
     OperatorRoute {
         method: "DELETE",
-        ..get("/admin/v1/keys/{id}", Endpoint::Customer(CustomerEndpoint::RevokeKey), "Revoke an API key for ever")
+        ..get(
+            "/admin/v1/keys/{id}",
+            Endpoint::Customer(CustomerEndpoint::RevokeKey),
+            "Revoke an API key for ever",
+        )
     },
     OperatorRoute {
         method: "POST",
@@ -265,12 +327,20 @@ pub(crate) static ROUTES: [OperatorRoute; 33] = [
             "Issue a key with the settings of another, which is revoked",
         )
     },
-    get("/admin/v1/accounts", Endpoint::Customer(CustomerEndpoint::Accounts), "The accounts of self-service keys"),
+    get(
+        "/admin/v1/accounts",
+        Endpoint::Customer(CustomerEndpoint::Accounts),
+        "The accounts of self-service keys",
+    ),
     OperatorRoute {
         method: "POST",
         body: BodyForm::Account,
         answers: AnswerForm::Created,
-        ..get("/admin/v1/accounts", Endpoint::Customer(CustomerEndpoint::OpenAccount), "Open an account")
+        ..get(
+            "/admin/v1/accounts",
+            Endpoint::Customer(CustomerEndpoint::OpenAccount),
+            "Open an account",
+        )
     },
     get(
         "/admin/v1/accounts/{id}",
@@ -304,7 +374,10 @@ pub(crate) static ROUTES: [OperatorRoute; 33] = [
     },
     OperatorRoute {
         query: &[
-            ("month", "Such as 2026-11; the current one where it is absent."),
+            (
+                "month",
+                "Such as 2026-11; the current one where it is absent.",
+            ),
             ("account", "One account alone."),
             ("format", "json or csv."),
         ],
@@ -319,11 +392,23 @@ pub(crate) static ROUTES: [OperatorRoute; 33] = [
         Endpoint::Host(HostEndpoint::Audit),
         "The balances of credits, recomputed from their entries",
     ),
-    get("/admin/v1/config", Endpoint::Host(HostEndpoint::Config), "The settings in effect, secrets masked"),
-    get("/admin/v1/openapi.json", Endpoint::Host(HostEndpoint::OpenApi), "This document"),
+    get(
+        "/admin/v1/config",
+        Endpoint::Host(HostEndpoint::Config),
+        "The settings in effect, secrets masked",
+    ),
+    get(
+        "/admin/v1/openapi.json",
+        Endpoint::Host(HostEndpoint::OpenApi),
+        "This document",
+    ),
     OperatorRoute {
         answers: AnswerForm::Plain("text/plain"),
-        ..get("/metrics", Endpoint::Host(HostEndpoint::Metrics), "What the process counts, as Prometheus reads it")
+        ..get(
+            "/metrics",
+            Endpoint::Host(HostEndpoint::Metrics),
+            "What the process counts, as Prometheus reads it",
+        )
     },
 ];
 
@@ -354,8 +439,15 @@ pub(crate) fn find(method: &Method, path: &str) -> EndpointMatch {
         methods.sort_unstable();
         return EndpointMatch::OtherMethods(methods.join(", "));
     };
-    let decoded = |value: &str| percent_encoding::percent_decode_str(value).decode_utf8_lossy().into_owned();
-    let names = route.path.split('/').filter_map(|part| part.strip_prefix('{')?.strip_suffix('}'));
+    let decoded = |value: &str| {
+        percent_encoding::percent_decode_str(value)
+            .decode_utf8_lossy()
+            .into_owned()
+    };
+    let names = route
+        .path
+        .split('/')
+        .filter_map(|part| part.strip_prefix('{')?.strip_suffix('}'));
     let parameters = names.filter_map(|name| Some((name, decoded(matched.params.get(name)?))));
     EndpointMatch::Route(route, parameters.collect())
 }

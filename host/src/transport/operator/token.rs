@@ -29,7 +29,9 @@ impl OperatorToken {
         };
         // Somebody may have copied the folder with wider rights.
         std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o600))?;
-        Ok(Self { digest: Sha256::digest(text.as_bytes()).into() })
+        Ok(Self {
+            digest: Sha256::digest(text.as_bytes()).into(),
+        })
     }
 
     /// Compares digests, so that the time taken tells nothing of the token.
@@ -43,7 +45,10 @@ fn make(path: &Path) -> io::Result<String> {
     let random: [u8; 24] = rand::rng().random();
     let text = {
         use base64::Engine as _;
-        format!("sbop_{}", base64::engine::general_purpose::URL_SAFE_NO_PAD.encode(random))
+        format!(
+            "sbop_{}",
+            base64::engine::general_purpose::URL_SAFE_NO_PAD.encode(random)
+        )
     };
     write_private(path, &text)?;
     Ok(text)
@@ -51,7 +56,12 @@ fn make(path: &Path) -> io::Result<String> {
 
 /// Writes a file that only this user may read.
 pub(crate) fn write_private(path: &Path, text: &str) -> io::Result<()> {
-    let mut file = OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(path)?;
+    let mut file = OpenOptions::new()
+        .write(true)
+        .create(true)
+        .truncate(true)
+        .mode(0o600)
+        .open(path)?;
     file.set_permissions(std::fs::Permissions::from_mode(0o600))?;
     writeln!(file, "{text}")
 }

@@ -75,13 +75,21 @@ impl UsageRequest {
     pub(crate) fn path(&self) -> String {
         let mut query = form_urlencoded::Serializer::new(String::new());
         let names = [("month", &self.month), ("account", &self.account)];
-        query.extend_pairs(names.into_iter().filter_map(|(name, value)| Some((name, value.as_ref()?))));
+        query.extend_pairs(
+            names
+                .into_iter()
+                .filter_map(|(name, value)| Some((name, value.as_ref()?))),
+        );
         format!("{USAGE}?{}", query.finish())
     }
 }
 
 /// Reads the usage of a month, as far as it was written.
-pub(crate) fn usage(store: &Store, request: &UsageRequest, now: SystemTime) -> Result<MonthUsage, RequestError> {
+pub(crate) fn usage(
+    store: &Store,
+    request: &UsageRequest,
+    now: SystemTime,
+) -> Result<MonthUsage, RequestError> {
     let month = match &request.month {
         None => Month::of(epoch_seconds(now)),
         Some(text) => match Month::parse(text) {
@@ -92,7 +100,10 @@ pub(crate) fn usage(store: &Store, request: &UsageRequest, now: SystemTime) -> R
     let mut keys = store.keys()?;
     if let Some(account) = &request.account {
         if store.account(account)?.is_none() {
-            return Err(RequestError::Unknown { what: "account", id: account.clone() });
+            return Err(RequestError::Unknown {
+                what: "account",
+                id: account.clone(),
+            });
         }
         keys.retain(|key| key.account.as_ref() == Some(account));
     }
@@ -110,27 +121,41 @@ pub(crate) fn usage(store: &Store, request: &UsageRequest, now: SystemTime) -> R
         }
         rows.extend(of_key.into_iter().map(|(operation, (calls, credits))| {
             let (account, key) = (key.account.clone(), key.id.clone());
-            UsageRow { account, key, operation, calls, credits }
+            UsageRow {
+                account,
+                key,
+                operation,
+                calls,
+                credits,
+            }
         }));
         if rows.len() >= ROWS_MAX {
             break;
         }
     }
     let is_whole = rows.len() < ROWS_MAX;
-    Ok(MonthUsage { month, rows, is_whole })
+    Ok(MonthUsage {
+        month,
+        rows,
+        is_whole,
+    })
 }
 
 impl MonthUsage {
     /// Reads what [`MonthUsage::json`] wrote.
     pub(crate) fn read(json: &Value) -> Self {
         let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
-        let rows = json["rows"].as_array().into_iter().flatten().map(|row| UsageRow {
-            account: row["account"].as_str().map(str::to_owned),
-            key: text(&row["key"]),
-            operation: text(&row["operation"]),
-            calls: row["calls"].as_u64().unwrap_or_default(),
-            credits: row["credits"].as_u64().unwrap_or_default(),
-        });
+        let rows = json["rows"]
+            .as_array()
+            .into_iter()
+            .flatten()
+            .map(|row| UsageRow {
+                account: row["account"].as_str().map(str::to_owned),
+                key: text(&row["key"]),
+                operation: text(&row["operation"]),
+                calls: row["calls"].as_u64().unwrap_or_default(),
+                credits: row["credits"].as_u64().unwrap_or_default(),
+            });
         Self {
             month: Month::parse(&text(&json["month"])).unwrap_or(Month::of(0)),
             rows: rows.collect(),
@@ -155,19 +180,37 @@ impl MonthUsage {
     /// RFC 4180 with a header; ids and names have nothing to quote.
     pub(crate) fn csv(&self) -> String {
         let mut text = "month,account,key,operation,calls,credits\r\n".to_owned();
-        for UsageRow { account, key, operation, calls, credits } in &self.rows {
+        for UsageRow {
+            account,
+            key,
+            operation,
+            calls,
+            credits,
+        } in &self.rows
+        {
             let account = account.as_deref().unwrap_or_default();
             // Writing to a string does not fail.
-            let _ = write!(text, "{},{account},{key},{operation},{calls},{credits}\r\n", self.month);
+            let _ = write!(
+                text,
+                "{},{account},{key},{operation},{calls},{credits}\r\n",
+                self.month
+            );
         }
         text
     }
 }
 
 /// A page of an account's entries, oldest first.
-pub(crate) fn entries(store: &Store, account: &str, after: Option<&str>) -> Result<Value, RequestError> {
+pub(crate) fn entries(
+    store: &Store,
+    account: &str,
+    after: Option<&str>,
+) -> Result<Value, RequestError> {
     if store.account(account)?.is_none() {
-        return Err(RequestError::Unknown { what: "account", id: account.to_owned() });
+        return Err(RequestError::Unknown {
+            what: "account",
+            id: account.to_owned(),
+        });
     }
     let after = match after.map(Uuid::parse_str) {
         None => 0,
@@ -175,13 +218,18 @@ pub(crate) fn entries(store: &Store, account: &str, after: Option<&str>) -> Resu
         Some(Err(_)) => return invalid("after", "must be the id of an entry"),
     };
     let entries = store.entries(account, after, ENTRIES_MAX)?;
-    let next = (entries.len() == ENTRIES_MAX).then(|| entries.last().map(|one| uuid(one.reservation.id))).flatten();
+    let next = (entries.len() == ENTRIES_MAX)
+        .then(|| entries.last().map(|one| uuid(one.reservation.id)))
+        .flatten();
     let entries: Vec<Value> = entries.iter().map(entry).collect();
     Ok(json!({ "entries": entries, "next": next }))
 }
 
 fn entry(entry: &LedgerEntry) -> Value {
-    let LedgerEntry { reservation, resolution } = entry;
+    let LedgerEntry {
+        reservation,
+        resolution,
+    } = entry;
     json!({
         "id": uuid(reservation.id),
         "month": reservation.month.to_string(),

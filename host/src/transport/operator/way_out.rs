@@ -32,24 +32,47 @@ impl ProxyLender {
     pub(crate) fn lend(&self, name: &str, asked: &ActRequest) -> Result<Value, Refusal> {
         let (mark, seconds) = (asked.mark()?, asked.seconds.unwrap_or(SECONDS.0));
         if !(1..=SECONDS.1).contains(&seconds) {
-            return Err(invalid("seconds", &format!("must be from 1 to {}", SECONDS.1)));
+            return Err(invalid(
+                "seconds",
+                &format!("must be from 1 to {}", SECONDS.1),
+            ));
         }
-        if !self.registry.manifest().entries.iter().any(|entry| entry.name == name) {
-            return Err(refusal(&RegistryError::NoPlugin { name: name.to_owned() }));
+        if !self
+            .registry
+            .manifest()
+            .entries
+            .iter()
+            .any(|entry| entry.name == name)
+        {
+            return Err(refusal(&RegistryError::NoPlugin {
+                name: name.to_owned(),
+            }));
         }
         let snapshot = self.registry.current();
-        let serving = snapshot.catalogue.revisions().iter().find(|revision| *revision.plugin == *name);
-        let Some(serving) = serving.filter(|revision| !matches!(revision.runner, Runner::Off(_))) else {
+        let serving = snapshot
+            .catalogue
+            .revisions()
+            .iter()
+            .find(|revision| *revision.plugin == *name);
+        let Some(serving) = serving.filter(|revision| !matches!(revision.runner, Runner::Off(_)))
+        else {
             return Err(Refusal::new(
                 Code::Conflict,
                 format!("no revision of `{name}` runs whose rights could be lent"),
             ));
         };
         // The operator's secrets are bound to what the plugin asks for itself.
-        let door = self.egress.door(name, serving.number, serving.rights.clone(), Vec::new());
-        let (time, lent_to) = (Duration::from_secs(seconds), format!("operator:{}", mark.by));
+        let door = self
+            .egress
+            .door(name, serving.number, serving.rights.clone(), Vec::new());
+        let (time, lent_to) = (
+            Duration::from_secs(seconds),
+            format!("operator:{}", mark.by),
+        );
         let lease = self.proxy.lend(door, &lent_to, time, &serving.gone());
-        let lease = lease.map_err(|error| Refusal::new(Code::ServiceUnavailable, error.to_string()).retry_after(1))?;
+        let lease = lease.map_err(|error| {
+            Refusal::new(Code::ServiceUnavailable, error.to_string()).retry_after(1)
+        })?;
         let ProxyLease { user, password, .. } = &lease;
         let address = self.proxy.address();
         tracing::info!(

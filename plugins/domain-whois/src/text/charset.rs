@@ -2,8 +2,8 @@
 //! country wrote before UTF-8.
 
 use encoding_rs::{
-    BIG5, EUC_KR, Encoding, GB18030, ISO_2022_JP, ISO_8859_2, KOI8_R, SHIFT_JIS, WINDOWS_874, WINDOWS_1252,
-    WINDOWS_1254,
+    BIG5, EUC_KR, Encoding, GB18030, ISO_2022_JP, ISO_8859_2, KOI8_R, SHIFT_JIS, WINDOWS_874,
+    WINDOWS_1252, WINDOWS_1254,
 };
 
 /// Encodings by top-level domain; the others are of Western Europe.
@@ -34,14 +34,19 @@ pub(super) fn decode(bytes: &[u8], domain: &str) -> String {
     // Escapes shift the character set, and all of its bytes are ASCII.
     let shifts = bytes.windows(2).any(|two| two == b"\x1b$");
     if shifts && bytes.is_ascii() {
-        return ISO_2022_JP.decode_without_bom_handling(bytes).0.into_owned();
+        return ISO_2022_JP
+            .decode_without_bom_handling(bytes)
+            .0
+            .into_owned();
     }
     match std::str::from_utf8(bytes) {
         Ok(text) => text.to_owned(),
         Err(_) => {
             let top = domain.rsplit('.').next().unwrap_or_default();
-            let encoding =
-                OF_COUNTRIES.iter().find(|(country, _)| *country == top).map_or(WINDOWS_1252, |(_, known)| *known);
+            let encoding = OF_COUNTRIES
+                .iter()
+                .find(|(country, _)| *country == top)
+                .map_or(WINDOWS_1252, |(_, known)| *known);
             encoding.decode_without_bom_handling(bytes).0.into_owned()
         }
     }

@@ -41,18 +41,34 @@ pub(super) enum Field {
 /// A key in lower case, its words one space apart, without what stands in brackets.
 pub(super) fn normal(key: &str) -> String {
     let key = key.split('(').next().unwrap_or_default().to_lowercase();
-    let words: Vec<&str> = key.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty()).collect();
+    let words: Vec<&str> = key
+        .split(|c: char| !c.is_alphanumeric())
+        .filter(|word| !word.is_empty())
+        .collect();
     words.join(" ")
 }
 
 /// The room that a heading opens, if its words name one.
 pub(super) fn room(heading: &str) -> Option<Room> {
     let has = |wanted: &[&str]| heading.split(' ').any(|word| wanted.contains(&word));
-    let starts = |wanted: &[&str]| heading.split(' ').any(|word| wanted.iter().any(|start| word.starts_with(start)));
+    let starts = |wanted: &[&str]| {
+        heading
+            .split(' ')
+            .any(|word| wanted.iter().any(|start| word.starts_with(start)))
+    };
     if has(&["whois"]) {
         return Some(Room::Contact);
     }
-    if has(&["nameserver", "nameservers", "nserver", "nservers", "nsset", "dns", "servers"]) || server_words(heading) {
+    if has(&[
+        "nameserver",
+        "nameservers",
+        "nserver",
+        "nservers",
+        "nsset",
+        "dns",
+        "servers",
+    ]) || server_words(heading)
+    {
         return Some(Room::Servers);
     }
     if has(&["keys", "keyset", "dnskey", "dsrecord", "dsrecords"]) {
@@ -64,7 +80,9 @@ pub(super) fn room(heading: &str) -> Option<Room> {
     if has(&["registrant", "holder", "owner", "registrants"]) {
         return Some(Room::Holder);
     }
-    let contact = starts(&["admin", "tech", "billing", "abuse", "contact", "onsite", "reseller"]);
+    let contact = starts(&[
+        "admin", "tech", "billing", "abuse", "contact", "onsite", "reseller",
+    ]);
     (contact || has(&["person", "role", "zone", "nic"])).then_some(Room::Contact)
 }
 
@@ -72,11 +90,23 @@ pub(super) fn room(heading: &str) -> Option<Room> {
 /// `organization`.
 pub(super) fn prefixed(key: &str) -> Option<(Room, &str)> {
     let (first, rest) = key.strip_prefix("domain ").unwrap_or(key).split_once(' ')?;
-    let contact = ["admin", "administrative", "tech", "technical", "billing", "abuse", "reseller", "onsite", "zone"];
+    let contact = [
+        "admin",
+        "administrative",
+        "tech",
+        "technical",
+        "billing",
+        "abuse",
+        "reseller",
+        "onsite",
+        "zone",
+    ];
     match first {
         "registrar" => Some((Room::Registrar, rest)),
         "registrant" | "holder" | "owner" => Some((Room::Holder, rest)),
-        first if contact.contains(&first) => Some((Room::Contact, rest.strip_prefix("contact ").unwrap_or(rest))),
+        first if contact.contains(&first) => {
+            Some((Room::Contact, rest.strip_prefix("contact ").unwrap_or(rest)))
+        }
         _ => None,
     }
 }
@@ -98,24 +128,32 @@ pub(super) fn field(room: Room, key: &str) -> Option<Field> {
         Room::Domain => of_domain(key),
         Room::Registrar => match key {
             "name" | "registrar name" | "" => Some(Field::Registrar(2)),
-            "registrar" | "authorised registrar" | "authorized registrar" => Some(Field::Registrar(1)),
+            "registrar" | "authorised registrar" | "authorized registrar" => {
+                Some(Field::Registrar(1))
+            }
             "whois server" | "whois" => Some(Field::Referral),
             "registration expiration date" => Some(Field::RegistrarExpires),
             _ => organization.then_some(Field::Registrar(3)),
         },
         Room::Holder => match key {
-            "name" | "contact" | "" | "holder" | "registrant" | "owner" | "full name" => Some(Field::Holder),
-            "contact name" | "attention" | "person" | "responsible" | "first name" | "last name" => Some(Field::Person),
+            "name" | "contact" | "" | "holder" | "registrant" | "owner" | "full name" => {
+                Some(Field::Holder)
+            }
+            "contact name" | "attention" | "person" | "responsible" | "first name"
+            | "last name" => Some(Field::Person),
             "type" | "registrant type" | "kind" => Some(Field::HolderKind),
             _ if organization => Some(Field::Organization),
             _ => beside(key),
         },
         Room::Contact => match key {
-            "name" | "person" | "contact" | "contact name" | "role" | "attention" | "" => Some(Field::Person),
+            "name" | "person" | "contact" | "contact name" | "role" | "attention" | "" => {
+                Some(Field::Person)
+            }
             _ => beside(key),
         },
         Room::Servers => {
-            let server = server_words(key) || matches!(key, "" | "name" | "host name" | "hostname" | "host" | "dns");
+            let server = server_words(key)
+                || matches!(key, "" | "name" | "host name" | "hostname" | "host" | "dns");
             server.then_some(Field::Server)
         }
         Room::Keys => Some(Field::SigningKey),
@@ -125,13 +163,17 @@ pub(super) fn field(room: Room, key: &str) -> Option<Field> {
 /// Whether a key names an organisation's name: `org`, `company name`, `organisation english name`.
 fn organization(key: &str) -> bool {
     let is = |word: &str| matches!(word, "organization" | "organisation" | "org" | "company");
-    key.split(' ').any(is) && key.split(' ').all(|word| is(word) || matches!(word, "name" | "english"))
+    key.split(' ').any(is)
+        && key
+            .split(' ')
+            .all(|word| is(word) || matches!(word, "name" | "english"))
 }
 
 /// What is said of the domain among what is said of a person: persons do not expire, and some keys name the domain.
 fn beside(key: &str) -> Option<Field> {
     of_domain(key).filter(|field| {
-        *field == Field::Expires || key.starts_with("domain") && matches!(field, Field::Created | Field::Updated)
+        *field == Field::Expires
+            || key.starts_with("domain") && matches!(field, Field::Created | Field::Updated)
     })
 }
 
@@ -140,16 +182,46 @@ const WHOLE: [(Field, &[&str]); 7] = [
     (Field::Domain, &["domain", "domain name", "domainname"]),
     (
         Field::Registrar(1),
-        &["registrar", "sponsoring registrar", "authorized agency", "provider", "current registrar", "registrar name"],
+        &[
+            "registrar",
+            "sponsoring registrar",
+            "authorized agency",
+            "provider",
+            "current registrar",
+            "registrar name",
+        ],
     ),
-    (Field::Holder, &["registrant", "owner", "holder", "domain holder", "descr"]),
+    (
+        Field::Holder,
+        &["registrant", "owner", "holder", "domain holder", "descr"],
+    ),
     (Field::Person, &["person", "responsible"]),
     (Field::Dnssec, &["dnssec", "signed", "dnssec signed"]),
     (
         Field::SigningKey,
-        &["ds", "ds record", "dsrecord", "ds rdata", "dnskey", "signing key", "keyset", "dnssec ds data", "ds data"],
+        &[
+            "ds",
+            "ds record",
+            "dsrecord",
+            "ds rdata",
+            "dnskey",
+            "signing key",
+            "keyset",
+            "dnssec ds data",
+            "ds data",
+        ],
     ),
-    (Field::Expires, &["paid till", "renewal date", "valid until", "valid till", "validity", "renewal"]),
+    (
+        Field::Expires,
+        &[
+            "paid till",
+            "renewal date",
+            "valid until",
+            "valid till",
+            "validity",
+            "renewal",
+        ],
+    ),
 ];
 
 /// Words that may stand around the one that says what a date is.
@@ -179,7 +251,17 @@ const SAID: [(Field, &[&str], &[&str]); 4] = [
         &["status", "state", "eppstatus", "flags", "domaintype"],
         &["domain", "registration", "epp", "name"],
     ),
-    (Field::Created, &["creat", "registered", "registration", "activated", "commencement"], AROUND),
+    (
+        Field::Created,
+        &[
+            "creat",
+            "registered",
+            "registration",
+            "activated",
+            "commencement",
+        ],
+        AROUND,
+    ),
 ];
 
 fn of_domain(key: &str) -> Option<Field> {
@@ -193,7 +275,14 @@ fn of_domain(key: &str) -> Option<Field> {
         return Some(Field::Server);
     }
     // `key1-tag`, `DS key tag 1`: the numbers of what a delegation is signed with.
-    if key.chars().filter(|c| !c.is_ascii_digit()).collect::<String>().trim().trim_start_matches("ds ") == "key tag" {
+    if key
+        .chars()
+        .filter(|c| !c.is_ascii_digit())
+        .collect::<String>()
+        .trim()
+        .trim_start_matches("ds ")
+        == "key tag"
+    {
         return Some(Field::SigningKey);
     }
     // One word says what it is, and none of the others that it is something else's.
@@ -202,7 +291,9 @@ fn of_domain(key: &str) -> Option<Field> {
         let is = |word: &&str| stems.iter().any(|stem| word.starts_with(stem));
         words.iter().any(is) && words.iter().all(|word| is(word) || others.contains(word))
     };
-    SAID.iter().find(|(_, stems, others)| said(stems, others)).map(|(field, ..)| *field)
+    SAID.iter()
+        .find(|(_, stems, others)| said(stems, others))
+        .map(|(field, ..)| *field)
 }
 
 /// Whether a key names name servers: `nserver`, `name server 1`, `domain nameservers`, `primary name server`.
@@ -211,7 +302,10 @@ pub(super) fn server_words(key: &str) -> bool {
     let mut servers = 0;
     let all = squeezed.split(' ').all(|word| {
         let stem = word.trim_end_matches(|c: char| c.is_ascii_digit());
-        let server = matches!(stem, "nameserver" | "nameservers" | "nserver" | "nservers" | "ns");
+        let server = matches!(
+            stem,
+            "nameserver" | "nameservers" | "nserver" | "nservers" | "ns"
+        );
         servers += usize::from(server);
         server
             || matches!(

@@ -51,7 +51,10 @@ struct Block {
 /// Whether a line is a remark of the server. Remarks hold no fields.
 pub(super) fn is_comment(line: &str) -> bool {
     let boxed = line.starts_with('*') && line.ends_with('*');
-    boxed || ["%", "#", ";", ">>>", "//", "--", "[ "].iter().any(|mark| line.starts_with(mark))
+    boxed
+        || ["%", "#", ";", ">>>", "//", "--", "[ "]
+            .iter()
+            .any(|mark| line.starts_with(mark))
 }
 
 /// The entries of an answer.
@@ -68,7 +71,9 @@ pub(super) fn entries(text: &str) -> Vec<Entry<'_>> {
     };
     for (at, line) in lines.iter().enumerate() {
         let ahead = &lines[at..];
-        let next = lines[at + 1..].iter().find(|line| !matches!(line.shape, Shape::Blank));
+        let next = lines[at + 1..]
+            .iter()
+            .find(|line| !matches!(line.shape, Shape::Blank));
         match line.shape {
             Shape::Blank => walk.blank(),
             Shape::Comment => {}
@@ -83,17 +88,27 @@ pub(super) fn entries(text: &str) -> Vec<Entry<'_>> {
 }
 
 fn line(text: &str) -> Line<'_> {
-    let text = text.char_indices().nth(LINE_MAX).map_or(text, |(end, _)| &text[..end]).trim_end();
+    let text = text
+        .char_indices()
+        .nth(LINE_MAX)
+        .map_or(text, |(end, _)| &text[..end])
+        .trim_end();
     let rest = text.trim_start();
     // Stars before a heading are an ornament.
-    let rest = rest.strip_prefix("** ").filter(|heading| !heading.ends_with('*')).unwrap_or(rest);
-    let indent = text[..text.len() - rest.len()].chars().map(|c| if c == '\t' { 8 } else { 1 }).sum();
+    let rest = rest
+        .strip_prefix("** ")
+        .filter(|heading| !heading.ends_with('*'))
+        .unwrap_or(rest);
+    let indent = text[..text.len() - rest.len()]
+        .chars()
+        .map(|c| if c == '\t' { 8 } else { 1 })
+        .sum();
     let shape = match rest {
         "" => Shape::Blank,
         rest if is_comment(rest) => Shape::Comment,
-        rest => {
-            bracketed(rest).or_else(|| pair(rest)).map_or(Shape::Bare(rest), |(key, value)| Shape::Pair(key, value))
-        }
+        rest => bracketed(rest)
+            .or_else(|| pair(rest))
+            .map_or(Shape::Bare(rest), |(key, value)| Shape::Pair(key, value)),
     };
     Line { indent, shape }
 }
@@ -112,7 +127,9 @@ fn bracketed(text: &str) -> Option<(&str, &str)> {
 fn pair(text: &str) -> Option<(&str, &str)> {
     // A key may be explained at length in brackets.
     let (key, value) = match text.split_once("):") {
-        Some((explained, value)) if !explained.contains(':') => (explained.split('(').next()?, value),
+        Some((explained, value)) if !explained.contains(':') => {
+            (explained.split('(').next()?, value)
+        }
         _ => text.split_once(':')?,
     };
     let key = key.trim_end_matches([' ', '.', '\t']);
@@ -128,13 +145,18 @@ fn pair(text: &str) -> Option<(&str, &str)> {
 
 /// The registry's name for the person or organisation whom this paragraph is about.
 fn handle<'t>(ahead: &[Line<'t>]) -> Option<&'t str> {
-    let paragraph = ahead.iter().take_while(|line| !matches!(line.shape, Shape::Blank)).take(PARAGRAPH_MAX);
+    let paragraph = ahead
+        .iter()
+        .take_while(|line| !matches!(line.shape, Shape::Blank))
+        .take(PARAGRAPH_MAX);
     let mut pairs = paragraph.filter_map(|line| match line.shape {
         Shape::Pair(key, value) => Some((keys::normal(key), value)),
         Shape::Blank | Shape::Comment | Shape::Bare(_) => None,
     });
     let is_handle = |key: &str| matches!(key, "nic hdl" | "nic hdl br" | "contact id");
-    pairs.find(|(key, _)| is_handle(key)).map(|(_, value)| value)
+    pairs
+        .find(|(key, _)| is_handle(key))
+        .map(|(_, value)| value)
 }
 
 /// The way through the lines.
@@ -165,21 +187,28 @@ impl<'t> Walk<'t> {
 
     /// Whether a key without a value is a heading: lines follow that belong to it.
     fn heads(&self, key: &str, line: &Line<'_>, next: Option<&Line<'_>>) -> bool {
-        let below = next.is_some_and(|next| next.indent > line.indent || matches!(next.shape, Shape::Bare(_)));
+        let below = next
+            .is_some_and(|next| next.indent > line.indent || matches!(next.shape, Shape::Bare(_)));
         below || self.paragraph && next.is_some() && keys::room(&keys::normal(key)).is_some()
     }
 
     fn heading(&mut self, heading: String, indent: usize) {
         let room = match keys::field(Room::Domain, &heading) {
             // `Registrar:` and `Name servers:` open rooms; `Domain name:` has its value in the next line.
-            Some(Field::Registrar(_) | Field::Holder | Field::Server | Field::Organization) | None => {
-                keys::room(&heading).unwrap_or(Room::Domain)
-            }
+            Some(Field::Registrar(_) | Field::Holder | Field::Server | Field::Organization)
+            | None => keys::room(&heading).unwrap_or(Room::Domain),
             Some(_) => Room::Domain,
         };
         self.paragraph = false;
         self.last = None;
-        self.block = Some(Block { room, heading, indent, bare: 0, begun: false, nested: false });
+        self.block = Some(Block {
+            room,
+            heading,
+            indent,
+            bare: 0,
+            begun: false,
+            nested: false,
+        });
     }
 
     /// The room of the block that a line at this depth stands in.
@@ -200,7 +229,9 @@ impl<'t> Walk<'t> {
         let block = self.enter(indent).filter(|room| *room != Room::Domain);
         if self.paragraph && block.is_none() {
             let handle = handle(ahead);
-            let holder = self.holder.is_some_and(|holder| holder == value || handle == Some(holder));
+            let holder = self
+                .holder
+                .is_some_and(|holder| holder == value || handle == Some(holder));
             self.opened = match keys::opens(&key) {
                 _ if !self.named => Room::Domain,
                 Some(Room::Contact) | None if holder => Room::Holder,
@@ -211,11 +242,15 @@ impl<'t> Walk<'t> {
         self.paragraph = false;
         let room = block.unwrap_or(self.opened);
         let (room, key) = match keys::prefixed(&key) {
-            Some((named, rest)) if room == Room::Domain || room == named => (named, rest.to_owned()),
+            Some((named, rest)) if room == Room::Domain || room == named => {
+                (named, rest.to_owned())
+            }
             _ => (room, key),
         };
-        let names_holder =
-            matches!((room, key.as_str()), (Room::Domain, "registrant" | "holder") | (Room::Holder, "c"));
+        let names_holder = matches!(
+            (room, key.as_str()),
+            (Room::Domain, "registrant" | "holder") | (Room::Holder, "c")
+        );
         if names_holder && self.holder.is_none() {
             self.holder = Some(value);
         }
@@ -232,14 +267,21 @@ impl<'t> Walk<'t> {
         if let Some((room, key, _)) = self.last.clone().filter(|(_, _, depth)| indent > *depth) {
             // A list goes on in the next line; an address does so too, and nothing is read of it.
             if keys::field(room, &key) == Some(Field::Server) {
-                self.entries.push(Entry { room, key, value: text });
+                self.entries.push(Entry {
+                    room,
+                    key,
+                    value: text,
+                });
             }
             return;
         }
         let heading = keys::normal(text);
         let short = heading.split(' ').count() <= 4 && text.len() <= 40 && !text.contains('.');
         let room = keys::room(&heading).filter(|_| short && next.is_some());
-        let begun = self.block.as_ref().is_some_and(|block| !block.begun || block.bare > 0);
+        let begun = self
+            .block
+            .as_ref()
+            .is_some_and(|block| !block.begun || block.bare > 0);
         match (room, begun) {
             (Some(_), false) => self.heading(heading, indent),
             _ => self.below(text, indent),
@@ -256,7 +298,14 @@ impl<'t> Walk<'t> {
             return;
         };
         block.bare += 1;
-        let (first, key) = (block.bare == 1, if room == Room::Domain { block.heading.clone() } else { String::new() });
+        let (first, key) = (
+            block.bare == 1,
+            if room == Room::Domain {
+                block.heading.clone()
+            } else {
+                String::new()
+            },
+        );
         if first || room == Room::Servers || room == Room::Keys {
             self.push(room, key, text);
         }

@@ -22,12 +22,19 @@ const LOCAL_TIMES: &[(&str, i32)] = &[("cn", 8), ("xn--fiqs8s", 8), ("xn--fiqz9s
 pub(crate) fn read(bytes: &[u8], domain: &str) -> Answer {
     let text = charset::decode(bytes, domain);
     let entries = lines::entries(&text);
-    let values =
-        |wanted: Field| entries.iter().filter(move |entry| field(entry) == Some(wanted)).map(|entry| entry.value);
+    let values = |wanted: Field| {
+        entries
+            .iter()
+            .filter(move |entry| field(entry) == Some(wanted))
+            .map(|entry| entry.value)
+    };
     let named = |value: &str| value.split_whitespace().next().and_then(host_name);
     let (is_named, of_another) = {
         let names: Vec<_> = values(Field::Domain).filter_map(named).collect();
-        (names.iter().any(|name| name == domain), !names.is_empty() && names.iter().all(|name| name != domain))
+        (
+            names.iter().any(|name| name == domain),
+            !names.is_empty() && names.iter().all(|name| name != domain),
+        )
     };
     let registration = registration(&entries, domain);
     if let Some(nobodys) = registration.of_nobody(values(Field::Status)) {
@@ -37,7 +44,10 @@ pub(crate) fn read(bytes: &[u8], domain: &str) -> Answer {
     match (registration.is_empty(), of_another) {
         (false, false) if is_named || registration.creation_date.is_some() => {
             let referral = values(Field::Referral).find_map(referral);
-            Answer::Registered { registration, referral }
+            Answer::Registered {
+                registration,
+                referral,
+            }
         }
         (false, true) => Answer::Unusable("its answer is of another domain"),
         (true, _) | (false, false) => verdict::read(&text, domain),
@@ -56,7 +66,10 @@ fn referral(value: &str) -> Option<String> {
 
 fn registration(entries: &[Entry<'_>], domain: &str) -> Registration {
     let top = domain.rsplit('.').next().unwrap_or_default();
-    let assumed = LOCAL_TIMES.iter().find(|(known, _)| *known == top).map_or(0, |(_, hours)| *hours);
+    let assumed = LOCAL_TIMES
+        .iter()
+        .find(|(known, _)| *known == top)
+        .map_or(0, |(_, hours)| *hours);
     let mut registration = Registration::default();
     let (mut registrar_expires, mut registrar) = (None, (0, None));
     for entry in entries {
@@ -107,7 +120,10 @@ fn dnssec(value: &str) -> Option<String> {
 
 /// A line may hold several servers, each with its addresses.
 fn servers(registration: &mut Registration, value: &str) {
-    for word in value.split([' ', '\t', ',', ';']).filter(|word| !word.starts_with(['[', '('])) {
+    for word in value
+        .split([' ', '\t', ',', ';'])
+        .filter(|word| !word.starts_with(['[', '(']))
+    {
         registration.add_name_server(word);
     }
 }
@@ -122,10 +138,23 @@ fn better(best: &mut (u8, Option<String>), worth: u8, value: &str) {
 }
 
 fn organization(entries: &[Entry<'_>]) -> Option<String> {
-    let of = |wanted: Field| entries.iter().filter(move |entry| field(entry) == Some(wanted)).map(|entry| entry.value);
-    let kind = of(Field::HolderKind).next().unwrap_or_default().to_lowercase();
-    if ["person", "individual", "private"].iter().any(|word| kind.contains(word)) {
+    let of = |wanted: Field| {
+        entries
+            .iter()
+            .filter(move |entry| field(entry) == Some(wanted))
+            .map(|entry| entry.value)
+    };
+    let kind = of(Field::HolderKind)
+        .next()
+        .unwrap_or_default()
+        .to_lowercase();
+    if ["person", "individual", "private"]
+        .iter()
+        .any(|word| kind.contains(word))
+    {
         return None;
     }
-    of(Field::Organization).chain(of(Field::Holder)).find_map(public::organization)
+    of(Field::Organization)
+        .chain(of(Field::Holder))
+        .find_map(public::organization)
 }

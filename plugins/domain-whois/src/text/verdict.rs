@@ -143,7 +143,12 @@ const ONLY_NAMED: &[&str] = &[
 
 /// Reads an answer that holds no registration of `domain`.
 pub(super) fn read(text: &str, domain: &str) -> Answer {
-    let lines = || text.lines().take(LINES_MAX).map(str::trim).filter(|line| !line.is_empty());
+    let lines = || {
+        text.lines()
+            .take(LINES_MAX)
+            .map(str::trim)
+            .filter(|line| !line.is_empty())
+    };
     if lines().next().is_none() {
         return Answer::Unusable("its answer is empty");
     }
@@ -173,19 +178,31 @@ struct Statement {
 }
 
 fn statements(text: &str, names: &[String]) -> Vec<Statement> {
-    let lines: Vec<(String, bool)> = text.lines().take(LINES_MAX).map(|line| bare(line, names)).collect();
+    let lines: Vec<(String, bool)> = text
+        .lines()
+        .take(LINES_MAX)
+        .map(|line| bare(line, names))
+        .collect();
     let words = |line: &str| line.split_whitespace().count();
     // A banner such as `>>> Last update … <<<` ends a paragraph as a blank line does.
-    let ends = |line: &str| line.is_empty() || line.ends_with(['.', ':', '!', '?', '<', ')', '-', '=', '*']);
+    let ends = |line: &str| {
+        line.is_empty() || line.ends_with(['.', ':', '!', '?', '<', ')', '-', '=', '*'])
+    };
     let runs_on = |at: usize| {
         let prose = |line: &str| !ends(line) && words(line) >= PROSE_WORDS_MIN;
-        let before = at.checked_sub(1).is_some_and(|before| prose(&lines[before].0));
+        let before = at
+            .checked_sub(1)
+            .is_some_and(|before| prose(&lines[before].0));
         let (line, next) = (&lines[at].0, lines.get(at + 1).map_or("", |next| &next.0));
         before || prose(line) && !next.is_empty() && !next.ends_with('<')
     };
     let alone = |at: usize| lines[at].1 || words(&lines[at].0) <= WORDS_MAX && !runs_on(at);
     let kept = (0..lines.len()).filter(|&at| lines[at].0.chars().count() <= LINE_MAX && alone(at));
-    kept.map(|at| Statement { text: lines[at].0.clone(), is_named: lines[at].1 }).collect()
+    kept.map(|at| Statement {
+        text: lines[at].0.clone(),
+        is_named: lines[at].1,
+    })
+    .collect()
 }
 
 /// What the first statement about the name says, where no refusal stands before it or in it.
@@ -196,7 +213,9 @@ fn stated(statements: &[Statement]) -> Option<Answer> {
         !says(text, REFUSED)
             && phrases.iter().filter(about).any(|phrase| {
                 statement.is_named && text.contains(phrase)
-                    || text.find(phrase).is_some_and(|at| text[..at].split_whitespace().count() <= WORDS_BEFORE_MAX)
+                    || text
+                        .find(phrase)
+                        .is_some_and(|at| text[..at].split_whitespace().count() <= WORDS_BEFORE_MAX)
             })
     };
     for statement in statements {
@@ -218,8 +237,14 @@ fn stated(statements: &[Statement]) -> Option<Answer> {
 fn bare(line: &str, names: &[String]) -> (String, bool) {
     let lower = line.trim().to_lowercase();
     let is_named = names.iter().any(|name| lower.contains(name));
-    let line = names.iter().fold(lower, |line, name| line.replace(name, ""));
-    (line.trim_start_matches(['%', '#', '*', ';', '>', '-', ' ']).replace('_', " "), is_named)
+    let line = names
+        .iter()
+        .fold(lower, |line, name| line.replace(name, ""));
+    (
+        line.trim_start_matches(['%', '#', '*', ';', '>', '-', ' '])
+            .replace('_', " "),
+        is_named,
+    )
 }
 
 /// The line in lower case and without the domain, whose own words judge nothing, where it can be a verdict. A remark is one
@@ -236,7 +261,10 @@ fn verdict(text: &str, names: &[String]) -> Option<String> {
 
 fn starts(line: &str) -> bool {
     [REFUSED, RESERVED, FREE].iter().any(|phrases| {
-        phrases.iter().any(|phrase| line.find(phrase).is_some_and(|at| line[..at].split(' ').count() <= 3))
+        phrases.iter().any(|phrase| {
+            line.find(phrase)
+                .is_some_and(|at| line[..at].split(' ').count() <= 3)
+        })
     })
 }
 
@@ -252,25 +280,61 @@ mod tests {
     #[test]
     fn the_domain_itself_is_no_verdict() {
         check("No match for blacklist.xx", "blacklist.xx", Answer::Free);
-        check("% No match for \"QUOTA-EXCEEDED.COM\".", "quota-exceeded.com", Answer::Free);
-        check("This name cannot be registered: throttle.xx", "throttle.xx", Answer::Reserved);
-        check("blacklist.xx", "blacklist.xx", Answer::Unusable("its answer says nothing of the domain"));
+        check(
+            "% No match for \"QUOTA-EXCEEDED.COM\".",
+            "quota-exceeded.com",
+            Answer::Free,
+        );
+        check(
+            "This name cannot be registered: throttle.xx",
+            "throttle.xx",
+            Answer::Reserved,
+        );
+        check(
+            "blacklist.xx",
+            "blacklist.xx",
+            Answer::Unusable("its answer says nothing of the domain"),
+        );
         let international = idna::domain_to_ascii("quota-größe.xx").expect("a name");
         check("Not found: Quota-Größe.xx", &international, Answer::Free);
-        check(&format!("Not found: {international}"), &international, Answer::Free);
-        check("quota-exceeded.com: quota exceeded", "quota-exceeded.com", Answer::Throttled);
-        check("No match for quota.xx: you are on a blacklist", "quota.xx", Answer::Throttled);
+        check(
+            &format!("Not found: {international}"),
+            &international,
+            Answer::Free,
+        );
+        check(
+            "quota-exceeded.com: quota exceeded",
+            "quota-exceeded.com",
+            Answer::Throttled,
+        );
+        check(
+            "No match for quota.xx: you are on a blacklist",
+            "quota.xx",
+            Answer::Throttled,
+        );
     }
     #[test]
     fn terms_of_use_refuse_nothing_and_free_nothing() {
         let free = "No match for example.xx\n\nQueries are rate limited. Whoever exceeds the quota is blacklisted.";
         check(free, "example.xx", Answer::Free);
-        check("NOT FOUND\n\nAccess denied to whoever sends too many queries.", "example.xx", Answer::Free);
-        check("Queries are rate limited.\n\nExample.xx is reserved.\n", "example.xx", Answer::Reserved);
+        check(
+            "NOT FOUND\n\nAccess denied to whoever sends too many queries.",
+            "example.xx",
+            Answer::Free,
+        );
+        check(
+            "Queries are rate limited.\n\nExample.xx is reserved.\n",
+            "example.xx",
+            Answer::Reserved,
+        );
         let refused = "% Queries are rate limited.\n\n%% Your address is blacklisted, no object is not found for it.";
         check(refused, "example.xx", Answer::Throttled);
         // A refusal of its own stands before what it leaves to be said.
-        check("Number of allowed queries exceeded.\n\nNo match for example.xx", "example.xx", Answer::Throttled);
+        check(
+            "Number of allowed queries exceeded.\n\nNo match for example.xx",
+            "example.xx",
+            Answer::Throttled,
+        );
         let prose = "The registry tells who holds a name, and where that name is\nnot found in the database it may be taken\n\
                      by whoever comes first. More queries are not permitted.";
         check(prose, "example.xx", Answer::Throttled);

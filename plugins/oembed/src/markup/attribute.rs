@@ -44,19 +44,29 @@ pub(super) struct Values<'t> {
 
 impl<'t> Values<'t> {
     pub(super) fn of(tag: &'t StartTag<()>, rules: &'t Rules, pictures: &'t [&'t str]) -> Self {
-        Self { tag, rules, pictures }
+        Self {
+            tag,
+            rules,
+            pictures,
+        }
     }
 
     /// Whether an attribute is passed on.
     pub(super) fn has(&self, name: &str) -> bool {
-        self.value(&String::from_utf8_lossy(&self.tag.name), name).is_some()
+        self.value(&String::from_utf8_lossy(&self.tag.name), name)
+            .is_some()
     }
 
     /// The script that the tag wants, if it is the provider's.
     pub(super) fn script(&self) -> Option<Script> {
-        let url = web(&self.said("src")?).filter(|url| self.rules.scripts.iter().any(|known| fits(url, known)))?;
+        let url = web(&self.said("src")?)
+            .filter(|url| self.rules.scripts.iter().any(|known| fits(url, known)))?;
         let flag = |name: &str| self.said(name).map(|_| true);
-        Some(Script { src: url.into(), is_async: flag("async"), is_deferred: flag("defer") })
+        Some(Script {
+            src: url.into(),
+            is_async: flag("async"),
+            is_deferred: flag("defer"),
+        })
     }
 
     /// Writes all that are passed on, each with a space before it.
@@ -87,7 +97,11 @@ impl<'t> Values<'t> {
             ("a", "href") | ("blockquote" | "q" | "del", "cite") => String::from(web(&said)?),
             ("iframe", "src") => {
                 let url = web(&said)?;
-                self.rules.frames.iter().any(|known| url.as_str().starts_with(known)).then(|| url.into())?
+                self.rules
+                    .frames
+                    .iter()
+                    .any(|known| url.as_str().starts_with(known))
+                    .then(|| url.into())?
             }
             ("img", "src") => {
                 let url = web(&said)?;
@@ -95,12 +109,20 @@ impl<'t> Values<'t> {
             }
             ("a", "target") => (said.as_ref() == "_blank").then(|| "_blank".to_owned())?,
             ("iframe", "allowfullscreen") => String::new(),
-            ("iframe" | "img", "width" | "height") => {
-                said.bytes().all(|b| b.is_ascii_digit()).then(|| said.into_owned())?
+            ("iframe" | "img", "width" | "height") => said
+                .bytes()
+                .all(|b| b.is_ascii_digit())
+                .then(|| said.into_owned())?,
+            ("iframe", "scrolling") => {
+                matches!(said.as_ref(), "no" | "yes" | "auto").then(|| said.into_owned())?
             }
-            ("iframe", "scrolling") => matches!(said.as_ref(), "no" | "yes" | "auto").then(|| said.into_owned())?,
-            (_, "class" | "dir" | "lang" | "title") | ("img", "alt") | ("time", "datetime") => said.into_owned(),
-            (_, name) if self.rules.data.iter().any(|known| name.starts_with(known)) && is_plain(name) => {
+            (_, "class" | "dir" | "lang" | "title") | ("img", "alt") | ("time", "datetime") => {
+                said.into_owned()
+            }
+            (_, name)
+                if self.rules.data.iter().any(|known| name.starts_with(known))
+                    && is_plain(name) =>
+            {
                 said.into_owned()
             }
             _ => return None,
@@ -109,14 +131,21 @@ impl<'t> Values<'t> {
     }
 
     fn said(&self, name: &str) -> Option<Cow<'t, str>> {
-        self.tag.attributes.get(name.as_bytes()).map(|value| String::from_utf8_lossy(value))
+        self.tag
+            .attributes
+            .get(name.as_bytes())
+            .map(|value| String::from_utf8_lossy(value))
     }
 }
 
 /// An address of a web page, by https. One without a scheme (`//host/`) is of the page that shows it.
 fn web(text: &str) -> Option<Url> {
     let text = text.trim();
-    let absolute = if text.starts_with("//") { Cow::Owned(format!("https:{text}")) } else { Cow::Borrowed(text) };
+    let absolute = if text.starts_with("//") {
+        Cow::Owned(format!("https:{text}"))
+    } else {
+        Cow::Borrowed(text)
+    };
     let mut url = Url::parse(&absolute).ok()?;
     if url.scheme() == "http" {
         url.set_scheme("https").ok()?;
@@ -131,7 +160,10 @@ fn fits(url: &Url, known: &str) -> bool {
         return false;
     };
     let is_setting = |text: Option<&str>| {
-        text.is_none_or(|text| text.bytes().all(|b| b.is_ascii_alphanumeric() || b"=&._-".contains(&b)))
+        text.is_none_or(|text| {
+            text.bytes()
+                .all(|b| b.is_ascii_alphanumeric() || b"=&._-".contains(&b))
+        })
     };
     let mut pairs = url.path().split('/').zip(known.path().split('/'));
     let is_same = url.path().matches('/').count() == known.path().matches('/').count();
@@ -145,13 +177,17 @@ fn fits(url: &Url, known: &str) -> bool {
 }
 
 fn is_plain(name: &str) -> bool {
-    name.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-')
+    name.bytes()
+        .all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-')
 }
 
 /// Whether a value has a word of code in it, once what browsers skip is taken out.
 fn is_code(value: &str) -> bool {
-    let squeezed: String =
-        value.chars().filter(|c| !c.is_whitespace() && !c.is_control()).flat_map(char::to_lowercase).collect();
+    let squeezed: String = value
+        .chars()
+        .filter(|c| !c.is_whitespace() && !c.is_control())
+        .flat_map(char::to_lowercase)
+        .collect();
     CODE.iter().any(|word| squeezed.contains(word))
 }
 

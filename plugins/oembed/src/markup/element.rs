@@ -81,7 +81,8 @@ const LEFT_OUT: [&str; 19] = [
 ];
 
 pub(super) fn kind(name: &[u8]) -> ElementKind {
-    let in_list = |list: &[&'static str]| list.iter().copied().find(|known| known.as_bytes() == name);
+    let in_list =
+        |list: &[&'static str]| list.iter().copied().find(|known| known.as_bytes() == name);
     match name {
         b"img" => ElementKind::Picture,
         b"iframe" => ElementKind::Frame,

@@ -99,7 +99,9 @@ fn place(link: &Link<'_>) -> Place {
     match path {
         ["login" | "login.php" | "checkpoint", ..] => Place::Login,
         ["share", code] | ["share", "p" | "v" | "r", code] if is_code(code) => Place::Short,
-        _ => by_query(link).or_else(|| by_path(path)).map_or(Place::Other, Place::Post),
+        _ => by_query(link)
+            .or_else(|| by_path(path))
+            .map_or(Place::Other, Place::Post),
     }
 }
 
@@ -108,7 +110,13 @@ fn by_query(link: &Link<'_>) -> Option<Post> {
         ["permalink.php" | "story.php"] => {
             let (story, owner) = (link.query("story_fbid")?, link.query("id")?);
             let fits = is_story(&story) && is_number(&owner);
-            fits.then(|| post(POST, &story, &format!("permalink.php?story_fbid={story}&id={owner}")))
+            fits.then(|| {
+                post(
+                    POST,
+                    &story,
+                    &format!("permalink.php?story_fbid={story}&id={owner}"),
+                )
+            })
         }
         ["photo.php" | "photo"] => {
             let photo = link.query("fbid").filter(|photo| is_number(photo))?;
@@ -135,16 +143,26 @@ fn by_path(path: &[&str]) -> Option<Post> {
         ["notes", user, slug, id] if is_page(user) && is_slug(slug) && is_number(id) => {
             Some(post(POST, id, &format!("notes/{user}/{slug}/{id}")))
         }
-        [page, "posts", id] if is_page(page) && is_story(id) => Some(post(POST, id, &format!("{page}/posts/{id}"))),
+        [page, "posts", id] if is_page(page) && is_story(id) => {
+            Some(post(POST, id, &format!("{page}/posts/{id}")))
+        }
         [page, "posts", slug, id] if is_page(page) && is_slug(slug) && is_story(id) => {
             Some(post(POST, id, &format!("{page}/posts/{id}")))
         }
-        [page, "photos", id] if is_page(page) && is_number(id) => Some(post(POST, id, &format!("{page}/photos/{id}"))),
-        [page, "photos", album, id] if is_page(page) && (is_set(album) || is_slug(album)) && is_number(id) => {
+        [page, "photos", id] if is_page(page) && is_number(id) => {
             Some(post(POST, id, &format!("{page}/photos/{id}")))
         }
-        [page, "videos", id] if is_page(page) && is_number(id) => Some(post(VIDEO, id, &format!("{page}/videos/{id}"))),
-        [page, "videos", slug, id] if is_page(page) && (is_set(slug) || is_slug(slug)) && is_number(id) => {
+        [page, "photos", album, id]
+            if is_page(page) && (is_set(album) || is_slug(album)) && is_number(id) =>
+        {
+            Some(post(POST, id, &format!("{page}/photos/{id}")))
+        }
+        [page, "videos", id] if is_page(page) && is_number(id) => {
+            Some(post(VIDEO, id, &format!("{page}/videos/{id}")))
+        }
+        [page, "videos", slug, id]
+            if is_page(page) && (is_set(slug) || is_slug(slug)) && is_number(id) =>
+        {
             Some(post(VIDEO, id, &format!("{page}/videos/{id}")))
         }
         _ => None,
@@ -159,7 +177,10 @@ fn post(resource: &'static str, id: &str, path: &str) -> Post {
 
 /// A number, or the form that hides it.
 fn is_story(text: &str) -> bool {
-    is_number(text) || text.strip_prefix("pfbid").is_some_and(|rest| is_made_of(rest, "", 5..=128))
+    is_number(text)
+        || text
+            .strip_prefix("pfbid")
+            .is_some_and(|rest| is_made_of(rest, "", 5..=128))
 }
 
 /// A page's name or number.

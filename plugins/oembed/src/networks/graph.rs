@@ -21,8 +21,13 @@ struct Error {
 }
 
 /// Of what it denies to an app as long as nobody has reviewed that.
-const OF_THE_APP: [&str; 5] =
-    ["must be reviewed and approved", "application does not have", "app does not have", "oembed read", "app id"];
+const OF_THE_APP: [&str; 5] = [
+    "must be reviewed and approved",
+    "application does not have",
+    "app does not have",
+    "oembed read",
+    "app id",
+];
 
 /// What an answer says that is none.
 pub(super) fn trouble(answered: &Answered<'_>) -> Option<Trouble> {
@@ -36,7 +41,9 @@ fn coded(error: &Error, answered: &Answered<'_>) -> Trouble {
     let message = error.message.to_ascii_lowercase();
     let is_of_app = OF_THE_APP.iter().any(|words| message.contains(words));
     match (error.code, error.error_subcode) {
-        (4 | 17 | 32 | 368 | 613 | 80_000..=80_014, _) => Trouble::rate_limited(answered.retry_after_s),
+        (4 | 17 | 32 | 368 | 613 | 80_000..=80_014, _) => {
+            Trouble::rate_limited(answered.retry_after_s)
+        }
         (104 | 190 | 200..=299, _) => Trouble::Unavailable,
         _ if is_of_app => Trouble::Unavailable,
         (24 | 2_207_046 | 400 | 10, _) | (_, 2_207_046) => Trouble::Private,

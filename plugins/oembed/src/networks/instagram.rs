@@ -8,7 +8,13 @@ pub(super) static NETWORK: Network = Network {
     name: "instagram",
     title: "Instagram",
     home: "https://www.instagram.com",
-    hosts: &["instagram.com", "www.instagram.com", "m.instagram.com", "instagr.am", "www.instagr.am"],
+    hosts: &[
+        "instagram.com",
+        "www.instagram.com",
+        "m.instagram.com",
+        "instagr.am",
+        "www.instagr.am",
+    ],
     tracking: &["igsh", "igshid", "img_index", "hl"],
     place,
     provider: Provider {
@@ -21,7 +27,10 @@ pub(super) static NETWORK: Network = Network {
     pictures: &["*.cdninstagram.com", "*.fbcdn.net"],
     markup: Some(Rules {
         scripts: &["https://www.instagram.com/embed.js"],
-        frames: &["https://www.instagram.com/p/", "https://www.instagram.com/reel/"],
+        frames: &[
+            "https://www.instagram.com/p/",
+            "https://www.instagram.com/reel/",
+        ],
         data: &["data-instgrm-"],
     }),
     named_by: &[Naming::Url("data-instgrm-permalink")],
@@ -52,7 +61,11 @@ fn post(kind: &str, code: &str) -> Place {
     };
     // The sounds of reels have pages of their own.
     if is_shortcode(code) && code != "audio" {
-        Place::Post(Post::new("instagram_oembed", code, format!("https://www.instagram.com/{kind}/{code}/")))
+        Place::Post(Post::new(
+            "instagram_oembed",
+            code,
+            format!("https://www.instagram.com/{kind}/{code}/"),
+        ))
     } else {
         Place::Other
     }

@@ -19,8 +19,14 @@ use crate::markup::Rules;
 use crate::trouble::Trouble;
 
 /// All of them, in the order in which the contract lists them.
-pub(crate) const ALL: [&Network; 6] =
-    [&x::NETWORK, &facebook::NETWORK, &instagram::NETWORK, &threads::NETWORK, &tiktok::NETWORK, &reddit::NETWORK];
+pub(crate) const ALL: [&Network; 6] = [
+    &x::NETWORK,
+    &facebook::NETWORK,
+    &instagram::NETWORK,
+    &threads::NETWORK,
+    &tiktok::NETWORK,
+    &reddit::NETWORK,
+];
 
 /// A social network.
 #[derive(Debug)]
@@ -115,12 +121,22 @@ pub(crate) struct Post {
 impl Post {
     /// A post whose URL says all of it.
     fn new(resource: &'static str, id: &str, url: String) -> Self {
-        Self { url, id: id.to_owned(), partial: false, resource, asked: None, author: None }
+        Self {
+            url,
+            id: id.to_owned(),
+            partial: false,
+            resource,
+            asked: None,
+            author: None,
+        }
     }
 
     /// A post of which no more than the id is known.
     pub(crate) fn named_by_id(id: &str) -> Self {
-        Self { partial: true, ..Self::new("", id, String::new()) }
+        Self {
+            partial: true,
+            ..Self::new("", id, String::new())
+        }
     }
 }
 
@@ -134,13 +150,24 @@ pub(crate) struct Link<'u> {
 
 impl<'u> Link<'u> {
     pub(crate) fn new(url: &'u Url) -> Self {
-        let path = url.path().split('/').filter(|segment| !segment.is_empty()).collect();
-        Self { host: url.host_str().unwrap_or_default(), path, url }
+        let path = url
+            .path()
+            .split('/')
+            .filter(|segment| !segment.is_empty())
+            .collect();
+        Self {
+            host: url.host_str().unwrap_or_default(),
+            path,
+            url,
+        }
     }
 
     /// The first value of a query parameter.
     fn query(&self, name: &str) -> Option<String> {
-        self.url.query_pairs().find(|(known, _)| known == name).map(|(_, value)| value.into_owned())
+        self.url
+            .query_pairs()
+            .find(|(known, _)| known == name)
+            .map(|(_, value)| value.into_owned())
     }
 }
 
@@ -161,14 +188,20 @@ impl Network {
     /// The page of the author that an answer's member names.
     pub(crate) fn page_of(&self, said: &Value) -> Option<String> {
         let (member, below) = self.author_page?;
-        let name = said.get(member)?.as_str().filter(|name| is_made_of(name, "._-", 1..=32))?;
+        let name = said
+            .get(member)?
+            .as_str()
+            .filter(|name| is_made_of(name, "._-", 1..=32))?;
         Some(format!("{below}{name}"))
     }
 
     /// What a URL is, if it is of this network.
     pub(crate) fn read(&self, text: &str) -> Option<Place> {
-        let url = Url::parse(text).ok().filter(|url| matches!(url.scheme(), "http" | "https"))?;
-        self.has(url.host_str()?).then(|| (self.place)(&Link::new(&url)))
+        let url = Url::parse(text)
+            .ok()
+            .filter(|url| matches!(url.scheme(), "http" | "https"))?;
+        self.has(url.host_str()?)
+            .then(|| (self.place)(&Link::new(&url)))
     }
 }
 
@@ -203,10 +236,15 @@ fn by_status(answered: &Answered<'_>) -> Option<Trouble> {
 
 /// Whether a text is so long and made of ASCII letters, digits and these.
 fn is_made_of(text: &str, more: &str, lengths: RangeInclusive<usize>) -> bool {
-    lengths.contains(&text.len()) && text.bytes().all(|b| b.is_ascii_alphanumeric() || more.as_bytes().contains(&b))
+    lengths.contains(&text.len())
+        && text
+            .bytes()
+            .all(|b| b.is_ascii_alphanumeric() || more.as_bytes().contains(&b))
 }
 
 /// Whether a text is the id that a counter gave: decimal, no leading zero, 64 bits.
 fn is_number(text: &str) -> bool {
-    text.bytes().all(|b| b.is_ascii_digit()) && !text.starts_with('0') && text.parse::<u64>().is_ok()
+    text.bytes().all(|b| b.is_ascii_digit())
+        && !text.starts_with('0')
+        && text.parse::<u64>().is_ok()
 }

@@ -49,7 +49,10 @@ pub(super) static NETWORK: Network = Network {
     },
     pictures: &["*.redd.it", "*.redditmedia.com", "*.redditstatic.com"],
     markup: Some(Rules {
-        scripts: &["https://embed.reddit.com/widgets.js", "https://embed.redditmedia.com/widgets/platform.js"],
+        scripts: &[
+            "https://embed.reddit.com/widgets.js",
+            "https://embed.redditmedia.com/widgets/platform.js",
+        ],
         frames: &["https://embed.reddit.com/", "https://www.redditmedia.com/"],
         data: &["data-embed-"],
     }),
@@ -74,10 +77,18 @@ fn place(link: &Link<'_>) -> Place {
     }
     let post = match path {
         ["login", ..] | ["account", "login", ..] => return Place::Login,
-        ["r" | "u" | "user", owner, "s", code] if is_name(owner) && is_made_of(code, "_-", 4..=32) => {
+        ["r" | "u" | "user", owner, "s", code]
+            if is_name(owner) && is_made_of(code, "_-", 4..=32) =>
+        {
             return Place::Short;
         }
-        [kind @ ("r" | "u" | "user"), owner, "comments", id, rest @ ..] if is_name(owner) => {
+        [
+            kind @ ("r" | "u" | "user"),
+            owner,
+            "comments",
+            id,
+            rest @ ..,
+        ] if is_name(owner) => {
             let kind = if *kind == "r" { "r" } else { "user" };
             comment(rest).and_then(|comment| at(&format!("{kind}/{owner}/"), id, comment))
         }
@@ -107,8 +118,14 @@ fn at(owner: &str, id: &str, comment: Option<&str>) -> Option<Post> {
     }
     let mut post = Post::new("oembed", id, url);
     post.partial = owner.is_empty();
-    if let Some(user) = owner.strip_prefix("user/").and_then(|user| user.strip_suffix('/')) {
-        post.author = Some((user.to_owned(), format!("https://www.reddit.com/user/{user}")));
+    if let Some(user) = owner
+        .strip_prefix("user/")
+        .and_then(|user| user.strip_suffix('/'))
+    {
+        post.author = Some((
+            user.to_owned(),
+            format!("https://www.reddit.com/user/{user}"),
+        ));
     }
     Some(post)
 }
@@ -128,7 +145,9 @@ fn trouble(answered: &Answered<'_>) -> Option<Trouble> {
         said.get("reason")?.as_str().map(str::to_owned)
     };
     match answered.status {
-        404 if reason().is_some_and(|reason| matches!(&*reason, "private" | "quarantined" | "gold_only")) => {
+        404 if reason()
+            .is_some_and(|reason| matches!(&*reason, "private" | "quarantined" | "gold_only")) =>
+        {
             Some(Trouble::Private)
         }
         _ => by_status(answered),

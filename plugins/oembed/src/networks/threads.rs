@@ -8,7 +8,12 @@ pub(super) static NETWORK: Network = Network {
     name: "threads",
     title: "Threads",
     home: "https://www.threads.com",
-    hosts: &["threads.com", "www.threads.com", "threads.net", "www.threads.net"],
+    hosts: &[
+        "threads.com",
+        "www.threads.com",
+        "threads.net",
+        "www.threads.net",
+    ],
     tracking: &["xmt", "slof", "igshid"],
     place,
     provider: Provider {
@@ -20,7 +25,10 @@ pub(super) static NETWORK: Network = Network {
     },
     pictures: &["*.cdninstagram.com", "*.fbcdn.net"],
     markup: Some(Rules {
-        scripts: &["https://www.threads.com/embed.js", "https://www.threads.net/embed.js"],
+        scripts: &[
+            "https://www.threads.com/embed.js",
+            "https://www.threads.net/embed.js",
+        ],
         frames: &["https://www.threads.com/", "https://www.threads.net/"],
         data: &["data-text-post-"],
     }),
@@ -32,7 +40,9 @@ pub(super) static NETWORK: Network = Network {
 fn place(link: &Link<'_>) -> Place {
     let post = match link.path.as_slice() {
         ["login", ..] => return Place::Login,
-        [user, "post", code] => user.strip_prefix('@').and_then(|user| post(Some(user), code)),
+        [user, "post", code] => user
+            .strip_prefix('@')
+            .and_then(|user| post(Some(user), code)),
         ["t", code] => post(None, code),
         _ => None,
     };

@@ -2,7 +2,9 @@
 
 use serde_json::Value;
 
-use super::{Answered, Link, Naming, Network, Place, Post, Provider, by_status, is_made_of, is_number};
+use super::{
+    Answered, Link, Naming, Network, Place, Post, Provider, by_status, is_made_of, is_number,
+};
 use crate::markup::Rules;
 use crate::trouble::Trouble;
 
@@ -10,7 +12,14 @@ pub(super) static NETWORK: Network = Network {
     name: "tiktok",
     title: "TikTok",
     home: "https://www.tiktok.com",
-    hosts: &["tiktok.com", "www.tiktok.com", "m.tiktok.com", "t.tiktok.com", "vt.tiktok.com", "vm.tiktok.com"],
+    hosts: &[
+        "tiktok.com",
+        "www.tiktok.com",
+        "m.tiktok.com",
+        "t.tiktok.com",
+        "vt.tiktok.com",
+        "vm.tiktok.com",
+    ],
     tracking: &[
         "_t",
         "_r",
@@ -41,15 +50,31 @@ pub(super) static NETWORK: Network = Network {
         atom: "http:GET https://www.tiktok.com/oembed",
         trouble,
     },
-    pictures: &["*.tiktokcdn.com", "*.tiktokcdn-us.com", "*.tiktokcdn-eu.com", "*.tiktokcdn-in.com"],
+    pictures: &[
+        "*.tiktokcdn.com",
+        "*.tiktokcdn-us.com",
+        "*.tiktokcdn-eu.com",
+        "*.tiktokcdn-in.com",
+    ],
     markup: Some(Rules {
         scripts: &["https://www.tiktok.com/embed.js"],
-        frames: &["https://www.tiktok.com/embed/", "https://www.tiktok.com/player/"],
-        data: &["data-video-id", "data-unique-id", "data-embed-type", "data-embed-from"],
+        frames: &[
+            "https://www.tiktok.com/embed/",
+            "https://www.tiktok.com/player/",
+        ],
+        data: &[
+            "data-video-id",
+            "data-unique-id",
+            "data-embed-type",
+            "data-embed-from",
+        ],
     }),
     named_by: &[Naming::Id("data-video-id"), Naming::Url("cite")],
     author_page: Some(("author_unique_id", "https://www.tiktok.com/@")),
-    walks: &["http:GET,HEAD https://tiktok.com/", "http:GET,HEAD https://*.tiktok.com/"],
+    walks: &[
+        "http:GET,HEAD https://tiktok.com/",
+        "http:GET,HEAD https://*.tiktok.com/",
+    ],
 };
 
 fn place(link: &Link<'_>) -> Place {
@@ -63,9 +88,15 @@ fn place(link: &Link<'_>) -> Place {
     let post = match path {
         ["login", ..] => return Place::Login,
         ["t", code] if is_code(code) => return Place::Short,
-        [user, kind @ ("video" | "photo"), id] => user.strip_prefix('@').and_then(|user| post(user, kind, id)),
-        ["v", page] => page.strip_suffix(".html").and_then(|id| post("", "video", id)),
-        ["i18n", "share", "video", id] | ["embed", id] | ["embed", "v2" | "v3", id] => post("", "video", id),
+        [user, kind @ ("video" | "photo"), id] => {
+            user.strip_prefix('@').and_then(|user| post(user, kind, id))
+        }
+        ["v", page] => page
+            .strip_suffix(".html")
+            .and_then(|id| post("", "video", id)),
+        ["i18n", "share", "video", id] | ["embed", id] | ["embed", "v2" | "v3", id] => {
+            post("", "video", id)
+        }
         _ => None,
     };
     post.map_or(Place::Other, Place::Post)
@@ -91,7 +122,10 @@ fn is_code(text: &str) -> bool {
 /// It says the same 400 of what is gone, hidden or never was, and sometimes with the status 200.
 fn trouble(answered: &Answered<'_>) -> Option<Trouble> {
     let said = serde_json::from_slice::<Value>(answered.body).ok();
-    let code = said.as_ref().and_then(|said| said.get("code")).and_then(Value::as_u64);
+    let code = said
+        .as_ref()
+        .and_then(|said| said.get("code"))
+        .and_then(Value::as_u64);
     match (answered.status, code) {
         (400, _) | (200, Some(400 | 404)) => Some(Trouble::NotFound),
         _ => by_status(answered),

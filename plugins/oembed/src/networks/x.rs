@@ -57,7 +57,11 @@ fn post(user: Option<&str>, id: &str) -> Option<Post> {
     if !is_number(id) || user.is_some_and(|user| !is_made_of(user, "_", 1..=20)) {
         return None;
     }
-    let mut post = Post::new("oembed", id, format!("https://x.com/{}/status/{id}", user.unwrap_or("i")));
+    let mut post = Post::new(
+        "oembed",
+        id,
+        format!("https://x.com/{}/status/{id}", user.unwrap_or("i")),
+    );
     post.partial = user.is_none();
     Some(post)
 }
@@ -67,7 +71,11 @@ fn trouble(answered: &Answered<'_>) -> Option<Trouble> {
     match answered.status {
         403 => {
             let text = String::from_utf8_lossy(answered.body).to_ascii_lowercase();
-            Some(if text.contains("suspended") { Trouble::NotFound } else { Trouble::Private })
+            Some(if text.contains("suspended") {
+                Trouble::NotFound
+            } else {
+                Trouble::Private
+            })
         }
         _ => by_status(answered),
     }

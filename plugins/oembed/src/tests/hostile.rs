@@ -27,8 +27,14 @@ const CONTEXTS: [LocalName; 6] = [
 ];
 
 fn pieces() -> impl Iterator<Item = String> {
-    let lines = PIECES.lines().filter(|line| !line.is_empty() && !line.starts_with('#'));
-    lines.map(|line| line.replace("\\n", "\n").replace("\\t", "\t").replace("\\0", "\0"))
+    let lines = PIECES
+        .lines()
+        .filter(|line| !line.is_empty() && !line.starts_with('#'));
+    lines.map(|line| {
+        line.replace("\\n", "\n")
+            .replace("\\t", "\t")
+            .replace("\\0", "\0")
+    })
 }
 
 /// Reads markup as each network's, and judges what is passed on.
@@ -41,12 +47,26 @@ fn judge(html: &str) {
         for (document, place) in documents(&clean.html) {
             let mut found = String::new();
             walk(&document, network, &mut found);
-            assert!(found.is_empty(), "{}: {found} in {place} of {:?} from {html:?}", network.name, clean.html);
+            assert!(
+                found.is_empty(),
+                "{}: {found} in {place} of {:?} from {html:?}",
+                network.name,
+                clean.html
+            );
         }
         for script in &clean.scripts {
-            let host = script.src.strip_prefix("https://").and_then(|rest| rest.split('/').next());
-            let known = rules.scripts.iter().any(|known| known.split('/').nth(2) == host);
-            assert!(known && !script.src.contains(['<', '>', '"', '\'']), "{script:?} from {html:?}");
+            let host = script
+                .src
+                .strip_prefix("https://")
+                .and_then(|rest| rest.split('/').next());
+            let known = rules
+                .scripts
+                .iter()
+                .any(|known| known.split('/').nth(2) == host);
+            assert!(
+                known && !script.src.contains(['<', '>', '"', '\'']),
+                "{script:?} from {html:?}"
+            );
         }
     }
 }
@@ -56,15 +76,31 @@ fn documents(html: &str) -> Vec<(Handle, String)> {
     let mut all = Vec::new();
     for scripting_enabled in [true, false] {
         let options = || ParseOpts {
-            tree_builder: TreeBuilderOpts { scripting_enabled, ..Default::default() },
+            tree_builder: TreeBuilderOpts {
+                scripting_enabled,
+                ..Default::default()
+            },
             ..Default::default()
         };
         let dom = parse_document(RcDom::default(), options()).one(html);
-        all.push((dom.document, format!("a document, scripts {scripting_enabled}")));
+        all.push((
+            dom.document,
+            format!("a document, scripts {scripting_enabled}"),
+        ));
         for context in CONTEXTS {
             let name = QualName::new(None, ns!(html), context.clone());
-            let dom = parse_fragment(RcDom::default(), options(), name, Vec::new(), scripting_enabled).one(html);
-            all.push((dom.document, format!("<{context}>, scripts {scripting_enabled}")));
+            let dom = parse_fragment(
+                RcDom::default(),
+                options(),
+                name,
+                Vec::new(),
+                scripting_enabled,
+            )
+            .one(html);
+            all.push((
+                dom.document,
+                format!("<{context}>, scripts {scripting_enabled}"),
+            ));
         }
     }
     all
@@ -125,25 +161,49 @@ fn walk(node: &Handle, network: &Network, found: &mut String) {
         }
         NodeData::Document | NodeData::Text { .. } => {}
     }
-    if let NodeData::Element { template_contents, .. } = &node.data {
-        template_contents.borrow().iter().for_each(|inside| walk(inside, network, found));
+    if let NodeData::Element {
+        template_contents, ..
+    } = &node.data
+    {
+        template_contents
+            .borrow()
+            .iter()
+            .for_each(|inside| walk(inside, network, found));
     }
-    node.children.borrow().iter().for_each(|child| walk(child, network, found));
+    node.children
+        .borrow()
+        .iter()
+        .for_each(|child| walk(child, network, found));
 }
 
 fn is_harmless(element: &str, key: &str, value: &str, network: &Network) -> bool {
-    let squeezed: String =
-        value.chars().filter(|c| !c.is_whitespace() && !c.is_control()).flat_map(char::to_lowercase).collect();
-    let is_code = ["javascript:", "vbscript:", "data:"].iter().any(|word| squeezed.contains(word));
-    let host = || value.strip_prefix("https://").and_then(|rest| rest.split('/').next()).unwrap_or_default();
+    let squeezed: String = value
+        .chars()
+        .filter(|c| !c.is_whitespace() && !c.is_control())
+        .flat_map(char::to_lowercase)
+        .collect();
+    let is_code = ["javascript:", "vbscript:", "data:"]
+        .iter()
+        .any(|word| squeezed.contains(word));
+    let host = || {
+        value
+            .strip_prefix("https://")
+            .and_then(|rest| rest.split('/').next())
+            .unwrap_or_default()
+    };
     let fits = match (element, key) {
-        (_, "style" | "id" | "name" | "srcdoc" | "srcset" | "sandbox" | "action" | "formaction" | "background") => {
-            false
-        }
+        (
+            _,
+            "style" | "id" | "name" | "srcdoc" | "srcset" | "sandbox" | "action" | "formaction"
+            | "background",
+        ) => false,
         (_, key) if key.starts_with("on") || key.contains(':') => false,
         ("iframe", "src") => {
             let rules = network.markup.as_ref().expect("it has markup");
-            rules.frames.iter().any(|known| known.split('/').nth(2) == Some(host()))
+            rules
+                .frames
+                .iter()
+                .any(|known| known.split('/').nth(2) == Some(host()))
         }
         ("img", "src") => network.has_pictures(host()),
         (_, "src") => false,
@@ -159,7 +219,9 @@ fn nothing_of_the_hostile_set_is_left() {
     for piece in pieces() {
         judge(&piece);
         judge(&format!("<blockquote><p>a</p>{piece}</blockquote>"));
-        judge(&format!("<a title='{piece}' href=\"{piece}\" data-embed-x='{piece}' class=\"{piece}\">b</a>"));
+        judge(&format!(
+            "<a title='{piece}' href=\"{piece}\" data-embed-x='{piece}' class=\"{piece}\">b</a>"
+        ));
     }
 }
 

@@ -5,11 +5,24 @@ use crate::networks;
 
 /// What the markup of a network becomes: the markup, and the scripts that it wants.
 fn cleaned(network: &str, html: &str) -> (String, Vec<String>) {
-    let network = networks::ALL.into_iter().find(|one| one.name == network).expect("a network");
-    let clean = clean(html, network.markup.as_ref().expect("it has markup"), network.pictures);
-    let flags = |name: &str, flag: Option<bool>| flag.map(|_| format!(" {name}")).unwrap_or_default();
+    let network = networks::ALL
+        .into_iter()
+        .find(|one| one.name == network)
+        .expect("a network");
+    let clean = clean(
+        html,
+        network.markup.as_ref().expect("it has markup"),
+        network.pictures,
+    );
+    let flags =
+        |name: &str, flag: Option<bool>| flag.map(|_| format!(" {name}")).unwrap_or_default();
     let scripts = clean.scripts.into_iter().map(|script| {
-        format!("{}{}{}", script.src, flags("async", script.is_async), flags("defer", script.is_deferred))
+        format!(
+            "{}{}{}",
+            script.src,
+            flags("async", script.is_async),
+            flags("defer", script.is_deferred)
+        )
     });
     (clean.html, scripts.collect())
 }
@@ -97,7 +110,10 @@ fn a_script_is_told_once_and_only_if_it_is_the_providers() {
         "/widgets.js",
         "",
     ];
-    let html: String = scripts.iter().map(|src| format!("<script src='{src}'></script>")).collect();
+    let html: String = scripts
+        .iter()
+        .map(|src| format!("<script src='{src}'></script>"))
+        .collect();
     check(
         "reddit",
         &format!("<p>a</p>{html}<script>alert(1)</script>"),
@@ -105,26 +121,52 @@ fn a_script_is_told_once_and_only_if_it_is_the_providers() {
         &["https://embed.reddit.com/widgets.js"],
     );
     let many = "<script src=https://connect.facebook.net/l%d_X/sdk.js></script>";
-    let many: String = (0..50).map(|n| many.replace("%d", &n.to_string())).collect();
+    let many: String = (0..50)
+        .map(|n| many.replace("%d", &n.to_string()))
+        .collect();
     assert_eq!(cleaned("facebook", &many).1.len(), 8);
 }
 
 #[test]
 fn what_is_open_is_closed_and_what_is_too_deep_is_flat() {
-    check("reddit", "<blockquote><p>a<b>b</p>c", "<blockquote><p>a<b>b</b></p>c</blockquote>", &[]);
+    check(
+        "reddit",
+        "<blockquote><p>a<b>b</p>c",
+        "<blockquote><p>a<b>b</b></p>c</blockquote>",
+        &[],
+    );
     check("reddit", "a</p></div>b<br/>c</br>", "ab<br>c", &[]);
     let (deep, _) = cleaned("reddit", &"<div>".repeat(10_000));
-    assert_eq!(deep, format!("{}{}", "<div>".repeat(64), "</div>".repeat(64)));
-    check("reddit", "1 < 2 &amp; \"3\" &lt;b&gt; &#0;", "1 &lt; 2 &amp; &quot;3&quot; &lt;b&gt; \u{fffd}", &[]);
+    assert_eq!(
+        deep,
+        format!("{}{}", "<div>".repeat(64), "</div>".repeat(64))
+    );
+    check(
+        "reddit",
+        "1 < 2 &amp; \"3\" &lt;b&gt; &#0;",
+        "1 &lt; 2 &amp; &quot;3&quot; &lt;b&gt; \u{fffd}",
+        &[],
+    );
 }
 
 #[test]
 fn the_first_words_of_a_post_are_its_title() {
     let html = "<blockquote class=\"twitter-tweet\"><p lang=\"en\" dir=\"ltr\">just setting  up<br>my &amp; twttr \
                 <a href=\"https://t.co/x\">pic.x.com/x</a></p>&mdash; jack (@jack)</blockquote>";
-    assert_eq!(first_paragraph(html).as_deref(), Some("just setting up my & twttr pic.x.com/x"));
-    assert_eq!(first_paragraph(&format!("<p>{}</p>", "ä".repeat(400))).map(|title| title.chars().count()), Some(280));
-    for none in ["", "<p> </p><p>second</p>", "text", "<script><p>a</p></script>"] {
+    assert_eq!(
+        first_paragraph(html).as_deref(),
+        Some("just setting up my & twttr pic.x.com/x")
+    );
+    assert_eq!(
+        first_paragraph(&format!("<p>{}</p>", "ä".repeat(400))).map(|title| title.chars().count()),
+        Some(280)
+    );
+    for none in [
+        "",
+        "<p> </p><p>second</p>",
+        "text",
+        "<script><p>a</p></script>",
+    ] {
         assert_eq!(first_paragraph(none), None, "{none}");
     }
 }

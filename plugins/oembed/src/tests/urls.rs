@@ -14,8 +14,14 @@ const ROWS_MIN: usize = 20;
 fn rows() -> Vec<(&'static str, &'static str, &'static str)> {
     let mut section = "";
     let mut rows = Vec::new();
-    for line in TABLE.lines().filter(|line| !line.is_empty() && !line.starts_with('#')) {
-        match line.strip_prefix('[').and_then(|line| line.strip_suffix(']')) {
+    for line in TABLE
+        .lines()
+        .filter(|line| !line.is_empty() && !line.starts_with('#'))
+    {
+        match line
+            .strip_prefix('[')
+            .and_then(|line| line.strip_suffix(']'))
+        {
             Some(name) => section = name,
             None => {
                 let (input, expected) = line.split_once(" => ").expect("a row");
@@ -53,7 +59,11 @@ fn code(trouble: &Trouble) -> &'static str {
 fn every_url_of_the_table_becomes_what_it_says() {
     for (section, input, expected) in rows() {
         assert_eq!(outcome(input), expected, "[{section}] {input}");
-        assert_eq!(outcome(&format!("\n {input}\t")), expected, "[{section}] {input}, with space around it");
+        assert_eq!(
+            outcome(&format!("\n {input}\t")),
+            expected,
+            "[{section}] {input}, with space around it"
+        );
     }
 }
 
@@ -73,7 +83,10 @@ fn each_network_has_its_rows_on_its_own_hosts() {
 
 #[test]
 fn a_canonical_url_is_canonical() {
-    for (section, input, expected) in rows().into_iter().filter(|(_, _, expected)| expected.starts_with("https:")) {
+    for (section, input, expected) in rows()
+        .into_iter()
+        .filter(|(_, _, expected)| expected.starts_with("https:"))
+    {
         let read = |text: &str| match Address::read(text).map(|address| address.place) {
             Ok(Place::Post(post)) => post,
             other => panic!("[{section}] {text} is {other:?}"),
@@ -88,7 +101,10 @@ fn length_is_measured_without_the_space_around() {
         let url = "https://x.com/jack/status/20?q=";
         format!("{url}{}", "ä".repeat(length - url.len()))
     };
-    assert_eq!(outcome(&format!("  {}  ", long(2048))), "https://x.com/jack/status/20");
+    assert_eq!(
+        outcome(&format!("  {}  ", long(2048))),
+        "https://x.com/jack/status/20"
+    );
     assert_eq!(outcome(&long(2049)), "VALIDATION_ERROR");
     assert_eq!(outcome(""), "VALIDATION_ERROR");
     assert_eq!(outcome(" \t\r\n"), "VALIDATION_ERROR");
@@ -98,17 +114,38 @@ fn length_is_measured_without_the_space_around() {
 fn what_is_told_back_is_https_without_fragment_and_trackers() {
     let original = |text: &str| Address::read(text).expect(text).url.to_string();
     let rows = [
-        ("http://twitter.com/jack/status/20?s=20&lang=en#x", "https://twitter.com/jack/status/20?lang=en"),
-        ("http://x.com:80/jack/status/20", "https://x.com/jack/status/20"),
+        (
+            "http://twitter.com/jack/status/20?s=20&lang=en#x",
+            "https://twitter.com/jack/status/20?lang=en",
+        ),
+        (
+            "http://x.com:80/jack/status/20",
+            "https://x.com/jack/status/20",
+        ),
         (
             "https://m.facebook.com/story.php?story_fbid=1&id=2&mibextid=x&utm_source=y",
             "https://m.facebook.com/story.php?story_fbid=1&id=2",
         ),
-        ("https://www.facebook.com/photo?fbid=1&__cft__%5B0%5D=x", "https://www.facebook.com/photo?fbid=1"),
-        ("https://www.instagram.com/p/CuZabc12345/?igsh=a&img_index=2", "https://www.instagram.com/p/CuZabc12345/"),
-        ("https://www.threads.net/@zuck/post/CuP48CiS5sx?xmt=a", "https://www.threads.net/@zuck/post/CuP48CiS5sx"),
-        ("https://vm.tiktok.com/ZMabc123/?share_app_id=1233&k=1", "https://vm.tiktok.com/ZMabc123/?k=1"),
-        ("https://redd.it/1abc23?context=3&share_id=x", "https://redd.it/1abc23"),
+        (
+            "https://www.facebook.com/photo?fbid=1&__cft__%5B0%5D=x",
+            "https://www.facebook.com/photo?fbid=1",
+        ),
+        (
+            "https://www.instagram.com/p/CuZabc12345/?igsh=a&img_index=2",
+            "https://www.instagram.com/p/CuZabc12345/",
+        ),
+        (
+            "https://www.threads.net/@zuck/post/CuP48CiS5sx?xmt=a",
+            "https://www.threads.net/@zuck/post/CuP48CiS5sx",
+        ),
+        (
+            "https://vm.tiktok.com/ZMabc123/?share_app_id=1233&k=1",
+            "https://vm.tiktok.com/ZMabc123/?k=1",
+        ),
+        (
+            "https://redd.it/1abc23?context=3&share_id=x",
+            "https://redd.it/1abc23",
+        ),
     ];
     for (input, expected) in rows {
         assert_eq!(original(input), expected, "{input}");

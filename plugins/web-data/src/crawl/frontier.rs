@@ -95,10 +95,30 @@ impl PendingPage {
 impl Frontier {
     /// A crawl that begins at a page.
     pub(super) fn new(seed: Url, limit: u32, depth_max: u32) -> Self {
-        let (home, known, keys) = (seed.clone(), vec![KnownAddress(seed.clone())], BTreeSet::from([Key::of(&seed)]));
-        let first = PendingPage { number: 0, url: seed, depth: 0, moves: 0, tries: 0 };
+        let (home, known, keys) = (
+            seed.clone(),
+            vec![KnownAddress(seed.clone())],
+            BTreeSet::from([Key::of(&seed)]),
+        );
+        let first = PendingPage {
+            number: 0,
+            url: seed,
+            depth: 0,
+            moves: 0,
+            tries: 0,
+        };
         let queue = VecDeque::from([first]);
-        Self { limit, depth_max, home, queue, known, keys, numbers: 1, requests: 0, shown: 0 }
+        Self {
+            limit,
+            depth_max,
+            home,
+            queue,
+            known,
+            keys,
+            numbers: 1,
+            requests: 0,
+            shown: 0,
+        }
     }
 
     /// A crawl as a checkpoint has it.
@@ -110,8 +130,15 @@ impl Frontier {
 
     /// The pages that may be asked for now: the next one, and those behind it that will be wanted whatever becomes of it.
     pub(super) fn due(&self) -> impl Iterator<Item = &PendingPage> {
-        let (wanted, left) = (self.limit.saturating_sub(self.shown), REQUESTS_MAX.saturating_sub(self.requests));
-        self.queue.iter().take(usize::try_from(wanted.min(left)).unwrap_or(AT_ONCE).min(AT_ONCE))
+        let (wanted, left) = (
+            self.limit.saturating_sub(self.shown),
+            REQUESTS_MAX.saturating_sub(self.requests),
+        );
+        self.queue.iter().take(
+            usize::try_from(wanted.min(left))
+                .unwrap_or(AT_ONCE)
+                .min(AT_ONCE),
+        )
     }
 
     /// The page that is settled next. `None` when the crawl is over.
@@ -122,7 +149,10 @@ impl Frontier {
     /// Documents there are, and how many there will be as far as is known.
     pub(super) fn progress(&self) -> (u32, u32) {
         let waiting = u32::try_from(self.queue.len()).unwrap_or(self.limit);
-        (self.shown, self.shown.saturating_add(waiting).min(self.limit))
+        (
+            self.shown,
+            self.shown.saturating_add(waiting).min(self.limit),
+        )
     }
 
     /// Whether a page is the one that the crawl began with: it is shown whatever becomes of it.
@@ -153,7 +183,11 @@ impl Frontier {
             NextPage::Moved(to) => self.moved(page, to),
             NextPage::Later if page.tries + 1 < TRIES_MAX => {
                 let number = self.number();
-                self.queue.push_front(PendingPage { number, tries: page.tries + 1, ..page });
+                self.queue.push_front(PendingPage {
+                    number,
+                    tries: page.tries + 1,
+                    ..page
+                });
                 None
             }
             NextPage::Later | NextPage::Failure => Some(self.show()),
@@ -188,7 +222,13 @@ impl Frontier {
                     self.home = to.clone();
                 }
                 let number = self.number();
-                self.queue.push_front(PendingPage { number, url: to, moves: page.moves + 1, tries: 0, ..page });
+                self.queue.push_front(PendingPage {
+                    number,
+                    url: to,
+                    moves: page.moves + 1,
+                    tries: 0,
+                    ..page
+                });
                 None
             }
             (false, true) => Some(self.show()),
@@ -206,7 +246,13 @@ impl Frontier {
             }
             if site::same_site(&self.home, &url) && site::is_askable(&url) && self.learn(&url) {
                 let number = self.number();
-                self.queue.push_back(PendingPage { number, url, depth: page.depth + 1, moves: 0, tries: 0 });
+                self.queue.push_back(PendingPage {
+                    number,
+                    url,
+                    depth: page.depth + 1,
+                    moves: 0,
+                    tries: 0,
+                });
             }
         }
     }
@@ -263,7 +309,9 @@ mod tests {
     use super::*;
 
     fn url(path: &str) -> Url {
-        Url::parse("http://lab.test/").and_then(|home| home.join(path)).expect("a URL")
+        Url::parse("http://lab.test/")
+            .and_then(|home| home.join(path))
+            .expect("a URL")
     }
 
     fn urls(paths: &[&str]) -> Vec<Url> {
@@ -278,12 +326,28 @@ mod tests {
     fn pages_come_breadth_first_and_each_once() {
         let mut frontier = Frontier::new(url("/"), 5, 2);
         assert_eq!(due(&frontier), ["/"]);
-        let links = ["/a", "/b/", "/a#x", "/", "//other.test/", "//www.lab.test/b?utm_source=x"];
+        let links = [
+            "/a",
+            "/b/",
+            "/a#x",
+            "/",
+            "//other.test/",
+            "//www.lab.test/b?utm_source=x",
+        ];
         assert_eq!(frontier.settle(NextPage::Document(urls(&links))), Some(0));
-        assert_eq!((due(&frontier), frontier.progress()), (vec!["/a", "/b/"], (1, 3)));
-        assert_eq!(frontier.settle(NextPage::Document(urls(&["/b", "/c", "/d", "/e"]))), Some(1));
+        assert_eq!(
+            (due(&frontier), frontier.progress()),
+            (vec!["/a", "/b/"], (1, 3))
+        );
+        assert_eq!(
+            frontier.settle(NextPage::Document(urls(&["/b", "/c", "/d", "/e"]))),
+            Some(1)
+        );
         assert_eq!(frontier.settle(NextPage::Forbidden), None);
-        assert_eq!(frontier.settle(NextPage::Document(urls(&["/too-deep"]))), Some(2));
+        assert_eq!(
+            frontier.settle(NextPage::Document(urls(&["/too-deep"]))),
+            Some(2)
+        );
         assert_eq!(due(&frontier), ["/d", "/e"]);
         assert_eq!(frontier.settle(NextPage::Failure), Some(3));
         assert_eq!((due(&frontier), frontier.progress()), (vec!["/e"], (4, 5)));
@@ -305,9 +369,12 @@ mod tests {
     fn what_is_elsewhere_keeps_its_place() {
         let mut frontier = Frontier::new(url("/"), 9, 1);
         frontier.settle(NextPage::Document(urls(&["/a", "/b", "/c"])));
-        for (to, next) in
-            [("/new", "/new"), ("https://www.lab.test/new/", "/new/"), ("/c", "/b"), ("//other.test/", "/c")]
-        {
+        for (to, next) in [
+            ("/new", "/new"),
+            ("https://www.lab.test/new/", "/new/"),
+            ("/c", "/b"),
+            ("//other.test/", "/c"),
+        ] {
             assert_eq!(frontier.settle(NextPage::Moved(url(to))), None);
             assert_eq!(due(&frontier)[0], next, "{to}");
         }
@@ -322,7 +389,10 @@ mod tests {
         assert_eq!(frontier.settle(NextPage::Later), None);
         let again = frontier.next().expect("the first page").clone();
         assert!(again.number != first && again.is_asked_for());
-        assert_eq!((frontier.settle(NextPage::Later), frontier.due().count()), (Some(0), 0));
+        assert_eq!(
+            (frontier.settle(NextPage::Later), frontier.due().count()),
+            (Some(0), 0)
+        );
     }
 
     /// Whatever a site does, a crawl ends, within its limits, with its first page, and goes on from its checkpoints alike.
@@ -334,21 +404,30 @@ mod tests {
             let (mut shown, mut requests) = (Vec::new(), 0);
             while let Some(page) = frontier.next().cloned() {
                 let link = |u: &mut arbtest::arbitrary::Unstructured<'_>| {
-                    let host = u.choose(&["", "//www.lab.test", "//other.test", "https://lab.test"])?;
-                    Ok(url(&format!("{host}/{}{}", u.int_in_range(0..=400)?, u.choose(&["", "/", "#x"])?)))
+                    let host =
+                        u.choose(&["", "//www.lab.test", "//other.test", "https://lab.test"])?;
+                    Ok(url(&format!(
+                        "{host}/{}{}",
+                        u.int_in_range(0..=400)?,
+                        u.choose(&["", "/", "#x"])?
+                    )))
                 };
                 let found = match u.int_in_range(0..=6)? {
                     0 => NextPage::Moved(link(u)?),
                     1 => NextPage::Later,
                     2 => NextPage::Failure,
                     3 => NextPage::Forbidden,
-                    _ => NextPage::Document((0..u.int_in_range(0..=60)?).map(|_| link(u)).collect::<Result<_, _>>()?),
+                    _ => NextPage::Document(
+                        (0..u.int_in_range(0..=60)?)
+                            .map(|_| link(u))
+                            .collect::<Result<_, _>>()?,
+                    ),
                 };
                 requests += u32::from(found != NextPage::Forbidden);
                 let number = frontier.settle(found);
-                assert!(
-                    number.is_none_or(|number| { usize::try_from(number).is_ok_and(|number| number == shown.len()) })
-                );
+                assert!(number.is_none_or(|number| {
+                    usize::try_from(number).is_ok_and(|number| number == shown.len())
+                }));
                 shown.extend(number.map(|_| Key::of(&page.url)));
                 let checkpoint = serde_json::to_string(&frontier).expect("a JSON form");
                 assert!(checkpoint.len() < BYTES_MAX);
@@ -356,7 +435,10 @@ mod tests {
             }
             let distinct: BTreeSet<&Key> = shown.iter().collect();
             assert_eq!((distinct.len(), shown.is_empty()), (shown.len(), false));
-            assert!(u32::try_from(shown.len()).is_ok_and(|shown| shown <= limit) && requests <= REQUESTS_MAX);
+            assert!(
+                u32::try_from(shown.len()).is_ok_and(|shown| shown <= limit)
+                    && requests <= REQUESTS_MAX
+            );
             Ok(())
         });
     }
@@ -364,11 +446,21 @@ mod tests {
     #[test]
     fn the_longest_addresses_fit_a_checkpoint() {
         let long = |number: u32| url(&format!("/{number:04}{}", "a".repeat(2000)));
-        let longest = |number: u32| url(&format!("/{number}{}", "a".repeat(site::NAMED_BYTES_MAX - 17)));
+        let longest = |number: u32| {
+            url(&format!(
+                "/{number}{}",
+                "a".repeat(site::NAMED_BYTES_MAX - 17)
+            ))
+        };
         assert_eq!(longest(0).as_str().len(), site::NAMED_BYTES_MAX);
         let mut frontier = Frontier::new(longest(0), 20, 1);
         for number in 1..MOVES_MAX {
-            assert!(frontier.next().is_some_and(|page| frontier.follows(page, &longest(number))), "{number}");
+            assert!(
+                frontier
+                    .next()
+                    .is_some_and(|page| frontier.follows(page, &longest(number))),
+                "{number}"
+            );
             frontier.settle(NextPage::Moved(longest(number)));
         }
         frontier.settle(NextPage::Document((0..1000).map(long).collect()));

@@ -24,7 +24,10 @@ use switchbay_sdk::{Call, ErrorCode, Failure, Operation, Reply, Rest, Tool};
 use time::OffsetDateTime;
 use time::format_description::well_known::Rfc3339;
 
-use crate::{BAD_RESPONSE, BUDGET_MS, Document, Format, LATE, NOT_PUBLIC, UNAVAILABLE, outside, scrape, target};
+use crate::{
+    BAD_RESPONSE, BUDGET_MS, Document, Format, LATE, NOT_PUBLIC, UNAVAILABLE, outside, scrape,
+    target,
+};
 
 const SCOPE: &str = "web:crawl";
 const UUID: &str = "^[0-9A-Fa-f]{8}-[0-9A-Fa-f]{4}-[0-9A-Fa-f]{4}-[0-9A-Fa-f]{4}-[0-9A-Fa-f]{12}$";
@@ -51,11 +54,21 @@ const AT_ONCE_BYTES_MAX: u32 = 2 << 20;
 /// When to come again where there is no room.
 const FULL_RETRY_MS: u32 = 10_000;
 
-const DUPLICATE: ErrorCode =
-    ErrorCode::new("DUPLICATE_REQUEST", 409, "The credential used the `requestId` within the last 24 hours.");
-const NOT_FOUND: ErrorCode =
-    ErrorCode::new("NOT_FOUND", 404, "There is no such crawl of this credential, or it has expired.");
-const OVER: ErrorCode = ErrorCode::new("CONFLICT", 409, "The crawl has completed or failed and cannot be cancelled.");
+const DUPLICATE: ErrorCode = ErrorCode::new(
+    "DUPLICATE_REQUEST",
+    409,
+    "The credential used the `requestId` within the last 24 hours.",
+);
+const NOT_FOUND: ErrorCode = ErrorCode::new(
+    "NOT_FOUND",
+    404,
+    "There is no such crawl of this credential, or it has expired.",
+);
+const OVER: ErrorCode = ErrorCode::new(
+    "CONFLICT",
+    409,
+    "The crawl has completed or failed and cannot be cancelled.",
+);
 
 /// Starts a crawl; its worker runs it.
 pub(crate) fn start_operation() -> Operation {
@@ -293,8 +306,14 @@ async fn start(_call: Call, mut start: Start) -> Result<Reply<Crawl>, Failure> {
     };
     let id = jobs::submit(&submission).await.map_err(unsubmitted)?;
     let spent_ms = u32::try_from(began.elapsed().as_millis()).unwrap_or(u32::MAX);
-    let state = jobs::wait(&id, AT_ONCE_MS.saturating_sub(spent_ms)).await.map_err(unread)?;
-    let whole = Page { offset: 0, items_max: DOCUMENTS_MAX, bytes_max: AT_ONCE_BYTES_MAX };
+    let state = jobs::wait(&id, AT_ONCE_MS.saturating_sub(spent_ms))
+        .await
+        .map_err(unread)?;
+    let whole = Page {
+        offset: 0,
+        items_max: DOCUMENTS_MAX,
+        bytes_max: AT_ONCE_BYTES_MAX,
+    };
     let found = jobs::read(&id, whole).await.map_err(unread)?;
     if let (true, Some(failure)) = (found.items.is_empty(), failure_at_once(&found)) {
         return Err(failure);
@@ -329,7 +348,11 @@ async fn start(_call: Call, mut start: Start) -> Result<Reply<Crawl>, Failure> {
 }
 
 async fn read(_call: Call, Read { id, offset }: Read) -> Result<Reply<Crawl>, Failure> {
-    let page = Page { offset, items_max: PAGE_DOCUMENTS_MAX, bytes_max: PAGE_BYTES_MAX };
+    let page = Page {
+        offset,
+        items_max: PAGE_DOCUMENTS_MAX,
+        bytes_max: PAGE_BYTES_MAX,
+    };
     let found = jobs::read(&id, page).await.map_err(unread)?;
     Ok(Reply::ok(Crawl {
         id: Some(id.to_ascii_lowercase()),
@@ -344,7 +367,10 @@ async fn read(_call: Call, Read { id, offset }: Read) -> Result<Reply<Crawl>, Fa
 
 async fn cancel(_call: Call, Cancel { id }: Cancel) -> Result<Reply<Cancelled>, Failure> {
     match jobs::cancel(&id).await.map_err(unread)? {
-        State::Cancelled => Ok(Reply::ok(Cancelled { id: id.to_ascii_lowercase(), status: Ended::Cancelled })),
+        State::Cancelled => Ok(Reply::ok(Cancelled {
+            id: id.to_ascii_lowercase(),
+            status: Ended::Cancelled,
+        })),
         State::Pending | State::Running | State::Completed | State::Failed => {
             Err(Failure::new(&OVER, "the crawl has ended already"))
         }
@@ -354,13 +380,19 @@ async fn cancel(_call: Call, Cancel { id }: Cancel) -> Result<Reply<Cancelled>, 
 /// Why a crawl failed, where it is something that its submission is answered with.
 fn failure_at_once(found: &Snapshot) -> Option<Failure> {
     let failed = found.failure.as_ref()?;
-    let code = [&BAD_RESPONSE, &LATE, &UNAVAILABLE].into_iter().find(|code| code.code() == failed.code)?;
+    let code = [&BAD_RESPONSE, &LATE, &UNAVAILABLE]
+        .into_iter()
+        .find(|code| code.code() == failed.code)?;
     Some(Failure::new(code, failed.message.clone()))
 }
 
 fn documents(found: &Snapshot) -> Result<Vec<Document>, Failure> {
-    let read = found.items.iter().map(|item| serde_json::from_str(&item.value));
-    read.collect::<Result<_, _>>().map_err(|_| Failure::new(&UNAVAILABLE, "the crawl's documents cannot be read"))
+    let read = found
+        .items
+        .iter()
+        .map(|item| serde_json::from_str(&item.value));
+    read.collect::<Result<_, _>>()
+        .map_err(|_| Failure::new(&UNAVAILABLE, "the crawl's documents cannot be read"))
 }
 
 fn timestamp(epoch_ms: u64) -> String {
@@ -371,23 +403,37 @@ fn timestamp(epoch_ms: u64) -> String {
 
 fn unsubmitted(error: SubmitError) -> Failure {
     match error {
-        SubmitError::Duplicate(_) => Failure::new(&DUPLICATE, "`requestId` was used within the last 24 hours"),
+        SubmitError::Duplicate(_) => {
+            Failure::new(&DUPLICATE, "`requestId` was used within the last 24 hours")
+        }
         SubmitError::Full | SubmitError::Busy => {
-            Failure::new(&UNAVAILABLE, "there are too many crawls; try again later").retry_after_ms(FULL_RETRY_MS)
+            Failure::new(&UNAVAILABLE, "there are too many crawls; try again later")
+                .retry_after_ms(FULL_RETRY_MS)
         }
-        SubmitError::Unavailable => {
-            Failure::new(&UNAVAILABLE, "crawls cannot be kept at present; this one may have been started")
+        SubmitError::Unavailable => Failure::new(
+            &UNAVAILABLE,
+            "crawls cannot be kept at present; this one may have been started",
+        ),
+        SubmitError::NotGranted(_) => {
+            Failure::new(&UNAVAILABLE, "crawling is not granted to this plugin")
         }
-        SubmitError::NotGranted(_) => Failure::new(&UNAVAILABLE, "crawling is not granted to this plugin"),
-        SubmitError::NotAcceptable(rule) => Failure::new(&UNAVAILABLE, format!("the crawl was not taken: {rule}")),
+        SubmitError::NotAcceptable(rule) => {
+            Failure::new(&UNAVAILABLE, format!("the crawl was not taken: {rule}"))
+        }
     }
 }
 
 fn unread(error: jobs::Error) -> Failure {
     match error {
         jobs::Error::NotFound => Failure::new(&NOT_FOUND, "there is no such crawl"),
-        jobs::Error::Unavailable | jobs::Error::Busy => Failure::new(&UNAVAILABLE, "crawls cannot be read at present"),
-        jobs::Error::NotGranted(_) => Failure::new(&UNAVAILABLE, "crawling is not granted to this plugin"),
-        jobs::Error::NotAcceptable(rule) => Failure::new(&UNAVAILABLE, format!("the crawl cannot be read: {rule}")),
+        jobs::Error::Unavailable | jobs::Error::Busy => {
+            Failure::new(&UNAVAILABLE, "crawls cannot be read at present")
+        }
+        jobs::Error::NotGranted(_) => {
+            Failure::new(&UNAVAILABLE, "crawling is not granted to this plugin")
+        }
+        jobs::Error::NotAcceptable(rule) => {
+            Failure::new(&UNAVAILABLE, format!("the crawl cannot be read: {rule}"))
+        }
     }
 }

@@ -44,7 +44,9 @@ impl Pace {
 
     /// How long until there may be another request.
     pub(super) fn left(&self, now: Instant) -> Duration {
-        self.not_before.map_or(Duration::ZERO, |not_before| not_before.saturating_duration_since(now))
+        self.not_before.map_or(Duration::ZERO, |not_before| {
+            not_before.saturating_duration_since(now)
+        })
     }
 
     /// Waits until there may be. The run's own job is what is waited for: it does not end before its run, and where it is
@@ -55,7 +57,9 @@ impl Pace {
             if left.is_zero() {
                 return Ok(());
             }
-            let ms = u32::try_from(left.as_millis()).unwrap_or(u32::MAX).saturating_add(1);
+            let ms = u32::try_from(left.as_millis())
+                .unwrap_or(u32::MAX)
+                .saturating_add(1);
             jobs::wait(job, ms).await.map_err(super::unread)?;
         }
     }
@@ -95,13 +99,19 @@ mod tests {
         pace.slow_down(Duration::from_secs(2));
         pace.slow_down(Duration::from_secs(1));
         pace.answered(now);
-        assert_eq!((pace.left(now), pace.is_slow()), (Duration::from_secs(2), true));
+        assert_eq!(
+            (pace.left(now), pace.is_slow()),
+            (Duration::from_secs(2), true)
+        );
         pace.pause(Duration::from_secs(1), now);
         assert_eq!(pace.left(now), Duration::from_secs(2));
         pace.pause(Duration::from_secs(3600), now);
         assert_eq!(pace.left(now), Duration::from_secs(10));
         pace.slow_down(Duration::MAX);
         pace.answered(now + Duration::from_secs(8));
-        assert_eq!(pace.left(now + Duration::from_secs(11)), Duration::from_secs(2));
+        assert_eq!(
+            pace.left(now + Duration::from_secs(11)),
+            Duration::from_secs(2)
+        );
     }
 }

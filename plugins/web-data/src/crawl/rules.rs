@@ -41,12 +41,23 @@ impl Rules {
     }
 
     /// Whether a page may be asked for.
-    pub(super) async fn judge(&mut self, page: &Url, pace: &mut Pace, job: &str) -> Result<Verdict, Failure> {
+    pub(super) async fn judge(
+        &mut self,
+        page: &Url,
+        pace: &mut Pace,
+        job: &str,
+    ) -> Result<Verdict, Failure> {
         if let Some(known) = self.of(page) {
             return Ok(verdict(known, page));
         }
         let known = fetch(page, pace, job).await?;
-        pace.slow_down(known.as_ref().ok().and_then(Robots::crawl_delay).unwrap_or_default());
+        pace.slow_down(
+            known
+                .as_ref()
+                .ok()
+                .and_then(Robots::crawl_delay)
+                .unwrap_or_default(),
+        );
         pace.answered(Instant::now());
         let verdict = verdict(&known, page);
         self.0.push((page.origin().ascii_serialization(), known));
@@ -55,7 +66,10 @@ impl Rules {
 
     fn of(&self, page: &Url) -> Option<&RobotsOutcome> {
         let origin = page.origin().ascii_serialization();
-        self.0.iter().find(|(known, _)| *known == origin).map(|(_, known)| known)
+        self.0
+            .iter()
+            .find(|(known, _)| *known == origin)
+            .map(|(_, known)| known)
     }
 }
 
@@ -78,9 +92,9 @@ async fn fetch(page: &Url, pace: &mut Pace, job: &str) -> Result<RobotsOutcome, 
             Err(Unreachable::NoAnswer(Error::Denied(_) | Error::InvalidRequest(_))) => {
                 return Ok(Ok(Robots::default()));
             }
-            Err(Unreachable::Status(_) | Unreachable::NoAnswer(Error::BadResponse(_) | Error::Idle))
-                if tries < TRIES_MAX =>
-            {
+            Err(
+                Unreachable::Status(_) | Unreachable::NoAnswer(Error::BadResponse(_) | Error::Idle),
+            ) if tries < TRIES_MAX => {
                 pace.pause(PAUSE, Instant::now());
             }
             Err(unreachable) => return Ok(Err(unreachable)),

@@ -18,10 +18,14 @@ use crate::{BAD_RESPONSE, scrape, site};
 /// it now is no fault of the submission.
 pub(super) fn unreached(page: &PendingPage, error: Error) -> Failure {
     match error {
-        Error::Denied(Denial::NotPublic(_) | Denial::NotAcceptable(_)) | Error::InvalidRequest(_)
+        Error::Denied(Denial::NotPublic(_) | Denial::NotAcceptable(_))
+        | Error::InvalidRequest(_)
             if page.is_asked_for() =>
         {
-            Failure::new(&BAD_RESPONSE, "the page's host is not public, which nobody knew when the crawl was submitted")
+            Failure::new(
+                &BAD_RESPONSE,
+                "the page's host is not public, which nobody knew when the crawl was submitted",
+            )
         }
         error if page.is_asked_for() => scrape::failure(error, PAGE_BYTES_MAX),
         error => scrape::failure(scrape::sent_on(error), PAGE_BYTES_MAX),
@@ -36,9 +40,10 @@ pub(super) fn unruled(page: &PendingPage, error: Error) -> Failure {
         | Error::HeadersTooLarge
         | Error::BodyTooLarge
         | Error::Idle
-        | Error::BadResponse(_) => {
-            Failure::new(&BAD_RESPONSE, "the site's robots.txt could not be read, so it may not be crawled now")
-        }
+        | Error::BadResponse(_) => Failure::new(
+            &BAD_RESPONSE,
+            "the site's robots.txt could not be read, so it may not be crawled now",
+        ),
         error => unreached(page, error),
     }
 }
@@ -59,7 +64,9 @@ pub(super) fn tell(asked: &PageOutcome) {
         PageOutcome::Answered(VisitAnswer::Failed { status, .. }) => {
             format!("its server failed with status {status}")
         }
-        PageOutcome::Answered(VisitAnswer::Astray { .. }) => "it redirects to where no page can be".to_owned(),
+        PageOutcome::Answered(VisitAnswer::Astray { .. }) => {
+            "it redirects to where no page can be".to_owned()
+        }
         PageOutcome::Forbidden => "robots.txt forbids it".to_owned(),
         PageOutcome::Unruled(Unreachable::Status(status)) => {
             format!("robots.txt could not be had: status {status}")

@@ -30,13 +30,18 @@ pub(super) enum VisitAnswer {
     /// It is elsewhere, where no page can be.
     Astray { status: u16 },
     /// The server has no answer at present; how long it wants to be left alone.
-    Failed { status: u16, pause: Option<Duration> },
+    Failed {
+        status: u16,
+        pause: Option<Duration>,
+    },
 }
 
 /// Asks for a page.
 pub(super) async fn visit(url: Url) -> Result<VisitAnswer, Error> {
     let response = outside::get(url.as_str(), |request| {
-        let request = request.header("accept", ACCEPT).response_bytes(PAGE_BYTES_MAX);
+        let request = request
+            .header("accept", ACCEPT)
+            .response_bytes(PAGE_BYTES_MAX);
         request.total_ms(PAGE_MS).first_byte_ms(FIRST_BYTE_MS)
     });
     Ok(answer(&url, response.await?))
@@ -51,7 +56,9 @@ fn answer(url: &Url, response: Response) -> VisitAnswer {
             None => VisitAnswer::Astray { status },
         },
         (429 | 500.., _) => {
-            let written = response.header("retry-after").filter(|_| matches!(status, 429 | 503));
+            let written = response
+                .header("retry-after")
+                .filter(|_| matches!(status, 429 | 503));
             let pause = written.and_then(|written| retry_after(written, OffsetDateTime::now_utc()));
             VisitAnswer::Failed { status, pause }
         }
@@ -60,5 +67,8 @@ fn answer(url: &Url, response: Response) -> VisitAnswer {
 }
 
 fn moved(url: &Url, location: &str) -> Option<Url> {
-    url.join(location).ok().filter(|to| matches!(to.scheme(), "http" | "https")).map(site::plain)
+    url.join(location)
+        .ok()
+        .filter(|to| matches!(to.scheme(), "http" | "https"))
+        .map(site::plain)
 }

@@ -55,14 +55,23 @@ pub(super) async fn run(call: Call, start: Start) -> Result<Reply<()>, Failure> 
         return Err(lost("this is no run of a job"));
     };
     let frontier = match job.checkpoint {
-        Some(checkpoint) => Frontier::read(&checkpoint).map_err(|_| lost("the crawl cannot be taken up again"))?,
+        Some(checkpoint) => {
+            Frontier::read(&checkpoint).map_err(|_| lost("the crawl cannot be taken up again"))?
+        }
         None => {
             let url = Url::parse(&start.url).map_err(|_| lost("the crawl has no first page"))?;
             Frontier::new(url, start.limit, start.max_depth)
         }
     };
     let (rules, pace, asking) = (Rules::default(), Pace::default(), Vec::new());
-    let mut walk = CrawlWalk { job: job.id, format: start.format, frontier, rules, pace, asking };
+    let mut walk = CrawlWalk {
+        job: job.id,
+        format: start.format,
+        frontier,
+        rules,
+        pace,
+        asking,
+    };
     while let Some(page) = walk.next().await? {
         let asked = walk.answer(page.number).await;
         let (found, document) = walk.read(&page, asked)?;
@@ -83,11 +92,19 @@ impl CrawlWalk {
             if self.is_asked(page.number) || (is_ahead && !self.may_ask_ahead(&page.url)) {
                 continue;
             }
-            let asked = match self.rules.judge(&page.url, &mut self.pace, &self.job).await? {
+            let asked = match self
+                .rules
+                .judge(&page.url, &mut self.pace, &self.job)
+                .await?
+            {
                 Verdict::Allowed => {
                     self.pace.wait(&self.job).await?;
                     let url = page.url.clone();
-                    let asked = async { visit(url).await.map_or_else(PageOutcome::Unanswered, PageOutcome::Answered) };
+                    let asked = async {
+                        visit(url)
+                            .await
+                            .map_or_else(PageOutcome::Unanswered, PageOutcome::Answered)
+                    };
                     maybe_done(Box::pin(asked) as LocalBoxFuture<'static, PageOutcome>)
                 }
                 Verdict::Forbidden => MaybeDone::Done(PageOutcome::Forbidden),
@@ -113,7 +130,9 @@ impl CrawlWalk {
             let mut found = Poll::Pending;
             for (known, asking) in &mut self.asking {
                 if Pin::new(&mut *asking).poll(context).is_ready() && *known == number {
-                    found = Pin::new(asking).take_output().map_or(Poll::Pending, Poll::Ready);
+                    found = Pin::new(asking)
+                        .take_output()
+                        .map_or(Poll::Pending, Poll::Ready);
                 }
             }
             found
@@ -128,7 +147,11 @@ impl CrawlWalk {
     ///
     /// # Errors
     /// It is the first page, and no server of the public network has an answer for it.
-    fn read(&mut self, page: &PendingPage, asked: PageOutcome) -> Result<(NextPage, Document), Failure> {
+    fn read(
+        &mut self,
+        page: &PendingPage,
+        asked: PageOutcome,
+    ) -> Result<(NextPage, Document), Failure> {
         unreached::tell(&asked);
         let failed = |status| Document::failed(page.url.as_str(), status);
         let is_first = self.frontier.is_first(page);
@@ -160,7 +183,14 @@ impl CrawlWalk {
                     self.pace.pause(pause, Instant::now());
                 }
                 let comes_again = pause.is_some_and(|pause| pause <= RETRY_AFTER_MAX);
-                (if comes_again { NextPage::Later } else { NextPage::Failure }, failed(Some(status)))
+                (
+                    if comes_again {
+                        NextPage::Later
+                    } else {
+                        NextPage::Failure
+                    },
+                    failed(Some(status)),
+                )
             }
             VisitAnswer::Page(response) => {
                 let read = scrape::read(&response, self.format);
@@ -176,7 +206,10 @@ impl CrawlWalk {
     /// Where a page sends its reader at once, if that is a page of the site which is not known. Otherwise it is to be read itself.
     fn sent_on(&self, read: &page::PageContent) -> Option<Url> {
         let (seconds, to) = read.refresh.as_ref()?;
-        let to = Url::parse(to).ok().map(site::plain).filter(site::is_askable)?;
+        let to = Url::parse(to)
+            .ok()
+            .map(site::plain)
+            .filter(site::is_askable)?;
         (*seconds <= scrape::REFRESH_SECONDS_MAX && self.frontier.is_news(&to)).then_some(to)
     }
 
@@ -184,7 +217,11 @@ impl CrawlWalk {
     fn links(&self, page: &PendingPage, response: &Response) -> Vec<Url> {
         if response.is_success() && self.frontier.leads_on(page) {
             let links = outline::links(&scrape::answer(response), &page.url).links;
-            links.into_iter().filter(|link| !link.is_nofollow).map(|link| link.url).collect()
+            links
+                .into_iter()
+                .filter(|link| !link.is_nofollow)
+                .map(|link| link.url)
+                .collect()
         } else {
             Vec::new()
         }
@@ -198,7 +235,9 @@ impl CrawlWalk {
         let checkpoint = serde_json::to_string(&self.frontier).expect("its keys are texts");
         match shown {
             Some(number) => {
-                jobs::emit(&number.to_string(), &written(document), Some(&checkpoint)).await.map_err(unkept)?;
+                jobs::emit(&number.to_string(), &written(document), Some(&checkpoint))
+                    .await
+                    .map_err(unkept)?;
             }
             None => jobs::checkpoint(&checkpoint).await.map_err(unkept)?,
         }

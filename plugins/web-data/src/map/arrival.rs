@@ -31,28 +31,51 @@ pub(super) struct Arrival {
 /// # Errors
 /// What its site asks of robots cannot be known, or it redirects without end or to where nobody may go.
 pub(super) async fn arrive(start: Url, visitor: &mut Visitor) -> Result<Arrival, Failure> {
-    let mut robots = rules(&start, visitor).await.map_err(|unreachable| failure(&start, unreachable))?;
+    let mut robots = rules(&start, visitor)
+        .await
+        .map_err(|unreachable| failure(&start, unreachable))?;
     let mut start = start;
     for hop in 0..=REDIRECTS_MAX {
         if !robots.allows(&start) {
-            return Ok(Arrival { start, robots, answer: None });
+            return Ok(Arrival {
+                start,
+                robots,
+                answer: None,
+            });
         }
         let answer = visitor.ask(&[page(&start)]).await.pop();
-        let next = answer.as_ref().and_then(|answer| redirect(&start, answer.as_ref().ok()?));
+        let next = answer
+            .as_ref()
+            .and_then(|answer| redirect(&start, answer.as_ref().ok()?));
         let Some(next) = next else {
-            let answer =
-                answer.map(|answer| answer.map_err(|error| if hop == 0 { error } else { scrape::sent_on(error) }));
-            return Ok(Arrival { start, robots, answer });
+            let answer = answer.map(|answer| {
+                answer.map_err(|error| {
+                    if hop == 0 {
+                        error
+                    } else {
+                        scrape::sent_on(error)
+                    }
+                })
+            });
+            return Ok(Arrival {
+                start,
+                robots,
+                answer,
+            });
         };
         if !site::is_askable_as_named(&next) {
             return Err(scrape::astray());
         }
         if next.origin() != start.origin() {
-            robots = rules(&next, visitor).await.map_err(|unreachable| match unreachable {
-                // That it was named is the server's doing, not the caller's.
-                Unreachable::NoAnswer(error) => scrape::failure(scrape::sent_on(error), PAGE_BYTES_MAX),
-                unreachable @ Unreachable::Status(_) => failure(&next, unreachable),
-            })?;
+            robots = rules(&next, visitor)
+                .await
+                .map_err(|unreachable| match unreachable {
+                    // That it was named is the server's doing, not the caller's.
+                    Unreachable::NoAnswer(error) => {
+                        scrape::failure(scrape::sent_on(error), PAGE_BYTES_MAX)
+                    }
+                    unreachable @ Unreachable::Status(_) => failure(&next, unreachable),
+                })?;
         }
         start = next;
     }
@@ -61,7 +84,12 @@ pub(super) async fn arrive(start: Url, visitor: &mut Visitor) -> Result<Arrival,
 
 /// How a page is asked for.
 pub(super) fn page(url: &Url) -> Request<'_> {
-    Request { url, accept: ACCEPT, redirects: 0, bytes_max: PAGE_BYTES_MAX }
+    Request {
+        url,
+        accept: ACCEPT,
+        redirects: 0,
+        bytes_max: PAGE_BYTES_MAX,
+    }
 }
 
 /// Where an answer that came from `url` sends on to.
@@ -83,8 +111,9 @@ fn failure(page: &Url, unreachable: Unreachable) -> Failure {
         Unreachable::NoAnswer(error) => scrape::failure(error, PAGE_BYTES_MAX),
         Unreachable::Status(status) => {
             let host = page.host_str().unwrap_or_default();
-            let message =
-                format!("{host} answered for its robots.txt with status {status}, so it may not be mapped now");
+            let message = format!(
+                "{host} answered for its robots.txt with status {status}, so it may not be mapped now"
+            );
             Failure::new(&BAD_RESPONSE, message)
         }
     }

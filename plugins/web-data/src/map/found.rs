@@ -20,7 +20,11 @@ pub(super) struct FoundPages {
 
 impl FoundPages {
     pub(super) fn new(limit: usize) -> Self {
-        Self { limit, known: HashSet::new(), links: Vec::new() }
+        Self {
+            limit,
+            known: HashSet::new(),
+            links: Vec::new(),
+        }
     }
 
     /// Whether the page was ever found.
@@ -44,13 +48,25 @@ impl FoundPages {
         let (key, shown) = (Key::of(url), site::shown(url));
         let is_new = self.known.insert(key.clone());
         if is_new {
-            self.links.push((key, Link { url: shown.into(), title: None, description: None }));
+            self.links.push((
+                key,
+                Link {
+                    url: shown.into(),
+                    title: None,
+                    description: None,
+                },
+            ));
         }
         is_new
     }
 
     /// Says what a page is, if it is among these. What is known of it already stays where nothing is said.
-    pub(super) fn describe(&mut self, url: &Url, title: Option<String>, description: Option<String>) {
+    pub(super) fn describe(
+        &mut self,
+        url: &Url,
+        title: Option<String>,
+        description: Option<String>,
+    ) {
         let key = Key::of(url);
         if let Some((_, link)) = self.links.iter_mut().find(|(known, _)| *known == key) {
             link.title = title.or(link.title.take());
@@ -77,7 +93,11 @@ impl FoundPages {
         let is_listed = self.links.iter().any(|(known, _)| *known == other);
         if is_listed {
             self.links.retain(|(known, _)| *known != key);
-        } else if let Some(place) = self.links.iter_mut().find(|(known, _)| is_new && *known == key) {
+        } else if let Some(place) = self
+            .links
+            .iter_mut()
+            .find(|(known, _)| is_new && *known == key)
+        {
             (place.0, place.1.url) = (other, site::shown(by).into());
         }
         is_new
@@ -93,21 +113,32 @@ mod tests {
     use super::*;
 
     fn url(path: &str) -> Url {
-        Url::parse("https://a.example").and_then(|site| site.join(path)).expect("a URL")
+        Url::parse("https://a.example")
+            .and_then(|site| site.join(path))
+            .expect("a URL")
     }
 
     #[track_caller]
     fn check(found: &FoundPages, expected: &[&str]) {
-        let shown: Vec<&str> =
-            found.links.iter().map(|(_, link)| link.url.trim_start_matches("https://a.example")).collect();
+        let shown: Vec<&str> = found
+            .links
+            .iter()
+            .map(|(_, link)| link.url.trim_start_matches("https://a.example"))
+            .collect();
         assert_eq!(shown, expected);
     }
 
     #[test]
     fn each_page_is_found_once_and_never_more_than_the_limit() {
         let mut found = FoundPages::new(3);
-        assert!(found.add(&url("/a?utm_source=x#y")) && !found.add(&url("/a/")) && found.add(&url("/b")));
-        assert!(!found.is_full() && found.add(&url("/c")) && found.is_full() && !found.add(&url("/d")));
+        assert!(
+            found.add(&url("/a?utm_source=x#y"))
+                && !found.add(&url("/a/"))
+                && found.add(&url("/b"))
+        );
+        assert!(
+            !found.is_full() && found.add(&url("/c")) && found.is_full() && !found.add(&url("/d"))
+        );
         check(&found, &["/a", "/b", "/c"]);
     }
 
@@ -125,8 +156,13 @@ mod tests {
     #[test]
     fn a_page_with_another_address_stands_there_once_whatever_the_order() {
         let mut found = FoundPages::new(5);
-        ["/a", "/b", "/c"].iter().for_each(|path| assert!(found.add(&url(path))));
-        assert!(!found.replace(&url("/a"), &url("/a/index.html")) && found.replace(&url("/a"), &url("/x")));
+        ["/a", "/b", "/c"]
+            .iter()
+            .for_each(|path| assert!(found.add(&url(path))));
+        assert!(
+            !found.replace(&url("/a"), &url("/a/index.html"))
+                && found.replace(&url("/a"), &url("/x"))
+        );
         assert!(!found.replace(&url("/b"), &url("/x")));
         check(&found, &["/x", "/c"]);
         assert!(!found.replace(&url("/x"), &url("/a")) && !found.add(&url("/a")));
@@ -141,6 +177,9 @@ mod tests {
         found.describe(&url("/a/"), None, Some("d".to_owned()));
         found.describe(&url("/b"), Some("B".to_owned()), None);
         let links = found.into_links();
-        assert_eq!((links[0].title.as_deref(), links[0].description.as_deref()), (Some("A"), Some("d")));
+        assert_eq!(
+            (links[0].title.as_deref(), links[0].description.as_deref()),
+            (Some("A"), Some("d"))
+        );
     }
 }

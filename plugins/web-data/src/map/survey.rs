@@ -26,7 +26,12 @@ const DEPTH_MAX: u32 = 3;
 const SITEMAP_REDIRECTS_MAX: u32 = 5;
 const SITEMAP_ACCEPT: &str = "application/xml,text/xml,text/plain;q=0.8,*/*;q=0.5";
 /// Where sitemaps are of sites whose robots.txt names none that lists anything.
-const WELL_KNOWN: [&str; 4] = ["/sitemap.xml", "/sitemap_index.xml", "/wp-sitemap.xml", "/sitemap.xml.gz"];
+const WELL_KNOWN: [&str; 4] = [
+    "/sitemap.xml",
+    "/sitemap_index.xml",
+    "/wp-sitemap.xml",
+    "/sitemap.xml.gz",
+];
 /// Bytes of sitemaps, and of pages, that are read altogether: what the call's processor time is good for.
 const SITEMAP_BYTES_MAX: usize = 40 << 20;
 const PAGE_BYTES_MAX: usize = 24 << 20;
@@ -34,9 +39,9 @@ const PAGE_BYTES_MAX: usize = 24 << 20;
 const LOOKED_AT_MAX: usize = 20_000;
 /// Ends of paths that are no pages: a page's link to one is not listed.
 const ASSETS: [&str; 38] = [
-    "7z", "apk", "avi", "avif", "bmp", "bz2", "css", "deb", "dmg", "eot", "exe", "gif", "gz", "ico", "iso", "jpeg",
-    "jpg", "js", "mjs", "mov", "mp3", "mp4", "mpeg", "msi", "ogg", "png", "rar", "rpm", "svg", "tar", "tgz", "ttf",
-    "wav", "webm", "webp", "woff", "woff2", "zip",
+    "7z", "apk", "avi", "avif", "bmp", "bz2", "css", "deb", "dmg", "eot", "exe", "gif", "gz",
+    "ico", "iso", "jpeg", "jpg", "js", "mjs", "mov", "mp3", "mp4", "mpeg", "msi", "ogg", "png",
+    "rar", "rpm", "svg", "tar", "tgz", "ttf", "wav", "webm", "webp", "woff", "woff2", "zip",
 ];
 
 /// Pages of the site of `start`, at most `limit`.
@@ -45,7 +50,11 @@ const ASSETS: [&str; 38] = [
 /// Nothing was found, because the site gave no answer.
 pub(super) async fn survey(start: Url, limit: usize) -> Result<Vec<Link>, Failure> {
     let mut visitor = Visitor::new();
-    let Arrival { start, robots, answer } = arrival::arrive(start, &mut visitor).await?;
+    let Arrival {
+        start,
+        robots,
+        answer,
+    } = arrival::arrive(start, &mut visitor).await?;
     let mut survey = Survey::new(start, robots, limit);
     let trouble = answer.and_then(|answer| survey.take_start(answer));
     survey.go(&mut visitor).await;
@@ -85,7 +94,10 @@ enum Wanted {
 impl Survey {
     fn new(start: Url, robots: Robots, limit: usize) -> Self {
         let mut survey = Self {
-            guesses: WELL_KNOWN.iter().filter_map(|path| start.join(path).ok()).collect(),
+            guesses: WELL_KNOWN
+                .iter()
+                .filter_map(|path| start.join(path).ok())
+                .collect(),
             found: FoundPages::new(limit),
             sitemaps: VecDeque::new(),
             sitemaps_known: HashSet::new(),
@@ -100,8 +112,12 @@ impl Survey {
             robots,
         };
         // Whoever names a sitemap in robots.txt offers it, on whatever host it is.
-        let named: Vec<Url> =
-            survey.robots.sitemaps().iter().filter_map(|named| survey.start.join(named).ok()).collect();
+        let named: Vec<Url> = survey
+            .robots
+            .sitemaps()
+            .iter()
+            .filter_map(|named| survey.start.join(named).ok())
+            .collect();
         for url in named {
             survey.want_sitemap(url, 0);
         }
@@ -140,7 +156,10 @@ impl Survey {
                 self.pages.push_back(link.url);
             }
         }
-        while wanted.len() < at_once && self.pages_left > 0 && !self.found.is_full() && self.page_bytes < PAGE_BYTES_MAX
+        while wanted.len() < at_once
+            && self.pages_left > 0
+            && !self.found.is_full()
+            && self.page_bytes < PAGE_BYTES_MAX
         {
             let Some(page) = self.pages.pop_front() else {
                 break;
@@ -160,10 +179,17 @@ impl Survey {
                 self.want_sitemap(guess, 0);
             }
         }
-        let left = if self.sitemap_bytes < SITEMAP_BYTES_MAX { SITEMAPS_MAX - self.sitemaps_asked } else { 0 };
+        let left = if self.sitemap_bytes < SITEMAP_BYTES_MAX {
+            SITEMAPS_MAX - self.sitemaps_asked
+        } else {
+            0
+        };
         let count = at_once.min(left).min(self.sitemaps.len());
         self.sitemaps_asked += count;
-        self.sitemaps.drain(..count).map(|(url, depth)| Wanted::Sitemap(url, depth)).collect()
+        self.sitemaps
+            .drain(..count)
+            .map(|(url, depth)| Wanted::Sitemap(url, depth))
+            .collect()
     }
 
     fn want_sitemap(&mut self, url: Url, depth: u32) {
@@ -196,8 +222,14 @@ impl Survey {
                 None
             }
             (status, outline) => {
-                self.linked.extend(outline.map(|outline| outline.links.links).unwrap_or_default());
-                let message = format!("the page answered with status {status}, and nothing of its site was found");
+                self.linked.extend(
+                    outline
+                        .map(|outline| outline.links.links)
+                        .unwrap_or_default(),
+                );
+                let message = format!(
+                    "the page answered with status {status}, and nothing of its site was found"
+                );
                 (status >= 500).then(|| Failure::new(&BAD_RESPONSE, message))
             }
         }
@@ -229,7 +261,9 @@ impl Survey {
             };
             // An index speaks for its own host and for the site that names it.
             let is_own = site::same_site(&nested, &self.start) && self.robots.allows(&nested);
-            if depth < DEPTH_MAX && (is_own || site::same_site(&nested, url) && !site::same_site(&nested, &self.start))
+            if depth < DEPTH_MAX
+                && (is_own
+                    || site::same_site(&nested, url) && !site::same_site(&nested, &self.start))
             {
                 self.want_sitemap(nested, depth + 1);
             }
@@ -268,7 +302,11 @@ impl Survey {
 
     fn take_outline(&mut self, url: &Url, outline: Outline) {
         self.found.describe(url, outline.title, outline.description);
-        if let Some(canonical) = outline.links.canonical.filter(|canonical| self.is_ours(canonical)) {
+        if let Some(canonical) = outline
+            .links
+            .canonical
+            .filter(|canonical| self.is_ours(canonical))
+        {
             self.found.replace(url, &canonical);
         }
         self.linked.extend(outline.links.links);
@@ -295,15 +333,20 @@ impl Wanted {
     fn request(&self) -> Request<'_> {
         match self {
             Self::Page(url) => arrival::page(url),
-            Self::Sitemap(url, _) => {
-                Request { url, accept: SITEMAP_ACCEPT, redirects: SITEMAP_REDIRECTS_MAX, bytes_max: sitemap::BYTES_MAX }
-            }
+            Self::Sitemap(url, _) => Request {
+                url,
+                accept: SITEMAP_ACCEPT,
+                redirects: SITEMAP_REDIRECTS_MAX,
+                bytes_max: sitemap::BYTES_MAX,
+            },
         }
     }
 }
 
 fn is_asset(url: &Url) -> bool {
     let file = url.path().rsplit('/').next().unwrap_or_default();
-    let end = file.rsplit_once('.').map(|(_, end)| end.to_ascii_lowercase());
+    let end = file
+        .rsplit_once('.')
+        .map(|(_, end)| end.to_ascii_lowercase());
     end.is_some_and(|end| ASSETS.binary_search(&&*end).is_ok())
 }

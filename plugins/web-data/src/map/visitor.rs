@@ -43,7 +43,11 @@ pub(super) struct Request<'a> {
 impl Visitor {
     pub(super) fn new() -> Self {
         let now = Instant::now();
-        Self { ends: now + TIME, pause: Duration::ZERO, free: now }
+        Self {
+            ends: now + TIME,
+            pause: Duration::ZERO,
+            free: now,
+        }
     }
 
     /// Keeps the pause that a site asks for, from its answer on.
@@ -64,8 +68,13 @@ impl Visitor {
 
     /// Milliseconds for the next request.
     pub(super) fn request_ms(&self) -> u32 {
-        let left = self.ends.saturating_duration_since(Instant::now()).as_millis();
-        u32::try_from(left).unwrap_or(u32::MAX).clamp(1, REQUEST_MS_MAX)
+        let left = self
+            .ends
+            .saturating_duration_since(Instant::now())
+            .as_millis();
+        u32::try_from(left)
+            .unwrap_or(u32::MAX)
+            .clamp(1, REQUEST_MS_MAX)
     }
 
     /// Makes these requests, no more than [`Self::at_once`] of them, and gives back their answers in their order.
@@ -85,7 +94,9 @@ impl Visitor {
 impl Request<'_> {
     async fn send(&self, total_ms: u32) -> Result<Response, Error> {
         let complete = |request: http::Request| {
-            let request = request.header("accept", self.accept).redirects(self.redirects);
+            let request = request
+                .header("accept", self.accept)
+                .redirects(self.redirects);
             request.response_bytes(self.bytes_max).total_ms(total_ms)
         };
         outside::get(self.url.as_str(), complete).await

@@ -33,7 +33,9 @@ pub(super) enum MarkKind {
 
 impl MarkdownWriter<'_> {
     pub(super) fn is_code(&self) -> bool {
-        self.marks.iter().any(|mark| matches!(mark.kind, MarkKind::Code))
+        self.marks
+            .iter()
+            .any(|mark| matches!(mark.kind, MarkKind::Code))
     }
 
     /// Puts a backslash before a character that is written already.
@@ -59,21 +61,33 @@ impl MarkdownWriter<'_> {
         if self.style == Style::Text || self.is_code() {
             return;
         }
-        self.marks.push(Mark { id, start: self.inline.len(), kind });
+        self.marks.push(Mark {
+            id,
+            start: self.inline.len(),
+            kind,
+        });
     }
 
     pub(super) fn open_link(&mut self, id: Id) {
         if self.style == Style::Text || self.is_code() {
             return;
         }
-        let Some(address) = self.tree.attribute(id, "href").and_then(|href| self.addresses.link(href)) else {
+        let Some(address) = self
+            .tree
+            .attribute(id, "href")
+            .and_then(|href| self.addresses.link(href))
+        else {
             return;
         };
         // Behind an exclamation mark a link would be a picture.
         if self.inline.ends_with('!') {
             self.escape_at(self.inline.len() - 1);
         }
-        self.marks.push(Mark { id, start: self.inline.len(), kind: MarkKind::Link(Some(address)) });
+        self.marks.push(Mark {
+            id,
+            start: self.inline.len(),
+            kind: MarkKind::Link(Some(address)),
+        });
     }
 
     pub(super) fn close(&mut self) {
@@ -88,7 +102,10 @@ impl MarkdownWriter<'_> {
         let mark = &self.marks[open];
         let start = mark.start.min(self.inline.len());
         let held = &self.inline[start..];
-        let (at, end) = (start + held.len() - held.trim_start().len(), start + held.trim_end().len());
+        let (at, end) = (
+            start + held.len() - held.trim_start().len(),
+            start + held.trim_end().len(),
+        );
         if at >= end {
             return;
         }
@@ -96,13 +113,17 @@ impl MarkdownWriter<'_> {
         let written = match &mark.kind {
             MarkKind::Around(around) => format!("{around}{held}{around}"),
             // What parts a table's cells by all readings of it is no code.
-            MarkKind::Code if !self.tables.is_empty() && held.contains("\\\\|") => self.uncoded(held),
+            MarkKind::Code if !self.tables.is_empty() && held.contains("\\\\|") => {
+                self.uncoded(held)
+            }
             MarkKind::Code => return self.write_code(open, at, end),
             MarkKind::Link(None) => return,
             MarkKind::Link(Some(address)) => {
                 let written = format!("[{}]({address})", held.replace('\n', " "));
                 // No link stands within another (CommonMark, 6.3).
-                let links = self.marks[..=open].iter_mut().filter(|mark| matches!(mark.kind, MarkKind::Link(_)));
+                let links = self.marks[..=open]
+                    .iter_mut()
+                    .filter(|mark| matches!(mark.kind, MarkKind::Link(_)));
                 links.for_each(|mark| mark.kind = MarkKind::Link(None));
                 written
             }
@@ -113,7 +134,11 @@ impl MarkdownWriter<'_> {
     /// What was read as code, as any other text.
     fn uncoded(&self, held: &str) -> String {
         let in_cell = !self.tables.is_empty();
-        let text = if in_cell { held.replace("\\|", "|") } else { held.to_owned() };
+        let text = if in_cell {
+            held.replace("\\|", "|")
+        } else {
+            held.to_owned()
+        };
         escape::inline(&text, in_cell).unwrap_or(text)
     }
 
@@ -129,12 +154,19 @@ impl MarkdownWriter<'_> {
                 return self.inline.replace_range(at..end, &written);
             }
             (text, start) = (before.text + &text, before.start);
-            for mark in self.marks[..open].iter_mut().filter(|mark| mark.start >= at) {
+            for mark in self.marks[..open]
+                .iter_mut()
+                .filter(|mark| mark.start >= at)
+            {
                 mark.start = start;
             }
         }
         let written = code::inline(&text);
         self.inline.replace_range(start..end, &written);
-        self.code = Some(Code { text, start, end: start + written.len() });
+        self.code = Some(Code {
+            text,
+            start,
+            end: start + written.len(),
+        });
     }
 }

@@ -33,7 +33,9 @@ pub(crate) async fn fetch(page: &Url, total_ms: u32) -> Result<Robots, Unreachab
     file.set_query(None);
     file.set_fragment(None);
     let answer = outside::get(file.as_str(), |request| {
-        let request = request.header("accept", "text/plain,*/*;q=0.5").redirects(REDIRECTS_MAX);
+        let request = request
+            .header("accept", "text/plain,*/*;q=0.5")
+            .redirects(REDIRECTS_MAX);
         request.response_bytes(ANSWER_BYTES_MAX).total_ms(total_ms)
     });
     match answer.await {

@@ -24,7 +24,11 @@ fn verdicts_are_those_of_another_implementation() {
         for _ in 0..20 {
             let path = format!("/{}", text(u, &PATH, 8)?);
             let page = Url::parse(&format!("https://a.example{path}")).expect("a URL");
-            assert_eq!(ours.allows(&page), other.allowed(page.as_str()), "{path} by {file}");
+            assert_eq!(
+                ours.allows(&page),
+                other.allowed(page.as_str()),
+                "{path} by {file}"
+            );
         }
         Ok(())
     })
@@ -41,7 +45,10 @@ fn file(u: &mut Unstructured<'_>) -> Result<String> {
     for _ in 0..u.int_in_range(1..=4)? {
         for _ in 0..u.int_in_range(1..=3)? {
             let name = u.choose(&["switchbay", "SwitchBay", "other", "*", "switchbay-images"])?;
-            file.push_str(&format!("{}: {name}{end}", u.choose(&["User-agent", "USER-AGENT ", "useragent"])?));
+            file.push_str(&format!(
+                "{}: {name}{end}",
+                u.choose(&["User-agent", "USER-AGENT ", "useragent"])?
+            ));
             file.push_str(noise(u)?);
             file.push_str(end);
         }
@@ -50,7 +57,10 @@ fn file(u: &mut Unstructured<'_>) -> Result<String> {
             let pattern = text(u, &PATTERN, 6)?;
             let anchor = u.choose(&["", "", "$"])?;
             let first = u.choose(&["/", "/", "/", "*", "a"])?;
-            file.push_str(&format!("{field}: {first}{pattern}{anchor}{end}{}{end}", noise(u)?));
+            file.push_str(&format!(
+                "{field}: {first}{pattern}{anchor}{end}{}{end}",
+                noise(u)?
+            ));
         }
     }
     Ok(file)
@@ -58,9 +68,19 @@ fn file(u: &mut Unstructured<'_>) -> Result<String> {
 
 /// What ends no group.
 fn noise(u: &mut Unstructured<'_>) -> Result<&'static str> {
-    u.choose(&["", "", "# a: b", "Sitemap: https://a.example/s.xml", "Host: a.example", "nonsense"]).copied()
+    u.choose(&[
+        "",
+        "",
+        "# a: b",
+        "Sitemap: https://a.example/s.xml",
+        "Host: a.example",
+        "nonsense",
+    ])
+    .copied()
 }
 
 fn text(u: &mut Unstructured<'_>, pieces: &[&str], most: usize) -> Result<String> {
-    (0..u.int_in_range(0..=most)?).map(|_| u.choose(pieces).copied()).collect()
+    (0..u.int_in_range(0..=most)?)
+        .map(|_| u.choose(pieces).copied())
+        .collect()
 }

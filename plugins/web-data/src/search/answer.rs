@@ -126,8 +126,17 @@ mod tests {
 
     #[test]
     fn what_is_no_text_is_none_and_costs_nothing_else() {
-        for written in ["5", "-5", "5.5", "true", "null", "[1, [2]]", "{\"a\": {\"b\": 1}}"] {
-            let read: Vec<Text> = serde_json::from_str(&format!("[{written}, \"a\"]")).expect(written);
+        for written in [
+            "5",
+            "-5",
+            "5.5",
+            "true",
+            "null",
+            "[1, [2]]",
+            "{\"a\": {\"b\": 1}}",
+        ] {
+            let read: Vec<Text> =
+                serde_json::from_str(&format!("[{written}, \"a\"]")).expect(written);
             let read: Vec<String> = read.into_iter().map(|text| text.0).collect();
             assert_eq!(read, ["", "a"], "{written}");
         }
@@ -138,7 +147,10 @@ mod tests {
         let many = format!("[{}1]", "1,".repeat(100_000));
         let read: First<u8> = serde_json::from_str(&many).expect("a list");
         assert_eq!(read.0.len(), HITS_MAX);
-        assert!(serde_json::from_str::<First<u8>>(&format!("{many}]")).is_err(), "there is more behind it");
+        assert!(
+            serde_json::from_str::<First<u8>>(&format!("{many}]")).is_err(),
+            "there is more behind it"
+        );
         assert!(serde_json::from_str::<First<u8>>("null").is_err());
     }
 }

@@ -20,16 +20,29 @@ const ANSWER_BYTES_MAX: u32 = 4 << 20;
 ///
 /// # Errors
 /// There is no answer that can be used.
-pub(super) async fn ask(provider: &Provider, request: Request, ends: Instant) -> Result<SearchAnswer, Trouble> {
+pub(super) async fn ask(
+    provider: &Provider,
+    request: Request,
+    ends: Instant,
+) -> Result<SearchAnswer, Trouble> {
     let left = ends.saturating_duration_since(Instant::now()).as_millis();
-    let ms = u32::try_from(left).ok().filter(|ms| *ms > 0).ok_or(Trouble::Late)?;
-    let request = request.response_bytes(ANSWER_BYTES_MAX).total_ms(ms).first_byte_ms(ms).idle_ms(ms);
+    let ms = u32::try_from(left)
+        .ok()
+        .filter(|ms| *ms > 0)
+        .ok_or(Trouble::Late)?;
+    let request = request
+        .response_bytes(ANSWER_BYTES_MAX)
+        .total_ms(ms)
+        .first_byte_ms(ms)
+        .idle_ms(ms);
     let response = request.send().await.map_err(unsent)?;
     check(provider, &response)?;
     provider.read(response.bytes()).map_err(|error| {
         // The kind of the error alone: its text may quote what was searched for.
         let (kind, line) = (error.classify(), error.line());
-        log::warn(&format!("the search provider's answer cannot be read: {kind:?} in line {line}"));
+        log::warn(&format!(
+            "the search provider's answer cannot be read: {kind:?} in line {line}"
+        ));
         Trouble::Unreadable
     })
 }
@@ -40,7 +53,9 @@ fn check(provider: &Provider, response: &Response) -> Result<(), Trouble> {
         let hint = match provider {
             Provider::Searxng { .. } => "its settings must have `json` among `search.formats`",
             Provider::Brave => "its key is bound as the header `x-subscription-token`",
-            Provider::Tavily { .. } => "its key is bound as the header `authorization`, with `Bearer ` before it",
+            Provider::Tavily { .. } => {
+                "its key is bound as the header `authorization`, with `Bearer ` before it"
+            }
         };
         log::error(&format!("the search provider refuses this service: {hint}"));
         Trouble::Refused
@@ -48,7 +63,9 @@ fn check(provider: &Provider, response: &Response) -> Result<(), Trouble> {
     match response.status() {
         200..=299 => Ok(()),
         401 | 403 => Err(refused()),
-        422 if *provider == Provider::Brave && brave::refuses_key(response.bytes()) => Err(refused()),
+        422 if *provider == Provider::Brave && brave::refuses_key(response.bytes()) => {
+            Err(refused())
+        }
         402 | 432 | 433 => {
             log::error("the search provider says that its plan is used up");
             Err(Trouble::Exhausted)
@@ -56,7 +73,9 @@ fn check(provider: &Provider, response: &Response) -> Result<(), Trouble> {
         429 => Err(Trouble::throttled(wait_s(provider, response))),
         500..=599 => Err(Trouble::Failed),
         status => {
-            log::warn(&format!("the search provider answers with the status {status}"));
+            log::warn(&format!(
+                "the search provider answers with the status {status}"
+            ));
             Err(Trouble::Unreadable)
         }
     }
@@ -64,7 +83,9 @@ fn check(provider: &Provider, response: &Response) -> Result<(), Trouble> {
 
 /// How long it asks to wait, where it says so.
 fn wait_s(provider: &Provider, response: &Response) -> Option<u64> {
-    let said = response.header("retry-after").and_then(|value| value.trim().parse().ok());
+    let said = response
+        .header("retry-after")
+        .and_then(|value| value.trim().parse().ok());
     match provider {
         Provider::Brave => said.or_else(|| brave::reset_s(response)),
         Provider::Searxng { .. } | Provider::Tavily { .. } => said,
@@ -75,10 +96,14 @@ fn unsent(error: Error) -> Trouble {
     match error {
         Error::FirstByteLate | Error::Idle | Error::TotalLate => Trouble::Late,
         Error::BodyTooLarge | Error::HeadersTooLarge => Trouble::TooLarge,
-        Error::Unresolved | Error::Unreachable | Error::BadResponse(_) | Error::TooManyRedirects => Trouble::Unreached,
+        Error::Unresolved
+        | Error::Unreachable
+        | Error::BadResponse(_)
+        | Error::TooManyRedirects => Trouble::Unreached,
         Error::Busy => Trouble::Busy,
         Error::Denied(denial) | Error::RedirectDenied(denial) => {
-            let (Denial::NotGranted(rule) | Denial::NotPublic(rule) | Denial::NotAcceptable(rule)) = denial;
+            let (Denial::NotGranted(rule) | Denial::NotPublic(rule) | Denial::NotAcceptable(rule)) =
+                denial;
             log::error(&format!("the search provider may not be asked: {rule}"));
             Trouble::Denied
         }

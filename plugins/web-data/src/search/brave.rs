@@ -20,7 +20,10 @@ const QUERY_WORDS_MAX: usize = 50;
 /// The request for so many results, at most 20.
 pub(super) fn request(asked: &str, count: u32) -> Request {
     let parameters = [
-        ("q", &*query::cut(asked, QUERY_CHARACTERS_MAX, QUERY_WORDS_MAX)),
+        (
+            "q",
+            &*query::cut(asked, QUERY_CHARACTERS_MAX, QUERY_WORDS_MAX),
+        ),
         ("count", &*count.to_string()),
         ("text_decorations", "false"),
         ("result_filter", "web"),
@@ -65,7 +68,10 @@ pub(super) fn read(body: &[u8]) -> Result<SearchAnswer, serde_json::Error> {
         content: None,
     };
     let hits = said.web.map(|web| web.results.0).unwrap_or_default();
-    Ok(SearchAnswer { hits: hits.into_iter().map(hit).collect(), is_outage: false })
+    Ok(SearchAnswer {
+        hits: hits.into_iter().map(hit).collect(),
+        is_outage: false,
+    })
 }
 
 #[derive(Deserialize)]
@@ -81,15 +87,24 @@ struct Cause {
 
 /// Whether a 422 is about the key. For some time that was its status for every wrong one.
 pub(super) fn refuses_key(body: &[u8]) -> bool {
-    serde_json::from_slice::<Refused>(body).is_ok_and(|refused| refused.error.code.0 == "SUBSCRIPTION_TOKEN_INVALID")
+    serde_json::from_slice::<Refused>(body)
+        .is_ok_and(|refused| refused.error.code.0 == "SUBSCRIPTION_TOKEN_INVALID")
 }
 
 /// Seconds until the last of its windows that are used up opens: it has one a second and one a month, in a list each.
 pub(super) fn reset_s(response: &Response) -> Option<u64> {
     let list = |name: &str| -> Vec<u64> {
         let written = response.header(name).unwrap_or_default();
-        written.split(',').map_while(|number| number.trim().parse().ok()).collect()
+        written
+            .split(',')
+            .map_while(|number| number.trim().parse().ok())
+            .collect()
     };
     let (remaining, reset) = (list("x-ratelimit-remaining"), list("x-ratelimit-reset"));
-    remaining.into_iter().zip(reset).filter(|(remaining, _)| *remaining == 0).map(|(_, reset)| reset).max()
+    remaining
+        .into_iter()
+        .zip(reset)
+        .filter(|(remaining, _)| *remaining == 0)
+        .map(|(_, reset)| reset)
+        .max()
 }

@@ -23,7 +23,11 @@ pub(super) struct Kept {
 impl Kept {
     pub(super) fn new(limit: u32) -> Self {
         let limit = usize::try_from(limit).unwrap_or(usize::MAX);
-        Self { limit, documents: Vec::new(), room: CONTENT_BYTES_MAX }
+        Self {
+            limit,
+            documents: Vec::new(),
+            room: CONTENT_BYTES_MAX,
+        }
     }
 
     /// Takes those that are new, up to the limit.
@@ -61,15 +65,20 @@ impl Kept {
 /// The URL of a web page, in the form of all addresses in answers. Some name a place within their page by a fragment, and are
 /// the same page.
 fn page_of(written: &str) -> Option<Url> {
-    let url = Url::parse(written.trim()).ok().filter(|url| matches!(url.scheme(), "http" | "https"))?;
+    let url = Url::parse(written.trim())
+        .ok()
+        .filter(|url| matches!(url.scheme(), "http" | "https"))?;
     Some(site::plain(url))
 }
 
 fn document(url: &Url, hit: Hit, room: usize) -> Document {
     let known = |text: String| Some(text).filter(|text| !text.is_empty());
     let (title, title_cut) = page::cut(&text::plain(&hit.title), TITLE_CHARACTERS_MAX);
-    let (description, description_cut) = page::cut(&text::plain(&hit.snippet), DESCRIPTION_CHARACTERS_MAX);
-    let content = hit.content.map(|(text, format)| (within(text.trim(), room), format));
+    let (description, description_cut) =
+        page::cut(&text::plain(&hit.snippet), DESCRIPTION_CHARACTERS_MAX);
+    let content = hit
+        .content
+        .map(|(text, format)| (within(text.trim(), room), format));
     let (content, content_cut, content_format) = match content {
         Some(((text, cut), format)) if !text.is_empty() => (Some(text), cut, Some(format)),
         Some(((_, cut), _)) => (None, cut, None),

@@ -12,13 +12,16 @@ use super::answer::{First, Hit, SearchAnswer, Text};
 
 /// The request for a page of results, from 1 on.
 pub(super) fn request(base: &Url, query: &str, page: u32) -> Request {
-    let url = base.join("search").expect("the base is a web URL, so a path joins it");
+    let url = base
+        .join("search")
+        .expect("the base is a web URL, so a path joins it");
     let form = form_urlencoded::Serializer::new(String::new())
         .append_pair("q", query)
         .append_pair("format", "json")
         .append_pair("pageno", &page.to_string())
         .finish();
-    let request = Request::new("POST", url).header("content-type", "application/x-www-form-urlencoded");
+    let request =
+        Request::new("POST", url).header("content-type", "application/x-www-form-urlencoded");
     request.header("accept", "application/json").body(form)
 }
 
@@ -42,10 +45,16 @@ struct SearxngResult {
 /// What a success says.
 pub(super) fn read(body: &[u8]) -> Result<SearchAnswer, serde_json::Error> {
     let said: SearxngAnswer = serde_json::from_slice(body)?;
-    let hit =
-        |found: SearxngResult| Hit { url: found.url.0, title: found.title.0, snippet: found.content.0, content: None };
+    let hit = |found: SearxngResult| Hit {
+        url: found.url.0,
+        title: found.title.0,
+        snippet: found.content.0,
+        content: None,
+    };
     Ok(SearchAnswer {
         hits: said.results.0.into_iter().map(hit).collect(),
-        is_outage: said.unresponsive_engines.is_some_and(|engines| !engines.0.is_empty()),
+        is_outage: said
+            .unresponsive_engines
+            .is_some_and(|engines| !engines.0.is_empty()),
     })
 }

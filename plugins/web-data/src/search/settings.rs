@@ -89,23 +89,39 @@ impl Settings {
 
     /// Reads the table as JSON text, as a plugin gets it.
     fn parse(text: &str) -> Result<Self, (Trouble, String)> {
-        let wrong = |setting: &'static str, why: &str| (Trouble::Setting(setting), format!("`{setting}` {why}"));
+        let wrong = |setting: &'static str, why: &str| {
+            (Trouble::Setting(setting), format!("`{setting}` {why}"))
+        };
         let written: WrittenSettings =
             serde_json::from_str(text).map_err(|error| wrong("search", &error.to_string()))?;
-        let WrittenSettings { provider, base_url, content, timeout_ms } = written;
+        let WrittenSettings {
+            provider,
+            base_url,
+            content,
+            timeout_ms,
+        } = written;
         let Some(name) = provider else {
             return Err((Trouble::Unset, "`search.provider` is not there".to_owned()));
         };
         let provider = match (name, &base_url, content) {
             (Name::Searxng, Some(base), None) => Provider::Searxng {
-                base: base_url_of(base)
-                    .ok_or_else(|| wrong("search.base_url", "is no http or https URL without credentials and query"))?,
+                base: base_url_of(base).ok_or_else(|| {
+                    wrong(
+                        "search.base_url",
+                        "is no http or https URL without credentials and query",
+                    )
+                })?,
             },
             (Name::Searxng, None, None) => {
-                return Err(wrong("search.base_url", "is not there, and SearXNG needs it"));
+                return Err(wrong(
+                    "search.base_url",
+                    "is not there, and SearXNG needs it",
+                ));
             }
             (Name::Brave, None, None) => Provider::Brave,
-            (Name::Tavily, None, content) => Provider::Tavily { content: content.unwrap_or_default() },
+            (Name::Tavily, None, content) => Provider::Tavily {
+                content: content.unwrap_or_default(),
+            },
             (Name::Brave | Name::Tavily, Some(_), _) => {
                 return Err(wrong("search.base_url", "is SearXNG's alone"));
             }
@@ -115,7 +131,10 @@ impl Settings {
         };
         let timeout_ms = timeout_ms.unwrap_or(TIMEOUT_MS);
         if (1..=TIMEOUT_MS).contains(&timeout_ms) {
-            Ok(Self { provider, timeout_ms })
+            Ok(Self {
+                provider,
+                timeout_ms,
+            })
         } else {
             Err(wrong("search.timeout_ms", "is not from 1 to 20000"))
         }
@@ -123,7 +142,9 @@ impl Settings {
 }
 
 fn base_url_of(written: &str) -> Option<Url> {
-    let mut url = Url::parse(written).ok().filter(|url| matches!(url.scheme(), "http" | "https"))?;
+    let mut url = Url::parse(written)
+        .ok()
+        .filter(|url| matches!(url.scheme(), "http" | "https"))?;
     let is_plain = url.username().is_empty() && url.password().is_none() && url.query().is_none();
     if !is_plain || url.fragment().is_some() {
         return None;
@@ -153,7 +174,8 @@ pub(crate) fn is_provider(url: &str) -> bool {
 
 /// A URL's host, which a dot at its end makes no other one.
 fn name_of(url: &Url) -> Option<&str> {
-    url.host_str().map(|host| host.strip_suffix('.').unwrap_or(host))
+    url.host_str()
+        .map(|host| host.strip_suffix('.').unwrap_or(host))
 }
 
 #[cfg(test)]
@@ -161,47 +183,96 @@ mod tests {
     use super::*;
 
     fn provider(text: &str) -> Provider {
-        Settings::parse(text).unwrap_or_else(|wrong| panic!("{text}: {wrong:?}")).provider
+        Settings::parse(text)
+            .unwrap_or_else(|wrong| panic!("{text}: {wrong:?}"))
+            .provider
     }
 
     #[track_caller]
     fn refused(text: &str, expected: &str) {
         let (trouble, why) = Settings::parse(text).expect_err(text);
         assert!(why.starts_with(expected), "{text}: {why}");
-        assert!(matches!(trouble, Trouble::Setting(_) | Trouble::Unset), "{text}: {trouble:?}");
+        assert!(
+            matches!(trouble, Trouble::Setting(_) | Trouble::Unset),
+            "{text}: {trouble:?}"
+        );
     }
 
     #[test]
     fn a_provider_is_named_with_what_it_needs() {
-        let searxng = |base: &str| Provider::Searxng { base: Url::parse(base).expect("a URL") };
-        let at = |base: &str| provider(&format!("{{\"provider\": \"searxng\", \"base_url\": \"{base}\"}}"));
+        let searxng = |base: &str| Provider::Searxng {
+            base: Url::parse(base).expect("a URL"),
+        };
+        let at = |base: &str| {
+            provider(&format!(
+                "{{\"provider\": \"searxng\", \"base_url\": \"{base}\"}}"
+            ))
+        };
         assert_eq!(at("http://a.example"), searxng("http://a.example/"));
-        assert_eq!(at("https://a.example/searx"), searxng("https://a.example/searx/"));
+        assert_eq!(
+            at("https://a.example/searx"),
+            searxng("https://a.example/searx/")
+        );
         assert_eq!(provider(r#"{"provider": "brave"}"#), Provider::Brave);
-        assert_eq!(provider(r#"{"provider": "tavily"}"#), Provider::Tavily { content: ContentSetting::None });
+        assert_eq!(
+            provider(r#"{"provider": "tavily"}"#),
+            Provider::Tavily {
+                content: ContentSetting::None
+            }
+        );
         let text = r#"{"provider": "tavily", "content": "text", "timeout_ms": 9}"#;
-        let expected = Settings { provider: Provider::Tavily { content: ContentSetting::Text }, timeout_ms: 9 };
+        let expected = Settings {
+            provider: Provider::Tavily {
+                content: ContentSetting::Text,
+            },
+            timeout_ms: 9,
+        };
         assert_eq!(Settings::parse(text).expect("settings"), expected);
     }
 
     #[test]
     fn what_cannot_be_used_is_told_by_its_setting() {
         refused("{}", "`search.provider` is not there");
-        refused(r#"{"provider": "google"}"#, "`search` unknown variant `google`");
-        refused(r#"{"provider": "brave", "key": "x"}"#, "`search` unknown field `key`");
+        refused(
+            r#"{"provider": "google"}"#,
+            "`search` unknown variant `google`",
+        );
+        refused(
+            r#"{"provider": "brave", "key": "x"}"#,
+            "`search` unknown field `key`",
+        );
         refused(r#""brave""#, "`search` invalid type");
-        refused(r#"{"provider": "searxng"}"#, "`search.base_url` is not there");
-        for base in
-            ["a.example", "ftp://a.example", "http://me@a.example", "http://a.example/?q=", "http://a.example/#a"]
-        {
+        refused(
+            r#"{"provider": "searxng"}"#,
+            "`search.base_url` is not there",
+        );
+        for base in [
+            "a.example",
+            "ftp://a.example",
+            "http://me@a.example",
+            "http://a.example/?q=",
+            "http://a.example/#a",
+        ] {
             refused(
                 &format!("{{\"provider\": \"searxng\", \"base_url\": \"{base}\"}}"),
                 "`search.base_url` is no http",
             );
         }
-        refused(r#"{"provider": "brave", "base_url": "https://a.example/"}"#, "`search.base_url` is SearXNG's");
-        refused(r#"{"provider": "brave", "content": "text"}"#, "`search.content` is Tavily's");
-        refused(r#"{"provider": "brave", "timeout_ms": 0}"#, "`search.timeout_ms` is not");
-        refused(r#"{"provider": "brave", "timeout_ms": 20001}"#, "`search.timeout_ms` is not");
+        refused(
+            r#"{"provider": "brave", "base_url": "https://a.example/"}"#,
+            "`search.base_url` is SearXNG's",
+        );
+        refused(
+            r#"{"provider": "brave", "content": "text"}"#,
+            "`search.content` is Tavily's",
+        );
+        refused(
+            r#"{"provider": "brave", "timeout_ms": 0}"#,
+            "`search.timeout_ms` is not",
+        );
+        refused(
+            r#"{"provider": "brave", "timeout_ms": 20001}"#,
+            "`search.timeout_ms` is not",
+        );
     }
 }

@@ -42,10 +42,13 @@ pub(super) fn request(asked: &str, count: u32, content: ContentSetting) -> Reque
         search_depth: "basic",
         topic: "general",
         include_answer: false,
-        include_raw_content: content.format().map_or(RawContent::No(false), RawContent::As),
+        include_raw_content: content
+            .format()
+            .map_or(RawContent::No(false), RawContent::As),
         include_images: false,
     };
-    let request = http::post_json(ENDPOINT, &asked).expect("its keys are strings, so it has a JSON form");
+    let request =
+        http::post_json(ENDPOINT, &asked).expect("its keys are strings, so it has a JSON form");
     request.header("accept", "application/json")
 }
 
@@ -67,7 +70,10 @@ struct TavilyResult {
 }
 
 /// What a success says. Content that was not asked for is text of no known form.
-pub(super) fn read(body: &[u8], content: ContentSetting) -> Result<SearchAnswer, serde_json::Error> {
+pub(super) fn read(
+    body: &[u8],
+    content: ContentSetting,
+) -> Result<SearchAnswer, serde_json::Error> {
     let said: TavilyAnswer = serde_json::from_slice(body)?;
     let format = content.format().unwrap_or(Format::Text);
     let hit = |found: TavilyResult| Hit {
@@ -76,5 +82,8 @@ pub(super) fn read(body: &[u8], content: ContentSetting) -> Result<SearchAnswer,
         snippet: found.content.0,
         content: Some((found.raw_content.0, format)).filter(|(text, _)| !text.is_empty()),
     };
-    Ok(SearchAnswer { hits: said.results.0.into_iter().map(hit).collect(), is_outage: false })
+    Ok(SearchAnswer {
+        hits: said.results.0.into_iter().map(hit).collect(),
+        is_outage: false,
+    })
 }

@@ -11,8 +11,10 @@ use crate::tree::{self, ROOT};
 /// Bytes of one text that are read: more than a description's characters take.
 const TEXT_BYTES_MAX: usize = 64 * 1024;
 /// Elements without a part in extraction that snippets have.
-const OTHERS: [&str; 14] =
-    ["acronym", "bdi", "bdo", "big", "blink", "canvas", "dfn", "font", "marquee", "nobr", "rt", "ruby", "svg", "wbr"];
+const OTHERS: [&str; 14] = [
+    "acronym", "bdi", "bdo", "big", "blink", "canvas", "dfn", "font", "marquee", "nobr", "rt",
+    "ruby", "svg", "wbr",
+];
 
 /// The text that a reader would see, its white space collapsed.
 pub(super) fn plain(written: &str) -> String {
@@ -44,7 +46,9 @@ fn shielded(written: &str) -> String {
 /// because in upper case it is a type.
 fn is_markup(rest: &str) -> bool {
     let name = rest.strip_prefix('/').unwrap_or(rest);
-    let name = &name[..name.find(|c: char| !c.is_ascii_alphanumeric()).unwrap_or(name.len())];
+    let name = &name[..name
+        .find(|c: char| !c.is_ascii_alphanumeric())
+        .unwrap_or(name.len())];
     let lower = name.to_ascii_lowercase();
     let is_in_one_case = name == lower || name.len() > 1 && name == name.to_ascii_uppercase();
     let is_known = !matches!(Tag::of(&lower), Tag::None | Tag::Other) || OTHERS.contains(&&*lower);
@@ -63,8 +67,14 @@ mod tests {
     #[test]
     fn markup_goes_and_its_text_stays() {
         check("A <strong>bold</strong> word", "A bold word");
-        check("<p>one<BR>two</p> <a href=\"x>y\">three</a>", "one two three");
-        check("<script>alert(1)</script>safe<!-- not said --><style>p {}</style>", "safe");
+        check(
+            "<p>one<BR>two</p> <a href=\"x>y\">three</a>",
+            "one two three",
+        );
+        check(
+            "<script>alert(1)</script>safe<!-- not said --><style>p {}</style>",
+            "safe",
+        );
         check("<img src=x onerror=alert(1)>picture", "picture");
         check("cut in the <stro", "cut in the <stro");
         check("  many \n spaces\t ", "many spaces");
@@ -73,7 +83,10 @@ mod tests {
 
     #[test]
     fn entities_are_decoded_once() {
-        check("Fish &amp; chips &#39;now&#x27; &eacute;", "Fish & chips 'now' é");
+        check(
+            "Fish &amp; chips &#39;now&#x27; &eacute;",
+            "Fish & chips 'now' é",
+        );
         check("&amp;lt;b&amp;gt;", "&lt;b&gt;");
         check("&lt;b&gt; is a tag", "<b> is a tag");
         check("AT&T &unknown; 100 &", "AT&T &unknown; 100 &");
@@ -82,7 +95,10 @@ mod tests {
     #[test]
     fn what_is_no_element_is_text() {
         check("if a < b && c > d", "if a < b && c > d");
-        check("Vec<T> and HashMap<String, Option<i32>>", "Vec<T> and HashMap<String, Option<i32>>");
+        check(
+            "Vec<T> and HashMap<String, Option<i32>>",
+            "Vec<T> and HashMap<String, Option<i32>>",
+        );
         check("Box<B> #include <stdio.h>", "Box<B> #include <stdio.h>");
         check("<my-element>x</my-element>", "<my-element>x</my-element>");
         check("1 <2 <= 3", "1 <2 <= 3");

@@ -6,16 +6,26 @@ use switchbay_sdk::{ErrorCode, Failure};
 
 use super::QUERY_CHARACTERS_MAX;
 
-const VALIDATION: ErrorCode =
-    ErrorCode::new("VALIDATION_ERROR", 400, "`query` is empty or longer than 1000 characters.");
-const BAD_RESPONSE: ErrorCode =
-    ErrorCode::new("UPSTREAM_BAD_RESPONSE", 502, "The search provider failed, or gave no usable answer.");
+const VALIDATION: ErrorCode = ErrorCode::new(
+    "VALIDATION_ERROR",
+    400,
+    "`query` is empty or longer than 1000 characters.",
+);
+const BAD_RESPONSE: ErrorCode = ErrorCode::new(
+    "UPSTREAM_BAD_RESPONSE",
+    502,
+    "The search provider failed, or gave no usable answer.",
+);
 const UNAVAILABLE: ErrorCode = ErrorCode::new(
     "SERVICE_UNAVAILABLE",
     503,
     "No search provider is set up, or it takes no request of this service at present.",
 );
-const LATE: ErrorCode = ErrorCode::new("UPSTREAM_TIMEOUT", 504, "The search provider did not answer in time.");
+const LATE: ErrorCode = ErrorCode::new(
+    "UPSTREAM_TIMEOUT",
+    504,
+    "The search provider did not answer in time.",
+);
 
 /// What the operation declares.
 pub(super) const CODES: [ErrorCode; 4] = [VALIDATION, BAD_RESPONSE, UNAVAILABLE, LATE];
@@ -59,44 +69,70 @@ pub(super) enum Trouble {
 impl Trouble {
     /// The provider asks to wait, for so many seconds if it says so.
     pub(super) fn throttled(said_s: Option<u64>) -> Self {
-        Self::Throttled { wait_s: said_s.unwrap_or(WAIT_S).clamp(1, WAIT_S_MAX) }
+        Self::Throttled {
+            wait_s: said_s.unwrap_or(WAIT_S).clamp(1, WAIT_S_MAX),
+        }
     }
 }
 
 impl From<Trouble> for Failure {
     fn from(trouble: Trouble) -> Self {
         match trouble {
-            Trouble::Empty => Failure::new(&VALIDATION, "`query` must have 1 to 1000 characters; it has none")
-                .detail("field", "query")
-                .detail("min", 1),
-            Trouble::TooLong => Failure::new(&VALIDATION, "`query` must have at most 1000 characters")
-                .detail("field", "query")
-                .detail("max", QUERY_CHARACTERS_MAX),
+            Trouble::Empty => Failure::new(
+                &VALIDATION,
+                "`query` must have 1 to 1000 characters; it has none",
+            )
+            .detail("field", "query")
+            .detail("min", 1),
+            Trouble::TooLong => {
+                Failure::new(&VALIDATION, "`query` must have at most 1000 characters")
+                    .detail("field", "query")
+                    .detail("max", QUERY_CHARACTERS_MAX)
+            }
             Trouble::Unset => Failure::new(
                 &UNAVAILABLE,
                 "no search provider is configured: the setting `search.provider` of this service names none",
             ),
-            Trouble::Setting(setting) => {
-                Failure::new(&UNAVAILABLE, format!("the setting `{setting}` of this service cannot be used"))
-            }
+            Trouble::Setting(setting) => Failure::new(
+                &UNAVAILABLE,
+                format!("the setting `{setting}` of this service cannot be used"),
+            ),
             Trouble::Denied => Failure::new(
                 &UNAVAILABLE,
                 "the search provider may not be asked with this service's settings and grants",
             ),
-            Trouble::Refused => Failure::new(&UNAVAILABLE, "the search provider refuses this service's credentials"),
-            Trouble::Exhausted => Failure::new(&UNAVAILABLE, "this service's plan with the search provider is used up"),
+            Trouble::Refused => Failure::new(
+                &UNAVAILABLE,
+                "the search provider refuses this service's credentials",
+            ),
+            Trouble::Exhausted => Failure::new(
+                &UNAVAILABLE,
+                "this service's plan with the search provider is used up",
+            ),
             Trouble::Throttled { wait_s } => {
                 let ms = u32::try_from(wait_s * 1000).unwrap_or(u32::MAX);
-                Failure::new(&UNAVAILABLE, "the search provider asks to wait before the next search").retry_after_ms(ms)
+                Failure::new(
+                    &UNAVAILABLE,
+                    "the search provider asks to wait before the next search",
+                )
+                .retry_after_ms(ms)
             }
             Trouble::Busy => Failure::new(&UNAVAILABLE, "too much is being fetched"),
             Trouble::Failed => Failure::new(&BAD_RESPONSE, "the search provider failed"),
-            Trouble::Unreached => Failure::new(&BAD_RESPONSE, "the search provider could not be reached, or broke off"),
-            Trouble::TooLarge => Failure::new(&BAD_RESPONSE, "the search provider's answer is too large"),
-            Trouble::Unreadable => Failure::new(&BAD_RESPONSE, "the search provider's answer cannot be read"),
-            Trouble::Outage => {
-                Failure::new(&BAD_RESPONSE, "the search provider found nothing because its engines do not answer")
+            Trouble::Unreached => Failure::new(
+                &BAD_RESPONSE,
+                "the search provider could not be reached, or broke off",
+            ),
+            Trouble::TooLarge => {
+                Failure::new(&BAD_RESPONSE, "the search provider's answer is too large")
             }
+            Trouble::Unreadable => {
+                Failure::new(&BAD_RESPONSE, "the search provider's answer cannot be read")
+            }
+            Trouble::Outage => Failure::new(
+                &BAD_RESPONSE,
+                "the search provider found nothing because its engines do not answer",
+            ),
             Trouble::Late => Failure::new(&LATE, "the search provider did not answer in time"),
         }
     }

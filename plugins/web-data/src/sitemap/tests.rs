@@ -17,12 +17,21 @@ fn packed(body: &[u8]) -> Vec<u8> {
 }
 
 fn pages(body: &[u8]) -> Vec<String> {
-    read(body, None).pages.into_iter().map(|listed| listed.url).collect()
+    read(body, None)
+        .pages
+        .into_iter()
+        .map(|listed| listed.url)
+        .collect()
 }
 
 #[track_caller]
 fn check(body: &str, expected: &[&str]) {
-    assert_eq!(pages(body.as_bytes()), expected, "{}", &body[..body.len().min(300)]);
+    assert_eq!(
+        pages(body.as_bytes()),
+        expected,
+        "{}",
+        &body[..body.len().min(300)]
+    );
 }
 
 #[test]
@@ -37,7 +46,10 @@ fn a_urlset_lists_pages() {
         ),
         &["https://a.example/1?b=2&c=3", "https://a.example/2?b&c", "https://a.example/ü"],
     );
-    check("<sm:urlset><sm:url><sm:loc>https://a.example/1</sm:loc></sm:url></sm:urlset>", &["https://a.example/1"]);
+    check(
+        "<sm:urlset><sm:url><sm:loc>https://a.example/1</sm:loc></sm:url></sm:urlset>",
+        &["https://a.example/1"],
+    );
 }
 
 #[test]
@@ -47,18 +59,26 @@ fn pictures_films_and_other_languages_are_not_pages() {
         <xhtml:link rel='alternate' hreflang='de' href='https://a.example/de'/><loc>https://a.example/1</loc>
         <news:news><news:publication><news:name>N</news:name></news:publication><news:title>T &lt; U</news:title>
         </news:news></url></urlset>";
-    let listed = Listed { url: "https://a.example/1".to_owned(), title: Some("T < U".to_owned()), description: None };
+    let listed = Listed {
+        url: "https://a.example/1".to_owned(),
+        title: Some("T < U".to_owned()),
+        description: None,
+    };
     assert_eq!(read(body.as_bytes(), None).pages, [listed]);
 }
 
 #[test]
 fn an_index_lists_sitemaps() {
-    let body = "<sitemapindex><sitemap><loc>https://a.example/1.xml</loc><lastmod>x</lastmod></sitemap>
+    let body =
+        "<sitemapindex><sitemap><loc>https://a.example/1.xml</loc><lastmod>x</lastmod></sitemap>
         <sitemap><loc>/2.xml.gz</loc></sitemap></sitemapindex>";
     let read = read(body.as_bytes(), Some("application/xml"));
     assert_eq!(
         (read.sitemaps, read.pages),
-        (vec!["https://a.example/1.xml".to_owned(), "/2.xml.gz".to_owned()], vec![])
+        (
+            vec!["https://a.example/1.xml".to_owned(), "/2.xml.gz".to_owned()],
+            vec![]
+        )
     );
 }
 
@@ -82,7 +102,8 @@ fn a_feed_lists_its_entries_with_their_titles() {
 
 #[test]
 fn plain_text_lists_a_page_a_line() {
-    let text = "\u{feff}https://a.example/1\r\n# no page\n\n  https://a.example/2\nftp://a.example/3\n";
+    let text =
+        "\u{feff}https://a.example/1\r\n# no page\n\n  https://a.example/2\nftp://a.example/3\n";
     check(text, &["https://a.example/1", "https://a.example/2"]);
     check("", &[]);
 }
@@ -95,11 +116,16 @@ fn what_is_packed_is_unpacked() {
     assert_eq!(pages(&packed(&packed(&packed(body)))), [""; 0]);
     let members = [packed(&body[..20]), packed(&body[20..])].concat();
     assert_eq!(pages(&members), ["https://a.example/1"]);
-    let text: String = (0..2000).map(|n| format!("https://a.example/{}\n", n * 7919)).collect();
+    let text: String = (0..2000)
+        .map(|n| format!("https://a.example/{}\n", n * 7919))
+        .collect();
     let whole = packed(text.as_bytes());
     let half = pages(&whole[..whole.len() / 2]).len();
     assert!((200..1900).contains(&half), "{half}");
-    assert_eq!(read(b"\x1f\x8b\x08 no such thing", None), Sitemap::default());
+    assert_eq!(
+        read(b"\x1f\x8b\x08 no such thing", None),
+        Sitemap::default()
+    );
 }
 
 #[test]
@@ -116,14 +142,26 @@ fn character_sets_are_heard() {
 
 #[test]
 fn what_is_broken_is_read_as_far_as_it_goes() {
-    check("<urlset><url><loc>https://a.example/1</loc></url><url><loc>https://a.example/2", &["https://a.example/1"]);
-    check("<urlset><url><loc>https://a.example/1?a=1&b=2</loc></url>", &["https://a.example/1?a=1&b=2"]);
+    check(
+        "<urlset><url><loc>https://a.example/1</loc></url><url><loc>https://a.example/2",
+        &["https://a.example/1"],
+    );
+    check(
+        "<urlset><url><loc>https://a.example/1?a=1&b=2</loc></url>",
+        &["https://a.example/1?a=1&b=2"],
+    );
     check(
         "<urlset><url><loc>https://a.example/1</loc><url><loc>https://a.example/2</loc>",
         &["https://a.example/1", "https://a.example/2"],
     );
-    check("</x></y><urlset><url><loc>https://a.example/1</loc></wrong></url>", &["https://a.example/1"]);
-    check("<!DOCTYPE html><html><head><link href='/a'><title>No such page</title><body><a href='/b'>x</a>", &[]);
+    check(
+        "</x></y><urlset><url><loc>https://a.example/1</loc></wrong></url>",
+        &["https://a.example/1"],
+    );
+    check(
+        "<!DOCTYPE html><html><head><link href='/a'><title>No such page</title><body><a href='/b'>x</a>",
+        &[],
+    );
     check("{\"urls\": []}", &[]);
 }
 
@@ -140,10 +178,19 @@ fn a_sitemap_is_read_within_bounds() {
     let entry = |n: usize| format!("<url><loc>https://a.example/{n}</loc></url>");
     let many: String = (0..PAGES_MAX + 10).map(entry).collect();
     assert_eq!(pages(many.as_bytes()).len(), PAGES_MAX);
-    let sitemaps: String = (0..2000).map(|n| format!("<sitemap><loc>/{n}</loc></sitemap>")).collect();
+    let sitemaps: String = (0..2000)
+        .map(|n| format!("<sitemap><loc>/{n}</loc></sitemap>"))
+        .collect();
     assert_eq!(read(sitemaps.as_bytes(), None).sitemaps.len(), SITEMAPS_MAX);
-    let long = format!("<url><loc>https://a.example/</loc><title>{}</title></url>", "ü".repeat(TEXT_BYTES_MAX));
-    let title = read(long.as_bytes(), None).pages.remove(0).title.expect("a title");
+    let long = format!(
+        "<url><loc>https://a.example/</loc><title>{}</title></url>",
+        "ü".repeat(TEXT_BYTES_MAX)
+    );
+    let title = read(long.as_bytes(), None)
+        .pages
+        .remove(0)
+        .title
+        .expect("a title");
     assert!(title.len() <= TEXT_BYTES_MAX && title.len() > TEXT_BYTES_MAX - 4);
     let bomb = packed(&packed(&vec![b' '; 2 * BYTES_MAX as usize]));
     assert!(bomb.len() < 10_000, "{}", bomb.len());
@@ -152,13 +199,27 @@ fn a_sitemap_is_read_within_bounds() {
 
 #[test]
 fn deep_and_repeated_shapes_are_read() {
-    for piece in
-        ["<url>", "<a>", "</a>", "<url><loc>", "<!--", "<![CDATA[", "<!DOCTYPE [", "&", "&#", "<a b='", "<?", "]]>"]
-    {
+    for piece in [
+        "<url>",
+        "<a>",
+        "</a>",
+        "<url><loc>",
+        "<!--",
+        "<![CDATA[",
+        "<!DOCTYPE [",
+        "&",
+        "&#",
+        "<a b='",
+        "<?",
+        "]]>",
+    ] {
         read(piece.repeat(200_000 / piece.len()).as_bytes(), None);
     }
     let attributes: String = (0..50_000).map(|n| format!(" a{n}='1'")).collect();
-    check(&format!("<url><link{attributes} href='/x'/></url>"), &["/x"]);
+    check(
+        &format!("<url><link{attributes} href='/x'/></url>"),
+        &["/x"],
+    );
 }
 
 #[test]
@@ -172,7 +233,13 @@ fn mutated_sitemaps_are_read() {
             match u.int_in_range(0..=2)? {
                 0 => bytes[at] = u.arbitrary()?,
                 1 => drop(bytes.drain(at..(at + 9).min(bytes.len()))),
-                _ => drop(bytes.splice(at..at, u.choose(&["<", ">", "&", "]]>", "<!", "\0", "<url>"])?.bytes())),
+                _ => drop(
+                    bytes.splice(
+                        at..at,
+                        u.choose(&["<", ">", "&", "]]>", "<!", "\0", "<url>"])?
+                            .bytes(),
+                    ),
+                ),
             }
             if bytes.is_empty() {
                 break;

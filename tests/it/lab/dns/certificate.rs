@@ -30,11 +30,18 @@ impl Certificate {
     pub(crate) fn server(&self, protocols: &[&str]) -> ServerConfig {
         let key = PrivateKeyDer::try_from(self.0.signing_key.serialize_der()).expect("a key");
         let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
-        let config =
-            ServerConfig::builder_with_provider(provider).with_safe_default_protocol_versions().expect("versions");
+        let config = ServerConfig::builder_with_provider(provider)
+            .with_safe_default_protocol_versions()
+            .expect("versions");
         let chain = vec![self.0.cert.der().clone()];
-        let mut config = config.with_no_client_auth().with_single_cert(chain, key).expect("they fit");
-        config.alpn_protocols = protocols.iter().map(|protocol| protocol.as_bytes().to_vec()).collect();
+        let mut config = config
+            .with_no_client_auth()
+            .with_single_cert(chain, key)
+            .expect("they fit");
+        config.alpn_protocols = protocols
+            .iter()
+            .map(|protocol| protocol.as_bytes().to_vec())
+            .collect();
         config
     }
 }

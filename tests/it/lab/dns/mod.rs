@@ -87,11 +87,22 @@ impl Lab {
 /// The configuration of a service whose resolvers of these names are these. It ends within the table `[dns.resolvers]`.
 pub(crate) fn configuration(resolvers: &[(&str, &Endpoint)]) -> String {
     let of = |line: &dyn Fn(&str, &Endpoint) -> String, between: &str| {
-        let lines: Vec<String> = resolvers.iter().map(|(name, endpoint)| line(name, endpoint)).collect();
+        let lines: Vec<String> = resolvers
+            .iter()
+            .map(|(name, endpoint)| line(name, endpoint))
+            .collect();
         lines.join(between)
     };
     let roots = of(&|_, endpoint| format!("{:?}", endpoint.root), ", ");
-    let connect_to = of(&|_, endpoint| format!("\"{}:443\" = \"{}\"", endpoint.host, endpoint.address), ", ");
-    let urls = of(&|name, endpoint| format!("{name} = \"https://{}/dns-query\"", endpoint.host), "\n");
-    format!("[egress]\nextra_roots = [{roots}]\nconnect_to = {{ {connect_to} }}\n\n[dns.resolvers]\n{urls}\n")
+    let connect_to = of(
+        &|_, endpoint| format!("\"{}:443\" = \"{}\"", endpoint.host, endpoint.address),
+        ", ",
+    );
+    let urls = of(
+        &|name, endpoint| format!("{name} = \"https://{}/dns-query\"", endpoint.host),
+        "\n",
+    );
+    format!(
+        "[egress]\nextra_roots = [{roots}]\nconnect_to = {{ {connect_to} }}\n\n[dns.resolvers]\n{urls}\n"
+    )
 }

@@ -42,16 +42,54 @@ pub(crate) struct Record {
 
 /// What kdig makes of a server's answer, over TCP.
 pub(super) fn kdig(server: SocketAddr, name: &str, record_type: &str) -> Told {
-    let written = run("kdig", server, &["+tcp", "+json", "+noidn", "+adflag", "-q", name, "-t", record_type]);
-    let told: Value = serde_json::from_str(&written).unwrap_or_else(|error| panic!("{error}: {written}"));
-    let number = |value: &Value| value.as_u64().and_then(|number| u32::try_from(number).ok()).expect("a number");
+    let written = run(
+        "kdig",
+        server,
+        &[
+            "+tcp",
+            "+json",
+            "+noidn",
+            "+adflag",
+            "-q",
+            name,
+            "-t",
+            record_type,
+        ],
+    );
+    let told: Value =
+        serde_json::from_str(&written).unwrap_or_else(|error| panic!("{error}: {written}"));
+    let number = |value: &Value| {
+        value
+            .as_u64()
+            .and_then(|number| u32::try_from(number).ok())
+            .expect("a number")
+    };
     let record = |row: &Value| {
         let record_type = row["TYPEname"].as_str().expect("a type").to_owned();
-        let data = row[format!("rdata{record_type}")].as_str().expect("data").to_owned();
-        let (name, hex) = (row["NAME"].as_str().expect("a name").to_owned(), row["RDATAHEX"].as_str());
-        Record { name, record_type, ttl: number(&row["TTL"]), data, hex: hex.map(str::to_owned) }
+        let data = row[format!("rdata{record_type}")]
+            .as_str()
+            .expect("data")
+            .to_owned();
+        let (name, hex) = (
+            row["NAME"].as_str().expect("a name").to_owned(),
+            row["RDATAHEX"].as_str(),
+        );
+        Record {
+            name,
+            record_type,
+            ttl: number(&row["TTL"]),
+            data,
+            hex: hex.map(str::to_owned),
+        }
     };
-    let section = |name: &str| told[name].as_array().into_iter().flatten().map(record).collect();
+    let section = |name: &str| {
+        told[name]
+            .as_array()
+            .into_iter()
+            .flatten()
+            .map(record)
+            .collect()
+    };
     let code = u16::try_from(number(&told["RCODE"])).expect("a code");
     Told {
         status: status(ResponseCode::from(0, u8::try_from(code).expect("a code"))),
@@ -63,16 +101,42 @@ pub(super) fn kdig(server: SocketAddr, name: &str, record_type: &str) -> Told {
 
 /// What dig makes of a server's answer, over TCP.
 pub(super) fn dig(server: SocketAddr, name: &str, record_type: &str) -> Told {
-    let written = run("dig", server, &["+tcp", "+noidnout", "+nosplit", "+adflag", "-q", name, "-t", record_type]);
-    let head = |start: &str| written.lines().find_map(|line| line.strip_prefix(start)).unwrap_or_default();
-    let status = head(";; ->>HEADER<<- ").split("status: ").nth(1).and_then(|rest| rest.split(',').next());
+    let written = run(
+        "dig",
+        server,
+        &[
+            "+tcp",
+            "+noidnout",
+            "+nosplit",
+            "+adflag",
+            "-q",
+            name,
+            "-t",
+            record_type,
+        ],
+    );
+    let head = |start: &str| {
+        written
+            .lines()
+            .find_map(|line| line.strip_prefix(start))
+            .unwrap_or_default()
+    };
+    let status = head(";; ->>HEADER<<- ")
+        .split("status: ")
+        .nth(1)
+        .and_then(|rest| rest.split(',').next());
     let flags = head(";; flags: ").split(';').next().unwrap_or_default();
     let section = |title: &str| {
-        let rows = written.lines().skip_while(|line| *line != format!(";; {title} SECTION:")).skip(1);
+        let rows = written
+            .lines()
+            .skip_while(|line| *line != format!(";; {title} SECTION:"))
+            .skip(1);
         rows.take_while(|line| !line.is_empty()).map(row).collect()
     };
     Told {
-        status: status.unwrap_or_else(|| panic!("no status: {written}")).to_owned(),
+        status: status
+            .unwrap_or_else(|| panic!("no status: {written}"))
+            .to_owned(),
         ad: flags.split(' ').any(|flag| flag == "ad"),
         answer: section("ANSWER"),
         authority: section("AUTHORITY"),
@@ -83,7 +147,9 @@ pub(super) fn dig(server: SocketAddr, name: &str, record_type: &str) -> Told {
 fn row(line: &str) -> Record {
     let (mut columns, mut rest) = (Vec::new(), line);
     while columns.len() < 4 {
-        let (column, more) = rest.split_once(char::is_whitespace).unwrap_or_else(|| panic!("no record: {line}"));
+        let (column, more) = rest
+            .split_once(char::is_whitespace)
+            .unwrap_or_else(|| panic!("no record: {line}"));
         columns.push(column);
         rest = more.trim_start();
     }
@@ -104,7 +170,11 @@ fn run(program: &str, server: SocketAddr, arguments: &[&str]) -> String {
         .args(arguments)
         .output()
         .expect("the program runs");
-    assert!(done.status.success(), "{program} {arguments:?}: {}", String::from_utf8_lossy(&done.stderr));
+    assert!(
+        done.status.success(),
+        "{program} {arguments:?}: {}",
+        String::from_utf8_lossy(&done.stderr)
+    );
     String::from_utf8(done.stdout).expect("UTF-8")
 }
 
@@ -159,7 +229,8 @@ impl Told {
 fn rdata(data: &RData) -> String {
     let mut bytes = Vec::new();
     let mut encoder = BinEncoder::new(&mut bytes);
-    data.emit(&mut encoder.with_name_encoding(NameEncoding::Uncompressed)).expect("it was decoded");
+    data.emit(&mut encoder.with_name_encoding(NameEncoding::Uncompressed))
+        .expect("it was decoded");
     bytes.iter().map(|byte| format!("{byte:02X}")).collect()
 }
 

@@ -88,12 +88,18 @@ impl Scripted {
     }
 
     /// The same in another version of HTTP.
-    pub(crate) async fn speaking<R>(speaks: Speaks, script: impl Fn(Asked) -> R + Send + Sync + 'static) -> Self
+    pub(crate) async fn speaking<R>(
+        speaks: Speaks,
+        script: impl Fn(Asked) -> R + Send + Sync + 'static,
+    ) -> Self
     where
         R: Future<Output = Reply> + Send + 'static,
     {
         static COUNT: AtomicUsize = AtomicUsize::new(0);
-        let host = format!("scripted-{}.resolver.test", COUNT.fetch_add(1, Ordering::Relaxed));
+        let host = format!(
+            "scripted-{}.resolver.test",
+            COUNT.fetch_add(1, Ordering::Relaxed)
+        );
         let certificate = Certificate::of(&host);
         let folder = TempDir::new().expect("a temporary folder");
         let root = folder.path().join("certificate.pem");
@@ -109,7 +115,16 @@ impl Scripted {
         let script: Script = Arc::new(move |asked| Box::pin(script(asked)));
         let mut serving = JoinSet::new();
         serving.spawn(accept(listener, acceptor, Arc::clone(&kept), script));
-        Self { endpoint: Endpoint { host, address, root }, kept, _folder: folder, _serving: serving }
+        Self {
+            endpoint: Endpoint {
+                host,
+                address,
+                root,
+            },
+            kept,
+            _folder: folder,
+            _serving: serving,
+        }
     }
 
     /// What it was asked, in the order in which it came.
@@ -127,7 +142,12 @@ async fn accept(listener: TcpListener, acceptor: TlsAcceptor, kept: Arc<Kept>, s
     let mut serving = JoinSet::new();
     while let Ok((stream, _)) = listener.accept().await {
         kept.connections.fetch_add(1, Ordering::Relaxed);
-        serving.spawn(serve(stream, acceptor.clone(), Arc::clone(&kept), Arc::clone(&script)));
+        serving.spawn(serve(
+            stream,
+            acceptor.clone(),
+            Arc::clone(&kept),
+            Arc::clone(&script),
+        ));
     }
 }
 
@@ -166,11 +186,25 @@ struct End {
 }
 
 async fn read(request: Request<Incoming>) -> Option<Asked> {
-    let version = if request.version() == Version::HTTP_2 { "HTTP/2.0" } else { "another version" };
+    let version = if request.version() == Version::HTTP_2 {
+        "HTTP/2.0"
+    } else {
+        "another version"
+    };
     let line = format!("{version} {} {}", request.method(), request.uri().path());
     let text = |value: &hyper::header::HeaderValue| value.to_str().unwrap_or("no text").to_owned();
-    let headers = request.headers().iter().map(|(name, value)| (name.as_str().to_owned(), text(value))).collect();
-    let message = request.into_body().collect().await.ok()?.to_bytes().to_vec();
+    let headers = request
+        .headers()
+        .iter()
+        .map(|(name, value)| (name.as_str().to_owned(), text(value)))
+        .collect();
+    let message = request
+        .into_body()
+        .collect()
+        .await
+        .ok()?
+        .to_bytes()
+        .to_vec();
     let (mut labels, mut at) = (Vec::new(), 12);
     while let Some(length) = message.get(at).filter(|length| **length > 0) {
         let label = message.get(at + 1..at + 1 + usize::from(*length))?;
@@ -178,16 +212,28 @@ async fn read(request: Request<Incoming>) -> Option<Asked> {
         at += 1 + label.len();
     }
     let record_type = u16::from_be_bytes([*message.get(at + 1)?, *message.get(at + 2)?]);
-    Some(Asked { name: labels.join("."), record_type, message, line, headers })
+    Some(Asked {
+        name: labels.join("."),
+        record_type,
+        message,
+        line,
+        headers,
+    })
 }
 
 async fn respond(reply: Reply, end: &End) -> io::Result<Response<Full<Bytes>>> {
     let response = Response::builder();
     let (response, body) = match reply {
-        Reply::Message(message) => (response.header("content-type", "application/dns-message"), message),
+        Reply::Message(message) => (
+            response.header("content-type", "application/dns-message"),
+            message,
+        ),
         Reply::Body(media_type, body) => (response.header("content-type", media_type), body),
         Reply::Status(status) => (response.status(status), b"not now".to_vec()),
-        Reply::Redirect(location) => (response.status(302).header("location", location), Vec::new()),
+        Reply::Redirect(location) => (
+            response.status(302).header("location", location),
+            Vec::new(),
+        ),
         // An error of the service resets the stream.
         Reply::Reset => return Err(io::Error::other("reset")),
         Reply::Close => {
@@ -199,16 +245,36 @@ async fn respond(reply: Reply, end: &End) -> io::Result<Response<Full<Bytes>>> {
             std::future::pending().await
         }
     };
-    Ok(response.body(Full::new(Bytes::from(body))).expect("a response"))
+    Ok(response
+        .body(Full::new(Bytes::from(body)))
+        .expect("a response"))
 }
 
 impl Asked {
     /// An answer with this response code and records of this name, each by its type and its data.
     pub(crate) fn answer(&self, code: u8, records: &[(u16, &[u8])]) -> Vec<u8> {
         // After the header: the name, its end, type and class.
-        let question = self.message.get(12..12 + self.name.len() + 6).expect("a question");
-        let count = u16::try_from(records.len()).expect("few records").to_be_bytes();
-        let head = [0, 0, 0x81, 0x80 | code, 0, 1, count[0], count[1], 0, 0, 0, 0];
+        let question = self
+            .message
+            .get(12..12 + self.name.len() + 6)
+            .expect("a question");
+        let count = u16::try_from(records.len())
+            .expect("few records")
+            .to_be_bytes();
+        let head = [
+            0,
+            0,
+            0x81,
+            0x80 | code,
+            0,
+            1,
+            count[0],
+            count[1],
+            0,
+            0,
+            0,
+            0,
+        ];
         let mut message = [&head, question].concat();
         for (record_type, data) in records {
             // The name is the question's; class IN, an hour.

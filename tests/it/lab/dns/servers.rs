@@ -14,8 +14,12 @@ use crate::support::{ensure, workspace};
 /// How long a server may take to start; generous, because it is no measurement.
 const START: Duration = Duration::from_secs(60);
 
-const PROGRAMS: [(&str, &str); 4] =
-    [("knotd", "knot"), ("kdig", "knot-dnsutils"), ("dig", "bind9-dnsutils"), ("unbound", "unbound")];
+const PROGRAMS: [(&str, &str); 4] = [
+    ("knotd", "knot"),
+    ("kdig", "knot-dnsutils"),
+    ("dig", "bind9-dnsutils"),
+    ("unbound", "unbound"),
+];
 
 const HOST: &str = "unbound.resolver.test";
 /// The signed zones. The resolver takes the first one's key for both, so it believes nothing of the second.
@@ -34,10 +38,20 @@ pub(super) fn start() -> Lab {
         let path = workspace().join("tests/lab/dns").join(template);
         let filled = fs::read_to_string(&path)
             .expect("the template")
-            .replace("{zones}", &workspace().join("tests/lab/dns").to_string_lossy())
+            .replace(
+                "{zones}",
+                &workspace().join("tests/lab/dns").to_string_lossy(),
+            )
             .replace("{folder}", &folder.to_string_lossy())
             .replace("{address}", &authority.ip().to_string())
-            .replace("{port}", if template == "knot.conf" { "{authority_port}" } else { "{resolver_port}" })
+            .replace(
+                "{port}",
+                if template == "knot.conf" {
+                    "{authority_port}"
+                } else {
+                    "{resolver_port}"
+                },
+            )
             .replace("{authority_port}", &authority.port().to_string())
             .replace("{resolver_port}", &resolver.port().to_string())
             .replace("{https_port}", &https.port().to_string())
@@ -50,7 +64,10 @@ pub(super) fn start() -> Lab {
         knot.until(|| ask(authority, zone, 48).is_some_and(|told| told.answer.len() == 2));
     }
     let keys = kdig(authority, SIGNED[0], "DNSKEY").answer;
-    let keys: Vec<&Record> = keys.iter().filter(|key| key.data.starts_with("257 ")).collect();
+    let keys: Vec<&Record> = keys
+        .iter()
+        .filter(|key| key.data.starts_with("257 "))
+        .collect();
     let anchors = SIGNED.map(|zone| format!("{zone}. IN DNSKEY {}\n", keys[0].data));
     fs::write(folder.join("anchors"), anchors.concat()).expect("it is written");
     fill("unbound.conf");
@@ -61,7 +78,11 @@ pub(super) fn start() -> Lab {
     Lab {
         authority,
         resolver,
-        endpoint: Endpoint { host: HOST.to_owned(), address: https, root: folder.join("certificate.pem") },
+        endpoint: Endpoint {
+            host: HOST.to_owned(),
+            address: https,
+            root: folder.join("certificate.pem"),
+        },
     }
 }
 
@@ -79,7 +100,9 @@ fn ports() -> [SocketAddr; 4] {
     .flatten()
     .take(4)
     .collect();
-    let mut ports = bound.iter().map(|(udp, _)| udp.local_addr().expect("an address"));
+    let mut ports = bound
+        .iter()
+        .map(|(udp, _)| udp.local_addr().expect("an address"));
     let ports = std::array::from_fn(|_| ports.next().expect("free ports of a loopback address"));
     if let Some(silent) = bound.into_iter().next_back() {
         std::mem::forget(silent);
@@ -121,7 +144,11 @@ impl Server {
             let log = || fs::read_to_string(&self.log).unwrap_or_default();
             let ended = self.shell.try_wait().expect("the shell can be waited for");
             assert!(ended.is_none(), "the server ended: {}", log());
-            assert!(started.elapsed() < START, "the server does not answer as it should: {}", log());
+            assert!(
+                started.elapsed() < START,
+                "the server does not answer as it should: {}",
+                log()
+            );
             std::thread::yield_now();
         }
     }

@@ -29,31 +29,53 @@ const READS_A_BATCH: u64 = 16;
 const PACE: Duration = Duration::from_secs(5);
 
 /// Half of the streams take nothing of an answer, the others promise a body that never comes.
-pub(super) fn streams(tasks: &mut JoinSet<()>, tally: &Arc<Tally>, from: SocketAddr, to: SocketAddr) {
+pub(super) fn streams(
+    tasks: &mut JoinSet<()>,
+    tally: &Arc<Tally>,
+    from: SocketAddr,
+    to: SocketAddr,
+) {
     for _ in 0..CONNECTIONS {
         tasks.spawn(hold(Arc::clone(tally), (from, to), STREAMS, |number| {
             if number % 2 == 0 {
-                return http::Request::get("http://test/openapi.json").body(None).expect("a request");
+                return http::Request::get("http://test/openapi.json")
+                    .body(None)
+                    .expect("a request");
             }
             let request = http::Request::post("http://test/api/v1/tools/bank-qr");
-            request.header("content-type", "application/json").body(Some(Vec::new())).expect("a request")
+            request
+                .header("content-type", "application/json")
+                .body(Some(Vec::new()))
+                .expect("a request")
         }));
     }
 }
 
 /// Batches whose answers are thousands of times larger than they.
-pub(super) fn batches(tasks: &mut JoinSet<()>, tally: &Arc<Tally>, from: SocketAddr, to: SocketAddr) {
+pub(super) fn batches(
+    tasks: &mut JoinSet<()>,
+    tally: &Arc<Tally>,
+    from: SocketAddr,
+    to: SocketAddr,
+) {
     let read = |id| json!({ "jsonrpc": "2.0", "id": id, "method": "resources/read", "params": { "uri": "service://openapi" } });
-    let batch = Value::Array((0..READS_A_BATCH).map(read).collect()).to_string().into_bytes();
+    let batch = Value::Array((0..READS_A_BATCH).map(read).collect())
+        .to_string()
+        .into_bytes();
     for _ in 0..BATCH_CONNECTIONS {
         let batch = batch.clone();
-        tasks.spawn(hold(Arc::clone(tally), (from, to), BATCH_STREAMS, move |_| {
-            let request = http::Request::post("http://test/mcp")
-                .header("content-type", "application/json")
-                .header("accept", "application/json, text/event-stream")
-                .header("mcp-protocol-version", "2025-03-26");
-            request.body(Some(batch.clone())).expect("a request")
-        }));
+        tasks.spawn(hold(
+            Arc::clone(tally),
+            (from, to),
+            BATCH_STREAMS,
+            move |_| {
+                let request = http::Request::post("http://test/mcp")
+                    .header("content-type", "application/json")
+                    .header("accept", "application/json, text/event-stream")
+                    .header("mcp-protocol-version", "2025-03-26");
+                request.body(Some(batch.clone())).expect("a request")
+            },
+        ));
     }
 }
 
@@ -81,7 +103,11 @@ async fn hold(
         let mut held = JoinSet::new();
         for number in 0..streams {
             let request = request.clone();
-            held.spawn(begin_again(Arc::clone(&tally), requests.clone(), move || request(number)));
+            held.spawn(begin_again(
+                Arc::clone(&tally),
+                requests.clone(),
+                move || request(number),
+            ));
         }
         drop(requests);
         // How the server ends it is its own affair.
@@ -106,14 +132,20 @@ async fn begin_again(
         let _never_ended = match bytes {
             Some(bytes) if bytes.is_empty() => Some(sender),
             Some(bytes) => {
-                sender.try_send(Ok(Frame::data(bytes.into()))).expect("the channel is empty");
+                sender
+                    .try_send(Ok(Frame::data(bytes.into())))
+                    .expect("the channel is empty");
                 None
             }
             None => None,
         };
         tally.requests.fetch_add(1, Ordering::Relaxed);
-        let answered = requests.send_request(http::Request::from_parts(head, StreamBody::new(receiver))).await;
-        let succeeded = answered.as_ref().is_ok_and(|answer| answer.status().is_success());
+        let answered = requests
+            .send_request(http::Request::from_parts(head, StreamBody::new(receiver)))
+            .await;
+        let succeeded = answered
+            .as_ref()
+            .is_ok_and(|answer| answer.status().is_success());
         tally.count(succeeded);
         if let Ok(answer) = answered {
             // Nothing comes, but the end of the stream.

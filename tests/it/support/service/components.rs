@@ -33,15 +33,23 @@ pub(crate) fn build() {
     static BUILT: OnceLock<()> = OnceLock::new();
     BUILT.get_or_init(|| {
         let sources: BTreeSet<PathBuf> = MANIFESTS.into_iter().flat_map(crates).collect();
-        let entry =
-            |(number, source): (usize, PathBuf)| format!("[[plugin]]\nname = \"p{number}\"\nsource = {source:?}\n");
+        let entry = |(number, source): (usize, PathBuf)| {
+            format!("[[plugin]]\nname = \"p{number}\"\nsource = {source:?}\n")
+        };
         let folder = TempDir::new().expect("a temporary folder");
         let manifest = folder.path().join("plugin-manifest.toml");
         let text: String = sources.into_iter().enumerate().map(entry).collect();
         std::fs::write(&manifest, text).expect("the manifest is written");
-        let done =
-            Command::new(binary()).args(["build", "--manifest"]).arg(&manifest).output().expect("the binary runs");
-        assert!(done.status.success(), "switchbay build failed: {}", String::from_utf8_lossy(&done.stderr));
+        let done = Command::new(binary())
+            .args(["build", "--manifest"])
+            .arg(&manifest)
+            .output()
+            .expect("the binary runs");
+        assert!(
+            done.status.success(),
+            "switchbay build failed: {}",
+            String::from_utf8_lossy(&done.stderr)
+        );
     });
 }
 
@@ -53,5 +61,8 @@ fn crates(manifest: &str) -> Vec<PathBuf> {
     let plugins = table["plugin"].as_array().expect("plugins").iter();
     let source = |plugin: &toml::Value| plugin["source"].as_str().expect("a source").to_owned();
     let folder = manifest.parent().expect("a folder");
-    plugins.map(source).map(|source| std::fs::canonicalize(folder.join(source)).expect("a crate folder")).collect()
+    plugins
+        .map(source)
+        .map(|source| std::fs::canonicalize(folder.join(source)).expect("a crate folder"))
+        .collect()
 }

@@ -12,11 +12,19 @@ const AT_ONCE: usize = 20;
 
 /// A key that may submit them all within a minute.
 fn key(house: &House) -> String {
-    house.service.issue(&["--scope", "web:crawl", "--window", "web-data.start_crawl=1000"])
+    house.service.issue(&[
+        "--scope",
+        "web:crawl",
+        "--window",
+        "web-data.start_crawl=1000",
+    ])
 }
 
 fn count(answers: &[Answer], status: u16) -> usize {
-    answers.iter().filter(|answer| answer.status == status).count()
+    answers
+        .iter()
+        .filter(|answer| answer.status == status)
+        .count()
 }
 
 async fn all_at_once(house: &House, key: &str, bodies: Vec<Value>) -> Vec<Answer> {
@@ -28,9 +36,15 @@ async fn one_request_id_begins_one_crawl() {
     let house = House::start(tree_site).await;
     let (key, id) = (key(&house), Uuid::now_v7().to_string());
     let paths = (0..AT_ONCE).map(|number| format!("{SEED}{}", number % 4 + 1));
-    let bodies = paths.map(|url| json!({ "url": url, "requestId": id, "limit": 1 })).collect();
+    let bodies = paths
+        .map(|url| json!({ "url": url, "requestId": id, "limit": 1 }))
+        .collect();
     let answers = all_at_once(&house, &key, bodies).await;
-    assert_eq!((count(&answers, 200), count(&answers, 409)), (1, AT_ONCE - 1), "{answers:?}");
+    assert_eq!(
+        (count(&answers, 200), count(&answers, 409)),
+        (1, AT_ONCE - 1),
+        "{answers:?}"
+    );
     house.until_idle().await;
     // One robots.txt and one page.
     assert_eq!(house.pages.visits().len(), 2);
@@ -46,14 +60,24 @@ async fn each_request_id_begins_a_crawl_and_is_free_where_there_was_no_room() {
     let body = |id: &String| json!({ "url": SEED, "requestId": id, "limit": 1 });
     let answers = all_at_once(&house, &key, ids.iter().map(body).collect()).await;
     let (taken, refused) = (count(&answers, 202), count(&answers, 503));
-    assert!(taken > 0 && refused > 0 && taken + refused == AT_ONCE, "{answers:?}");
+    assert!(
+        taken > 0 && refused > 0 && taken + refused == AT_ONCE,
+        "{answers:?}"
+    );
     let (waiting, running) = house.counts().await;
-    assert_eq!(waiting + running, f64::from(u32::try_from(taken).expect("a few")));
+    assert_eq!(
+        waiting + running,
+        f64::from(u32::try_from(taken).expect("a few"))
+    );
     house.pages.release("/");
     house.until_idle().await;
     for (id, answer) in ids.iter().zip(&answers) {
         let again = house.submit(&key, body(id)).await;
-        assert_eq!(again.status, if answer.status == 202 { 409 } else { 200 }, "{answer:?}: {again:?}");
+        assert_eq!(
+            again.status,
+            if answer.status == 202 { 409 } else { 200 },
+            "{answer:?}: {again:?}"
+        );
     }
     assert_eq!(house.pages.asked("/robots.txt").len(), AT_ONCE);
 }
@@ -63,15 +87,32 @@ async fn a_request_id_is_taken_by_what_ran_and_by_nothing_else() {
     let house = House::start(tree_site).await;
     let (key, id) = (key(&house), Uuid::now_v7().to_string());
     let bodies = |urls: [&str; 2]| {
-        (0..AT_ONCE).map(|number| json!({ "url": urls[number % 2], "requestId": id, "limit": 1 })).collect::<Vec<_>>()
+        (0..AT_ONCE)
+            .map(|number| json!({ "url": urls[number % 2], "requestId": id, "limit": 1 }))
+            .collect::<Vec<_>>()
     };
-    let answers = all_at_once(&house, &key, bodies(["http://127.0.0.1/", "http://lab.test:8080/"])).await;
+    let answers = all_at_once(
+        &house,
+        &key,
+        bodies(["http://127.0.0.1/", "http://lab.test:8080/"]),
+    )
+    .await;
     assert_eq!(count(&answers, 400), AT_ONCE, "{answers:?}");
     // One that cannot be reached has run.
-    let answers = all_at_once(&house, &key, bodies(["http://127.0.0.1/", "http://nowhere.test/"])).await;
+    let answers = all_at_once(
+        &house,
+        &key,
+        bodies(["http://127.0.0.1/", "http://nowhere.test/"]),
+    )
+    .await;
     let of = [400, 502, 409].map(|status| count(&answers, status));
     assert_eq!(of, [AT_ONCE / 2, 1, AT_ONCE / 2 - 1], "{answers:?}");
-    let again = house.submit(&key, json!({ "url": SEED, "requestId": id })).await;
+    let again = house
+        .submit(&key, json!({ "url": SEED, "requestId": id }))
+        .await;
     assert_eq!(again.refusal(), (409, "DUPLICATE_REQUEST".to_owned()));
-    assert_eq!((house.counts().await, house.pages.visits().len()), ((0.0, 0.0), 0));
+    assert_eq!(
+        (house.counts().await, house.pages.visits().len()),
+        ((0.0, 0.0), 0)
+    );
 }

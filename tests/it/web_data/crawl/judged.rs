@@ -12,7 +12,12 @@ use crate::support::Pages;
 async fn a_refusal_by_400_takes_no_request_id_and_begins_nothing() {
     let names = format!("dns_servers = [\"{}\"]\n", private_names());
     let house = House::start_on(Pages::serve(&["lab.test"], tree_site), &names, None).await;
-    let key = house.service.issue(&["--scope", "web:crawl", "--window", "web-data.start_crawl=1000"]);
+    let key = house.service.issue(&[
+        "--scope",
+        "web:crawl",
+        "--window",
+        "web-data.start_crawl=1000",
+    ]);
     let long = format!("{SEED}{}", "語".repeat(2048 - SEED.len() + 1));
     let urls = [
         "ftp://lab.test/",
@@ -47,12 +52,26 @@ async fn a_refusal_by_400_takes_no_request_id_and_begins_nothing() {
     ];
     for url in urls {
         let id = Uuid::now_v7().to_string();
-        let refused = house.submit(&key, json!({ "url": url, "requestId": id })).await;
-        assert_eq!(refused.refusal(), (400, "VALIDATION_ERROR".to_owned()), "{url}");
+        let refused = house
+            .submit(&key, json!({ "url": url, "requestId": id }))
+            .await;
+        assert_eq!(
+            refused.refusal(),
+            (400, "VALIDATION_ERROR".to_owned()),
+            "{url}"
+        );
         assert_eq!(refused.json()["data"]["field"], "url", "{url}");
-        let said = refused.json()["error"]["message"].as_str().expect("a message").to_owned();
-        assert!(!said.contains("word") && !said.contains("10.1.2.3") && !said.contains("192.168."), "{url}: {said}");
-        let taken = house.submit(&key, json!({ "url": SEED, "requestId": id, "limit": 1 })).await;
+        let said = refused.json()["error"]["message"]
+            .as_str()
+            .expect("a message")
+            .to_owned();
+        assert!(
+            !said.contains("word") && !said.contains("10.1.2.3") && !said.contains("192.168."),
+            "{url}: {said}"
+        );
+        let taken = house
+            .submit(&key, json!({ "url": SEED, "requestId": id, "limit": 1 }))
+            .await;
         assert_eq!(taken.status, 200, "{url}: {taken:?}");
     }
     // Nothing was asked for but by the crawls that were taken.

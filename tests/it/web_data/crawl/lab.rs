@@ -13,8 +13,15 @@ use crate::support::{Answer, Options, Pages, Reply, Service, Visit, workspace};
 pub(super) const CRAWLS: &str = "/api/v1/web/crawls";
 
 /// Hosts of the sites.
-const HOSTS: [&str; 7] =
-    ["lab.test", "www.lab.test", "sub.lab.test", "away.test", "www.away.test", "rules.test", "example.com"];
+const HOSTS: [&str; 7] = [
+    "lab.test",
+    "www.lab.test",
+    "sub.lab.test",
+    "away.test",
+    "www.away.test",
+    "rules.test",
+    "example.com",
+];
 
 /// The service and its outside world.
 pub(super) struct House {
@@ -32,7 +39,16 @@ impl House {
     pub(super) async fn start_on(pages: Pages, config: &str, data: Option<Arc<TempDir>>) -> Self {
         let manifest = Some(workspace().join("tests/programs/web-data.toml"));
         let config = format!("{}{config}", pages.configuration());
-        Self { service: Service::start(Options { config, manifest, data, ..Options::default() }).await, pages }
+        Self {
+            service: Service::start(Options {
+                config,
+                manifest,
+                data,
+                ..Options::default()
+            })
+            .await,
+            pages,
+        }
     }
 
     /// A new key that may crawl.
@@ -43,15 +59,26 @@ impl House {
     /// Submits a crawl; what it does not say of a `requestId` is a fresh one.
     pub(super) async fn submit(&self, key: &str, mut body: Value) -> Answer {
         let members = body.as_object_mut().expect("an object");
-        members.entry("requestId").or_insert_with(|| json!(Uuid::now_v7().to_string()));
-        Service::send(self.service.bare(Method::POST, CRAWLS).bearer_auth(key).json(&body)).await
+        members
+            .entry("requestId")
+            .or_insert_with(|| json!(Uuid::now_v7().to_string()));
+        Service::send(
+            self.service
+                .bare(Method::POST, CRAWLS)
+                .bearer_auth(key)
+                .json(&body),
+        )
+        .await
     }
 
     /// Submits a crawl that is not soon done, and gives back its id.
     pub(super) async fn begin(&self, key: &str, body: Value) -> String {
         let answer = self.submit(key, body).await;
         assert_eq!(answer.status, 202, "{answer:?}");
-        answer.json()["data"]["id"].as_str().expect("an id").to_owned()
+        answer.json()["data"]["id"]
+            .as_str()
+            .expect("an id")
+            .to_owned()
     }
 
     pub(super) async fn read(&self, key: &str, id: &str, offset: usize) -> Value {
@@ -69,7 +96,12 @@ impl House {
     /// Crawls that wait, and that run.
     pub(super) async fn counts(&self) -> (f64, f64) {
         let metrics = scrape(self.service.data.path()).await;
-        let of = |state| metrics.value("switchbay_jobs", &[("plugin", "web-data"), ("state", state)]);
+        let of = |state| {
+            metrics.value(
+                "switchbay_jobs",
+                &[("plugin", "web-data"), ("state", state)],
+            )
+        };
         (of("waiting"), of("running"))
     }
 
@@ -83,12 +115,19 @@ impl House {
         let mut documents = Vec::new();
         loop {
             let page = self.read(key, id, documents.len()).await;
-            assert_eq!((&page["status"], &page["id"]), (&json!("completed"), &json!(id)), "{page}");
+            assert_eq!(
+                (&page["status"], &page["id"]),
+                (&json!("completed"), &json!(id)),
+                "{page}"
+            );
             let found = page["documents"].as_array().expect("documents").clone();
             assert!(found.len() <= 5, "{page}");
             documents.extend(found);
             if page["nextOffset"].is_null() {
-                assert_eq!((&page["completed"], &page["total"]), (&json!(documents.len()), &json!(documents.len())));
+                assert_eq!(
+                    (&page["completed"], &page["total"]),
+                    (&json!(documents.len()), &json!(documents.len()))
+                );
                 return documents;
             }
             assert_eq!(page["nextOffset"], documents.len(), "{page}");
@@ -104,7 +143,8 @@ impl House {
             200 => data["documents"].as_array().expect("documents").clone(),
             202 => {
                 self.until_idle().await;
-                self.documents(&key, data["id"].as_str().expect("an id")).await
+                self.documents(&key, data["id"].as_str().expect("an id"))
+                    .await
             }
             _ => panic!("{answer:?}"),
         }
@@ -118,11 +158,21 @@ impl House {
 
 /// A document in a line: `lab.test/a 200`, or `lab.test/b - failed`.
 pub(super) fn line(document: &Value) -> String {
-    let url = document["url"].as_str().expect("a URL").strip_prefix("http://").expect("by http");
-    let status = document["httpStatus"].as_u64().map_or_else(|| "-".to_owned(), |status| status.to_string());
+    let url = document["url"]
+        .as_str()
+        .expect("a URL")
+        .strip_prefix("http://")
+        .expect("by http");
+    let status = document["httpStatus"]
+        .as_u64()
+        .map_or_else(|| "-".to_owned(), |status| status.to_string());
     match &document["content"] {
         Value::Null => {
-            assert_eq!((&document["contentFormat"], &document["title"]), (&Value::Null, &Value::Null), "{document}");
+            assert_eq!(
+                (&document["contentFormat"], &document["title"]),
+                (&Value::Null, &Value::Null),
+                "{document}"
+            );
             format!("{url} {status} failed")
         }
         _ => format!("{url} {status}"),
@@ -131,20 +181,40 @@ pub(super) fn line(document: &Value) -> String {
 
 /// A page with a text of its own that links to these.
 pub(super) fn page(name: &str, links: &[impl AsRef<str>]) -> Reply {
-    let links: String = links.iter().map(|link| format!("<li><a href=\"{}\">there</a></li>", link.as_ref())).collect();
-    let text = format!("<title>{name}</title><main><p>This is the page {name}, and it has a text.</p></main>");
-    Reply::body(200, "text/html; charset=utf-8", format!("<!doctype html>{text}<nav><ul>{links}</ul></nav>"))
+    let links: String = links
+        .iter()
+        .map(|link| format!("<li><a href=\"{}\">there</a></li>", link.as_ref()))
+        .collect();
+    let text = format!(
+        "<title>{name}</title><main><p>This is the page {name}, and it has a text.</p></main>"
+    );
+    Reply::body(
+        200,
+        "text/html; charset=utf-8",
+        format!("<!doctype html>{text}<nav><ul>{links}</ul></nav>"),
+    )
 }
 
 /// What a host without the page answers.
 pub(super) fn missing() -> Reply {
-    Reply::body(404, "text/html", "<title>Gone</title><p>There is no such page")
+    Reply::body(
+        404,
+        "text/html",
+        "<title>Gone</title><p>There is no such page",
+    )
 }
 
 /// The links of a page of the tree: four pages at depth 1, eight at 2, seven at 3, and seven below that.
 pub(super) fn tree(path: &str) -> Option<Vec<String>> {
-    let below = |count: usize| (1..=count).map(|number| format!("{}/{number}", path.trim_end_matches('/'))).collect();
-    let numbers: Vec<&str> = path.split('/').filter(|number| !number.is_empty()).collect();
+    let below = |count: usize| {
+        (1..=count)
+            .map(|number| format!("{}/{number}", path.trim_end_matches('/')))
+            .collect()
+    };
+    let numbers: Vec<&str> = path
+        .split('/')
+        .filter(|number| !number.is_empty())
+        .collect();
     match numbers.as_slice() {
         [] => Some(below(4)),
         [_] => Some(below(2)),
@@ -160,9 +230,24 @@ pub(super) fn tree_site(visit: &Visit) -> Reply {
     let Some(mut links) = tree(&visit.path).filter(|_| visit.host == "lab.test") else {
         return missing();
     };
-    let more = ["/", "#part", "/#top", "http://away.test/", "http://sub.lab.test/", "mailto:me@lab.test"];
-    let again = links.clone().into_iter().map(|link| format!("http://lab.test{link}#again"));
-    links = more.iter().map(|link| (*link).to_owned()).chain(links.clone()).chain(again).collect();
+    let more = [
+        "/",
+        "#part",
+        "/#top",
+        "http://away.test/",
+        "http://sub.lab.test/",
+        "mailto:me@lab.test",
+    ];
+    let again = links
+        .clone()
+        .into_iter()
+        .map(|link| format!("http://lab.test{link}#again"));
+    links = more
+        .iter()
+        .map(|link| (*link).to_owned())
+        .chain(links.clone())
+        .chain(again)
+        .collect();
     page(&visit.path, &links)
 }
 
@@ -172,9 +257,18 @@ pub(super) fn expected(limit: usize, depth_max: usize, failing: &[&str]) -> Vec<
     let mut at = 0;
     while let Some((path, depth)) = pages.get(at).cloned() {
         if depth < depth_max && !failing.contains(&&*path) {
-            pages.extend(tree(&path).into_iter().flatten().map(|link| (link, depth + 1)));
+            pages.extend(
+                tree(&path)
+                    .into_iter()
+                    .flatten()
+                    .map(|link| (link, depth + 1)),
+            );
         }
         at += 1;
     }
-    pages.into_iter().map(|(path, _)| path).take(limit).collect()
+    pages
+        .into_iter()
+        .map(|(path, _)| path)
+        .take(limit)
+        .collect()
 }

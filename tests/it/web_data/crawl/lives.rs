@@ -19,7 +19,11 @@ fn whole() -> Value {
 /// How often each page was asked for, but for robots.txt.
 fn asked(pages: &Pages) -> BTreeMap<String, usize> {
     let mut asked = BTreeMap::new();
-    for path in pages.asked("/").into_iter().filter(|path| path != "/robots.txt") {
+    for path in pages
+        .asked("/")
+        .into_iter()
+        .filter(|path| path != "/robots.txt")
+    {
         *asked.entry(path).or_default() += 1;
     }
     asked
@@ -36,7 +40,9 @@ async fn a_crawl_that_is_killed_halfway_goes_on_and_asks_for_no_page_again_that_
     for held in ["/2/2", "/1/2/1"] {
         house.pages.until_asked(held).await;
         let path = held.to_owned();
-        let before = house.read(&key, &id, 0).await["completed"].as_u64().expect("a number");
+        let before = house.read(&key, &id, 0).await["completed"]
+            .as_u64()
+            .expect("a number");
         deaths.push((usize::try_from(before).expect("few"), asked(&house.pages)));
         house.service.kill();
         let (pages, data) = (house.pages.clone(), Arc::clone(&house.service.data));
@@ -53,12 +59,19 @@ async fn a_crawl_that_is_killed_halfway_goes_on_and_asks_for_no_page_again_that_
     let asked = asked(&house.pages);
     for (completed, before) in deaths {
         for shown in &expected(20, 3, &[])[..completed] {
-            assert_eq!(asked.get(shown), before.get(shown), "{shown} was shown before a death: {asked:?}");
+            assert_eq!(
+                asked.get(shown),
+                before.get(shown),
+                "{shown} was shown before a death: {asked:?}"
+            );
         }
     }
     // Two are under way at a death, the one that was waited for among them.
     let again: Vec<(String, usize)> = asked.into_iter().filter(|(_, often)| *often > 1).collect();
-    assert!(again.len() <= 4 && again.iter().all(|(_, often)| *often == 2), "{again:?}");
+    assert!(
+        again.len() <= 4 && again.iter().all(|(_, often)| *often == 2),
+        "{again:?}"
+    );
     for held in ["/2/2", "/1/2/1"] {
         assert!(again.iter().any(|(path, _)| path == held), "{again:?}");
     }
@@ -70,16 +83,26 @@ async fn a_crawl_outlives_the_revision_that_began_it() {
     let folder = Arc::new(TempDir::new().expect("a folder"));
     let write = |bytes: &[u8]| {
         std::fs::write(folder.path().join("next"), bytes).expect("the component is written");
-        std::fs::rename(folder.path().join("next"), folder.path().join("web-data.wasm")).expect("it is put in place");
+        std::fs::rename(
+            folder.path().join("next"),
+            folder.path().join("web-data.wasm"),
+        )
+        .expect("it is put in place");
     };
     let mut component = built("web_data");
     write(&component);
     let entry = "[[plugin]]\nname = \"web-data\"\nsource = \"web-data.wasm\"\ninstances = \"warm\"\n\
                  grants = [\"http:GET public\", \"jobs\", \"logging\"]\nlimits = { memory = \"128MiB\", cpu_ms = 5000 }\n";
-    std::fs::write(folder.path().join("plugin-manifest.toml"), entry).expect("the manifest is written");
+    std::fs::write(folder.path().join("plugin-manifest.toml"), entry)
+        .expect("the manifest is written");
     let pages = Pages::serve(&["lab.test"], tree_site);
     let manifest = Some(folder.path().join("plugin-manifest.toml"));
-    let service = Service::start(Options { config: pages.configuration(), manifest, ..Options::default() }).await;
+    let service = Service::start(Options {
+        config: pages.configuration(),
+        manifest,
+        ..Options::default()
+    })
+    .await;
     let house = House { service, pages };
     let key = house.key();
     house.pages.hold("/2/2");
@@ -88,12 +111,23 @@ async fn a_crawl_outlives_the_revision_that_began_it() {
     // The same by other bytes: a custom section of one byte, without content.
     component.extend_from_slice(b"\0\x02\x01v");
     write(&component);
-    let answer = house.service.admin(Method::POST, "/admin/v1/manifest/follow", None).await;
+    let answer = house
+        .service
+        .admin(Method::POST, "/admin/v1/manifest/follow", None)
+        .await;
     assert_eq!(answer.status, 200, "{answer:?}");
-    assert_eq!(house.service.told("/admin/v1/plugins/web-data").await["revision"], 2);
+    assert_eq!(
+        house.service.told("/admin/v1/plugins/web-data").await["revision"],
+        2
+    );
     // Another crawl is the new one's.
-    let other = house.crawl(json!({ "url": "http://lab.test/4", "limit": 1 })).await;
-    assert_eq!(other.iter().map(line).collect::<Vec<_>>(), ["lab.test/4 200"]);
+    let other = house
+        .crawl(json!({ "url": "http://lab.test/4", "limit": 1 }))
+        .await;
+    assert_eq!(
+        other.iter().map(line).collect::<Vec<_>>(),
+        ["lab.test/4 200"]
+    );
     house.pages.release("/2/2");
     house.until_idle().await;
     let shown: Vec<String> = house.documents(&key, &id).await.iter().map(line).collect();
@@ -114,7 +148,10 @@ async fn a_cancelled_crawl_ends_with_its_requests_and_what_it_showed_can_be_read
     assert_eq!(house.pages.most_at_once("lab.test"), 2);
     for _ in 0..2 {
         let answer = house.cancel(&key, &id).await;
-        assert_eq!((answer.status, &answer.json()["data"]), (200, &json!({ "id": id, "status": "cancelled" })));
+        assert_eq!(
+            (answer.status, &answer.json()["data"]),
+            (200, &json!({ "id": id, "status": "cancelled" }))
+        );
     }
     for held in ["/2", "/3"] {
         house.pages.until_gone(held).await;
@@ -122,9 +159,24 @@ async fn a_cancelled_crawl_ends_with_its_requests_and_what_it_showed_can_be_read
     }
     house.until_idle().await;
     let shown = house.read(&key, &id, 0).await;
-    let lines: Vec<String> = shown["documents"].as_array().expect("documents").iter().map(line).collect();
-    assert_eq!((&shown["status"], lines), (&json!("cancelled"), good(&["/".to_owned(), "/1".to_owned()])));
-    assert_eq!(house.pages.asked("/").len(), 5, "two pages, two that were under way, and a robots.txt");
+    let lines: Vec<String> = shown["documents"]
+        .as_array()
+        .expect("documents")
+        .iter()
+        .map(line)
+        .collect();
+    assert_eq!(
+        (&shown["status"], lines),
+        (
+            &json!("cancelled"),
+            good(&["/".to_owned(), "/1".to_owned()])
+        )
+    );
+    assert_eq!(
+        house.pages.asked("/").len(),
+        5,
+        "two pages, two that were under way, and a robots.txt"
+    );
     let done = house.crawl(json!({ "url": SEED, "limit": 1 })).await;
     assert_eq!(done.len(), 1);
 }
@@ -132,7 +184,11 @@ async fn a_cancelled_crawl_ends_with_its_requests_and_what_it_showed_can_be_read
 /// For these two a crawl is not there: one can neither read nor cancel it, the other cannot read it.
 async fn check_nobodys(house: &House, id: &str, one: &str, other: &str) {
     let path = format!("{CRAWLS}/{id}");
-    for (method, key) in [(Method::GET, one), (Method::DELETE, one), (Method::GET, other)] {
+    for (method, key) in [
+        (Method::GET, one),
+        (Method::DELETE, one),
+        (Method::GET, other),
+    ] {
         let answer = Service::send(house.service.bare(method, &path).bearer_auth(key)).await;
         assert_eq!(answer.refusal(), (404, "NOT_FOUND".to_owned()));
     }
@@ -143,9 +199,15 @@ async fn a_hundred_crawls_at_once_keep_within_their_shares_and_are_their_owners(
     const LIMITS: &str = "[jobs]\nrunning = 6\nopen = 60\nowner_running = 2\nowner_open = 40\n";
     let house = House::start_on(Pages::serve(&["lab.test"], tree_site), LIMITS, None).await;
     house.pages.hold("/");
-    let windows = ["start_crawl", "read_crawl", "cancel_crawl"].map(|name| format!("web-data.{name}=1000"));
-    let raised: Vec<&str> = windows.iter().flat_map(|window| ["--window", window]).collect();
-    let mine = house.service.issue(&[&["--scope", "web:crawl"], &raised[..]].concat());
+    let windows =
+        ["start_crawl", "read_crawl", "cancel_crawl"].map(|name| format!("web-data.{name}=1000"));
+    let raised: Vec<&str> = windows
+        .iter()
+        .flat_map(|window| ["--window", window])
+        .collect();
+    let mine = house
+        .service
+        .issue(&[&["--scope", "web:crawl"], &raised[..]].concat());
     let others: Vec<String> = (0..50).map(|_| house.key()).collect();
     let body = || json!({ "url": SEED, "limit": 3 });
     let id_of = |answer: &Answer| answer.json()["data"]["id"].as_str().map(str::to_owned);
@@ -159,8 +221,11 @@ async fn a_hundred_crawls_at_once_keep_within_their_shares_and_are_their_owners(
     }
     assert_eq!(house.counts().await, (38.0, 2.0), "and two places");
     let answers = join_all(others.iter().map(|key| house.submit(key, body()))).await;
-    let theirs: Vec<(&String, String)> =
-        others.iter().zip(&answers).filter_map(|(key, answer)| Some((key, id_of(answer)?))).collect();
+    let theirs: Vec<(&String, String)> = others
+        .iter()
+        .zip(&answers)
+        .filter_map(|(key, answer)| Some((key, id_of(answer)?)))
+        .collect();
     assert_eq!(theirs.len(), 20, "sixty are open altogether");
     assert_eq!(house.counts().await, (54.0, 6.0), "and six run");
     house.pages.until_asked_often("/robots.txt", 6).await;
@@ -188,10 +253,17 @@ async fn a_hundred_crawls_at_once_keep_within_their_shares_and_are_their_owners(
     house.until_idle().await;
     for id in &taken {
         let shown = house.read(&mine, id, 0).await;
-        assert_eq!((&shown["status"], &shown["completed"]), (&json!("completed"), &json!(3)));
+        assert_eq!(
+            (&shown["status"], &shown["completed"]),
+            (&json!("completed"), &json!(3))
+        );
     }
     for (key, id) in &theirs {
         assert_eq!(house.read(key, id, 0).await["status"], "cancelled");
     }
-    assert_eq!(house.pages.asked("/robots.txt").len(), 44, "what was cancelled while it waited asked for nothing");
+    assert_eq!(
+        house.pages.asked("/robots.txt").len(),
+        44,
+        "what was cancelled while it waited asked for nothing"
+    );
 }

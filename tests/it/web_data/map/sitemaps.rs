@@ -13,7 +13,11 @@ fn packed(body: &[u8]) -> Page {
     let mut encoder = GzEncoder::new(Vec::new(), Compression::fast());
     encoder.write_all(body).expect("into memory");
     let body = encoder.finish().expect("into memory");
-    Page::Say { status: 200, kind: "application/octet-stream", body }
+    Page::Say {
+        status: 200,
+        kind: "application/octet-stream",
+        body,
+    }
 }
 
 fn one(path: &str) -> String {
@@ -40,7 +44,9 @@ async fn nested_and_packed_sitemaps_are_read_breadth_first() {
         "/too-deep.xml" => Page::xml(one("/too-deep")),
         "/list.txt" => Page::text("http://site.test/plain\nno address\n"),
         "/1.xml.gz" => packed(one("/packed").as_bytes()),
-        "/broken.xml" => Page::xml("<urlset><url><loc>http://site.test/whole</loc></url><url><loc>http://site.test/ha"),
+        "/broken.xml" => Page::xml(
+            "<urlset><url><loc>http://site.test/whole</loc></url><url><loc>http://site.test/ha",
+        ),
         _ => Page::none(),
     });
     let service = world.service().await;
@@ -48,11 +54,22 @@ async fn nested_and_packed_sitemaps_are_read_breadth_first() {
     assert_eq!(paths(&service, "/", 20).await, expected);
     let asked = world.asked();
     for path in ["index.xml", "deeper.xml", "missing.xml", "fourth.xml"] {
-        let times = asked.iter().filter(|asked| **asked == format!("site.test/{path}")).count();
+        let times = asked
+            .iter()
+            .filter(|asked| **asked == format!("site.test/{path}"))
+            .count();
         assert_eq!(times, 1, "{path}: {asked:?}");
     }
-    assert!(!asked.iter().any(|asked| asked.contains("other.test") || asked.contains("too-deep")), "{asked:?}");
-    assert!(!asked.iter().any(|asked| asked.ends_with("/sitemap.xml")), "a sitemap was found already: {asked:?}");
+    assert!(
+        !asked
+            .iter()
+            .any(|asked| asked.contains("other.test") || asked.contains("too-deep")),
+        "{asked:?}"
+    );
+    assert!(
+        !asked.iter().any(|asked| asked.ends_with("/sitemap.xml")),
+        "a sitemap was found already: {asked:?}"
+    );
 }
 
 #[tokio::test]
@@ -73,7 +90,10 @@ async fn entries_of_other_hosts_are_left_out_wherever_the_sitemap_is() {
         _ => Page::none(),
     });
     let service = world.service().await;
-    assert_eq!(paths(&service, "/", 20).await, ["/1", "http://www.site.test/4"]);
+    assert_eq!(
+        paths(&service, "/", 20).await,
+        ["/1", "http://www.site.test/4"]
+    );
 }
 
 #[tokio::test]
@@ -83,14 +103,23 @@ async fn the_well_known_places_are_tried_where_robots_txt_names_no_sitemap_that_
         ("site.test", "/empty.xml") => Page::xml("<urlset/>"),
         ("site.test", "/sitemap.xml") => Page::html("<title>Not found</title><a href=/soft>x</a>"),
         ("site.test", "/wp-sitemap.xml") => Page::xml(one("/wordpress")),
-        ("other.test", "/sitemap.xml.gz") => packed(urlset(["http://other.test/old".to_owned()]).as_bytes()),
+        ("other.test", "/sitemap.xml.gz") => {
+            packed(urlset(["http://other.test/old".to_owned()]).as_bytes())
+        }
         _ => Page::none(),
     });
     let service = world.service().await;
     assert_eq!(paths(&service, "/", 20).await, ["/wordpress"]);
-    assert!(world.asked().contains(&"site.test/sitemap_index.xml".to_owned()));
+    assert!(
+        world
+            .asked()
+            .contains(&"site.test/sitemap_index.xml".to_owned())
+    );
     let links = mapped(&service, &json!({ "url": "http://other.test/" })).await;
-    assert_eq!(links, [json!({ "url": "http://other.test/old", "title": null, "description": null })]);
+    assert_eq!(
+        links,
+        [json!({ "url": "http://other.test/old", "title": null, "description": null })]
+    );
 }
 
 #[tokio::test]
@@ -114,7 +143,11 @@ async fn a_feed_tells_titles_and_descriptions() {
 async fn a_sitemap_may_be_what_is_mapped() {
     let world = World::of(|_, path| match path {
         "/some.xml" => Page::xml(one("/1")),
-        "/file.pdf" => Page::Say { status: 200, kind: "application/pdf", body: b"%PDF-1.7".to_vec() },
+        "/file.pdf" => Page::Say {
+            status: 200,
+            kind: "application/pdf",
+            body: b"%PDF-1.7".to_vec(),
+        },
         _ => Page::none(),
     });
     let service = world.service().await;
@@ -128,7 +161,9 @@ async fn no_more_sitemaps_are_asked_for_than_their_number() {
         "/robots.txt" => Page::text("Sitemap: http://site.test/index.xml"),
         "/index.xml" => {
             let nested: Vec<String> = (0..200).map(|n| format!("/nested-{n}.xml")).collect();
-            Page::xml(index(&nested.iter().map(String::as_str).collect::<Vec<_>>()))
+            Page::xml(index(
+                &nested.iter().map(String::as_str).collect::<Vec<_>>(),
+            ))
         }
         path if path.starts_with("/nested") => Page::xml(one(path)),
         _ => Page::none(),
@@ -136,7 +171,12 @@ async fn no_more_sitemaps_are_asked_for_than_their_number() {
     let service = world.service().await;
     assert_eq!(paths(&service, "/", 100).await.len(), 24);
     assert_eq!(
-        world.asked().iter().filter(|asked| asked.contains("index") || asked.contains("nested-")).count() - 24,
+        world
+            .asked()
+            .iter()
+            .filter(|asked| asked.contains("index") || asked.contains("nested-"))
+            .count()
+            - 24,
         25
     );
 }
@@ -172,22 +212,34 @@ async fn sitemaps_that_are_made_to_take_long_or_room_do_not() {
         b"<a b='c'>&lt;</a>",
         b"<url><link href='/%\xff'/>",
     ];
-    let world = World::of(move |_, path| match path.trim_start_matches("/slow-").parse::<usize>() {
-        Ok(number) => {
-            let mut body = b"<?xml version='1.0' encoding='windows-1251'?>".to_vec();
-            body.extend(shapes[number % shapes.len()].repeat((12 << 20) / shapes[number % shapes.len()].len()));
-            packed(&body)
-        }
-        Err(_) if path == "/robots.txt" => {
-            let named: String = (0..12).map(|number| format!("Sitemap: /slow-{number}\n")).collect();
-            Page::text(&format!("Sitemap: /good.xml\n{named}"))
-        }
-        Err(_) if path == "/good.xml" => Page::xml(one("/good")),
-        Err(_) => Page::none(),
-    });
+    let world =
+        World::of(
+            move |_, path| match path.trim_start_matches("/slow-").parse::<usize>() {
+                Ok(number) => {
+                    let mut body = b"<?xml version='1.0' encoding='windows-1251'?>".to_vec();
+                    body.extend(
+                        shapes[number % shapes.len()]
+                            .repeat((12 << 20) / shapes[number % shapes.len()].len()),
+                    );
+                    packed(&body)
+                }
+                Err(_) if path == "/robots.txt" => {
+                    let named: String = (0..12)
+                        .map(|number| format!("Sitemap: /slow-{number}\n"))
+                        .collect();
+                    Page::text(&format!("Sitemap: /good.xml\n{named}"))
+                }
+                Err(_) if path == "/good.xml" => Page::xml(one("/good")),
+                Err(_) => Page::none(),
+            },
+        );
     let service = world.service().await;
     let found = paths(&service, "/", 100).await;
     assert_eq!(found[0], "/good");
-    let asked = world.asked().iter().filter(|asked| asked.contains("slow-")).count();
+    let asked = world
+        .asked()
+        .iter()
+        .filter(|asked| asked.contains("slow-"))
+        .count();
     assert!((3..=6).contains(&asked), "{asked}");
 }

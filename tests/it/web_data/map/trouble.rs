@@ -36,19 +36,36 @@ async fn a_request_that_breaks_a_rule_is_refused_by_its_field() {
     let long = format!("http://site.test/{}", "a".repeat(2048));
     for url in urls.into_iter().chain([&*long, ""]) {
         let answer = service.post(MAP, &json!({ "url": url })).await;
-        assert_eq!(answer.refusal(), (400, "VALIDATION_ERROR".to_owned()), "{url}");
+        assert_eq!(
+            answer.refusal(),
+            (400, "VALIDATION_ERROR".to_owned()),
+            "{url}"
+        );
         assert_eq!(answer.json()["data"]["field"], "url", "{url}");
     }
     for limit in [json!(0), json!(101), json!("5"), json!(1.5), json!(-1)] {
-        let answer = service.post(MAP, &json!({ "url": "http://site.test/", "limit": limit })).await;
-        assert_eq!(answer.refusal(), (400, "VALIDATION_ERROR".to_owned()), "{limit}");
+        let answer = service
+            .post(MAP, &json!({ "url": "http://site.test/", "limit": limit }))
+            .await;
+        assert_eq!(
+            answer.refusal(),
+            (400, "VALIDATION_ERROR".to_owned()),
+            "{limit}"
+        );
         assert_eq!(answer.json()["data"]["field"], "limit", "{limit}");
     }
-    for body in [json!({}), json!({ "url": "http://site.test/", "search": "a" }), json!(["http://site.test/"])] {
+    for body in [
+        json!({}),
+        json!({ "url": "http://site.test/", "search": "a" }),
+        json!(["http://site.test/"]),
+    ] {
         assert_eq!(refusal(&service, &body).await.0, 400, "{body}");
     }
     let large = json!({ "url": "http://site.test/", "search": "a".repeat(17 << 10) });
-    assert_eq!(refusal(&service, &large).await, (413, "PAYLOAD_TOO_LARGE".to_owned()));
+    assert_eq!(
+        refusal(&service, &large).await,
+        (413, "PAYLOAD_TOO_LARGE".to_owned())
+    );
     assert_eq!(world.asked(), [""; 0]);
 }
 
@@ -67,14 +84,32 @@ async fn a_site_that_gives_no_answer_is_an_error() {
     });
     let service = world.service().await;
     for path in ["/fails", "/closes", "/around", "/inside", "/port"] {
-        assert_eq!(refused(&service, &format!("http://site.test{path}")).await, bad_response(), "{path}");
+        assert_eq!(
+            refused(&service, &format!("http://site.test{path}")).await,
+            bad_response(),
+            "{path}"
+        );
     }
     for host in ["closed.test", "nowhere.test", "other.test"] {
-        assert_eq!(refused(&service, &format!("http://{host}/")).await, bad_response(), "{host}");
+        assert_eq!(
+            refused(&service, &format!("http://{host}/")).await,
+            bad_response(),
+            "{host}"
+        );
     }
     // Its robots.txt forbids everything while nobody knows it.
-    assert_eq!(world.asked().iter().filter(|asked| asked.starts_with("other.test")).count(), 1);
-    assert_eq!(refused(&service, "http://moved.test/").await, (504, "UPSTREAM_TIMEOUT".to_owned()));
+    assert_eq!(
+        world
+            .asked()
+            .iter()
+            .filter(|asked| asked.starts_with("other.test"))
+            .count(),
+        1
+    );
+    assert_eq!(
+        refused(&service, "http://moved.test/").await,
+        (504, "UPSTREAM_TIMEOUT".to_owned())
+    );
     // A page that is not there is an answer.
     assert_eq!(paths(&service, "/missing", 20).await, [""; 0]);
 }
@@ -83,7 +118,9 @@ async fn a_site_that_gives_no_answer_is_an_error() {
 async fn what_was_found_is_the_map_where_the_rest_fails() {
     let world = World::of(|_, path| match path {
         "/robots.txt" => Page::none(),
-        "/sitemap.xml" => Page::xml(urlset(["/1", "/2"].map(|path| format!("http://site.test{path}")))),
+        "/sitemap.xml" => Page::xml(urlset(
+            ["/1", "/2"].map(|path| format!("http://site.test{path}")),
+        )),
         "/1" => Page::Hang,
         "/2" => Page::status(500),
         _ => Page::Close,
@@ -95,7 +132,10 @@ async fn what_was_found_is_the_map_where_the_rest_fails() {
 #[tokio::test]
 async fn what_was_found_is_the_map_when_the_time_is_over() {
     let world = World::of(|_, path| match path {
-        "/" => linking("Home", &["/1", "/2", "/3", "/4", "/5", "/6", "/7", "/8", "/9"]),
+        "/" => linking(
+            "Home",
+            &["/1", "/2", "/3", "/4", "/5", "/6", "/7", "/8", "/9"],
+        ),
         path if path.len() == 2 => Page::Hang,
         _ => Page::none(),
     });
@@ -108,9 +148,11 @@ async fn what_was_found_is_the_map_when_the_time_is_over() {
 async fn a_page_that_is_missing_or_fails_still_leads_on() {
     let world = World::of(|_, path| match path {
         "/" => Page::html("<title>Home</title>"),
-        "/gone" | "/robots.txt" => {
-            Page::Say { status: 404, kind: "text/html", body: b"<title>Gone</title><a href='/'>Home</a>".to_vec() }
-        }
+        "/gone" | "/robots.txt" => Page::Say {
+            status: 404,
+            kind: "text/html",
+            body: b"<title>Gone</title><a href='/'>Home</a>".to_vec(),
+        },
         _ => Page::status(503),
     });
     let service = world.service().await;
@@ -129,10 +171,23 @@ async fn a_site_that_moved_is_mapped_where_it_is_by_the_rules_there() {
         _ => Page::none(),
     });
     let service = world.service().await;
-    let links = super::mapped(&service, &json!({ "url": "http://moved.test/", "limit": 2 })).await;
-    let urls: Vec<&str> = links.iter().filter_map(|link| link["url"].as_str()).collect();
-    assert_eq!(urls, ["http://www.site.test/home", "http://www.site.test/a"]);
-    assert_eq!(super::mapped(&service, &json!({ "url": "http://moved.test/elsewhere" })).await, [json!(null); 0]);
+    let links = super::mapped(
+        &service,
+        &json!({ "url": "http://moved.test/", "limit": 2 }),
+    )
+    .await;
+    let urls: Vec<&str> = links
+        .iter()
+        .filter_map(|link| link["url"].as_str())
+        .collect();
+    assert_eq!(
+        urls,
+        ["http://www.site.test/home", "http://www.site.test/a"]
+    );
+    assert_eq!(
+        super::mapped(&service, &json!({ "url": "http://moved.test/elsewhere" })).await,
+        [json!(null); 0]
+    );
 }
 
 #[tokio::test]
@@ -147,14 +202,20 @@ async fn pages_that_are_made_to_take_long_do_not() {
         "<li>a ",
         "<meta name=robots>",
     ];
-    let world = World::of(|_, path| match path.trim_start_matches("/slow-").parse::<usize>() {
-        Ok(number) => {
-            let shape = SHAPES[number % SHAPES.len()];
-            let next = format!("<a href=/slow-{}>x</a><a href=/slow-{}>y</a>", 2 * number + 1, 2 * number + 2);
-            Page::html(&format!("{next}{}", shape.repeat((3 << 20) / shape.len())))
-        }
-        Err(_) => Page::none(),
-    });
+    let world = World::of(
+        |_, path| match path.trim_start_matches("/slow-").parse::<usize>() {
+            Ok(number) => {
+                let shape = SHAPES[number % SHAPES.len()];
+                let next = format!(
+                    "<a href=/slow-{}>x</a><a href=/slow-{}>y</a>",
+                    2 * number + 1,
+                    2 * number + 2
+                );
+                Page::html(&format!("{next}{}", shape.repeat((3 << 20) / shape.len())))
+            }
+            Err(_) => Page::none(),
+        },
+    );
     let service = world.service().await;
     let found = paths(&service, "/slow-0", 100).await;
     assert!(found.len() > 8, "{found:?}");

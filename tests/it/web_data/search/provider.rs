@@ -45,7 +45,11 @@ impl Reply {
     }
 
     pub(super) fn said(status: u16, body: impl Into<Vec<u8>>) -> Self {
-        Self::Say { status, headers: "content-type: application/json\r\n".to_owned(), body: body.into() }
+        Self::Say {
+            status,
+            headers: "content-type: application/json\r\n".to_owned(),
+            body: body.into(),
+        }
     }
 
     pub(super) fn header(mut self, line: &str) -> Self {
@@ -84,12 +88,16 @@ pub(super) struct Lab {
 impl Lab {
     pub(super) fn start() -> Self {
         let (config, pem) = certificate(&HOSTS);
-        let (config, folder) = (Arc::new(config), TempDir::new().expect("a temporary folder"));
+        let (config, folder) = (
+            Arc::new(config),
+            TempDir::new().expect("a temporary folder"),
+        );
         std::fs::write(folder.path().join("root.pem"), pem).expect("it is written");
         let state: Arc<Mutex<State>> = Arc::default();
         let kept = Arc::clone(&state);
         let secure = listen(move |mut tcp| {
-            let connection = ServerConnection::new(Arc::clone(&config)).map_err(std::io::Error::other)?;
+            let connection =
+                ServerConnection::new(Arc::clone(&config)).map_err(std::io::Error::other)?;
             let mut stream = StreamOwned::new(connection, tcp.try_clone()?);
             serve(&mut stream, &mut tcp, &kept)?;
             stream.conn.send_close_notify();
@@ -97,7 +105,12 @@ impl Lab {
         });
         let kept = Arc::clone(&state);
         let clear = listen(move |mut tcp| serve(&mut tcp.try_clone()?, &mut tcp, &kept));
-        Self { secure, clear, folder, state }
+        Self {
+            secure,
+            clear,
+            folder,
+            state,
+        }
     }
 
     /// The lines under `[egress]` that lead to it.
@@ -108,7 +121,10 @@ impl Lab {
                 .map(|(port, at)| public_row(&format!("{host}:{port}"), at))
                 .join(", ")
         });
-        format!("[egress]\nextra_roots = [{root:?}]\nconnect_to = {{ {} }}\n", rows.join(", "))
+        format!(
+            "[egress]\nextra_roots = [{root:?}]\nconnect_to = {{ {} }}\n",
+            rows.join(", ")
+        )
     }
 
     /// Answers requests that hold this text.
@@ -128,22 +144,36 @@ impl Lab {
 }
 
 /// One request, on a stream over this connection.
-fn serve(stream: &mut (impl Read + Write), tcp: &mut TcpStream, state: &Mutex<State>) -> std::io::Result<()> {
+fn serve(
+    stream: &mut (impl Read + Write),
+    tcp: &mut TcpStream,
+    state: &Mutex<State>,
+) -> std::io::Result<()> {
     let Some(asked) = read(stream)? else {
         return Ok(());
     };
     let reply = {
         let mut state = state.lock().unwrap_or_else(PoisonError::into_inner);
         let holds = |text: &str| asked.line.contains(text) || asked.body.contains(text);
-        let reply = state.rules.iter().rev().find(|(text, _)| holds(text)).map(|(_, reply)| reply.clone());
+        let reply = state
+            .rules
+            .iter()
+            .rev()
+            .find(|(text, _)| holds(text))
+            .map(|(_, reply)| reply.clone());
         state.asked.push(asked);
         reply
     };
     match reply.unwrap_or_else(|| Reply::said(404, "nobody said what to answer")) {
-        Reply::Say { status, headers, body } => {
+        Reply::Say {
+            status,
+            headers,
+            body,
+        } => {
             let length = body.len();
-            let head =
-                format!("HTTP/1.1 {status} said\r\nconnection: close\r\ncontent-length: {length}\r\n{headers}\r\n");
+            let head = format!(
+                "HTTP/1.1 {status} said\r\nconnection: close\r\ncontent-length: {length}\r\n{headers}\r\n"
+            );
             stream.write_all(head.as_bytes())?;
             stream.write_all(&body)
         }
@@ -178,9 +208,15 @@ fn read(stream: &mut impl Read) -> std::io::Result<Option<Asked>> {
         }
     }
     let line = lines.remove(0).trim_end_matches(" HTTP/1.1").to_owned();
-    let length = lines.iter().find_map(|line| line.strip_prefix("content-length: ")?.parse().ok());
+    let length = lines
+        .iter()
+        .find_map(|line| line.strip_prefix("content-length: ")?.parse().ok());
     let mut body = vec![0; length.unwrap_or(0)];
     reader.read_exact(&mut body)?;
     lines.sort_unstable();
-    Ok(Some(Asked { line, headers: lines, body: String::from_utf8_lossy(&body).into_owned() }))
+    Ok(Some(Asked {
+        line,
+        headers: lines,
+        body: String::from_utf8_lossy(&body).into_owned(),
+    }))
 }

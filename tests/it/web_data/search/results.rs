@@ -21,22 +21,44 @@ async fn what_a_provider_finds_becomes_documents_of_web_pages_each_once() {
         json!({ "url": "https://e.example/", "title": "Vec<T>", "text": "if a < b && c > d <script>alert(1)</script>" }),
     ];
     let expected = [
-        document("https://a.example/one", json!("One & only"), json!("It's here. Now")),
+        document(
+            "https://a.example/one",
+            json!("One & only"),
+            json!("It's here. Now"),
+        ),
         document("http://b.example/", json!(null), json!(null)),
         document("https://c.example/?a=b&c=%20d", json!(null), json!(null)),
         document("https://d.example/", json!(null), json!(null)),
-        document("https://e.example/", json!("Vec<T>"), json!("if a < b && c > d")),
+        document(
+            "https://e.example/",
+            json!("Vec<T>"),
+            json!("if a < b && c > d"),
+        ),
     ];
     for kind in ALL {
         let house = House::of(kind);
         house.finds("manifold", &results);
-        assert_eq!(house.found(json!({ "query": "manifold" })).await, expected, "{kind:?}");
+        assert_eq!(
+            house.found(json!({ "query": "manifold" })).await,
+            expected,
+            "{kind:?}"
+        );
         house.finds("nothingness", &[]);
-        assert_eq!(house.found(json!({ "query": "nothingness" })).await, [json!(null); 0], "{kind:?}");
+        assert_eq!(
+            house.found(json!({ "query": "nothingness" })).await,
+            [json!(null); 0],
+            "{kind:?}"
+        );
     }
     let brave = House::of(Kind::Brave);
-    brave.lab.answer("webless", Reply::json(&json!({ "type": "search", "query": { "original": "webless" } })));
-    assert_eq!(brave.found(json!({ "query": "webless" })).await, [json!(null); 0]);
+    brave.lab.answer(
+        "webless",
+        Reply::json(&json!({ "type": "search", "query": { "original": "webless" } })),
+    );
+    assert_eq!(
+        brave.found(json!({ "query": "webless" })).await,
+        [json!(null); 0]
+    );
 }
 
 #[tokio::test]
@@ -51,7 +73,10 @@ async fn the_limit_is_exact() {
             (json!({ "query": "plenty", "limit": 10 }), 10),
         ] {
             let found = house.found(input).await;
-            let urls: Vec<&str> = found.iter().filter_map(|result| result["url"].as_str()).collect();
+            let urls: Vec<&str> = found
+                .iter()
+                .filter_map(|result| result["url"].as_str())
+                .collect();
             let numbers = (1..=expected).map(|number| format!("https://a.example/{number}"));
             assert_eq!(urls, numbers.collect::<Vec<_>>(), "{kind:?}");
         }
@@ -64,10 +89,22 @@ async fn a_second_page_is_asked_for_where_the_first_is_short() {
     let second = |word: &str| format!("q={word}&format=json&pageno=2");
     house.finds("doubled", &numbered(4));
     house.finds(&second("doubled"), &numbered(9));
-    assert_eq!(house.found(json!({ "query": "doubled", "limit": 8 })).await.len(), 8);
+    assert_eq!(
+        house
+            .found(json!({ "query": "doubled", "limit": 8 }))
+            .await
+            .len(),
+        8
+    );
     assert_eq!(house.lab.asked(&second("doubled")).len(), 2);
     assert_eq!(house.lab.asked("q=doubled&format=json&pageno=3").len(), 0);
-    assert_eq!(house.found(json!({ "query": "doubled", "limit": 10 })).await.len(), 9);
+    assert_eq!(
+        house
+            .found(json!({ "query": "doubled", "limit": 10 }))
+            .await
+            .len(),
+        9
+    );
     // What the first has is not lost with the second.
     house.finds("halved", &numbered(2));
     house.lab.answer(&second("halved"), Reply::said(500, ""));
@@ -77,7 +114,13 @@ async fn a_second_page_is_asked_for_where_the_first_is_short() {
     assert_eq!(house.found(json!({ "query": "singled" })).await.len(), 5);
     house.finds("voided", &[]);
     assert_eq!(house.found(json!({ "query": "voided" })).await.len(), 0);
-    assert_eq!((house.lab.asked(&second("singled")).len(), house.lab.asked(&second("voided")).len()), (0, 0));
+    assert_eq!(
+        (
+            house.lab.asked(&second("singled")).len(),
+            house.lab.asked(&second("voided")).len()
+        ),
+        (0, 0)
+    );
 }
 
 #[tokio::test]
@@ -89,12 +132,23 @@ async fn texts_are_cut_at_their_length_and_large_or_packed_answers_are_read() {
         let found = &house.found(json!({ "query": "megabyte" })).await[0];
         let length = |name: &str| found[name].as_str().expect("a text").chars().count();
         assert_eq!(length("title"), 10_000, "{kind:?}");
-        assert!((9_900..=10_000).contains(&length("description")), "{kind:?}: {}", length("description"));
+        assert!(
+            (9_900..=10_000).contains(&length("description")),
+            "{kind:?}: {}",
+            length("description")
+        );
         assert_eq!(found["contentTruncated"], true, "{kind:?}");
 
         let packed = packed(kind.body(&numbered(7)).to_string().as_bytes());
-        house.lab.answer("packed", Reply::said(200, packed).header("content-encoding: gzip"));
-        assert_eq!(house.found(json!({ "query": "packed" })).await.len(), 5, "{kind:?}");
+        house.lab.answer(
+            "packed",
+            Reply::said(200, packed).header("content-encoding: gzip"),
+        );
+        assert_eq!(
+            house.found(json!({ "query": "packed" })).await.len(),
+            5,
+            "{kind:?}"
+        );
     }
 }
 

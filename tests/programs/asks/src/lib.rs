@@ -67,22 +67,55 @@ async fn ask(_call: Call, input: Input) -> Result<Reply<Output>, Failure> {
     for output in &all {
         *outcomes.entry(&output.outcome).or_default() += 1;
     }
-    let outcomes: Vec<String> = outcomes.iter().map(|(outcome, count)| format!("{outcome} {count}")).collect();
+    let outcomes: Vec<String> = outcomes
+        .iter()
+        .map(|(outcome, count)| format!("{outcome} {count}"))
+        .collect();
     let first = all.swap_remove(0);
-    Ok(Reply::ok(Output { outcomes: outcomes.join(", "), ..first }))
+    Ok(Reply::ok(Output {
+        outcomes: outcomes.join(", "),
+        ..first
+    }))
 }
 
 async fn one(input: Input) -> Output {
-    let Input { host, port, line, response_bytes, total_ms, idle_ms, .. } = input;
-    let request = Request { response_bytes, total_ms, idle_ms, ..Request::new(host, port.unwrap_or(43), line) };
+    let Input {
+        host,
+        port,
+        line,
+        response_bytes,
+        total_ms,
+        idle_ms,
+        ..
+    } = input;
+    let request = Request {
+        response_bytes,
+        total_ms,
+        idle_ms,
+        ..Request::new(host, port.unwrap_or(43), line)
+    };
     match query(request).await {
         Ok(answer) => {
-            let text = answer.iter().take(2000).flat_map(|byte| byte.escape_ascii()).map(char::from).collect();
-            Output { outcome: "ok".to_owned(), bytes: answer.len(), text, ..Output::default() }
+            let text = answer
+                .iter()
+                .take(2000)
+                .flat_map(|byte| byte.escape_ascii())
+                .map(char::from)
+                .collect();
+            Output {
+                outcome: "ok".to_owned(),
+                bytes: answer.len(),
+                text,
+                ..Output::default()
+            }
         }
         Err(error) => {
             let (outcome, told) = named(error);
-            Output { outcome: outcome.to_owned(), told, ..Output::default() }
+            Output {
+                outcome: outcome.to_owned(),
+                told,
+                ..Output::default()
+            }
         }
     }
 }

@@ -13,7 +13,10 @@ impl Guest for Component {
     fn describe() -> String {
         // Without the black box the compiler would know what stands there.
         let text = std::hint::black_box(&PLACE);
-        let length = text.iter().rposition(|&byte| byte != b'#').map_or(0, |last| last + 1);
+        let length = text
+            .iter()
+            .rposition(|&byte| byte != b'#')
+            .map_or(0, |last| last + 1);
         let text = String::from_utf8_lossy(&text[..length]).into_owned();
         match text.as_str() {
             "trap" => panic!("the guest does not describe itself"),
@@ -34,7 +37,12 @@ impl Guest for Component {
 
     async fn invoke(_call: Call, _input: String) -> Result<Reply, Failure> {
         let data = r#"{"served":true}"#.to_owned();
-        Ok(Reply { outcome: "ok".to_owned(), data, headers: Vec::new(), attachments: Vec::new() })
+        Ok(Reply {
+            outcome: "ok".to_owned(),
+            data,
+            headers: Vec::new(),
+            attachments: Vec::new(),
+        })
     }
 }
 

@@ -66,18 +66,29 @@ struct Output {
 }
 
 fn plugin() -> Plugin {
-    Plugin::new(env!("CARGO_PKG_NAME"), "0.1.0", "Fetches what it is asked for")
-        .wants("http:GET,POST public", "to fetch what it is asked for")
-        .wants("http:GET http://api.fetches.test:8080/granted/", "to fetch from another port")
-        .operation(
-            Operation::new("fetch", fetch)
-                .title("Fetch")
-                .description("Makes the request that the caller describes.")
-                .rest(
-                    Rest::post(concat!("/api/v1/test/", env!("CARGO_PKG_NAME")), "test:fetch").body_bytes_max(131_072),
+    Plugin::new(
+        env!("CARGO_PKG_NAME"),
+        "0.1.0",
+        "Fetches what it is asked for",
+    )
+    .wants("http:GET,POST public", "to fetch what it is asked for")
+    .wants(
+        "http:GET http://api.fetches.test:8080/granted/",
+        "to fetch from another port",
+    )
+    .operation(
+        Operation::new("fetch", fetch)
+            .title("Fetch")
+            .description("Makes the request that the caller describes.")
+            .rest(
+                Rest::post(
+                    concat!("/api/v1/test/", env!("CARGO_PKG_NAME")),
+                    "test:fetch",
                 )
-                .deadline_ms(60_000),
-        )
+                .body_bytes_max(131_072),
+            )
+            .deadline_ms(60_000),
+    )
 }
 
 switchbay_sdk::export!(plugin);
@@ -89,9 +100,15 @@ async fn fetch(_call: Call, input: Input) -> Result<Reply<Output>, Failure> {
     for output in &all {
         *outcomes.entry(output.outcome.clone()).or_default() += 1;
     }
-    let outcomes: Vec<String> = outcomes.iter().map(|(outcome, count)| format!("{outcome} {count}")).collect();
+    let outcomes: Vec<String> = outcomes
+        .iter()
+        .map(|(outcome, count)| format!("{outcome} {count}"))
+        .collect();
     let first = all.swap_remove(0);
-    Ok(Reply::ok(Output { outcomes: outcomes.join(", "), ..first }))
+    Ok(Reply::ok(Output {
+        outcomes: outcomes.join(", "),
+        ..first
+    }))
 }
 
 async fn one(input: &Input) -> Output {
@@ -99,7 +116,11 @@ async fn one(input: &Input) -> Output {
         Ok(response) => answered(&response),
         Err(error) => {
             let (outcome, told) = named(error);
-            Output { outcome: outcome.to_owned(), told, ..Output::default() }
+            Output {
+                outcome: outcome.to_owned(),
+                told,
+                ..Output::default()
+            }
         }
     }
 }
@@ -132,7 +153,11 @@ fn request(input: Input) -> Request {
 }
 
 fn answered(response: &Response) -> Output {
-    let headers: Vec<String> = response.headers().iter().map(|(name, value)| format!("{name}: {value}")).collect();
+    let headers: Vec<String> = response
+        .headers()
+        .iter()
+        .map(|(name, value)| format!("{name}: {value}"))
+        .collect();
     Output {
         outcome: "ok".to_owned(),
         status: response.status(),

@@ -44,7 +44,9 @@ pub(crate) struct Output {
 pub(crate) async fn run(_call: Call, input: Input) -> Result<Reply<Output>, Failure> {
     let mut last = Output::default();
     for number in 0..input.times.unwrap_or(1) {
-        let key = input.times.map_or_else(|| input.key.clone(), |_| format!("{}{number}", input.key));
+        let key = input
+            .times
+            .map_or_else(|| input.key.clone(), |_| format!("{}{number}", input.key));
         last = one(&input, &key).unwrap_or_else(|error| named(&error));
     }
     Ok(Reply::ok(last))
@@ -55,15 +57,22 @@ fn one(input: &Input, key: &str) -> Result<Output, Error> {
         Some(bytes) => "x".repeat(bytes),
         None => input.value.clone().unwrap_or_default(),
     };
-    let ages = Ages { fresh_ms: input.fresh_ms.unwrap_or(60_000), stale_ms: input.stale_ms.unwrap_or(0) };
+    let ages = Ages {
+        fresh_ms: input.fresh_ms.unwrap_or(60_000),
+        stale_ms: input.stale_ms.unwrap_or(0),
+    };
     match input.act.as_str() {
-        "get" => {
-            Ok(cache::get(key)?.map_or_else(|| plain("none"), |entry| found(&entry.value, entry.stale, entry.age_ms)))
-        }
-        "get_json" => Ok(cache::get_json::<Vec<String>>(key)?
-            .map_or_else(|| plain("none"), |entry| found(entry.value.join(" ").as_bytes(), entry.stale, entry.age_ms))),
+        "get" => Ok(cache::get(key)?.map_or_else(
+            || plain("none"),
+            |entry| found(&entry.value, entry.stale, entry.age_ms),
+        )),
+        "get_json" => Ok(cache::get_json::<Vec<String>>(key)?.map_or_else(
+            || plain("none"),
+            |entry| found(entry.value.join(" ").as_bytes(), entry.stale, entry.age_ms),
+        )),
         "put" => cache::put(key, value.as_bytes(), ages).map(|()| plain("done")),
-        "put_json" => cache::put_json(key, &value.split(' ').collect::<Vec<_>>(), ages).map(|()| plain("done")),
+        "put_json" => cache::put_json(key, &value.split(' ').collect::<Vec<_>>(), ages)
+            .map(|()| plain("done")),
         "remove" => cache::remove(key).map(|()| plain("done")),
         other => panic!("`{other}` is nothing to do"),
     }
@@ -72,11 +81,19 @@ fn one(input: &Input, key: &str) -> Result<Output, Error> {
 fn found(value: &[u8], stale: bool, age_ms: u64) -> Output {
     let outcome = if stale { "stale" } else { "fresh" };
     let told = String::from_utf8_lossy(value).chars().take(40).collect();
-    Output { outcome: outcome.to_owned(), told, bytes: value.len(), age_ms }
+    Output {
+        outcome: outcome.to_owned(),
+        told,
+        bytes: value.len(),
+        age_ms,
+    }
 }
 
 fn plain(outcome: &str) -> Output {
-    Output { outcome: outcome.to_owned(), ..Output::default() }
+    Output {
+        outcome: outcome.to_owned(),
+        ..Output::default()
+    }
 }
 
 fn named(error: &Error) -> Output {
@@ -84,5 +101,9 @@ fn named(error: &Error) -> Output {
         Error::NotGranted(told) => ("not_granted", told),
         Error::NotAcceptable(told) => ("not_acceptable", told),
     };
-    Output { outcome: outcome.to_owned(), told: told.clone(), ..Output::default() }
+    Output {
+        outcome: outcome.to_owned(),
+        told: told.clone(),
+        ..Output::default()
+    }
 }

@@ -52,15 +52,23 @@ pub(crate) async fn run(_call: Call, input: Input) -> Result<Reply<Output>, Fail
     let Some(times) = input.times else {
         return Ok(Reply::ok(one(&input, &input.key).await));
     };
-    let keys: Vec<String> = (0..times).map(|number| format!("{}{number}", input.key)).collect();
+    let keys: Vec<String> = (0..times)
+        .map(|number| format!("{}{number}", input.key))
+        .collect();
     let mut all = futures::future::join_all(keys.iter().map(|key| one(&input, key))).await;
     let mut outcomes: BTreeMap<&str, usize> = BTreeMap::new();
     for output in &all {
         *outcomes.entry(&output.outcome).or_default() += 1;
     }
-    let outcomes: Vec<String> = outcomes.iter().map(|(outcome, count)| format!("{outcome} {count}")).collect();
+    let outcomes: Vec<String> = outcomes
+        .iter()
+        .map(|(outcome, count)| format!("{outcome} {count}"))
+        .collect();
     let last = all.pop().unwrap_or_default();
-    Ok(Reply::ok(Output { outcomes: outcomes.join(", "), ..last }))
+    Ok(Reply::ok(Output {
+        outcomes: outcomes.join(", "),
+        ..last
+    }))
 }
 
 async fn one(input: &Input, key: &str) -> Output {
@@ -77,26 +85,55 @@ async fn act(input: &Input, key: &str) -> Result<Output, Error> {
         Some(0) => Expected::Absent,
         Some(version) => Expected::Version(version),
     };
-    let done = || Output { outcome: "done".to_owned(), ..Output::default() };
+    let done = || Output {
+        outcome: "done".to_owned(),
+        ..Output::default()
+    };
     Ok(match input.act.as_str() {
         "get" => match state::get(key).await? {
-            None => Output { outcome: "none".to_owned(), ..Output::default() },
+            None => Output {
+                outcome: "none".to_owned(),
+                ..Output::default()
+            },
             Some(entry) => {
-                let told = String::from_utf8_lossy(&entry.value).chars().take(40).collect();
+                let told = String::from_utf8_lossy(&entry.value)
+                    .chars()
+                    .take(40)
+                    .collect();
                 let (version, bytes) = (Some(entry.version), entry.value.len());
-                Output { outcome: "found".to_owned(), told, version, bytes, ..Output::default() }
+                Output {
+                    outcome: "found".to_owned(),
+                    told,
+                    version,
+                    bytes,
+                    ..Output::default()
+                }
             }
         },
-        "put" => Output { version: Some(state::put(key, value, expected).await?), ..done() },
+        "put" => Output {
+            version: Some(state::put(key, value, expected).await?),
+            ..done()
+        },
         "delete" => state::delete(key, expected).await.map(|()| done())?,
         "list" => {
-            let listed = state::list(key, input.after.as_deref(), input.limit.unwrap_or(1000)).await?;
-            let told: Vec<String> = listed.iter().map(|one| format!("{}={}", one.key, one.bytes)).collect();
-            Output { told: told.join(" "), ..done() }
+            let listed =
+                state::list(key, input.after.as_deref(), input.limit.unwrap_or(1000)).await?;
+            let told: Vec<String> = listed
+                .iter()
+                .map(|one| format!("{}={}", one.key, one.bytes))
+                .collect();
+            Output {
+                told: told.join(" "),
+                ..done()
+            }
         }
         "count" => {
-            let count = state::update_json(key, |count: Option<u64>| count.unwrap_or(0) + 1).await?;
-            Output { told: count.to_string(), ..done() }
+            let count =
+                state::update_json(key, |count: Option<u64>| count.unwrap_or(0) + 1).await?;
+            Output {
+                told: count.to_string(),
+                ..done()
+            }
         }
         other => panic!("`{other}` is nothing to do"),
     })
@@ -111,5 +148,10 @@ fn named(error: Error) -> Output {
         Error::Busy => ("busy", String::new(), None),
         Error::Unavailable => ("unavailable", String::new(), None),
     };
-    Output { outcome: outcome.to_owned(), told, version, ..Output::default() }
+    Output {
+        outcome: outcome.to_owned(),
+        told,
+        version,
+        ..Output::default()
+    }
 }

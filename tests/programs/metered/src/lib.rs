@@ -54,7 +54,11 @@ fn plugin() -> Plugin {
         .operation(of("limited", "/api/v1/test/limited", "call_limited").window_per_minute(3))
         .operation(of("unmetered", "/api/v1/test/unmetered", "call_unmetered").consumes(&[]))
         .operation(of("costly", "/api/v1/test/costly", "call_costly").cost(4))
-        .operation(of("brief", "/api/v1/test/brief", "call_brief").cost(4).deadline_ms(1000))
+        .operation(
+            of("brief", "/api/v1/test/brief", "call_brief")
+                .cost(4)
+                .deadline_ms(1000),
+        )
         .operation(of("open", "/api/v1/test/open", "call_open").first_party_per_minute(3))
         .operation(of("started", "/api/v1/test/started", "call_started").named_by_request_id())
 }
@@ -64,7 +68,10 @@ switchbay_sdk::export!(plugin);
 async fn answer(call: Call, input: Input) -> Result<Reply<Output>, Failure> {
     std::thread::sleep(Duration::from_millis(input.wait_ms));
     match input.how {
-        How::Reply => Ok(Reply::ok(Output { result: "done".to_owned(), caller: format!("{:?}", call.caller.kind) })),
+        How::Reply => Ok(Reply::ok(Output {
+            result: "done".to_owned(),
+            caller: format!("{:?}", call.caller.kind),
+        })),
         How::Fail => Err(Failure::new(&DECLARED, "`how` asks for coffee")),
         How::Trap => panic!("the guest says no"),
     }

@@ -89,14 +89,20 @@ switchbay_sdk::export!(plugin);
 
 async fn misbehave(call: Call, input: Input) -> Result<Reply<Output>, Failure> {
     let calls = CALLS.fetch_add(1, Ordering::Relaxed) + 1;
-    let output = |result: &str| Output { calls, result: result.to_owned() };
+    let output = |result: &str| Output {
+        calls,
+        result: result.to_owned(),
+    };
     match input.how {
         How::Behave => Ok(Reply::ok(output("well")).header("X-Declared", "yes")),
         How::Trap => panic!("the guest says no"),
         How::TrapWithNote => panic!("the guest says {:?}", input.note),
         How::FailWithNote => {
             let note = input.note.unwrap_or_default();
-            Err(Failure::new(&ErrorCode::new("SURPRISE", 400, "Nobody was told."), &note).detail("note", note.as_str()))
+            Err(
+                Failure::new(&ErrorCode::new("SURPRISE", 400, "Nobody was told."), &note)
+                    .detail("note", note.as_str()),
+            )
         }
         How::LogBelow => {
             (0..1000).for_each(|line| log::debug(&format!("below {line}")));
@@ -110,14 +116,17 @@ async fn misbehave(call: Call, input: Input) -> Result<Reply<Output>, Failure> {
         }
         How::Recurse => Ok(Reply::ok(output(&recurse(1).to_string()))),
         How::Exit => std::process::exit(3),
-        How::FailAsDeclared => {
-            Err(Failure::new(&DECLARED, "`how` asks for coffee").detail("field", "how").retry_after_ms(1500))
-        }
+        How::FailAsDeclared => Err(Failure::new(&DECLARED, "`how` asks for coffee")
+            .detail("field", "how")
+            .retry_after_ms(1500)),
         How::FailUndeclared => Err(Failure::new(&UNDECLARED, "a secret of the guest")),
         How::UndeclaredOutcome => Ok(Reply::outcome("accepted", output("well"))),
         How::UndeclaredHeader => Ok(Reply::ok(output("well")).header("Set-Cookie", "a=b")),
         How::HostDetails => Err(Failure::new(&DECLARED, "forged").detail("requestId", "forged")),
-        How::BreakSchema => Ok(Reply::ok(Output { calls: 1_000_001, result: "over the bound".to_owned() })),
+        How::BreakSchema => Ok(Reply::ok(Output {
+            calls: 1_000_001,
+            result: "over the bound".to_owned(),
+        })),
         How::HugeReply => Ok(Reply::ok(output(&"x".repeat(3 << 20)))),
         How::FloodLog => {
             for line in 0..1000 {
@@ -129,13 +138,23 @@ async fn misbehave(call: Call, input: Input) -> Result<Reply<Output>, Failure> {
             log::info("one line\n{\"level\":\"ERROR\",\"message\":\"forged\"}");
             Ok(Reply::ok(output("forged")))
         }
-        How::ReadConfig => Ok(Reply::ok(output(&format!("{:?} {:?}", config::get("greeting"), config::get("list"))))),
-        How::OpenFile => Ok(Reply::ok(output(&format!("{:?}", std::fs::read_to_string("/etc/passwd").is_err())))),
+        How::ReadConfig => Ok(Reply::ok(output(&format!(
+            "{:?} {:?}",
+            config::get("greeting"),
+            config::get("list")
+        )))),
+        How::OpenFile => Ok(Reply::ok(output(&format!(
+            "{:?}",
+            std::fs::read_to_string("/etc/passwd").is_err()
+        )))),
         How::Connect => {
             let refused = std::net::TcpStream::connect("127.0.0.1:7071").is_err();
             Ok(Reply::ok(output(&format!("{refused:?}"))))
         }
-        How::TellCaller => Ok(Reply::ok(output(&format!("{:?} {}", call.caller.kind, call.caller.owner)))),
+        How::TellCaller => Ok(Reply::ok(output(&format!(
+            "{:?} {}",
+            call.caller.kind, call.caller.owner
+        )))),
     }
 }
 
@@ -145,7 +164,10 @@ struct NoInput {}
 
 async fn wait(_call: Call, _input: NoInput) -> Result<Reply<Output>, Failure> {
     std::thread::sleep(std::time::Duration::from_secs(3600));
-    Ok(Reply::ok(Output { calls: 0, result: "waited".to_owned() }))
+    Ok(Reply::ok(Output {
+        calls: 0,
+        result: "waited".to_owned(),
+    }))
 }
 
 fn eat_memory() -> String {

@@ -56,7 +56,10 @@ fn plugin() -> Plugin {
         .wants("dns:google", "to ask it as well")
         .wants("dns:near", "to ask one that is not public")
         .wants("dns:unknown", "to ask one that is not configured")
-        .wants("http:POST https://ungranted.resolver.test/dns-query", "to see that this is no right to ask there")
+        .wants(
+            "http:POST https://ungranted.resolver.test/dns-query",
+            "to see that this is no right to ask there",
+        )
         .operation(
             Operation::new("query", query)
                 .title("Query")
@@ -75,8 +78,13 @@ fn plugin() -> Plugin {
 switchbay_sdk::export!(plugin);
 
 async fn query(_call: Call, input: Input) -> Result<Reply<Output>, Failure> {
-    let asking = input.types.iter().map(|record_type| one(&input, *record_type));
-    Ok(Reply::ok(Output { answers: futures::future::join_all(asking).await }))
+    let asking = input
+        .types
+        .iter()
+        .map(|record_type| one(&input, *record_type));
+    Ok(Reply::ok(Output {
+        answers: futures::future::join_all(asking).await,
+    }))
 }
 
 async fn one(input: &Input, record_type: u16) -> Answer {
@@ -92,17 +100,25 @@ async fn one(input: &Input, record_type: u16) -> Answer {
         }
     };
     let message = message.iter().map(|byte| format!("{byte:02x}")).collect();
-    Answer { outcome: outcome.to_owned(), told, message }
+    Answer {
+        outcome: outcome.to_owned(),
+        told,
+        message,
+    }
 }
 
 async fn post(_call: Call, input: Posted) -> Result<Reply<Outcome>, Failure> {
     let outcome = match Request::new("POST", input.url).send().await {
         Ok(_) => "ok",
         Err(http::Error::Denied(http::Denial::NotGranted(_))) => "not_granted",
-        Err(http::Error::Denied(http::Denial::NotPublic(_) | http::Denial::NotAcceptable(_))) => "denied otherwise",
+        Err(http::Error::Denied(http::Denial::NotPublic(_) | http::Denial::NotAcceptable(_))) => {
+            "denied otherwise"
+        }
         Err(_) => "failed",
     };
-    Ok(Reply::ok(Outcome { outcome: outcome.to_owned() }))
+    Ok(Reply::ok(Outcome {
+        outcome: outcome.to_owned(),
+    }))
 }
 
 fn named(error: Error) -> (&'static str, String) {

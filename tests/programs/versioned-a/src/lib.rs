@@ -23,7 +23,11 @@ fn plugin() -> Plugin {
         Operation::new("which", which)
             .title("Which revision")
             .description("Tells that this is revision a of the plugin.")
-            .rest(Rest::get("/api/v1/test/which", SCOPE).cache_control("max-age=11").etag())
+            .rest(
+                Rest::get("/api/v1/test/which", SCOPE)
+                    .cache_control("max-age=11")
+                    .etag(),
+            )
             .tool(Tool::new("which_revision", SCOPE).read_only()),
     )
 }

@@ -146,11 +146,27 @@ fn plugin() -> Plugin {
     Plugin::new("works", "0.1.0", "Works on jobs")
         .wants("http:GET http://pages.test/", "pages are there")
         .wants("jobs", "it works on jobs")
-        .operation(with(Operation::new("start", start)).rest(rest(Rest::post("/api/v1/test/jobs", SCOPE))).worker(work))
-        .operation(with(Operation::new("read", read)).rest(rest(Rest::get("/api/v1/test/jobs/{job}", SCOPE))))
-        .operation(with(Operation::new("cancel", cancel)).rest(rest(Rest::delete("/api/v1/test/jobs/{job}", SCOPE))))
-        .operation(with(Operation::new("crowd", crowd)).rest(Rest::post("/api/v1/test/jobs/{job}/crowd", SCOPE)))
-        .operation(with(Operation::new("outside", outside)).rest(Rest::post("/api/v1/test/outside", SCOPE)))
+        .operation(
+            with(Operation::new("start", start))
+                .rest(rest(Rest::post("/api/v1/test/jobs", SCOPE)))
+                .worker(work),
+        )
+        .operation(
+            with(Operation::new("read", read))
+                .rest(rest(Rest::get("/api/v1/test/jobs/{job}", SCOPE))),
+        )
+        .operation(
+            with(Operation::new("cancel", cancel))
+                .rest(rest(Rest::delete("/api/v1/test/jobs/{job}", SCOPE))),
+        )
+        .operation(
+            with(Operation::new("crowd", crowd))
+                .rest(Rest::post("/api/v1/test/jobs/{job}/crowd", SCOPE)),
+        )
+        .operation(
+            with(Operation::new("outside", outside))
+                .rest(Rest::post("/api/v1/test/outside", SCOPE)),
+        )
 }
 
 switchbay_sdk::export!(plugin);
@@ -164,26 +180,44 @@ async fn start(_call: Call, start: Start) -> Result<Reply<Started>, Failure> {
         ttl_ms: start.ttl_ms,
         budget_ms: start.budget_ms,
     };
-    let job = jobs::submit(&submission).await.map_err(|error| match error {
-        SubmitError::Duplicate(earlier) => {
-            Failure::new(&DUPLICATE, "taken").detail("job", earlier.job).detail("same", earlier.is_same)
-        }
-        SubmitError::Full => Failure::new(&FULL, "full").retry_after_ms(10_000),
-        SubmitError::Busy => Failure::new(&FULL, "busy"),
-        SubmitError::Unavailable => Failure::new(&FULL, "unavailable"),
-        SubmitError::NotGranted(told) | SubmitError::NotAcceptable(told) => Failure::new(&REFUSED, told),
-    })?;
+    let job = jobs::submit(&submission)
+        .await
+        .map_err(|error| match error {
+            SubmitError::Duplicate(earlier) => Failure::new(&DUPLICATE, "taken")
+                .detail("job", earlier.job)
+                .detail("same", earlier.is_same),
+            SubmitError::Full => Failure::new(&FULL, "full").retry_after_ms(10_000),
+            SubmitError::Busy => Failure::new(&FULL, "busy"),
+            SubmitError::Unavailable => Failure::new(&FULL, "unavailable"),
+            SubmitError::NotGranted(told) | SubmitError::NotAcceptable(told) => {
+                Failure::new(&REFUSED, told)
+            }
+        })?;
     let state = match start.wait_ms {
         0 => State::Pending,
         ms => jobs::wait(&job, ms).await.map_err(refused)?,
     };
-    Ok(Reply::outcome("accepted", Started { job, state: name(state).to_owned() }))
+    Ok(Reply::outcome(
+        "accepted",
+        Started {
+            job,
+            state: name(state).to_owned(),
+        },
+    ))
 }
 
 async fn read(_call: Call, read: Read) -> Result<Reply<Shown>, Failure> {
-    let page = Page { offset: read.offset, items_max: read.items, bytes_max: read.bytes };
+    let page = Page {
+        offset: read.offset,
+        items_max: read.items,
+        bytes_max: read.bytes,
+    };
     let found = jobs::read(&read.job, page).await.map_err(refused)?;
-    let values = found.items.iter().map(|item| item.value.chars().take(40).collect()).collect();
+    let values = found
+        .items
+        .iter()
+        .map(|item| item.value.chars().take(40).collect())
+        .collect();
     Ok(Reply::ok(Shown {
         state: name(found.state).to_owned(),
         total: found.total,
@@ -193,22 +227,34 @@ async fn read(_call: Call, read: Read) -> Result<Reply<Shown>, Failure> {
         next: found.next_offset,
         expires_at_ms: found.expires_at_ms,
         output: found.output,
-        failure: found.failure.map(|failure| format!("{}: {}", failure.code, failure.message)),
+        failure: found
+            .failure
+            .map(|failure| format!("{}: {}", failure.code, failure.message)),
     }))
 }
 
 async fn cancel(_call: Call, cancel: Cancel) -> Result<Reply<Stands>, Failure> {
     let state = jobs::cancel(&cancel.job).await.map_err(refused)?;
-    Ok(Reply::ok(Stands { state: name(state).to_owned() }))
+    Ok(Reply::ok(Stands {
+        state: name(state).to_owned(),
+    }))
 }
 
 /// Asks for a job's end a hundred times at once.
 async fn crowd(_call: Call, crowd: Cancel) -> Result<Reply<Stands>, Failure> {
     let waits = (0..100).map(|_| jobs::wait(&crowd.job, 2000));
     let waited = futures::future::join_all(waits).await;
-    let busy = waited.iter().filter(|waited| matches!(waited, Err(Error::Busy))).count();
-    let running = waited.iter().filter(|waited| matches!(waited, Ok(State::Running))).count();
-    Ok(Reply::ok(Stands { state: format!("busy {busy}, running {running}") }))
+    let busy = waited
+        .iter()
+        .filter(|waited| matches!(waited, Err(Error::Busy)))
+        .count();
+    let running = waited
+        .iter()
+        .filter(|waited| matches!(waited, Ok(State::Running)))
+        .count();
+    Ok(Reply::ok(Stands {
+        state: format!("busy {busy}, running {running}"),
+    }))
 }
 
 /// Asks for a job's means where there is no job.
@@ -219,8 +265,13 @@ async fn outside(_call: Call, _input: Nothing) -> Result<Reply<Stands>, Failure>
         jobs::progress(None, 1),
         jobs::emitted().await.map(|_| ()),
     ];
-    let told: Vec<&str> = asked.iter().map(|asked| asked.as_ref().map_or_else(word, |()| "kept")).collect();
-    Ok(Reply::ok(Stands { state: told.join(" ") }))
+    let told: Vec<&str> = asked
+        .iter()
+        .map(|asked| asked.as_ref().map_or_else(word, |()| "kept"))
+        .collect();
+    Ok(Reply::ok(Stands {
+        state: told.join(" "),
+    }))
 }
 
 #[derive(Deserialize, JsonSchema)]
@@ -259,7 +310,9 @@ fn name(state: State) -> &'static str {
 
 async fn work(call: Call, start: Start) -> Result<Reply<serde_json::Value>, Failure> {
     let job = call.job.expect("a worker has a job");
-    let first = job.checkpoint.map_or(0, |checkpoint| checkpoint.parse().expect("a number"));
+    let first = job
+        .checkpoint
+        .map_or(0, |checkpoint| checkpoint.parse().expect("a number"));
     let lost = |error: WorkError| Failure::new(&REFUSED, word(&error));
     for page in first..start.pages {
         let url = format!("http://pages.test/{}/{page}", start.request);
@@ -268,7 +321,9 @@ async fn work(call: Call, start: Start) -> Result<Reply<serde_json::Value>, Fail
         let told = jobs::progress(Some(start.pages), page + 1);
         told.map_err(lost)?;
         let value = json!({ "page": page, "attempt": job.attempt, "text": text }).to_string();
-        jobs::emit(&page.to_string(), &value, Some(&(page + 1).to_string())).await.map_err(lost)?;
+        jobs::emit(&page.to_string(), &value, Some(&(page + 1).to_string()))
+            .await
+            .map_err(lost)?;
     }
     match start.then {
         Then::Complete => {}
@@ -279,7 +334,9 @@ async fn work(call: Call, start: Start) -> Result<Reply<serde_json::Value>, Fail
         Then::Toil => {
             for item in 0..start.slices {
                 toil(250);
-                jobs::emit(&format!("toil-{item}"), "{}", None).await.map_err(lost)?;
+                jobs::emit(&format!("toil-{item}"), "{}", None)
+                    .await
+                    .map_err(lost)?;
             }
         }
         Then::Flood => return flood().await,
@@ -295,7 +352,11 @@ fn toil(ms: u64) {
     let began = std::time::Instant::now();
     let mut number = 1_u64;
     while began.elapsed() < std::time::Duration::from_millis(ms) {
-        number = std::hint::black_box(number.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1));
+        number = std::hint::black_box(
+            number
+                .wrapping_mul(6_364_136_223_846_793_005)
+                .wrapping_add(1),
+        );
     }
 }
 
@@ -311,10 +372,19 @@ async fn flood() -> Result<Reply<serde_json::Value>, Failure> {
 
 async fn emit_at_once() -> Result<Reply<serde_json::Value>, Failure> {
     let keys: Vec<String> = (0..100).map(|number| number.to_string()).collect();
-    let emitted = futures::future::join_all(keys.iter().map(|key| jobs::emit(key, "{}", None))).await;
-    let busy = emitted.iter().filter(|emitted| matches!(emitted, Err(WorkError::Busy))).count();
-    let kept = emitted.iter().filter(|emitted| matches!(emitted, Ok(true))).count();
-    Ok(Reply::ok(json!({ "busy": busy > 0, "kept": kept >= 32, "all": busy + kept })))
+    let emitted =
+        futures::future::join_all(keys.iter().map(|key| jobs::emit(key, "{}", None))).await;
+    let busy = emitted
+        .iter()
+        .filter(|emitted| matches!(emitted, Err(WorkError::Busy)))
+        .count();
+    let kept = emitted
+        .iter()
+        .filter(|emitted| matches!(emitted, Ok(true)))
+        .count();
+    Ok(Reply::ok(
+        json!({ "busy": busy > 0, "kept": kept >= 32, "all": busy + kept }),
+    ))
 }
 
 async fn refuse() -> Result<Reply<serde_json::Value>, Failure> {
@@ -327,7 +397,13 @@ async fn refuse() -> Result<Reply<serde_json::Value>, Failure> {
         jobs::emit("key", "first", None).await,
         jobs::emit("key", "second", None).await,
     ];
-    let told: Vec<String> =
-        asked.iter().map(|asked| asked.as_ref().map_or_else(|e| word(e).to_owned(), bool::to_string)).collect();
+    let told: Vec<String> = asked
+        .iter()
+        .map(|asked| {
+            asked
+                .as_ref()
+                .map_or_else(|e| word(e).to_owned(), bool::to_string)
+        })
+        .collect();
     Ok(Reply::ok(json!(told)))
 }

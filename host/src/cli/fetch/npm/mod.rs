@@ -38,20 +38,34 @@ const SHA512_BYTES: usize = 64;
 pub(crate) enum NpmError {
     #[error("cannot read {path}: {source}")]
     Settings { path: PathBuf, source: io::Error },
-    #[error("npm's registry is `{0}`; it must be an https URL without credentials, or the like in http on loopback")]
+    #[error(
+        "npm's registry is `{0}`; it must be an https URL without credentials, or the like in http on loopback"
+    )]
     Registry(String),
     #[error("cannot ask the npm registry: {0}")]
     Client(#[source] DocumentError),
     #[error("the npm registry does not say what {package} is: {source}")]
-    Fetch { package: String, source: DocumentError },
+    Fetch {
+        package: String,
+        source: DocumentError,
+    },
     #[error("what the npm registry says of {package} cannot be read: {source}")]
-    Document { package: String, source: serde_json::Error },
+    Document {
+        package: String,
+        source: serde_json::Error,
+    },
     #[error("the npm registry says of {package} no version that is the latest")]
     NoVersion { package: String },
     #[error("{package} {version} has no sha512 checksum in the npm registry")]
     NoChecksum { package: String, version: String },
-    #[error("{package} {version} has its archive at `{url}`, which is neither of the registry nor https")]
-    Tarball { package: String, version: String, url: String },
+    #[error(
+        "{package} {version} has its archive at `{url}`, which is neither of the registry nor https"
+    )]
+    Tarball {
+        package: String,
+        version: String,
+        url: String,
+    },
 }
 
 /// What is asked.
@@ -97,7 +111,10 @@ impl NpmRegistry {
     /// # Errors
     /// What is configured cannot be read or asked.
     pub(crate) fn of(settings: &Npm, folder: &Path) -> Result<Self, NpmError> {
-        let files = [Some(folder.join(".npmrc")), settings.home.as_ref().map(|home| home.join(".npmrc"))];
+        let files = [
+            Some(folder.join(".npmrc")),
+            settings.home.as_ref().map(|home| home.join(".npmrc")),
+        ];
         let (mut scoped, mut usual) = (None, settings.registry.clone());
         for path in files.into_iter().flatten() {
             let text = read(&path)?;
@@ -105,7 +122,10 @@ impl NpmRegistry {
             usual = usual.or_else(|| value(&text, "registry"));
         }
         let written = scoped.or(usual).unwrap_or_else(|| PUBLIC.to_owned());
-        let mut base = Url::parse(&written).ok().filter(is_safe).ok_or(NpmError::Registry(written))?;
+        let mut base = Url::parse(&written)
+            .ok()
+            .filter(is_safe)
+            .ok_or(NpmError::Registry(written))?;
         if !base.path().ends_with('/') {
             let path = format!("{}/", base.path());
             base.set_path(&path);
@@ -125,23 +145,47 @@ impl NpmRegistry {
         let path = format!("{}{}", url.path(), package.replace('/', "%2f"));
         url.set_path(&path);
         let fetched = self.own.fetch(&url, DOCUMENT_BYTES_MAX, DOCUMENT).await;
-        let text = fetched.map_err(|source| NpmError::Fetch { package: named(), source })?;
+        let text = fetched.map_err(|source| NpmError::Fetch {
+            package: named(),
+            source,
+        })?;
         let document: PackageDocument =
-            serde_json::from_slice(&text).map_err(|source| NpmError::Document { package: named(), source })?;
+            serde_json::from_slice(&text).map_err(|source| NpmError::Document {
+                package: named(),
+                source,
+            })?;
         let PackageDocument { tags, mut versions } = document;
-        let latest = tags.get("latest").and_then(|version| versions.remove_entry(version));
-        let (version, Version { license, dist }) = latest.ok_or_else(|| NpmError::NoVersion { package: named() })?;
+        let latest = tags
+            .get("latest")
+            .and_then(|version| versions.remove_entry(version));
+        let (version, Version { license, dist }) =
+            latest.ok_or_else(|| NpmError::NoVersion { package: named() })?;
         let Some(integrity) = sha512(&dist.integrity) else {
-            return Err(NpmError::NoChecksum { package: named(), version });
+            return Err(NpmError::NoChecksum {
+                package: named(),
+                version,
+            });
         };
-        let tarball = match Url::parse(&dist.tarball).ok().filter(|url| self.own.allows(url)) {
+        let tarball = match Url::parse(&dist.tarball)
+            .ok()
+            .filter(|url| self.own.allows(url))
+        {
             Some(tarball) => tarball,
             None => {
-                return Err(NpmError::Tarball { package: named(), version, url: dist.tarball });
+                return Err(NpmError::Tarball {
+                    package: named(),
+                    version,
+                    url: dist.tarball,
+                });
             }
         };
         let license = license.as_str().unwrap_or("none").to_owned();
-        Ok(Release { version, license, tarball, integrity })
+        Ok(Release {
+            version,
+            license,
+            tarball,
+            integrity,
+        })
     }
 
     /// Fetches an archive piece by piece, each with the length that the server announced.
@@ -150,12 +194,17 @@ impl NpmRegistry {
         url: &Url,
         take: impl FnMut(&[u8], Option<u64>) -> io::Result<()>,
     ) -> Result<(), DocumentError> {
-        self.own.download(url, ARCHIVE_BYTES_MAX, ARCHIVE, take).await
+        self.own
+            .download(url, ARCHIVE_BYTES_MAX, ARCHIVE, take)
+            .await
     }
 }
 
 fn read(path: &Path) -> Result<String, NpmError> {
-    let failed = |source| NpmError::Settings { path: path.to_owned(), source };
+    let failed = |source| NpmError::Settings {
+        path: path.to_owned(),
+        source,
+    };
     match std::fs::metadata(path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(String::new()),
         Err(error) => return Err(failed(error)),
@@ -169,9 +218,16 @@ fn read(path: &Path) -> Result<String, NpmError> {
 
 /// The last value of a key in lines of `key = value`.
 fn value(text: &str, key: &str) -> Option<String> {
-    let lines = text.lines().map(str::trim).filter(|line| !line.starts_with([';', '#']));
-    let mut values = lines.filter_map(|line| line.split_once('=')).filter(|(known, _)| known.trim() == key);
-    let last = values.next_back().map(|(_, value)| value.trim().trim_matches(['"', '\'']))?;
+    let lines = text
+        .lines()
+        .map(str::trim)
+        .filter(|line| !line.starts_with([';', '#']));
+    let mut values = lines
+        .filter_map(|line| line.split_once('='))
+        .filter(|(known, _)| known.trim() == key);
+    let last = values
+        .next_back()
+        .map(|(_, value)| value.trim().trim_matches(['"', '\'']))?;
     (!last.is_empty()).then(|| last.to_owned())
 }
 
@@ -183,12 +239,16 @@ fn is_safe(url: &Url) -> bool {
         None => false,
     };
     let is_plain = url.username().is_empty() && url.password().is_none() && url.query().is_none();
-    is_plain && url.has_host() && (url.scheme() == "https" || (url.scheme() == "http" && is_loopback))
+    is_plain
+        && url.has_host()
+        && (url.scheme() == "https" || (url.scheme() == "http" && is_loopback))
 }
 
 /// The SHA-512 of a `dist.integrity`, which may name several.
 fn sha512(integrity: &str) -> Option<String> {
-    let found = integrity.split_whitespace().find_map(|one| one.strip_prefix("sha512-"))?;
+    let found = integrity
+        .split_whitespace()
+        .find_map(|one| one.strip_prefix("sha512-"))?;
     let bytes = STANDARD.decode(found).ok()?;
     (bytes.len() == SHA512_BYTES).then(|| found.to_owned())
 }

@@ -23,24 +23,41 @@ fn a_list_says_each_thing_once_and_has_a_limit() {
         Ok(_) => panic!("{atoms:?} is taken"),
         Err(error) => assert_eq!(error.to_string(), text),
     };
-    twice(["config", "config"], "`config` stands beside `config`, which says it already or says otherwise");
+    twice(
+        ["config", "config"],
+        "`config` stands beside `config`, which says it already or says otherwise",
+    );
     twice(
         ["cache:2KiB", "cache:1KiB"],
         "`cache:1KiB` stands beside `cache:2KiB`, which says it already or says otherwise",
     );
-    assert!(Grants::parse(["cache:1KiB", "state:2KiB"]).is_ok(), "two interfaces have a size each");
-    let names: Vec<String> = (0..=ATOMS_MAX).map(|index| format!("dns:n{index}")).collect();
+    assert!(
+        Grants::parse(["cache:1KiB", "state:2KiB"]).is_ok(),
+        "two interfaces have a size each"
+    );
+    let names: Vec<String> = (0..=ATOMS_MAX)
+        .map(|index| format!("dns:n{index}"))
+        .collect();
     assert!(Grants::parse(&names[..ATOMS_MAX]).is_ok());
     let error = Grants::parse(&names).expect_err("one too many");
-    assert_eq!(error.to_string(), "`dns:n64` is one too many; a plugin has at most 64");
+    assert_eq!(
+        error.to_string(),
+        "`dns:n64` is one too many; a plugin has at most 64"
+    );
 }
 
 #[test]
 fn an_atom_covers_what_lies_within_it() {
     let covers = |one: &str, two: &str| atom(one).covers(&atom(two));
     let within = [
-        ("http:GET https://x.org/rdap/", "http:GET https://x.org/rdap/a"),
-        ("http:GET https://x.org/rdap/", "http:GET https://x.org/rdap/a/"),
+        (
+            "http:GET https://x.org/rdap/",
+            "http:GET https://x.org/rdap/a",
+        ),
+        (
+            "http:GET https://x.org/rdap/",
+            "http:GET https://x.org/rdap/a/",
+        ),
         ("http:GET,POST https://x.org/", "http:POST https://x.org/"),
         ("http:GET https://*.x.org/", "http:GET https://a.b.x.org/c"),
         ("http:GET https://*.x.org/", "http:GET https://*.a.x.org/"),
@@ -56,9 +73,18 @@ fn an_atom_covers_what_lies_within_it() {
         assert!(!covers(two, one), "{two} covers {one} too");
     }
     let apart = [
-        ("http:GET https://x.org/rdap/", "http:GET https://x.org/rdapx"),
-        ("http:GET https://x.org/rdap/", "http:GET https://x.org/rdap"),
-        ("http:GET https://x.org/rdap", "http:GET https://x.org/rdap/a"),
+        (
+            "http:GET https://x.org/rdap/",
+            "http:GET https://x.org/rdapx",
+        ),
+        (
+            "http:GET https://x.org/rdap/",
+            "http:GET https://x.org/rdap",
+        ),
+        (
+            "http:GET https://x.org/rdap",
+            "http:GET https://x.org/rdap/a",
+        ),
         ("http:GET https://x.org/", "http:GET http://x.org/"),
         ("http:GET https://x.org/", "http:GET https://x.org:8443/"),
         ("http:GET https://x.org/", "http:HEAD https://x.org/"),
@@ -70,7 +96,10 @@ fn an_atom_covers_what_lies_within_it() {
         ("dns:cloudflare", "dns:google"),
     ];
     for (one, two) in apart {
-        assert!(!covers(one, two) && !covers(two, one), "{one} and {two} are apart");
+        assert!(
+            !covers(one, two) && !covers(two, one),
+            "{one} and {two} are apart"
+        );
         assert_eq!(atom(one).meet(&atom(two)), None);
     }
 }
@@ -82,11 +111,21 @@ fn a_right_holds_as_far_as_it_is_wanted_and_granted() {
         assert_eq!(granted.effective(&wanted), grants(effective));
         assert_eq!(granted.uncovered(&wanted), grants(uncovered));
     };
-    check(&["cache:16MiB"], &["cache:64MiB"], &["cache:16MiB"], &["cache:64MiB"]);
+    check(
+        &["cache:16MiB"],
+        &["cache:64MiB"],
+        &["cache:16MiB"],
+        &["cache:64MiB"],
+    );
     check(&["cache:64MiB"], &["cache:16MiB"], &["cache:16MiB"], &[]);
     let one = "http:GET https://x.org/a";
     check(&[one], &["http:GET public"], &[one], &["http:GET public"]);
-    check(&["http:GET public", one], &["http:GET public"], &["http:GET public"], &[]);
+    check(
+        &["http:GET public", one],
+        &["http:GET public"],
+        &["http:GET public"],
+        &[],
+    );
     check(
         &["http:GET,PUT public"],
         &["http:GET,POST https://x.org/"],
@@ -102,10 +141,22 @@ fn a_right_holds_as_far_as_it_is_wanted_and_granted() {
 
 #[test]
 fn a_difference_is_told_line_by_line() {
-    let before =
-        ["cache:16MiB", "config", "http:GET https://x.org/", "http:GET,PUT https://y.org/", "state:2KiB", "dns:a"];
-    let after =
-        ["cache:64MiB", "config", "http:GET,POST https://x.org/", "http:GET https://y.org/", "state:1KiB", "dns:b"];
+    let before = [
+        "cache:16MiB",
+        "config",
+        "http:GET https://x.org/",
+        "http:GET,PUT https://y.org/",
+        "state:2KiB",
+        "dns:a",
+    ];
+    let after = [
+        "cache:64MiB",
+        "config",
+        "http:GET,POST https://x.org/",
+        "http:GET https://y.org/",
+        "state:1KiB",
+        "dns:b",
+    ];
     let difference = Difference::between(&grants(&before), &grants(&after));
     let told = "~ cache:64MiB, was cache:16MiB (wider)\n\
                 - dns:a\n\
@@ -137,6 +188,10 @@ fn a_difference_is_told_line_by_line() {
     let difference = Difference::between(&public, &listed);
     assert_eq!(difference.to_string(), "+ http:GET https://x.org/\n");
     assert!(!difference.widens && !difference.is_empty());
-    let difference = Difference::between(&grants(&["http:GET public"]), &grants(&["http:PUT public"]));
-    assert_eq!(difference.to_string(), "- http:GET public\n+ http:PUT public\n");
+    let difference =
+        Difference::between(&grants(&["http:GET public"]), &grants(&["http:PUT public"]));
+    assert_eq!(
+        difference.to_string(),
+        "- http:GET public\n+ http:PUT public\n"
+    );
 }

@@ -10,19 +10,31 @@ use crate::contract::grants::{Atom, Grants};
 /// Atoms of few words, so that many overlap.
 fn atoms() -> impl Strategy<Value = Atom> {
     let methods = subsequence(vec!["GET", "POST", "DELETE"], 1..=3);
-    let hosts = select(vec!["x.org", "a.x.org", "b.a.x.org", "*.x.org", "*.a.x.org", "y.net"]);
+    let hosts = select(vec![
+        "x.org",
+        "a.x.org",
+        "b.a.x.org",
+        "*.x.org",
+        "*.a.x.org",
+        "y.net",
+    ]);
     let (schemes, ports) = (select(vec!["https", "http"]), select(vec!["", ":8443"]));
     let paths = select(vec!["/", "/a", "/a/", "/a/b", "/a/b/", "/ab"]);
-    let origin = (schemes, hosts.clone(), ports, paths).prop_map(|(s, h, p, path)| format!("{s}://{h}{p}{path}"));
+    let origin = (schemes, hosts.clone(), ports, paths)
+        .prop_map(|(s, h, p, path)| format!("{s}://{h}{p}{path}"));
     let target = prop_oneof![1 => Just("public".to_owned()), 6 => origin];
-    let http = (methods, target).prop_map(|(methods, target)| format!("http:{} {target}", methods.join(",")));
+    let http = (methods, target)
+        .prop_map(|(methods, target)| format!("http:{} {target}", methods.join(",")));
     // An odd number of a unit is in its one spelling.
     let units = select(vec!["", "KiB", "MiB", "GiB"]);
     let interfaces = select(vec!["cache", "state"]);
-    let size = (interfaces, 0..4096_u64, units).prop_map(|(i, number, unit)| format!("{i}:{}{unit}", number * 2 + 1));
+    let size = (interfaces, 0..4096_u64, units)
+        .prop_map(|(i, number, unit)| format!("{i}:{}{unit}", number * 2 + 1));
     let place = prop_oneof![1 => Just("*"), 3 => hosts];
-    let line = (place, select(vec![43, 4343])).prop_map(|(host, port)| format!("line-query:{host}:{port}"));
-    let other = select(vec!["config", "jobs", "dns:a", "dns:b", "features:a.b"]).prop_map(str::to_owned);
+    let line = (place, select(vec![43, 4343]))
+        .prop_map(|(host, port)| format!("line-query:{host}:{port}"));
+    let other =
+        select(vec!["config", "jobs", "dns:a", "dns:b", "features:a.b"]).prop_map(str::to_owned);
     prop_oneof![4 => http, 2 => size, 2 => line, 1 => other].prop_map(|text| atom(&text))
 }
 

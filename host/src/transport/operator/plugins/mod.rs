@@ -17,7 +17,9 @@ use crate::base::clock::milliseconds;
 use crate::contract::error::{Code, Refusal};
 use crate::contract::grants::{Atom, AtomError, Grants};
 use crate::registry::lifecycle::{LifeError, OperatorNote, PluginRecord};
-use crate::registry::{BroughtIn, ComponentSource, Followed, Order, PluginAction, Registry, RegistryError, mark};
+use crate::registry::{
+    BroughtIn, ComponentSource, Followed, Order, PluginAction, Registry, RegistryError, mark,
+};
 
 /// Characters of a reason, and of a name.
 const WHY_CHARACTERS_MAX: usize = 500;
@@ -54,11 +56,18 @@ impl ActRequest {
             return Ok(Self::default());
         }
         let unread = |error: serde_json::Error| {
-            Refusal::new(Code::ValidationError, format!("The body is not what this route takes: {error}"))
+            Refusal::new(
+                Code::ValidationError,
+                format!("The body is not what this route takes: {error}"),
+            )
         };
         let asked = serde_json::from_slice(body).map_err(unread)?;
-        let members: serde_json::Map<String, Value> = serde_json::from_slice(body).map_err(unread)?;
-        match members.keys().find(|name| !form.members().any(|(known, _)| known == name)) {
+        let members: serde_json::Map<String, Value> =
+            serde_json::from_slice(body).map_err(unread)?;
+        match members
+            .keys()
+            .find(|name| !form.members().any(|(known, _)| known == name))
+        {
             Some(foreign) => Err(invalid(foreign, "is no member of this route's body")),
             None => Ok(asked),
         }
@@ -75,7 +84,10 @@ impl ActRequest {
                 "activate" if value == "true" => asked.activate = true,
                 "activate" if value == "false" => asked.activate = false,
                 _ => {
-                    return Err(invalid(&name, "is no parameter of this route, or has no value that it may have"));
+                    return Err(invalid(
+                        &name,
+                        "is no parameter of this route, or has no value that it may have",
+                    ));
                 }
             }
         }
@@ -88,11 +100,17 @@ impl ActRequest {
             if text.chars().count() <= most && !text.chars().any(char::is_control) {
                 Ok(text.to_owned())
             } else {
-                Err(invalid(name, &format!("must have at most {most} printable characters")))
+                Err(invalid(
+                    name,
+                    &format!("must have at most {most} printable characters"),
+                ))
             }
         };
         let by = words("by", self.by.as_ref(), BY_CHARACTERS_MAX, OPERATOR)?;
-        Ok(mark(if by.is_empty() { OPERATOR } else { &by }, &words("why", self.why.as_ref(), WHY_CHARACTERS_MAX, "")?))
+        Ok(mark(
+            if by.is_empty() { OPERATOR } else { &by },
+            &words("why", self.why.as_ref(), WHY_CHARACTERS_MAX, "")?,
+        ))
     }
 }
 
@@ -118,7 +136,11 @@ pub(crate) async fn show(registry: &Arc<Registry>, name: &str) -> Result<Value, 
     let life = registry.life(name).await.map_err(|error| refusal(&error))?;
     let manifest = registry.manifest();
     let entry = manifest.entries.iter().find(|entry| entry.name == name);
-    let entry = entry.ok_or_else(|| refusal(&RegistryError::NoPlugin { name: name.to_owned() }))?;
+    let entry = entry.ok_or_else(|| {
+        refusal(&RegistryError::NoPlugin {
+            name: name.to_owned(),
+        })
+    })?;
     let mut told = plugin(registry, entry).await?;
     told["revisions"] = json!(revisions(life.as_ref()));
     Ok(told)
@@ -130,10 +152,16 @@ pub(crate) async fn list_revisions(registry: &Arc<Registry>, name: &str) -> Resu
     Ok(json!({ "revisions": revisions(life.as_ref()) }))
 }
 
-pub(crate) async fn show_revision(registry: &Arc<Registry>, name: &str, number: u64) -> Result<Value, Refusal> {
+pub(crate) async fn show_revision(
+    registry: &Arc<Registry>,
+    name: &str,
+    number: u64,
+) -> Result<Value, Refusal> {
     let life = registry.life(name).await.map_err(|error| refusal(&error))?;
     let life = life.unwrap_or_else(|| PluginRecord::new(name));
-    let record = life.revision(number).map_err(|error| refusal(&error.into()))?;
+    let record = life
+        .revision(number)
+        .map_err(|error| refusal(&error.into()))?;
     Ok(revision(&life, record))
 }
 
@@ -148,12 +176,19 @@ pub(crate) async fn compare(
         against = match (&*name, value.parse()) {
             ("against", Ok(number)) => Some(number),
             _ => {
-                return Err(invalid(&name, "must be `against` with the number of a revision"));
+                return Err(invalid(
+                    &name,
+                    "must be `against` with the number of a revision",
+                ));
             }
         };
     }
-    let compared = registry.compare(name, number, against).await.map_err(|error| refusal(&error))?;
-    let mut told = serde_json::to_value(&compared).map_err(|error| Refusal::internal(error.to_string()))?;
+    let compared = registry
+        .compare(name, number, against)
+        .await
+        .map_err(|error| refusal(&error))?;
+    let mut told =
+        serde_json::to_value(&compared).map_err(|error| Refusal::internal(error.to_string()))?;
     told["text"] = json!(compared.to_string());
     Ok(told)
 }
@@ -170,12 +205,23 @@ pub(crate) async fn stage(
         (Some(bytes), _) => ComponentSource::Upload(bytes),
         (None, Some(path)) if path.is_absolute() => ComponentSource::File(path),
         (None, Some(_)) => {
-            return Err(invalid("path", "must be absolute: the server has a current folder of its own"));
+            return Err(invalid(
+                "path",
+                "must be absolute: the server has a current folder of its own",
+            ));
         }
         (None, None) => ComponentSource::Manifest,
     };
-    let order = Order { from, digest: asked.digest, goes_live: asked.activate, mark };
-    let number = registry.stage(name, order).await.map_err(|error| refusal(&error))?;
+    let order = Order {
+        from,
+        digest: asked.digest,
+        goes_live: asked.activate,
+        mark,
+    };
+    let number = registry
+        .stage(name, order)
+        .await
+        .map_err(|error| refusal(&error))?;
     registry.prepare_behind(name, number);
     show_revision(registry, name, number).await
 }
@@ -186,8 +232,17 @@ pub(crate) async fn approve(
     number: u64,
     asked: ActRequest,
 ) -> Result<Value, Refusal> {
-    let looked_at = asked.grants.as_ref().map(Grants::parse).transpose().map_err(|error| no_atom("grants", &error))?;
-    let act = PluginAction::Approve { number, looked_at, goes_live: asked.activate };
+    let looked_at = asked
+        .grants
+        .as_ref()
+        .map(Grants::parse)
+        .transpose()
+        .map_err(|error| no_atom("grants", &error))?;
+    let act = PluginAction::Approve {
+        number,
+        looked_at,
+        goes_live: asked.activate,
+    };
     done(registry, name, act, &asked, number).await
 }
 
@@ -197,7 +252,14 @@ pub(crate) async fn reject(
     number: u64,
     asked: ActRequest,
 ) -> Result<Value, Refusal> {
-    done(registry, name, PluginAction::Reject { number }, &asked, number).await
+    done(
+        registry,
+        name,
+        PluginAction::Reject { number },
+        &asked,
+        number,
+    )
+    .await
 }
 
 pub(crate) async fn activate(
@@ -206,23 +268,55 @@ pub(crate) async fn activate(
     number: u64,
     asked: ActRequest,
 ) -> Result<Value, Refusal> {
-    done(registry, name, PluginAction::Activate { number }, &asked, number).await
+    done(
+        registry,
+        name,
+        PluginAction::Activate { number },
+        &asked,
+        number,
+    )
+    .await
 }
 
-pub(crate) async fn rollback(registry: &Arc<Registry>, name: &str, asked: ActRequest) -> Result<Value, Refusal> {
-    act(registry, name, PluginAction::Rollback { to: asked.to }, &asked).await
+pub(crate) async fn rollback(
+    registry: &Arc<Registry>,
+    name: &str,
+    asked: ActRequest,
+) -> Result<Value, Refusal> {
+    act(
+        registry,
+        name,
+        PluginAction::Rollback { to: asked.to },
+        &asked,
+    )
+    .await
 }
 
-pub(crate) async fn disable(registry: &Arc<Registry>, name: &str, asked: ActRequest) -> Result<Value, Refusal> {
+pub(crate) async fn disable(
+    registry: &Arc<Registry>,
+    name: &str,
+    asked: ActRequest,
+) -> Result<Value, Refusal> {
     act(registry, name, PluginAction::Disable, &asked).await
 }
 
-pub(crate) async fn enable(registry: &Arc<Registry>, name: &str, asked: ActRequest) -> Result<Value, Refusal> {
+pub(crate) async fn enable(
+    registry: &Arc<Registry>,
+    name: &str,
+    asked: ActRequest,
+) -> Result<Value, Refusal> {
     act(registry, name, PluginAction::Enable, &asked).await
 }
 
-pub(crate) async fn revoke(registry: &Arc<Registry>, name: &str, asked: ActRequest) -> Result<Value, Refusal> {
-    let text = asked.atom.as_deref().ok_or_else(|| invalid("atom", "is missing"))?;
+pub(crate) async fn revoke(
+    registry: &Arc<Registry>,
+    name: &str,
+    asked: ActRequest,
+) -> Result<Value, Refusal> {
+    let text = asked
+        .atom
+        .as_deref()
+        .ok_or_else(|| invalid("atom", "is missing"))?;
     let atom = Atom::parse(text).map_err(|error| no_atom("atom", &error))?;
     act(registry, name, PluginAction::Revoke { atom }, &asked).await
 }
@@ -230,7 +324,10 @@ pub(crate) async fn revoke(registry: &Arc<Registry>, name: &str, asked: ActReque
 /// Reads the manifest again.
 pub(crate) async fn follow(registry: &Arc<Registry>) -> Result<Value, Refusal> {
     let following = Arc::clone(registry);
-    let followed = registry.tasks().spawn_uncancellable(async move { following.follow("manifest").await }).await;
+    let followed = registry
+        .tasks()
+        .spawn_uncancellable(async move { following.follow("manifest").await })
+        .await;
     let followed = followed.map_err(|error| refusal(&error))?;
     let told = followed.into_iter().map(|Followed { plugin, outcome, took }| {
         let (outcome, message) = match outcome {
@@ -251,20 +348,35 @@ async fn done(
     asked: &ActRequest,
     number: u64,
 ) -> Result<Value, Refusal> {
-    let life = registry.act(name, done, asked.mark()?).await.map_err(|error| refusal(&error))?;
-    let record = life.revision(number).map_err(|error| refusal(&error.into()))?;
+    let life = registry
+        .act(name, done, asked.mark()?)
+        .await
+        .map_err(|error| refusal(&error))?;
+    let record = life
+        .revision(number)
+        .map_err(|error| refusal(&error.into()))?;
     Ok(revision(&life, record))
 }
 
-async fn act(registry: &Arc<Registry>, name: &str, act: PluginAction, asked: &ActRequest) -> Result<Value, Refusal> {
-    registry.act(name, act, asked.mark()?).await.map_err(|error| refusal(&error))?;
+async fn act(
+    registry: &Arc<Registry>,
+    name: &str,
+    act: PluginAction,
+    asked: &ActRequest,
+) -> Result<Value, Refusal> {
+    registry
+        .act(name, act, asked.mark()?)
+        .await
+        .map_err(|error| refusal(&error))?;
     show(registry, name).await
 }
 
 /// What an operator is told of a change that was not made.
 pub(crate) fn refusal(error: &RegistryError) -> Refusal {
     let code = match error {
-        RegistryError::NoPlugin { .. } | RegistryError::Life(LifeError::Unknown { .. }) => Code::NotFound,
+        RegistryError::NoPlugin { .. } | RegistryError::Life(LifeError::Unknown { .. }) => {
+            Code::NotFound
+        }
         RegistryError::Manifest(_) | RegistryError::Load { .. } => Code::ValidationError,
         RegistryError::Life(_)
         | RegistryError::Collision(_)
@@ -274,9 +386,9 @@ pub(crate) fn refusal(error: &RegistryError) -> Refusal {
     };
     let refusal = Refusal::new(code, error.to_string());
     match error {
-        RegistryError::Life(LifeError::NotGranted { missing, .. } | LifeError::Changed { missing, .. }) => {
-            refusal.with("missing", json!(missing))
-        }
+        RegistryError::Life(
+            LifeError::NotGranted { missing, .. } | LifeError::Changed { missing, .. },
+        ) => refusal.with("missing", json!(missing)),
         RegistryError::Store(_) | RegistryError::NoDescription { .. } => refusal.retry_after(1),
         _ => refusal,
     }

@@ -17,9 +17,16 @@ use crate::runtime::instance::Off;
 use crate::transport::operator::request::timestamp;
 
 pub(super) async fn plugin(registry: &Registry, entry: &ManifestEntry) -> Result<Value, Refusal> {
-    let life = registry.life(&entry.name).await.map_err(|error| refusal(&error))?;
+    let life = registry
+        .life(&entry.name)
+        .await
+        .map_err(|error| refusal(&error))?;
     let snapshot = registry.current();
-    let serving = snapshot.catalogue.revisions().iter().find(|revision| *revision.plugin == entry.name);
+    let serving = snapshot
+        .catalogue
+        .revisions()
+        .iter()
+        .find(|revision| *revision.plugin == entry.name);
     let candidate = life.as_ref().and_then(PluginRecord::candidate);
     let approvals = life.iter().flat_map(PluginRecord::approvals);
     let mut told = json!({
@@ -40,7 +47,12 @@ pub(super) async fn plugin(registry: &Registry, entry: &ManifestEntry) -> Result
         "rights": serving.map(|revision| &revision.rights),
         "disabled": life.as_ref().and_then(PluginRecord::disabled).map(marked),
     });
-    let operations = serving.map(|revision| revision.operations().map(|(one, _)| operation(one)).collect::<Vec<_>>());
+    let operations = serving.map(|revision| {
+        revision
+            .operations()
+            .map(|(one, _)| operation(one))
+            .collect::<Vec<_>>()
+    });
     told["operations"] = json!(operations.unwrap_or_default());
     merge(&mut told, &settings(&entry.settings));
     Ok(told)
@@ -53,13 +65,19 @@ fn state(life: Option<&PluginRecord>, serving: Option<&Revision>) -> &'static st
         Some(Runner::Off(Off::Unloadable(_))) => "unloadable",
         Some(_) => "active",
         None if life.is_some_and(|life| life.disabled().is_some()) => "disabled",
-        None => life.and_then(PluginRecord::candidate).map_or("not-served", |candidate| candidate.state.name()),
+        None => life
+            .and_then(PluginRecord::candidate)
+            .map_or("not-served", |candidate| candidate.state.name()),
     }
 }
 
 pub(crate) fn revisions(life: Option<&PluginRecord>) -> Vec<Value> {
     let Some(life) = life else { return Vec::new() };
-    life.revisions().iter().rev().map(|record| revision(life, record)).collect()
+    life.revisions()
+        .iter()
+        .rev()
+        .map(|record| revision(life, record))
+        .collect()
 }
 
 pub(crate) fn revision(life: &PluginRecord, record: &RevisionRecord) -> Value {
@@ -131,6 +149,9 @@ fn operation(operation: &Operation) -> Value {
         .rest
         .as_ref()
         .map(|face| json!({ "method": face.method.as_str(), "path": face.path, "scope": face.scope.as_str() }));
-    let tool = operation.tool.as_ref().map(|face| json!({ "name": face.name, "scope": face.scope.as_str() }));
+    let tool = operation
+        .tool
+        .as_ref()
+        .map(|face| json!({ "name": face.name, "scope": face.scope.as_str() }));
     json!({ "id": operation.id, "deadlineMs": milliseconds(operation.deadline), "rest": rest, "tool": tool })
 }
