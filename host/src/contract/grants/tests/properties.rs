@@ -1,108 +1,221 @@
 //! The laws of atoms and of their sets, over random ones.
 
-use proptest::prelude::*;
-use proptest::sample::{select, subsequence};
+use arbtest::arbitrary::{Result, Unstructured};
+use arbtest::arbtest;
 
 use super::atom;
 use crate::contract::grants::difference::Difference;
 use crate::contract::grants::{Atom, Grants};
 
-/// Atoms of few words, so that many overlap.
-fn atoms() -> impl Strategy<Value = Atom> {
-    let methods = subsequence(vec!["GET", "POST", "DELETE"], 1..=3);
-    let hosts = select(vec![
-        "x.org",
-        "a.x.org",
-        "b.a.x.org",
-        "*.x.org",
-        "*.a.x.org",
-        "y.net",
-    ]);
-    let (schemes, ports) = (select(vec!["https", "http"]), select(vec!["", ":8443"]));
-    let paths = select(vec!["/", "/a", "/a/", "/a/b", "/a/b/", "/ab"]);
-    let origin = (schemes, hosts.clone(), ports, paths)
-        .prop_map(|(s, h, p, path)| format!("{s}://{h}{p}{path}"));
-    let target = prop_oneof![1 => Just("public".to_owned()), 6 => origin];
-    let http = (methods, target)
-        .prop_map(|(methods, target)| format!("http:{} {target}", methods.join(",")));
-    // An odd number of a unit is in its one spelling.
-    let units = select(vec!["", "KiB", "MiB", "GiB"]);
-    let interfaces = select(vec!["cache", "state"]);
-    let size = (interfaces, 0..4096_u64, units)
-        .prop_map(|(i, number, unit)| format!("{i}:{}{unit}", number * 2 + 1));
-    let place = prop_oneof![1 => Just("*"), 3 => hosts];
-    let line = (place, select(vec![43, 4343]))
-        .prop_map(|(host, port)| format!("line-query:{host}:{port}"));
-    let other =
-        select(vec!["config", "jobs", "dns:a", "dns:b", "features:a.b"]).prop_map(str::to_owned);
-    prop_oneof![4 => http, 2 => size, 2 => line, 1 => other].prop_map(|text| atom(&text))
+const METHODS: [&str; 7] = [
+    "GET",
+    "POST",
+    "DELETE",
+    "GET,POST",
+    "GET,DELETE",
+    "POST,DELETE",
+    "GET,POST,DELETE",
+];
+const HOSTS: [&str; 6] = [
+    "x.org",
+    "a.x.org",
+    "b.a.x.org",
+    "*.x.org",
+    "*.a.x.org",
+    "y.net",
+];
+const PATHS: [&str; 6] = ["/", "/a", "/a/", "/a/b", "/a/b/", "/ab"];
+
+fn chosen<'c>(u: &mut Unstructured<'_>, of: &[&'c str]) -> Result<&'c str> {
+    u.choose(of).copied()
 }
 
-fn sets() -> impl Strategy<Value = Grants> {
-    proptest::collection::vec(atoms(), 0..8).prop_map(Grants::from_iter)
+/// An atom of few words, so that many overlap.
+fn any_atom(u: &mut Unstructured<'_>) -> Result<Atom> {
+    let text = match u.int_in_range(0..=8)? {
+        0..=3 => {
+            let methods = chosen(u, &METHODS)?;
+            if u.ratio(1, 7)? {
+                format!("http:{methods} public")
+            } else {
+                let (scheme, host) = (chosen(u, &["https", "http"])?, chosen(u, &HOSTS)?);
+                let (port, path) = (chosen(u, &["", ":8443"])?, chosen(u, &PATHS)?);
+                format!("http:{methods} {scheme}://{host}{port}{path}")
+            }
+        }
+        4..=5 => {
+            // An odd number of a unit is in its one spelling.
+            let (number, interface) = (
+                u.int_in_range(0..=4095)? * 2 + 1,
+                chosen(u, &["cache", "state"])?,
+            );
+            format!(
+                "{interface}:{number}{}",
+                chosen(u, &["", "KiB", "MiB", "GiB"])?
+            )
+        }
+        6..=7 => {
+            let host = if u.ratio(1, 4)? {
+                "*"
+            } else {
+                chosen(u, &HOSTS)?
+            };
+            format!("line-query:{host}:{}", chosen(u, &["43", "4343"])?)
+        }
+        _ => chosen(u, &["config", "jobs", "dns:a", "dns:b", "features:a.b"])?.to_owned(),
+    };
+    Ok(atom(&text))
 }
 
-proptest! {
-    #[test]
-    fn what_is_taken_is_spelled_as_it_was_written(text in r"(http:GET (https?://)?|line-query:|cache:|dns:)?[ -~ä]{0,24}") {
+fn any_grants(u: &mut Unstructured<'_>) -> Result<Grants> {
+    let length = u.int_in_range(0..=7)?;
+    (0..length).map(|_| any_atom(u)).collect()
+}
+
+fn any_text(u: &mut Unstructured<'_>, of: &[char], length_max: usize) -> Result<String> {
+    let length = u.int_in_range(0..=length_max)?;
+    (0..length).map(|_| u.choose(of).copied()).collect()
+}
+
+#[test]
+fn what_is_taken_is_spelled_as_it_was_written() {
+    let printable: Vec<char> = (' '..='~').chain(['ä']).collect();
+    let begins = [
+        "",
+        "http:GET ",
+        "http:GET https://",
+        "http:GET http://",
+        "line-query:",
+        "cache:",
+        "dns:",
+    ];
+    arbtest(|u| {
+        let text = format!("{}{}", chosen(u, &begins)?, any_text(u, &printable, 24)?);
         if let Ok(atom) = Atom::parse(&text) {
-            prop_assert_eq!(atom.to_string(), text);
+            assert_eq!(atom.to_string(), text);
         }
-    }
+        Ok(())
+    });
+}
 
-    #[test]
-    fn a_target_is_what_a_client_of_the_url_would_ask_for(rest in r"[a-c.]{1,8}\.org(:[0-9]{1,3})?(/[a-c.%2e]{0,4}){0,3}") {
-        let target = format!("https://{rest}");
+#[test]
+fn a_target_is_what_a_client_of_the_url_would_ask_for() {
+    let (host, path) = (
+        ['a', 'b', 'c', '.'],
+        ['a', 'b', 'c', '.', '%', '2', 'e', '/'],
+    );
+    arbtest(|u| {
+        let port = if u.arbitrary()? {
+            format!(":{}", u.int_in_range(0..=999)?)
+        } else {
+            String::new()
+        };
+        let target = format!(
+            "https://{}.org{port}/{}",
+            any_text(u, &host, 8)?,
+            any_text(u, &path, 12)?
+        );
         if Atom::parse(&format!("http:GET {target}")).is_ok() {
-            let url = url::Url::parse(&target).expect("a URL");
-            prop_assert_eq!(url.as_str(), target);
+            assert_eq!(url::Url::parse(&target).expect("a URL").as_str(), target);
         }
-    }
+        Ok(())
+    });
+}
 
-    #[test]
-    fn parsing_undoes_display(one in atoms()) {
-        prop_assert_eq!(Atom::parse(&one.to_string()), Ok(one));
-    }
+#[test]
+fn parsing_undoes_display() {
+    arbtest(|u| {
+        let one = any_atom(u)?;
+        assert_eq!(Atom::parse(&one.to_string()), Ok(one));
+        Ok(())
+    });
+}
 
-    #[test]
-    fn covering_is_reflexive_and_transitive(one in atoms(), two in atoms(), three in atoms()) {
-        prop_assert!(one.covers(&one));
-        prop_assert!(!(one.covers(&two) && two.covers(&three)) || one.covers(&three));
-        prop_assert!(!(one.covers(&two) && two.covers(&one)) || one == two);
-    }
+#[test]
+fn covering_is_reflexive_and_transitive() {
+    arbtest(|u| {
+        let (one, two, three) = (any_atom(u)?, any_atom(u)?, any_atom(u)?);
+        assert!(one.covers(&one));
+        assert!(
+            !(one.covers(&two) && two.covers(&three)) || one.covers(&three),
+            "{one} {two} {three}"
+        );
+        assert!(
+            !(one.covers(&two) && two.covers(&one)) || one == two,
+            "{one} {two}"
+        );
+        Ok(())
+    });
+}
 
-    #[test]
-    fn a_meet_is_what_both_cover_and_no_less(one in atoms(), two in atoms(), three in atoms()) {
+#[test]
+fn a_meet_is_what_both_cover_and_no_less() {
+    arbtest(|u| {
+        let (one, two, three) = (any_atom(u)?, any_atom(u)?, any_atom(u)?);
         let meet = one.meet(&two);
-        prop_assert_eq!(&meet, &two.meet(&one));
-        prop_assert!(meet.as_ref().is_none_or(|meet| one.covers(meet) && two.covers(meet)));
+        assert_eq!(meet, two.meet(&one));
+        assert!(
+            meet.as_ref()
+                .is_none_or(|meet| one.covers(meet) && two.covers(meet)),
+            "{one} {two}"
+        );
         let within_both = one.covers(&three) && two.covers(&three);
-        prop_assert_eq!(within_both, meet.is_some_and(|meet| meet.covers(&three)));
-    }
+        assert_eq!(
+            within_both,
+            meet.is_some_and(|meet| meet.covers(&three)),
+            "{one} {two} {three}"
+        );
+        Ok(())
+    });
+}
 
-    #[test]
-    fn the_effective_rights_exceed_neither_side(granted in sets(), wanted in sets(), asked in atoms()) {
+#[test]
+fn the_effective_rights_exceed_neither_side() {
+    arbtest(|u| {
+        let (granted, wanted, asked) = (any_grants(u)?, any_grants(u)?, any_atom(u)?);
         let effective = granted.effective(&wanted);
         for atom in effective.iter() {
-            prop_assert!(granted.covers(atom) && wanted.covers(atom), "{atom}");
+            assert!(granted.covers(atom) && wanted.covers(atom), "{atom}");
         }
-        prop_assert_eq!(effective.covers(&asked), granted.covers(&asked) && wanted.covers(&asked));
-        prop_assert_eq!(&effective, &wanted.effective(&granted));
-        prop_assert_eq!(granted.uncovered(&wanted).iter().count() == 0, wanted.iter().all(|atom| effective.covers(atom)));
-    }
+        assert_eq!(
+            effective.covers(&asked),
+            granted.covers(&asked) && wanted.covers(&asked)
+        );
+        assert_eq!(effective, wanted.effective(&granted));
+        let lacks_nothing = granted.uncovered(&wanted).iter().count() == 0;
+        assert_eq!(
+            lacks_nothing,
+            wanted.iter().all(|atom| effective.covers(atom))
+        );
+        Ok(())
+    });
+}
 
-    #[test]
-    fn a_difference_accounts_for_every_atom(before in sets(), after in sets()) {
-        prop_assert!(Difference::between(&before, &before).is_empty());
-        prop_assert!(!Difference::between(&before, &before).widens);
+#[test]
+fn a_difference_accounts_for_every_atom() {
+    arbtest(|u| {
+        let (before, after) = (any_grants(u)?, any_grants(u)?);
+        assert!(Difference::between(&before, &before).is_empty());
+        assert!(!Difference::between(&before, &before).widens);
         let difference = Difference::between(&before, &after);
-        prop_assert_eq!(difference.is_empty(), before == after);
-        prop_assert_eq!(difference.widens, before.uncovered(&after).iter().count() > 0);
+        assert_eq!(difference.is_empty(), before == after);
+        assert_eq!(
+            difference.widens,
+            before.uncovered(&after).iter().count() > 0
+        );
         let told = serde_json::to_value(&difference).expect("JSON");
         let count = |member: &str| told[member].as_array().map_or(0, Vec::len);
         let resized = count("widened") + count("narrowed");
-        prop_assert_eq!(count("kept") + count("removed") + resized, before.iter().count());
-        prop_assert_eq!(count("kept") + count("added") + resized, after.iter().count());
-        prop_assert_eq!(difference.to_string().lines().count(), count("added") + count("removed") + resized);
-    }
+        assert_eq!(
+            count("kept") + count("removed") + resized,
+            before.iter().count()
+        );
+        assert_eq!(
+            count("kept") + count("added") + resized,
+            after.iter().count()
+        );
+        let lines = difference.to_string().lines().count();
+        assert_eq!(lines, count("added") + count("removed") + resized);
+        Ok(())
+    });
 }
