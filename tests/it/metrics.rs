@@ -40,7 +40,10 @@ pub(crate) async fn scrape(data: &Path) -> Metrics {
     let answer = ask(data, "/metrics").await;
     assert_eq!(
         (answer.status, answer.header("content-type")),
-        (200, "text/plain; version=0.0.4; charset=utf-8")
+        (
+            200,
+            "application/openmetrics-text; version=1.0.0; charset=utf-8"
+        )
     );
     Metrics::parse(std::str::from_utf8(&answer.bytes).expect("UTF-8"))
 }
@@ -123,10 +126,10 @@ async fn each_call_is_counted_once_under_the_way_it_ended() {
         )
     };
     assert!(
-        slow("1") <= 7.0 && slow("150") == 8.0,
+        slow("1.0") <= 7.0 && slow("150.0") == 8.0,
         "{} {}",
-        slow("1"),
-        slow("150")
+        slow("1.0"),
+        slow("150.0")
     );
 }
 

@@ -1,12 +1,21 @@
-//! The text form of metrics that Prometheus reads (exposition format 0.0.4).
+//! The text form of metrics that Prometheus reads (OpenMetrics 1.0).
 //!
-//! Knows names, labels and numbers; which there are is the gatherer's to say (`operator::metrics`).
+//! Knows names, labels and numbers; which there are is the gatherer's to say.
 
-use std::fmt::{Display, Write as _};
+use std::fmt;
+
+use prometheus_client::collector::Collector;
+use prometheus_client::encoding::text;
+use prometheus_client::encoding::{DescriptorEncoder, MetricEncoder, NoLabelSet};
+use prometheus_client::metrics::MetricType;
+use prometheus_client::registry::Registry;
 
 use super::instrument::Histogram;
 
-pub(crate) const CONTENT_TYPE: &str = "text/plain; version=0.0.4; charset=utf-8";
+/// The media type of the text.
+pub(crate) const CONTENT_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
+/// Ends the name of a counter's samples; the encoder writes it.
+const COUNTED: &str = "_total";
 
 /// What kind of numbers a family has.
 #[derive(Clone, Copy, Debug)]
@@ -16,80 +25,137 @@ pub(crate) enum FamilyKind {
     Histogram,
 }
 
-/// A text in the making.
-#[derive(Default)]
-pub(crate) struct Exposition {
-    text: String,
-    family: &'static str,
+/// Metrics as they were at one moment.
+#[derive(Debug, Default)]
+pub(crate) struct Exposition(Vec<MetricFamily>);
+
+#[derive(Debug)]
+struct MetricFamily {
+    name: &'static str,
+    kind: FamilyKind,
+    help: String,
+    samples: Vec<(SampleLabels, SampleValue)>,
 }
 
 /// Names and values, in the order that they are printed.
 pub(crate) type Labels<'l> = &'l [(&'l str, &'l str)];
 
-impl Exposition {
-    /// Begins a family; the samples that follow are its own. `help` is one line without a backslash.
-    pub(crate) fn family(&mut self, name: &'static str, kind: FamilyKind, help: &str) {
-        let kind = match kind {
-            FamilyKind::Counter => "counter",
-            FamilyKind::Gauge => "gauge",
-            FamilyKind::Histogram => "histogram",
-        };
-        self.family = name;
-        self.line(format_args!("# HELP {name} {help}"));
-        self.line(format_args!("# TYPE {name} {kind}"));
-    }
+type SampleLabels = Vec<(String, String)>;
 
-    pub(crate) fn sample(&mut self, labels: Labels<'_>, value: impl Display) {
-        self.write("", labels, None, value);
-    }
+/// The value of one series.
+#[derive(Clone, Debug)]
+pub(crate) enum SampleValue {
+    Whole(u64),
+    Real(f64),
+    /// Upper bounds in seconds, each with what is above the one before; the count and the sum.
+    Buckets(Vec<(f64, u64)>, u64, f64),
+}
 
-    pub(crate) fn histogram(&mut self, labels: Labels<'_>, histogram: &Histogram) {
-        let read = histogram.read();
-        for (bound, count) in read.buckets {
-            self.write("_bucket", labels, Some(&bound.as_secs_f64()), count);
-        }
-        self.write("_bucket", labels, Some(&"+Inf"), read.count);
-        self.write("_sum", labels, None, read.sum.as_secs_f64());
-        self.write("_count", labels, None, read.count);
-    }
-
-    pub(crate) fn into_text(self) -> String {
-        self.text
-    }
-
-    fn write(
-        &mut self,
-        suffix: &str,
-        labels: Labels<'_>,
-        bound: Option<&dyn Display>,
-        value: impl Display,
-    ) {
-        let mut printed: Vec<String> = labels
-            .iter()
-            .map(|(name, value)| format!("{name}=\"{}\"", escaped(value)))
-            .collect();
-        printed.extend(bound.map(|bound| format!("le=\"{bound}\"")));
-        let family = self.family;
-        if printed.is_empty() {
-            self.line(format_args!("{family}{suffix} {value}"));
-        } else {
-            self.line(format_args!(
-                "{family}{suffix}{{{}}} {value}",
-                printed.join(",")
-            ));
-        }
-    }
-
-    fn line(&mut self, line: std::fmt::Arguments<'_>) {
-        writeln!(self.text, "{line}").expect("writing to a String does not fail");
+impl From<u64> for SampleValue {
+    fn from(value: u64) -> Self {
+        Self::Whole(value)
     }
 }
 
-fn escaped(value: &str) -> String {
-    value
-        .replace('\\', r"\\")
-        .replace('"', "\\\"")
-        .replace('\n', r"\n")
+impl From<usize> for SampleValue {
+    fn from(value: usize) -> Self {
+        Self::Whole(u64::try_from(value).unwrap_or(u64::MAX))
+    }
+}
+
+impl From<f64> for SampleValue {
+    fn from(value: f64) -> Self {
+        Self::Real(value)
+    }
+}
+
+impl Exposition {
+    /// Begins a family; the samples that follow are its own. `help` is one line.
+    pub(crate) fn family(&mut self, name: &'static str, kind: FamilyKind, help: &str) {
+        self.0.push(MetricFamily {
+            name,
+            kind,
+            help: help.to_owned(),
+            samples: Vec::new(),
+        });
+    }
+
+    /// Adds a series to the family.
+    pub(crate) fn sample(&mut self, labels: Labels<'_>, value: impl Into<SampleValue>) {
+        let owned = labels
+            .iter()
+            .map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
+        if let Some(family) = self.0.last_mut() {
+            family.samples.push((owned.collect(), value.into()));
+        }
+    }
+
+    /// Adds the series of a histogram to the family.
+    pub(crate) fn histogram(&mut self, labels: Labels<'_>, histogram: &Histogram) {
+        let read = histogram.read();
+        let mut below = 0;
+        let mut buckets: Vec<(f64, u64)> = Vec::with_capacity(read.buckets.len() + 1);
+        for (bound, count) in read.buckets {
+            buckets.push((bound.as_secs_f64(), count - below));
+            below = count;
+        }
+        buckets.push((f64::INFINITY, read.count - below));
+        let value = SampleValue::Buckets(buckets, read.count, read.sum.as_secs_f64());
+        self.sample(labels, value);
+    }
+
+    /// The text.
+    pub(crate) fn into_text(self) -> String {
+        let mut registry = Registry::default();
+        registry.register_collector(Box::new(self));
+        let mut printed = String::new();
+        text::encode(&mut printed, &registry).expect("writing to a String does not fail");
+        printed
+    }
+}
+
+impl Collector for Exposition {
+    fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> fmt::Result {
+        for family in &self.0 {
+            let (name, kind) = match family.kind {
+                FamilyKind::Counter => {
+                    let name = family.name.strip_suffix(COUNTED);
+                    (name.unwrap_or(family.name), MetricType::Counter)
+                }
+                FamilyKind::Gauge => (family.name, MetricType::Gauge),
+                FamilyKind::Histogram => (family.name, MetricType::Histogram),
+            };
+            let mut metric = encoder.encode_descriptor(name, &family.help, None, kind)?;
+            for (labels, value) in &family.samples {
+                if labels.is_empty() {
+                    encode(&mut metric, family.kind, value)?;
+                } else {
+                    encode(&mut metric.encode_family(labels)?, family.kind, value)?;
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+fn encode(series: &mut MetricEncoder<'_>, kind: FamilyKind, value: &SampleValue) -> fmt::Result {
+    match (value, kind) {
+        (SampleValue::Whole(value), FamilyKind::Counter) => {
+            series.encode_counter::<NoLabelSet, _, f64>(value, None)
+        }
+        (SampleValue::Real(value), FamilyKind::Counter) => {
+            series.encode_counter::<NoLabelSet, _, f64>(value, None)
+        }
+        (SampleValue::Whole(value), FamilyKind::Gauge | FamilyKind::Histogram) => {
+            series.encode_gauge(value)
+        }
+        (SampleValue::Real(value), FamilyKind::Gauge | FamilyKind::Histogram) => {
+            series.encode_gauge(value)
+        }
+        (SampleValue::Buckets(buckets, count, sum), _) => {
+            series.encode_histogram::<NoLabelSet>(*sum, *count, buckets, None)
+        }
+    }
 }
 
 #[cfg(test)]
@@ -100,10 +166,10 @@ mod tests {
     fn a_label_cannot_end_its_line_or_its_quotes() {
         let mut exposition = Exposition::default();
         exposition.family("family", FamilyKind::Gauge, "Help");
-        exposition.sample(&[("label", "a\"b\\c\nd")], 1);
+        exposition.sample(&[("label", "a\"b\\c\nd")], 1_u64);
         assert_eq!(
             exposition.into_text(),
-            "# HELP family Help\n# TYPE family gauge\nfamily{label=\"a\\\"b\\\\c\\nd\"} 1\n"
+            "# HELP family Help\n# TYPE family gauge\nfamily{label=\"a\\\"b\\\\c\\nd\"} 1\n# EOF\n"
         );
     }
 }

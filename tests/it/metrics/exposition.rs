@@ -1,5 +1,5 @@
-//! Reads the text form of metrics (exposition format 0.0.4) and holds it to its rules: each family has one HELP and one TYPE
-//! before its samples and stands in one piece, no series stands twice, and a histogram's buckets add up.
+//! Reads the text form of metrics (OpenMetrics 1.0) and holds it to its rules: each family has one HELP and one TYPE before its
+//! samples and stands in one piece, no series stands twice, a histogram's buckets add up, and the text says where it ends.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -14,7 +14,7 @@ pub(crate) struct Metrics {
 
 impl Metrics {
     pub(crate) fn parse(text: &str) -> Self {
-        assert!(text.ends_with('\n'), "the last line does not end");
+        let text = text.strip_suffix("# EOF\n").expect("the end of the text");
         let mut metrics = Self {
             kinds: BTreeMap::new(),
             samples: BTreeMap::new(),
@@ -33,10 +33,9 @@ impl Metrics {
                     .and_then(|line| line.strip_prefix(&format!("# TYPE {name} ")))
                     .expect("a TYPE");
                 assert!(["counter", "gauge", "histogram"].contains(&kind), "{kind}");
-                assert_eq!(
-                    kind == "counter",
-                    name.ends_with("_total"),
-                    "{name} is a {kind}"
+                assert!(
+                    !name.ends_with("_total"),
+                    "the samples alone have the suffix"
                 );
                 assert!(
                     metrics
@@ -52,12 +51,12 @@ impl Metrics {
             let suffix = name
                 .strip_prefix(&family)
                 .unwrap_or_else(|| panic!("outside its family: {line}"));
-            let of_histogram = ["_bucket", "_sum", "_count"].contains(&suffix);
-            assert!(
-                of_histogram == (metrics.kinds[&family] == "histogram"),
-                "{line}"
-            );
-            assert!(of_histogram || suffix.is_empty(), "{line}");
+            let suffixes: &[&str] = match &*metrics.kinds[&family] {
+                "histogram" => &["_bucket", "_sum", "_count"],
+                "counter" => &["_total"],
+                _ => &[""],
+            };
+            assert!(suffixes.contains(&suffix), "{line}");
             assert!(
                 metrics.samples.insert((name, labels), value).is_none(),
                 "stands twice: {line}"

@@ -1,4 +1,4 @@
-//! `GET /metrics`: gathers what the process counts, in the text form that Prometheus reads.
+//! `GET /metrics`: gathers what the process counts, in the text form that Prometheus reads (OpenMetrics).
 //!
 //! Walks what is served and what drains, so the series of a revision go when its last call has ended. Every series of what is
 //! served is there from the start, at zero: a rate over one that appears later misses its first event.
@@ -61,7 +61,7 @@ fn process(to: &mut Exposition, started_at: SystemTime) {
         FamilyKind::Gauge,
         "Always 1; its label tells which version runs.",
     );
-    to.sample(&[("version", env!("CARGO_PKG_VERSION"))], 1);
+    to.sample(&[("version", env!("CARGO_PKG_VERSION"))], 1_u64);
     to.family(
         "switchbay_start_time_seconds",
         FamilyKind::Gauge,

@@ -403,7 +403,7 @@ pub(crate) static ROUTES: [OperatorRoute; 33] = [
         "This document",
     ),
     OperatorRoute {
-        answers: AnswerForm::Plain("text/plain"),
+        answers: AnswerForm::Plain("application/openmetrics-text"),
         ..get(
             "/metrics",
             Endpoint::Host(HostEndpoint::Metrics),
