@@ -2,7 +2,6 @@
 //! account's entries, and the audit of the balances. Nothing here changes anything.
 
 use std::collections::BTreeMap;
-use std::fmt::Write as _;
 use std::time::SystemTime;
 
 use serde_json::{Value, json};
@@ -179,24 +178,24 @@ impl MonthUsage {
 
     /// RFC 4180 with a header; ids and names have nothing to quote.
     pub(crate) fn csv(&self) -> String {
-        let mut text = "month,account,key,operation,calls,credits\r\n".to_owned();
-        for UsageRow {
-            account,
-            key,
-            operation,
-            calls,
-            credits,
-        } in &self.rows
-        {
-            let account = account.as_deref().unwrap_or_default();
-            // Writing to a string does not fail.
-            let _ = write!(
-                text,
-                "{},{account},{key},{operation},{calls},{credits}\r\n",
-                self.month
-            );
+        let mut rows = csv::WriterBuilder::new()
+            .terminator(csv::Terminator::CRLF)
+            .from_writer(Vec::new());
+        let header = ["month", "account", "key", "operation", "calls", "credits"];
+        rows.write_record(header).expect("a Vec takes all rows");
+        for row in &self.rows {
+            let record = [
+                &self.month.to_string(),
+                row.account.as_deref().unwrap_or_default(),
+                &row.key,
+                &row.operation,
+                &row.calls.to_string(),
+                &row.credits.to_string(),
+            ];
+            rows.write_record(record).expect("a Vec takes all rows");
         }
-        text
+        let text = rows.into_inner().expect("a Vec takes all rows");
+        String::from_utf8(text).expect("the cells are text")
     }
 }
 
