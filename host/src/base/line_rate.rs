@@ -2,8 +2,9 @@
 //!
 //! A bound for each call is not enough: many calls make a flood. Time is passed in; knows nothing of lines but their number.
 
-use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
+
+use parking_lot::Mutex;
 
 use super::token_bucket::Bucket;
 
@@ -59,8 +60,8 @@ impl LineRate {
         Some(std::mem::take(&mut state.dropped))
     }
 
-    fn lock(&self) -> std::sync::MutexGuard<'_, LineRateState> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock(&self) -> parking_lot::MutexGuard<'_, LineRateState> {
+        self.state.lock()
     }
 }
 

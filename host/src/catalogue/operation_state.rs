@@ -3,9 +3,9 @@
 //! Kept apart from the row, which is data. Knows no call and no plugin.
 
 use std::num::NonZeroUsize;
-use std::sync::{Mutex, PoisonError};
 
 use lru::LruCache;
+use parking_lot::Mutex;
 
 use crate::contract::operation::Operation;
 use crate::observe::metrics::Requests;
@@ -45,6 +45,6 @@ impl OperationState {
     }
 
     fn replies<T>(&self, look: impl FnOnce(&mut LruCache<[u8; 32], ()>) -> T) -> T {
-        look(&mut self.checked.lock().unwrap_or_else(PoisonError::into_inner))
+        look(&mut self.checked.lock())
     }
 }

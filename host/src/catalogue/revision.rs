@@ -2,7 +2,6 @@
 //!
 //! A call takes the snapshot once and finishes on it, whatever is swapped meanwhile.
 
-use crate::runtime::instance::Off;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -14,6 +13,7 @@ use crate::contract::grants::Rights;
 use crate::contract::operation::{Answer, Call, Operation};
 use crate::contract::tenant::Tenant;
 use crate::observe::metrics::{Calls, Outcome, Vitals};
+use crate::runtime::instance::Off;
 use crate::runtime::instance::{CallError, Instances};
 use crate::runtime::job_run::JobRun;
 

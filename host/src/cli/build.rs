@@ -3,7 +3,6 @@
 //! The same call serves `switchbay build`, `switchbay dev` and the tests. It never runs in a build script (cargo inside
 //! cargo can hang on the lock) and has a target folder of its own, so that it disturbs no other build.
 
-use crate::registry::crate_folder::{PROFILE, package, target_folder, workspace};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
@@ -12,6 +11,7 @@ use switchbay_toolchain::{TARGET, Toolchain, ToolchainError};
 
 use crate::base::tasks::blocking;
 use crate::contract::manifest::{ManifestEntry, ManifestSource};
+use crate::registry::crate_folder::{PROFILE, package, target_folder, workspace};
 
 /// The profile, given with each call so that a plugin's workspace need not know of it: small, optimised as a whole, and
 /// without unwinding (a panic is a trap).

@@ -15,7 +15,6 @@ mod resolvers;
 mod shares;
 mod written;
 
-use crate::base::toml::MalformedToml;
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
@@ -24,18 +23,19 @@ use std::time::Duration;
 use ipnet::IpNet;
 
 pub(crate) use self::databases::DatabaseSource;
+use self::databases::databases;
 pub(crate) use self::egress::{ConnectTo, EgressSettings};
-pub use self::flags::{Flags, LogFormat};
 pub(crate) use self::jobs::JobLimits;
-pub use self::limits::{Compile, Transport};
-pub use self::oauth::OAuthSettings;
 pub(crate) use self::peers::PlaceLimits;
 pub(crate) use self::proxy::ProxySettings;
 pub(crate) use self::resolvers::{ClientSubnet, ResolverSettings};
 pub(crate) use self::shares::Shares;
-
-use self::databases::databases;
 use self::written::WrittenConfig;
+use crate::base::toml::MalformedToml;
+
+pub use self::flags::{Flags, LogFormat};
+pub use self::limits::{Compile, Transport};
+pub use self::oauth::OAuthSettings;
 
 /// Settings that cannot be used. Each message names the setting, the rule and the value.
 #[derive(Debug, thiserror::Error)]

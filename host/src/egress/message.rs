@@ -2,7 +2,6 @@
 //!
 //! Headers that belong to the connection are the gate's, in both directions. Must not know where a message goes.
 
-use crate::contract::request_headers::may_be_set;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -16,6 +15,7 @@ use super::decode::{DecodeError, Work};
 use super::policy::Denial;
 use super::traffic::{BEGINNING_BYTES, TrafficShare};
 use crate::base::shared_stock::StockPortion;
+use crate::contract::request_headers::may_be_set;
 
 /// Headers of one message, in both directions.
 pub(super) const HEADERS_MAX: usize = 128;

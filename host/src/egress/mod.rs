@@ -39,18 +39,19 @@ mod traffic;
 
 use std::collections::HashMap;
 use std::net::SocketAddr;
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::sync::{Arc, Weak};
 
-pub(crate) use self::doh::{QueryError, Question};
-pub(crate) use self::line::LineQuery;
-pub(crate) use self::message::{Caps, Excess, FetchError, Late, PluginRequest, Response};
-pub(crate) use self::policy::Denial;
-pub(crate) use self::secret::{Secret, SecretError};
+use parking_lot::Mutex;
 
 use self::dialer::{Dialer, TlsError, Versions};
 use self::doh::Endpoints;
+pub(crate) use self::doh::{QueryError, Question};
+pub(crate) use self::line::LineQuery;
+pub(crate) use self::message::{Caps, Excess, FetchError, Late, PluginRequest, Response};
 use self::own::Own;
+pub(crate) use self::policy::Denial;
 use self::resolver::{Resolver, ServersError};
+pub(crate) use self::secret::{Secret, SecretError};
 use self::traffic::{Traffic, TrafficKind};
 use crate::base::line_rate::LineRate;
 use crate::config;
@@ -187,7 +188,7 @@ impl Egress {
     }
 
     fn traffic(&self, plugin: &Arc<str>, kind: TrafficKind) -> Arc<Traffic> {
-        let mut all = self.traffic.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut all = self.traffic.lock();
         all.retain(|_, one| one.strong_count() > 0);
         let key = (Arc::clone(plugin), kind);
         if let Some(shared) = all.get(&key).and_then(Weak::upgrade) {

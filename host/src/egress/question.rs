@@ -3,11 +3,12 @@
 //! Of the answer only the header and the question are read: they say that it belongs to this question (RFC 5452, 9.1; the
 //! source is vouched for by TLS, so the id may be 0, as RFC 8484 wants it for caches). The records are the plugin's to read.
 
+use std::net::Ipv4Addr;
+
 use hickory_resolver::proto::op::{Edns, Header, Message, MessageType, OpCode, Query};
 use hickory_resolver::proto::rr::rdata::opt::{ClientSubnet, EdnsOption};
 use hickory_resolver::proto::rr::{DNSClass, Name, RecordType};
 use hickory_resolver::proto::serialize::binary::{BinDecodable as _, BinDecoder};
-use std::net::Ipv4Addr;
 
 use crate::config;
 

@@ -4,8 +4,9 @@
 //! sites waits behind its own requests, and somebody else's first request does not. Must not know what a request asks for.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::sync::{Arc, Weak};
 
+use parking_lot::Mutex;
 use tokio::sync::{Semaphore, SemaphorePermit};
 
 use super::message::{FetchError, REQUEST_BYTES_MAX, RESPONSE_BYTES};
@@ -108,7 +109,7 @@ impl Traffic {
 
     /// The part of one tenant.
     pub(super) fn share(self: &Arc<Self>, tenant: &Tenant) -> Arc<TrafficShare> {
-        let mut shares = self.shares.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut shares = self.shares.lock();
         if let Some(share) = shares.get(tenant).and_then(Weak::upgrade) {
             return share;
         }

@@ -16,25 +16,25 @@ mod kept;
 mod tests;
 mod zone;
 
-use crate::config::DatabaseSource;
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use arc_swap::ArcSwap;
 use maxminddb::MaxMindDbError;
+use parking_lot::Mutex;
 use time::OffsetDateTime;
 use time::format_description::well_known::Rfc3339;
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
 pub(crate) use self::file::{FileError, NetworkEntry};
+use self::file::{Mapped, Stamp};
 pub(crate) use self::kept::{DatabaseFolder, Index, KeptError};
 pub(crate) use self::zone::{Basis, Location, Zone, Zones};
-
-use self::file::{Mapped, Stamp};
 use crate::base::folder_watch::{Depth, Watch};
+use crate::config::DatabaseSource;
 
 /// A database that cannot be used.
 #[derive(Debug, thiserror::Error)]
@@ -115,7 +115,7 @@ impl IpDatabases {
 
     /// Reads what is new or changed, and serves it once it was verified. Blocks, for large files for seconds.
     pub(crate) fn read(&self) {
-        let _turn = self.reading.lock().unwrap_or_else(PoisonError::into_inner);
+        let _turn = self.reading.lock();
         let before = self.serving.load_full();
         let sources = match self.sources() {
             Ok(sources) => sources,
@@ -166,11 +166,7 @@ impl IpDatabases {
 
     /// Reads again after each change, and when it is asked for. Once a process.
     pub(crate) async fn follow(self: Arc<Self>, until: CancellationToken) {
-        let mut watch = self
-            .watch
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .take();
+        let mut watch = self.watch.lock().take();
         loop {
             let changed = async {
                 match &mut watch {

@@ -8,9 +8,8 @@ use std::borrow::Cow;
 use std::sync::Arc;
 use std::time::Instant;
 
-use crate::contract::error::{Code, Refusal};
-
 use super::instrument::{Counter, Gauge, Histogram, Peak, Sum};
+use crate::contract::error::{Code, Refusal};
 
 /// How a call of a plugin ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -3,11 +3,11 @@
 //! Runs on the road, after the window and before the plugin, so that a malformed request still takes its slot. Gives back
 //! the JSON object that fits the face's schema, or the first offence with its field.
 
-use crate::base::json::{MalformedJson, strict_json};
 use std::borrow::Cow;
 
 use serde_json::{Map, Number, Value};
 
+use crate::base::json::{MalformedJson, strict_json};
 use crate::contract::error::Refusal;
 use crate::contract::schema::{FaceSchema, Offence};
 

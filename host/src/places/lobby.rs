@@ -1,8 +1,9 @@
 //! A request's way in: into the lobby, and from there to a place among those in flight.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::{Instant, timeout_at};
 
@@ -167,8 +168,8 @@ impl RequestPlace {
         result
     }
 
-    fn held(&self) -> std::sync::MutexGuard<'_, HeldPlace> {
-        self.held.lock().unwrap_or_else(PoisonError::into_inner)
+    fn held(&self) -> parking_lot::MutexGuard<'_, HeldPlace> {
+        self.held.lock()
     }
 }
 

@@ -11,23 +11,23 @@ mod lobby;
 pub(crate) mod peer;
 mod unsent;
 
-use crate::config::PlaceLimits;
 use std::collections::HashMap;
 use std::net::IpAddr;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use http::HeaderMap;
+use parking_lot::Mutex;
 use tokio::sync::Semaphore;
 
 use self::crowd::ConnectionTable;
-use self::peer::{Address, Proxies};
-use crate::base::shared_stock::SharedStock;
-use crate::contract::error::{Code, Refusal};
-use crate::observe::instrument::{Counter, Gauge};
-
 pub(crate) use self::crowd::{ConnectionPlace, ConnectionRefused, PeerConnection};
 pub(crate) use self::lobby::{RequestPlace, UnplacedAnswer};
+use self::peer::{Address, Proxies};
 pub(crate) use self::unsent::Unsent;
+use crate::base::shared_stock::SharedStock;
+use crate::config::PlaceLimits;
+use crate::contract::error::{Code, Refusal};
+use crate::observe::instrument::{Counter, Gauge};
 
 /// The lobby is this part of the requests in flight, and so is a peer's share of it.
 const LOBBY_PART: usize = 4;
@@ -149,7 +149,7 @@ impl Places {
     }
 
     fn share(&self, address: Address) -> Arc<PeerShare> {
-        let mut shares = self.0.shares.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut shares = self.0.shares.lock();
         if let Some(share) = shares.get(&address) {
             return Arc::clone(share);
         }
@@ -197,7 +197,7 @@ mod tests {
         for number in 0..100_000_u32 {
             places.share(Address::of(Ipv4Addr::from(0x0a00_0000 + number).into()));
         }
-        let shares = places.0.shares.lock().expect("no panic");
+        let shares = places.0.shares.lock();
         assert!(shares.len() <= 4 * SHARES_MIN, "{} shares", shares.len());
         drop(shares);
         assert!(Arc::ptr_eq(

@@ -10,9 +10,10 @@ mod submission;
 mod sweep;
 mod turns;
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 
+use parking_lot::{Mutex, MutexGuard};
 use tokio::sync::{Notify, broadcast};
 use uuid::Uuid;
 
@@ -164,6 +165,6 @@ impl Jobs {
     }
 
     fn board(&self) -> MutexGuard<'_, Board> {
-        self.board.lock().unwrap_or_else(PoisonError::into_inner)
+        self.board.lock()
     }
 }

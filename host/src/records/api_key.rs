@@ -3,13 +3,14 @@
 //! A key is `sb_`, its kind, `_`, 32 random base62 characters and 6 characters of CRC-32 (decisions, "Credentials and
 //! owners"). Only its SHA-256 is stored: the key is shown once.
 
-use crate::base::clock::epoch_seconds;
 use std::collections::BTreeMap;
 use std::time::SystemTime;
 
 use rand::RngExt as _;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
+
+use crate::base::clock::epoch_seconds;
 
 const ALPHABET: &[u8; 62] = b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
 const RANDOM_CHARACTERS: usize = 32;

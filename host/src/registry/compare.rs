@@ -3,7 +3,6 @@
 //! Reads what two revisions said of themselves when they were staged; nothing is loaded for it. Whether anything is granted
 //! is decided elsewhere.
 
-use crate::base::tasks::blocking;
 use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
@@ -13,6 +12,7 @@ use serde_json::Value;
 
 use super::lifecycle::RevisionRecord;
 use super::{Registry, RegistryError};
+use crate::base::tasks::blocking;
 use crate::contract::grants::Difference;
 
 /// How one revision differs from another.

@@ -3,8 +3,10 @@
 //! A call that took its snapshot before the swap may begin after it, while its body still arrives; so a revision has its
 //! longest call and the time of a body. A job that runs on it longer than that is cut off, and goes on with the next one.
 
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::sync::{Arc, Weak};
 use std::time::Duration;
+
+use parking_lot::Mutex;
 
 use super::{Registry, mark};
 use crate::catalogue::revision::Revision;
@@ -30,10 +32,7 @@ impl Drains {
     }
 
     pub(super) fn all(&self) -> Vec<Arc<Revision>> {
-        let mut revisions = self
-            .revisions
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
+        let mut revisions = self.revisions.lock();
         revisions.retain(|revision| revision.strong_count() > 0);
         revisions.iter().filter_map(Weak::upgrade).collect()
     }
@@ -55,10 +54,7 @@ impl Drains {
             );
             oldest.stop();
         }
-        let mut revisions = self
-            .revisions
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
+        let mut revisions = self.revisions.lock();
         revisions.push(Arc::downgrade(revision));
     }
 }

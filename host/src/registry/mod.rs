@@ -18,10 +18,11 @@ mod stage;
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 
 use arc_swap::ArcSwap;
+use parking_lot::Mutex;
 use tokio::sync::{Mutex as AsyncMutex, MutexGuard, broadcast};
 use tokio_util::sync::CancellationToken;
 
@@ -280,14 +281,14 @@ impl Registry {
     }
 
     fn slots(&self, plugin: &str, limits: &PluginLimits) -> Arc<Slots> {
-        let mut slots = self.slots.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut slots = self.slots.lock();
         let known = slots.entry(plugin.to_owned());
         Arc::clone(known.or_insert_with(|| Arc::new(Slots::new(plugin, self.shares, limits))))
     }
 
     /// How the places of each plugin stand.
     pub(crate) fn occupancies(&self, now: Instant) -> BTreeMap<String, Occupancy> {
-        let slots = self.slots.lock().unwrap_or_else(PoisonError::into_inner);
+        let slots = self.slots.lock();
         slots
             .iter()
             .map(|(plugin, slots)| (plugin.clone(), slots.places.occupancy(now)))

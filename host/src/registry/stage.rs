@@ -4,7 +4,7 @@
 //! revision with its reason and touches nothing that runs.
 
 use std::path::PathBuf;
-use std::sync::{Arc, PoisonError};
+use std::sync::Arc;
 
 use bytes::Bytes;
 use tokio_util::sync::CancellationToken;
@@ -143,18 +143,12 @@ impl Registry {
     ) -> Result<RevisionState, RegistryError> {
         let key = (plugin.to_owned(), number);
         let cancelled = CancellationToken::new();
-        self.under_way
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .insert(key.clone(), cancelled.clone());
+        self.under_way.lock().insert(key.clone(), cancelled.clone());
         let prepared = tokio::select! {
             () = cancelled.cancelled() => Err(RegistryError::Rejected { plugin: plugin.to_owned(), number }),
             prepared = self.steps(plugin, number) => prepared,
         };
-        self.under_way
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .remove(&key);
+        self.under_way.lock().remove(&key);
         if let Err(error) = &prepared {
             self.refuse(plugin, number, error).await;
         }
@@ -163,10 +157,7 @@ impl Registry {
 
     /// Ends the preparing of a revision that was rejected.
     pub(super) fn cancel(&self, plugin: &str, number: u64) {
-        let under_way = self
-            .under_way
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
+        let under_way = self.under_way.lock();
         if let Some(cancelled) = under_way.get(&(plugin.to_owned(), number)) {
             cancelled.cancel();
         }

@@ -5,18 +5,18 @@
 //! swap does not double what it may use. Must not know what a call does.
 
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
+use parking_lot::{Mutex, MutexGuard};
 use tokio::sync::oneshot;
 
 use super::processor::CpuMeter;
+pub(crate) use super::shares::ShareLimits;
 use super::shares::{Entered, PlaceShares};
+pub(crate) use super::standings::{Barred, Ended};
 use super::standings::{Paused, Standings};
 use crate::contract::tenant::Tenant;
-
-pub(crate) use super::shares::ShareLimits;
-pub(crate) use super::standings::{Barred, Ended};
 
 /// The places of one plugin.
 pub(crate) struct CallPlaces {
@@ -206,7 +206,7 @@ impl CallPlaces {
     }
 
     fn lock(&self) -> MutexGuard<'_, PlacesState> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.lock()
     }
 }
 
@@ -269,7 +269,7 @@ impl CallTab {
     }
 
     fn metered(&self) -> MutexGuard<'_, Option<Arc<CpuMeter>>> {
-        self.meter.lock().unwrap_or_else(PoisonError::into_inner)
+        self.meter.lock()
     }
 
     /// Pays for what was used so far. Within a poll it must be asked on the polling thread.

@@ -1,7 +1,9 @@
 //! One run of a job, as its plugin reaches it. Knows no plugin and no turn.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
+
+use parking_lot::Mutex;
 
 use super::processor::CpuMeter;
 use crate::base::clock::milliseconds;
@@ -86,10 +88,10 @@ impl JobRun {
 
     /// Tells how far the work is.
     pub(crate) fn tell(&self, progress: Progress) {
-        *self.progress.lock().unwrap_or_else(PoisonError::into_inner) = progress;
+        *self.progress.lock() = progress;
     }
 
     fn progress(&self) -> Progress {
-        *self.progress.lock().unwrap_or_else(PoisonError::into_inner)
+        *self.progress.lock()
     }
 }

@@ -1,12 +1,13 @@
 //! The processor time of a call: the thread's clock over each poll of the call's future. A guest that waits is not charged,
 //! and neither is one that was preempted.
 
-use crate::base::clock::thread_time;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
+use parking_lot::Mutex;
+
 use super::run_queue::Quantum;
+use crate::base::clock::thread_time;
 
 /// Counts a call or a run of a job, and within it one slice: the call, or what a job does from one item that it keeps to the
 /// next.
@@ -77,7 +78,7 @@ impl CpuMeter {
 
     /// The rest of the poll is computed with this.
     pub(crate) fn computes_with(&self, quantum: Quantum) {
-        *self.quantum.lock().unwrap_or_else(PoisonError::into_inner) = Some(quantum);
+        *self.quantum.lock() = Some(quantum);
     }
 
     fn poll_begins(&self) {
@@ -88,12 +89,7 @@ impl CpuMeter {
     fn poll_ends(&self) {
         self.used_ns.fetch_add(self.poll_ns(), Ordering::Relaxed);
         self.is_polled.store(false, Ordering::Relaxed);
-        drop(
-            self.quantum
-                .lock()
-                .unwrap_or_else(PoisonError::into_inner)
-                .take(),
-        );
+        drop(self.quantum.lock().take());
     }
 }
 

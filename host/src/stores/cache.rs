@@ -6,7 +6,9 @@
 use std::borrow::Borrow;
 use std::collections::HashMap;
 use std::hash::Hash;
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::Arc;
+
+use parking_lot::RwLock;
 
 use super::StoreError;
 
@@ -48,7 +50,7 @@ impl<K: Eq + Hash, V> RecordCache<K, V> {
         Q: Eq + Hash + ToOwned<Owned = K> + ?Sized,
     {
         let writes = {
-            let kept = self.kept.read().unwrap_or_else(PoisonError::into_inner);
+            let kept = self.kept.read();
             if let Some(record) = kept.records.get(name) {
                 return Ok(Some(Arc::clone(record)));
             }
@@ -57,7 +59,7 @@ impl<K: Eq + Hash, V> RecordCache<K, V> {
         let Some(record) = read()?.map(Arc::new) else {
             return Ok(None);
         };
-        let mut kept = self.kept.write().unwrap_or_else(PoisonError::into_inner);
+        let mut kept = self.kept.write();
         if kept.writes == writes {
             if kept.records.len() >= RECORDS_MAX {
                 kept.records.clear();
@@ -69,7 +71,7 @@ impl<K: Eq + Hash, V> RecordCache<K, V> {
 
     /// Forgets everything; called after each write to the table, successful or not.
     pub(super) fn forget(&self) {
-        let mut kept = self.kept.write().unwrap_or_else(PoisonError::into_inner);
+        let mut kept = self.kept.write();
         kept.writes += 1;
         kept.records.clear();
     }

@@ -2,7 +2,6 @@
 //!
 //! Only parses and prints: what a body means and whether the caller may call is decided on the road.
 
-use crate::base::entity_tag::entity_tag;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -19,6 +18,7 @@ use super::http::content::Content;
 use super::http::{cross_origin, envelope};
 use crate::auth::Presented;
 use crate::auth::first_party::FirstParty;
+use crate::base::entity_tag::entity_tag;
 use crate::base::media_type;
 use crate::catalogue::route_table::RouteMatch;
 use crate::catalogue::{Bound, Catalogue};

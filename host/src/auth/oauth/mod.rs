@@ -11,10 +11,11 @@ mod token;
 
 use std::collections::HashMap;
 use std::convert::Infallible;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
+use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 
 use arc_swap::ArcSwapOption;
+use parking_lot::{Mutex, MutexGuard, RwLock};
 use sha2::{Digest, Sha256};
 use tokio::sync::{Notify, Semaphore, watch};
 
@@ -22,12 +23,11 @@ use self::gate::{FetchTurn, Gate};
 use self::issuer::Issuer;
 use self::keys::KeySet;
 use self::token::Unverified;
+pub(crate) use self::token::{AccessToken, TokenError, is_token};
 use crate::base::clock::epoch_seconds;
 use crate::config::OAuthSettings;
 use crate::contract::operation::Face;
 use crate::egress::operators_own::DocumentError;
-
-pub(crate) use self::token::{AccessToken, TokenError, is_token};
 
 /// Keys that are older are used no more, however long the issuer has been down.
 const USABLE_FOR: Duration = Duration::from_secs(24 * 3600);
@@ -149,12 +149,7 @@ impl OAuth {
         let digest: [u8; 32] = Sha256::digest(text.as_bytes()).into();
         if let Some(known) = self.usable() {
             self.renew_if_old(&known);
-            if let Some(token) = known
-                .verified
-                .read()
-                .unwrap_or_else(PoisonError::into_inner)
-                .get(&digest)
-            {
+            if let Some(token) = known.verified.read().get(&digest) {
                 return Ok(Arc::clone(token));
             }
         }
@@ -165,10 +160,7 @@ impl OAuth {
             .find(&unverified.kid, unverified.algorithm)
             .ok_or(TokenError::Algorithm)?;
         let token = Arc::new(unverified.verify(key, self.issuer.name())?);
-        let mut verified = known
-            .verified
-            .write()
-            .unwrap_or_else(PoisonError::into_inner);
+        let mut verified = known.verified.write();
         if verified.len() >= VERIFIED_MAX {
             verified.clear();
         }
@@ -273,6 +265,6 @@ impl OAuth {
     }
 
     fn gate(&self) -> MutexGuard<'_, Gate> {
-        self.gate.lock().unwrap_or_else(PoisonError::into_inner)
+        self.gate.lock()
     }
 }

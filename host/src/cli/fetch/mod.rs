@@ -18,9 +18,8 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use sha2::{Digest as _, Sha512};
 
-pub(crate) use self::npm::{NpmError, NpmRegistry};
-
 use self::npm::Release;
+pub(crate) use self::npm::{NpmError, NpmRegistry};
 use self::package::PackageError;
 use crate::egress::operators_own::DocumentError;
 use crate::lookup::{DatabaseFolder, Index, KeptError};

@@ -20,13 +20,12 @@ use http::Method;
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use serde_json::{Value, json};
 
+pub(super) use self::show::status;
 use super::client;
 use super::client::Payload;
 use super::place::Common;
 use super::table::{Table, text};
 use super::{CommandFailure, one_line};
-
-pub(super) use self::show::status;
 
 #[derive(Subcommand)]
 pub(super) enum PluginCommand {

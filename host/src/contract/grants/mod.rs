@@ -15,13 +15,12 @@ use std::collections::BTreeSet;
 
 use serde::{Deserialize, Serialize, Serializer};
 
+use self::atom::AtomRule;
 pub(crate) use self::atom::{Atom, AtomError};
 pub(crate) use self::difference::Difference;
 pub(crate) use self::host::is_never_public;
 pub(crate) use self::http::RequestForm;
 pub(crate) use self::rights::Rights;
-
-use self::atom::AtomRule;
 
 /// The most atoms that one plugin may want or be granted.
 const ATOMS_MAX: usize = 64;

@@ -4,11 +4,12 @@
 //! when the revision whose rights it carries is gone; its tunnels end with it.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use base64::Engine as _;
 use base64::engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD};
+use parking_lot::Mutex;
 use rand::RngExt as _;
 use sha2::{Digest as _, Sha256};
 use tokio_util::sync::CancellationToken;
@@ -74,7 +75,7 @@ impl ProxyLeases {
             until,
             ended: ended.clone(),
         };
-        let mut grants = self.grants.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut grants = self.grants.lock();
         grants.retain(|_, grant| grant.lives());
         if grants.len() >= LENT_MAX {
             return Err(TooManyLent);
@@ -96,12 +97,12 @@ impl ProxyLeases {
             .eq_ignore_ascii_case("basic")
             .then(|| STANDARD.decode(encoded.trim()).ok())??;
         let digest = digest(&basic);
-        let grants = self.grants.lock().unwrap_or_else(PoisonError::into_inner);
+        let grants = self.grants.lock();
         grants.get(&digest).filter(|grant| grant.lives()).cloned()
     }
 
     pub(super) fn count(&self) -> usize {
-        let grants = self.grants.lock().unwrap_or_else(PoisonError::into_inner);
+        let grants = self.grants.lock();
         grants.values().filter(|grant| grant.lives()).count()
     }
 }
@@ -115,11 +116,7 @@ impl Grant {
 impl Drop for ProxyLease {
     fn drop(&mut self) {
         self.ended.cancel();
-        self.lent
-            .grants
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .remove(&self.digest);
+        self.lent.grants.lock().remove(&self.digest);
     }
 }
 

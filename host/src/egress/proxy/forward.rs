@@ -5,7 +5,7 @@
 //! is added, because an answer that is not kept whole cannot be searched for it. Nor is `Via`: a site is told of no proxy.
 
 use std::convert::Infallible;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -15,6 +15,7 @@ use hyper::body::{Body as _, Incoming};
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::TokioIo;
+use parking_lot::Mutex;
 use tokio::net::TcpStream;
 
 use super::client::{Client, Flow, PassageEnd};
@@ -79,7 +80,7 @@ pub(super) async fn serve(
         &passage,
     );
     let service = service_fn(move |request: http::Request<Incoming>| async move {
-        let taken = kept.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let taken = kept.lock().take();
         let Some(mut passage) = taken else {
             return Ok::<_, Infallible>(ProxyRefusal::Second.response().map(Either::Left));
         };
@@ -88,7 +89,7 @@ pub(super) async fn serve(
             passage.audit.came_to(refusal.verdict());
             refusal.response().map(Either::Left)
         });
-        *kept.lock().unwrap_or_else(PoisonError::into_inner) = Some(passage);
+        *kept.lock() = Some(passage);
         Ok(response)
     });
     let mut builder = http1::Builder::new();

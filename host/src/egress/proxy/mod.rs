@@ -20,10 +20,11 @@ mod tunnel;
 
 use std::io;
 use std::net::SocketAddr;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use bytes::{Bytes, BytesMut};
+use parking_lot::Mutex;
 use tokio::io::AsyncReadExt as _;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Semaphore;
@@ -31,10 +32,9 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 pub(crate) use self::client::Flow;
-pub(crate) use self::credential::{ProxyLease, TooManyLent};
-
 use self::client::PassageEnd;
 use self::credential::ProxyLeases;
+pub(crate) use self::credential::{ProxyLease, TooManyLent};
 use self::head::{HEAD_BYTES_MAX, ProxyHead, ProxyRequest};
 use self::refusal::ProxyRefusal;
 use super::EgressClient;
@@ -136,11 +136,7 @@ impl Proxy {
 
     /// Serves until it is ended, once a process.
     pub(crate) async fn serve(self: &Arc<Self>) {
-        let listener = self
-            .listener
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .take();
+        let listener = self.listener.lock().take();
         let Some(listener) = listener else { return };
         tokio::select! {
             () = self.over.cancelled() => {}

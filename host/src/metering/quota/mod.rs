@@ -4,11 +4,12 @@
 //! adds one. Time is passed in; the store is reached through what is given and taken here ([`UsageCounts::load`],
 //! [`UsageCounts::unwritten`]), and one entry is kept for each key and operation that called in a month.
 
-use crate::records::usage::{Count, CountRow};
 use std::collections::HashMap;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use parking_lot::{Mutex, MutexGuard};
 
 use crate::records::month::Month;
+use crate::records::usage::{Count, CountRow};
 
 /// Where an owner stands with its month.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -150,7 +151,7 @@ impl UsageCounts {
     }
 
     fn lock(&self) -> MutexGuard<'_, HashMap<Month, HashMap<String, OwnerMonth>>> {
-        self.months.lock().unwrap_or_else(PoisonError::into_inner)
+        self.months.lock()
     }
 }
 

@@ -5,9 +5,10 @@
 //! cannot be set. Must not know what a call is.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use parking_lot::{Mutex, MutexGuard};
 use tokio::sync::Notify;
 
 use crate::observe::instrument::Counter;
@@ -187,9 +188,7 @@ impl Reservations {
     }
 
     fn lock(&self) -> MutexGuard<'_, CallsUnderWay> {
-        self.under_way
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
+        self.under_way.lock()
     }
 }
 

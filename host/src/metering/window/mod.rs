@@ -5,7 +5,8 @@
 //! Time is passed in; must not know whose a subject is.
 
 use std::collections::HashMap;
-use std::sync::{Mutex, PoisonError};
+
+use parking_lot::Mutex;
 
 use super::WindowStanding;
 
@@ -75,7 +76,7 @@ impl Windows {
         slots: Vec<Slot>,
         now_s: u64,
     ) -> Result<Option<WindowStanding>, WindowStanding> {
-        let mut counts = self.counts.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut counts = self.counts.lock();
         counts.second.turn(Length::Second, now_s);
         counts.minute.turn(Length::Minute, now_s);
         let refused = slots

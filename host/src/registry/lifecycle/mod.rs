@@ -23,7 +23,6 @@ use serde::{Deserialize, Serialize};
 pub(crate) use self::record::{
     Described, Event, Fetched, LifeError, OperatorNote, RevisionRecord, RevisionState, Seen,
 };
-
 use crate::contract::grants::{Atom, Grants, Rights};
 
 /// Revisions that stay ready for a rollback, beside the active one and those that drain.

@@ -7,10 +7,11 @@
 
 use std::collections::HashMap;
 use std::hash::RandomState;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 
 use lru::LruCache;
+use parking_lot::{Mutex, MutexGuard};
 
 use super::GuestState;
 use super::bindings::switchbay::cache::store::{self as wire, Ages, Error, Host};
@@ -86,7 +87,7 @@ enum UnacceptableEntry {
 impl Caches {
     /// A plugin's cache for a revision that may have so many bytes of it.
     pub(crate) fn lease(&self, plugin: &str, bytes_max: u64) -> PluginCache {
-        let mut plugins = self.plugins.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut plugins = self.plugins.lock();
         plugins.retain(|_, shared| shared.strong_count() > 0);
         let shared = plugins
             .get(plugin)
@@ -175,7 +176,7 @@ impl Drop for PluginCache {
 
 impl SharedCache {
     fn lock(&self) -> MutexGuard<'_, CachedItem> {
-        self.kept.lock().unwrap_or_else(PoisonError::into_inner)
+        self.kept.lock()
     }
 }
 

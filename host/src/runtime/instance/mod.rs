@@ -8,9 +8,10 @@
 mod end;
 mod wire;
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use parking_lot::Mutex;
 use wasmtime::{Engine, Store};
 
 pub(crate) use self::end::CallError;
@@ -206,7 +207,7 @@ impl Instances {
         if let Some(door) = &self.lent.door {
             door.tell_of_left_out(now);
         }
-        let mut idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut idle = self.idle.lock();
         // The one that was used last stands last.
         let (mut at, last) = (0, idle.len());
         let is_over = |warm: &mut WarmInstance| {
@@ -387,10 +388,7 @@ impl Instances {
     }
 
     fn take_idle(&self) -> Option<WarmInstance> {
-        self.idle
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .pop()
+        self.idle.lock().pop()
     }
 
     /// Keeps an instance for the next call. One whose memory has grown is not worth what it holds: linear memory never shrinks.
@@ -403,10 +401,7 @@ impl Instances {
             .saturating_sub(warm.bytes_made);
         let is_small = grown <= self.limits.warm_growth();
         if is_small && warm.calls < WARM_CALLS_MAX && warm.made.elapsed() < WARM_AGE_MAX {
-            self.idle
-                .lock()
-                .unwrap_or_else(PoisonError::into_inner)
-                .push(warm);
+            self.idle.lock().push(warm);
         }
     }
 }

@@ -1,19 +1,19 @@
 //! The host's own documents and health: what a client, a crawler or a load balancer asks before it has a credential.
 
-use crate::published::Snapshot;
-use crate::stores::Store;
 use std::sync::Arc;
-use tokio_util::sync::CancellationToken;
 
 use http::header::{ACCESS_CONTROL_ALLOW_ORIGIN, CACHE_CONTROL, CONTENT_TYPE, ETAG, VARY};
 use http::{HeaderMap, HeaderValue, Response, StatusCode};
 use serde_json::{Value, json};
+use tokio_util::sync::CancellationToken;
 
 use super::connection::HttpResponse;
 use super::content::Content;
 use super::envelope;
 use crate::catalogue::Catalogue;
 use crate::published::Document;
+use crate::published::Snapshot;
+use crate::stores::Store;
 use crate::transport::rest;
 
 const CARD_TYPE: &str = "application/mcp-server-card+json";

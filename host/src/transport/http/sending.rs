@@ -8,11 +8,12 @@ use std::error::Error;
 use std::io;
 use std::pin::Pin;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, OnceLock};
 use std::task::{Context, Poll, Waker, ready};
 use std::time::Duration;
 
 use hyper::body::{Body, Buf, Bytes, Frame, SizeHint};
+use parking_lot::Mutex;
 use tokio::time::Instant;
 use tokio_util::task::TaskTracker;
 
@@ -58,8 +59,8 @@ impl SendingProgress {
         }
     }
 
-    fn waiting(&self) -> std::sync::MutexGuard<'_, Option<Waker>> {
-        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
+    fn waiting(&self) -> parking_lot::MutexGuard<'_, Option<Waker>> {
+        self.waiting.lock()
     }
 }
 
