@@ -156,23 +156,23 @@ async fn what_is_refused_says_its_rule_and_changes_nothing() {
         (json!({ "act": "put", "key": "" }), "the key is empty"),
         (
             json!({ "act": "remove", "key": "k".repeat(513) }),
-            "the key has 513 bytes; it may have 512",
+            "the key has 513 bytes; at most 512 are allowed",
         ),
         (
             json!({ "act": "get", "key": "é".repeat(257) }),
-            "the key has 514 bytes; it may have 512",
+            "the key has 514 bytes; at most 512 are allowed",
         ),
         (
             json!({ "act": "put", "key": "k", "bytes": (4 << 20) + 1 }),
-            "the value has 4194305 bytes; it may have 4194304",
+            "the value has 4194305 bytes; at most 4194304 are allowed",
         ),
         (
             json!({ "act": "put", "key": "k", "fresh_ms": month + 1 }),
-            "`fresh-ms` is 2678400001; it may be 2678400000",
+            "`fresh-ms` is 2678400001; it must be at most 2678400000",
         ),
         (
             json!({ "act": "put", "key": "k", "stale_ms": 40 * day }),
-            "`stale-ms` is 3456000000; it may be 2678400000",
+            "`stale-ms` is 3456000000; it must be at most 2678400000",
         ),
     ];
     for (input, rule) in refused {
@@ -269,7 +269,7 @@ async fn a_grant_that_is_made_smaller_counts_for_a_full_cache() {
         json!({ "act": "put", "key": "k", "bytes": 1 << 20 }),
     )
     .await;
-    let rule = "the entry counts 1048833 bytes; 1048576 are granted";
+    let rule = "the entry takes 1048833 bytes; 1048576 are granted";
     assert_eq!(
         (&large["outcome"], &large["told"]),
         (&json!("not_acceptable"), &json!(rule))

@@ -122,15 +122,15 @@ async fn a_component_that_takes_too_much_to_compile_is_refused_by_the_limit_it_m
     for (limits, expected) in [
         (
             "compile_cpu_seconds = 1",
-            "more than 1 s of processor time, which is `limits.compile_cpu_seconds`",
+            "more than 1 s of processor time, the limit in `limits.compile_cpu_seconds`",
         ),
         (
             "compile_memory = 134217728",
-            "more than 134217728 bytes of memory, which is `limits.compile_memory`",
+            "more than 134217728 bytes of memory, the limit in `limits.compile_memory`",
         ),
         (
             "compile_wall_ms = 10",
-            "longer than 10 ms, which is `limits.compile_wall_ms`",
+            "longer than 10 ms, the limit in `limits.compile_wall_ms`",
         ),
     ] {
         let line = failure(&folder(&bomb(), limits)).await;
@@ -147,10 +147,10 @@ async fn what_is_no_component_is_told_as_such() {
     let truncated = &bomb()[..1000];
     for (component, expected) in [
         (&b""[..], "/spin.wasm is empty"),
-        (b"no component at all", "/spin.wasm does not begin as one"),
+        (b"no component at all", "/spin.wasm does not start with a component's header"),
         (
             &module,
-            "/spin.wasm is a core module, which is made into one by `wasm-tools component new`",
+            "/spin.wasm is a core module; make a component of it with `wasm-tools component new`",
         ),
         (truncated, "out of bounds"),
     ] {
@@ -169,8 +169,8 @@ async fn a_bomb_among_the_sources_leaves_the_running_revision() {
     let line = dev.line_with("Not reloaded").await;
     assert_eq!(
         line,
-        "Not reloaded: plugin `spin`: compiling it takes more than 268435456 bytes of memory, which is \
-         `limits.compile_memory`. The running revision serves on."
+        "Not reloaded: plugin `spin`: compiling it takes more than 268435456 bytes of memory, the limit in \
+         `limits.compile_memory`. The running revision keeps serving."
     );
     let answer = dev
         .request(Method::POST, SPIN)
@@ -273,7 +273,7 @@ async fn code_in_the_cache_that_was_changed_is_not_loaded_but_compiled_again() {
         let error = line["error"].as_str().expect("a reason");
         assert!(
             error.ends_with(
-                "is not what was written there: the store has another digest of it, or none"
+                "is not what was written there: its digest in the store differs or is missing"
             ),
             "{error}"
         );

@@ -124,7 +124,7 @@ async fn serving() -> (Registry, Service, TempDir) {
 fn served(lines: &[Value]) -> usize {
     lines
         .iter()
-        .filter(|line| line["message"] == "an IP database serves")
+        .filter(|line| line["message"] == "an IP database is in use")
         .count()
 }
 
@@ -204,7 +204,7 @@ async fn what_is_there_is_not_fetched_again_and_what_is_new_takes_its_place() {
     registry.asked();
     let again = fetch_in(home.path(), Some(&registry.url()), &["asn", "city"]);
     assert_eq!(
-        again.printed.matches("  there already").count(),
+        again.printed.matches("  already up to date").count(),
         2,
         "{}",
         again.printed
@@ -351,7 +351,7 @@ fn two_fetches_do_not_write_at_once() {
         .failed
         .expect("another one writes");
     assert!(
-        told.starts_with("another `switchbay data fetch` writes into "),
+        told.starts_with("another `switchbay data fetch` is writing into "),
         "{told}"
     );
     assert!(registry.asked().is_empty());

@@ -42,8 +42,8 @@ async fn a_folder_that_others_may_have_put_something_into_is_refused() {
     for mode in [0o777, 0o702, 0o1777] {
         set(folder.path(), mode);
         let expected = format!(
-            "others may write to the data folder DATA (mode {mode:04o}) and may have put something into it: look at what is \
-             there, then `chmod 700` it, or use another one"
+            "other users may write to the data folder DATA (mode {mode:04o}) and may have put something into it: \
+             check what is there, then `chmod 700` it, or use another one"
         );
         assert_eq!(refused(folder.path()).await, expected);
         assert_eq!(
@@ -84,7 +84,7 @@ async fn a_folder_that_a_group_may_write_to_is_made_private_and_told() {
     .await;
     assert_eq!(mode(data.path()), 0o700);
     service.log_until(|lines| {
-        let told = "others could write to the data folder; its mode is 0700 now";
+        let told = "other users could write to the data folder; its mode is now 0700";
         lines.iter().any(|line| {
             line["level"] == "WARN" && line["message"] == told && line["mode"] == "0775"
         })
@@ -105,8 +105,8 @@ async fn a_folder_that_others_may_replace_is_refused() {
         .display()
         .to_string();
     let expected = format!(
-        "others may write to {path} (mode 0777) and so replace the data folder DATA in it: `chmod o-w {path}`, or use a data \
-         folder elsewhere"
+        "other users may write to {path} (mode 0777) and so replace the data folder DATA in it: `chmod o-w {path}`, \
+         or use a data folder elsewhere"
     );
     assert_eq!(refused(&data).await, expected);
 }
@@ -125,8 +125,8 @@ async fn a_folder_or_store_of_another_user_is_refused() {
     }
     let expected = |path: &str| {
         format!(
-            "`{path}` belongs to user {owner}, who may change it, and this process runs as user {user}: run it as user \
-             {owner}, or use a data folder of user {user}'s own"
+            "`{path}` belongs to user {owner}, who may change it, and this process runs as user {user}: run it as \
+             user {owner}, or use a data folder that belongs to user {user}"
         )
     };
     assert_eq!(refused(foreign).await, expected("DATA"));
@@ -145,7 +145,7 @@ async fn a_store_that_others_may_write_to_is_refused() {
     let store = folder.path().join("switchbay.redb");
     fs::write(&store, "").expect("it is written");
     set(&store, 0o666);
-    let expected = "others may write to DATA/switchbay.redb (mode 0666), which holds credentials and what plugins may do: \
-                    look at what is there, then `chmod 600` it";
+    let expected = "other users may write to DATA/switchbay.redb (mode 0666), which holds credentials and what \
+        plugins may do: check what is there, then `chmod 600` it";
     assert_eq!(refused(folder.path()).await, expected);
 }

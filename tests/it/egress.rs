@@ -287,7 +287,7 @@ async fn settings_of_the_gate_that_cannot_be_used_keep_the_process_from_starting
         ),
         (
             "connect_to = { \"a.test:80\" = { to = \"127.0.0.1:80\", privat = true } }",
-            "with `to` and perhaps `public`",
+            "with `to` and optionally `public`",
         ),
         (
             "extra_roots = [\"/nowhere.pem\"]",
@@ -296,7 +296,7 @@ async fn settings_of_the_gate_that_cannot_be_used_keep_the_process_from_starting
         ("proxy = \"http://x\"", "unknown field `proxy`"),
         (
             "[proxy]\nlisten = \"0.0.0.0:0\"",
-            "`proxy.listen` is 0.0.0.0:0; it must be an address on loopback",
+            "`proxy.listen` is 0.0.0.0:0; it must be a loopback address",
         ),
         (
             "[proxy]\nlisten = \"127.0.0.1:1\"\nbytes = 1",

@@ -49,7 +49,7 @@ async fn check(how: &str, expected: (u16, &str), message: &str) {
 }
 
 const INTERNAL: (u16, &str) = (500, "INTERNAL_ERROR");
-const FAILED: &str = "The service failed to answer this call";
+const FAILED: &str = "The service failed to handle this call";
 
 #[tokio::test]
 async fn a_trap_an_exit_and_a_bottomless_recursion_are_internal_errors() {
@@ -315,7 +315,7 @@ async fn many_calls_do_not_flood_the_log_either() {
     join_all((0..30).map(|_| misbehave(&service, "flood_log"))).await;
     // 30 calls may write 64 lines each; the plugin may write 256 and then 50 a second, of which the host takes a few to say
     // what a call has dropped.
-    let slow = |line: &Value| line["message"] == "the plugin writes log lines faster than it may";
+    let slow = |line: &Value| line["message"] == "the plugin writes log lines too fast; some are dropped";
     let lines = service.log_until(|lines| lines.iter().any(slow));
     let of_plugin = lines
         .iter()
@@ -406,7 +406,8 @@ async fn an_import_that_is_not_wanted_keeps_the_plugin_out() {
         let line = failure_in(folder.path(), &["--manifest", &manifest.to_string_lossy()]).await;
         assert_eq!(
             line,
-            "plugin `ungranted`: it imports `wasi:logging/logging@0.1.0-draft` but does not ask for `logging` in its `wants`"
+            "plugin `ungranted`: it imports `wasi:logging/logging@0.1.0-draft` but does not list `logging` in its \
+             `wants`"
         );
     }
 }

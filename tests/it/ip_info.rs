@@ -129,10 +129,10 @@ async fn files_that_cannot_be_used_are_refused_by_their_reason_and_the_rest_serv
     let service = serve(databases.config() + &missing).await;
     let lines = service.log_until(|lines| refusals(lines).len() >= 4);
     for (name, reason) in [
-        ("city", "cut.mmdb is no database that can be used"),
-        ("anonymous", "text.mmdb is no database that can be used"),
+        ("city", "cut.mmdb is not a usable database"),
+        ("anonymous", "text.mmdb is not a usable database"),
         ("asn", "missing.mmdb: No such file"),
-        ("other", "folder.mmdb is no file"),
+        ("other", "folder.mmdb is not a file"),
     ] {
         let told = refusals(&lines)
             .into_iter()
@@ -151,7 +151,7 @@ async fn files_that_cannot_be_used_are_refused_by_their_reason_and_the_rest_serv
     service.log_until(|lines| {
         lines
             .iter()
-            .any(|line| line["message"] == "an IP database serves")
+            .any(|line| line["message"] == "an IP database is in use")
     });
     assert_eq!(
         told(&service, "8.8.8.8").await["network"]["asn"],
@@ -180,7 +180,7 @@ async fn a_file_is_swapped_under_load_and_a_broken_one_changes_nothing() {
     let served = |lines: &[Value]| {
         lines
             .iter()
-            .filter(|line| line["message"] == "an IP database serves")
+            .filter(|line| line["message"] == "an IP database is in use")
             .count()
     };
     assert_eq!(named().await.as_deref(), Some("First"));
@@ -224,11 +224,11 @@ async fn databases_that_are_named_wrongly_keep_the_process_from_starting() {
     for (setting, expected) in [
         (
             "City = { files = [\"a\"] }",
-            "`ip_databases` is City; it must be by names of a-z",
+            "`ip_databases` is City; it must be named with a-z",
         ),
         (
             "city = { files = [] }",
-            "`ip_databases` is city with 0 files; it must be one file each",
+            "`ip_databases` is city with 0 files; it must be one file",
         ),
         (
             "city = { files = [\"a\", \"b\", \"c\"] }",

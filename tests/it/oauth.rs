@@ -322,7 +322,7 @@ async fn no_log_holds_a_token_or_a_claim() {
     let lines = service.stop();
     let is_told = |text: &str| lines.iter().any(|line| line.contains(text));
     assert!(
-        is_told("an access token was refused") && is_told("the issuer's keys were not fetched"),
+        is_told("an access token was refused") && is_told("the issuer's keys could not be fetched"),
         "{lines:?}"
     );
     for secret in &secrets {

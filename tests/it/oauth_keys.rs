@@ -235,7 +235,7 @@ async fn while_the_issuer_is_down_known_keys_serve() {
     assert_eq!(status(&service, &known).await, 200);
     let told = service.log_until(|lines| {
         lines.iter().any(|line| {
-            line["message"] == "the issuer's keys were not fetched" && line["serving"] == true
+            line["message"] == "the issuer's keys could not be fetched" && line["serving"] == true
         })
     });
     assert!(told.iter().all(|line| line["level"] != "ERROR"), "{told:?}");

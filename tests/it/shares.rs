@@ -143,8 +143,8 @@ fn refusal(answer: &Answer) -> String {
     format!("{message} {}", answer.header("retry-after"))
 }
 
-const OWN_SHARE: &str = "As many of your calls run as may at once; try again shortly 1";
-const TAKEN: &str = "All of the operation's places are taken; try again shortly 1";
+const OWN_SHARE: &str = "Too many of your calls are running; try again shortly 1";
+const TAKEN: &str = "The operation is at capacity; try again shortly 1";
 
 #[tokio::test]
 async fn a_caller_has_its_share_of_the_places_and_a_quarter_is_for_those_who_hold_none() {
@@ -225,7 +225,7 @@ async fn a_caller_has_so_many_calls_that_wait_and_the_next_is_told_at_once() {
     let told = refusal(&house.metered.rest(&key, "plain", &json!({}), &[]).await);
     assert_eq!(
         told,
-        "As many of your calls wait for a place as may; try again shortly 1"
+        "Too many of your calls are waiting; try again shortly 1"
     );
     let other = house.key().await;
     assert_eq!(
@@ -273,7 +273,7 @@ async fn warm_instances_that_nobody_needs_are_dropped() {
             .counts("switchbay_plugin_instances", &[], "plugin")
     };
     assert_eq!(living().await["metered"], 3.0);
-    let dropped = |line: &Value| line["message"] == "warm instances that nobody needed are dropped";
+    let dropped = |line: &Value| line["message"] == "idle warm instances were dropped";
     service.log_until(|lines| lines.iter().any(dropped));
     assert_eq!(living().await["metered"], 1.0, "the last one stays");
 }
@@ -387,7 +387,7 @@ async fn a_caller_that_used_up_its_processor_time_waits_and_pays_nothing() {
     };
     for answer in [refused, house.spin(&second, json!({})).await] {
         assert_eq!(answer.refusal(), (429, "RATE_LIMITED".to_owned()));
-        let told = "The processor time that you have in a minute for this operation and those that share its tag is used up";
+        let told = "Your processor time per minute for this operation and those that share its tag is used up";
         assert_eq!(answer.json()["error"]["message"], told);
         let wait = answer.json()["data"]["retryAfter"]
             .as_u64()

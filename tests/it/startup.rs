@@ -115,18 +115,19 @@ async fn a_malformed_manifest_is_told_by_its_place() {
 async fn an_entry_that_cannot_be_used_is_told_by_plugin_rule_and_value() {
     let of = |plugin: &str| format!("plugin `{plugin}` in [folder]/plugin-manifest.toml:");
     let named = |name: &str| entry("").replace("bank-qr\"\ns", &format!("{name}\"\ns"));
-    let rule = "a name is 2 to 40 characters of a-z, 0-9 and hyphens, a letter first";
+    let rule = "its name must be 2 to 40 characters of a-z, 0-9 and hyphens, starting with a letter";
     for name in ["Bank", "b", "1bank", "bank_qr", "bänk", &"b".repeat(41)] {
         check_manifest(&named(name), &format!("{} {rule}", of(name))).await;
     }
     check_manifest(
         &entry("grants = [\"logging\", \"fetch\"]"),
-        &format!("{} `fetch` is no grant that this host knows; it knows blobs, browser, cache, config, dns, features, http, ip-database, jobs, line-query, logging, media, state", of("bank-qr")),
+        &format!("{} `fetch` is not a grant that this host knows; it knows blobs, browser, cache, config, dns, \
+            features, http, ip-database, jobs, line-query, logging, media, state", of("bank-qr")),
     )
     .await;
     check_manifest(
         &entry("").repeat(2),
-        &format!("{} has two entries", of("bank-qr")),
+        &format!("{} it has more than one entry", of("bank-qr")),
     )
     .await;
     check_manifest(
@@ -194,11 +195,12 @@ const SETTINGS: [(&str, &str); 15] = [
     ),
     (
         "[first_party]\ntrusted_proxies = [\"10.0.0.0/8\"]\n",
-        "`first_party.trusted_proxies` is `peers.trusted_proxies` now: write it there",
+        "`first_party.trusted_proxies` has moved to `peers.trusted_proxies`: write it there",
     ),
     (
         "[mcp]\norigins = [\"https://a.example/\"]\n",
-        "`mcp.origins` is https://a.example/; it must be scheme, host and port alone, such as https://app.example.com",
+        "`mcp.origins` is https://a.example/; it must be only a scheme, a host and a port, such as \
+         https://app.example.com",
     ),
     (
         "[oauth]\naudiences = []\n",
@@ -210,11 +212,13 @@ const SETTINGS: [(&str, &str); 15] = [
     ),
     (
         "[dns.resolvers]\nNear = \"https://dns.example.net/dns-query\"\n",
-        "`dns.resolvers` is a table with `Near`; it must be a name of a-z, 0-9, - and _, a letter first, as in `dns:NAME`",
+        "`dns.resolvers` is a table with `Near`; it must be a name of a-z, 0-9, - and _, starting with a letter, as \
+         in `dns:NAME`",
     ),
     (
         "[dns.resolvers]\nnear = { url = \"https://dns.example.net/dns-query\", client_subnet = \"sent\" }\n",
-        "the configuration file [folder]/config.toml is malformed: line 2, column 8: expected a URL, or a table with `url` and perhaps `client_subnet`, which is \"unsaid\" or \"withheld\"",
+        "the configuration file [folder]/config.toml is malformed: line 2, column 8: expected a URL, or a table with \
+         `url` and optionally `client_subnet`, which is \"unsaid\" or \"withheld\"",
     ),
     (
         "[credits]\nconcurrency = 0\n",
@@ -226,7 +230,7 @@ const SETTINGS: [(&str, &str); 15] = [
     ),
     (
         "[first_party]\norigins = [\"*\"]\n",
-        "`first_party.origins` is *; it must be scheme, host and port alone, such as https://app.example.com",
+        "`first_party.origins` is *; it must be only a scheme, a host and a port, such as https://app.example.com",
     ),
     (
         "[peers]\ntrusted_proxies = [\"10.0.0.0/33\"]\n",
@@ -255,7 +259,7 @@ async fn a_setting_that_cannot_be_used_is_told_by_rule_and_value() {
         assert_eq!(serve(&["--config", &path]).await, expected);
     }
     let rule =
-        "an https URL without credentials, query and fragment, or the like in http on loopback";
+        "an https URL (or http on loopback) without credentials, query or fragment";
     for issuer in [
         "http://id.example",
         "https://id.example?a",
@@ -270,7 +274,7 @@ async fn a_setting_that_cannot_be_used_is_told_by_rule_and_value() {
             format!("`oauth.issuer` is {issuer}; it must be {rule}")
         );
     }
-    let base = "`base-url` is ftp://example.com; it must be an http or https URL without query and fragment";
+    let base = "`base-url` is ftp://example.com; it must be an http or https URL without query or fragment";
     assert_eq!(serve(&["--base-url", "ftp://example.com"]).await, base);
     let nowhere =
         "cannot read the plugin manifest /nowhere.toml: No such file or directory (os error 2)";
@@ -303,7 +307,7 @@ async fn a_resolver_that_could_not_be_granted_is_told_by_rule_and_value() {
         ("https://dns.example.net/dns-query?a=b", "has a query"),
         (
             "https://dns.example.net:443/dns-query",
-            "has one spelling here",
+            "must be spelled",
         ),
     ] {
         std::fs::write(&file, format!("[dns.resolvers]\nnear = \"{url}\"\n"))
@@ -325,7 +329,7 @@ async fn a_second_process_does_not_take_the_data_folder() {
     assert_eq!(
         line,
         format!(
-            "another switchbay process uses the data folder {}",
+            "another switchbay process is using the data folder {}",
             data.display()
         )
     );
@@ -360,7 +364,7 @@ async fn a_port_in_use_is_told_with_the_flag_that_chooses_another() {
         assert_eq!(
             line,
             format!(
-                "the address {taken} is in use: stop what has it, or choose another with {flag}"
+                "the address {taken} is in use: stop the process that uses it, or choose another with {flag}"
             )
         );
     }
@@ -407,7 +411,7 @@ async fn a_public_operator_listener_is_warned_of_at_every_start() {
         let told = String::from_utf8(ended.expect("it fails").expect("the binary runs").stderr)
             .expect("UTF-8");
         assert!(
-            told.contains("another switchbay process uses the data folder"),
+            told.contains("another switchbay process is using the data folder"),
             "{told}"
         );
         let warned = told

@@ -149,8 +149,8 @@ async fn instances_that_count_at_the_same_time_lose_nothing() {
 async fn what_is_refused_says_its_rule_and_changes_nothing() {
     let (_house, service) = Keeps::serve(&KEEPS).await;
     put(&service, "k", "kept").await;
-    let long = "the key has 513 bytes; it may have 512";
-    let limit = |limit: &str| format!("the limit is {limit}; it may be from 1 to 1000");
+    let long = "the key has 513 bytes; at most 512 are allowed";
+    let limit = |limit: &str| format!("the limit is {limit}; it must be from 1 to 1000");
     let refused = [
         (json!({ "act": "get", "key": "" }), "the key is empty"),
         (json!({ "act": "put", "key": "" }), "the key is empty"),
@@ -164,7 +164,7 @@ async fn what_is_refused_says_its_rule_and_changes_nothing() {
         ),
         (
             json!({ "act": "list", "key": "k".repeat(513) }),
-            "the prefix has 513 bytes; it may have 512",
+            "the prefix has 513 bytes; at most 512 are allowed",
         ),
         (json!({ "act": "list", "key": "", "limit": 0 }), &limit("0")),
         (
@@ -173,7 +173,7 @@ async fn what_is_refused_says_its_rule_and_changes_nothing() {
         ),
         (
             json!({ "act": "put", "key": "k", "bytes": 262_145 }),
-            "the value has 262145 bytes; it may have 262144",
+            "the value has 262145 bytes; at most 262144 are allowed",
         ),
     ];
     for (input, rule) in refused {
@@ -245,7 +245,7 @@ async fn what_is_granted_bounds_the_records_and_a_smaller_grant_takes_nothing_aw
     let full = |bytes: usize, granted: usize| {
         (
             "full".to_owned(),
-            format!("the plugin's records would count {bytes} bytes; {granted} are granted"),
+            format!("the plugin's records would take {bytes} bytes; {granted} are granted"),
         )
     };
     let done = ("done".to_owned(), String::new());

@@ -111,7 +111,7 @@ async fn a_batch_is_answered_until_its_answers_are_enough() {
     let told = &full[0]["error"]["message"];
     assert_eq!(
         *told,
-        "This batch's answers are over 1048576 bytes: send this message in another"
+        "The responses to this batch exceed 1048576 bytes: send this message in another batch"
     );
 }
 

@@ -131,7 +131,7 @@ impl Floor {
     }
 }
 
-const SERVES_ON: &str = ". The running revision serves on.";
+const SERVES_ON: &str = ". The running revision keeps serving.";
 
 /// Puts a component in place as a build does: whole, by a rename.
 fn install(folder: &Path, name: &str, component: &[u8]) {
@@ -148,10 +148,12 @@ async fn files(floor: &mut Floor) {
     floor
         .check(
             b"no component at all",
-            "plugin `describes`: it is not a WebAssembly component: [folder]/describes.wasm does not begin as one",
+            "plugin `describes`: it is not a WebAssembly component: [folder]/describes.wasm does not start with a \
+             component's header",
         )
         .await;
-    floor.check(b"\0asm\x01\0\0\0", "plugin `describes`: it is not a WebAssembly component: [folder]/describes.wasm is a core module, which is made into one by `wasm-tools component new`").await;
+    floor.check(b"\0asm\x01\0\0\0", "plugin `describes`: it is not a WebAssembly component: [folder]/describes.wasm \
+        is a core module; make a component of it with `wasm-tools component new`").await;
     floor.check(b"", "plugin `describes`: it is not a WebAssembly component: [folder]/describes.wasm is empty").await;
     let huge = std::fs::File::create(floor.folder.path().join("next")).expect("a file");
     huge.set_len(COMPONENT_BYTES_MAX + 1)
@@ -159,7 +161,8 @@ async fn files(floor: &mut Floor) {
     put(floor.folder.path(), "describes");
     floor
         .refused(
-            "plugin `describes`: its component [folder]/describes.wasm has 67108865 bytes; at most 67108864 are loaded",
+            "plugin `describes`: its component [folder]/describes.wasm has 67108865 bytes; at most 67108864 are \
+             allowed",
         )
         .await;
 }
@@ -180,12 +183,13 @@ async fn worlds(floor: &mut Floor) {
     floor
         .check(
             &built("ungranted"),
-            "plugin `describes`: its description says that it is `ungranted`",
+            "plugin `describes`: its description has the name `ungranted`, not that of its manifest entry",
         )
         .await;
     install(floor.folder.path(), "describes", &guest());
     install(floor.folder.path(), "ungranted", &built("ungranted"));
-    floor.refused("plugin `ungranted`: it imports `wasi:logging/logging@0.1.0-draft` but does not ask for `logging` in its `wants`").await;
+    floor.refused("plugin `ungranted`: it imports `wasi:logging/logging@0.1.0-draft` but does not list `logging` in \
+        its `wants`").await;
     install(
         floor.folder.path(),
         "ungranted",
@@ -207,7 +211,9 @@ async fn reads(floor: &mut Floor) {
             "plugin `describes`: reading its description failed: the call used up its processor budget of 200ms",
         )
         .await;
-    floor.check(&describing("eat memory"), "plugin `describes`: reading its description failed: the plugin ran out of its memory of 16777216 bytes: memory allocation of 1048576 bytes failed\\nnote: run with `RUST_BACKTRACE=1` environment variable to display a backtrace").await;
+    floor.check(&describing("eat memory"), "plugin `describes`: reading its description failed: the plugin used up \
+        its memory of 16777216 bytes: memory allocation of 1048576 bytes failed\\nnote: run with `RUST_BACKTRACE=1` \
+        environment variable to display a backtrace").await;
     floor
         .check(
             &describing("unstable"),
@@ -217,10 +223,11 @@ async fn reads(floor: &mut Floor) {
     floor
         .check(
             &describing("I am a plugin"),
-            "plugin `describes`: its description is no JSON of the expected form: expected value at line 1 column 1",
+            "plugin `describes`: its description is not JSON of the expected form: expected value at line 1 column 1",
         )
         .await;
-    floor.check(&describing("{}"), "plugin `describes`: its description is no JSON of the expected form: missing field `schema` at line 1 column 2").await;
+    floor.check(&describing("{}"), "plugin `describes`: its description is not JSON of the expected form: missing \
+        field `schema` at line 1 column 2").await;
     floor
         .check_with(
             &[("/schema", json!(2))],
@@ -230,10 +237,11 @@ async fn reads(floor: &mut Floor) {
     floor
         .check_with(
             &[("/name", json!("other"))],
-            "its description says that it is `other`",
+            "its description has the name `other`, not that of its manifest entry",
         )
         .await;
-    floor.check_with(&[("/colour", json!("red"))], "its description is no JSON of the expected form: unknown field `colour`, expected one of `schema`, `name`, `version`, `summary`, `wants`, `operations` at line 1 column 737").await;
+    floor.check_with(&[("/colour", json!("red"))], "its description is not JSON of the expected form: unknown field \
+        `colour`, expected one of `schema`, `name`, `version`, `summary`, `wants`, `operations` at line 1 column 737").await;
     floor
         .check_with(
             &[("/operations", json!([]))],
@@ -245,14 +253,14 @@ async fn reads(floor: &mut Floor) {
 async fn wants(floor: &mut Floor) {
     let want = |atom: &str, why: &str| json!({ "atom": atom, "why": why });
     let known = "blobs, browser, cache, config, dns, features, http, ip-database, jobs, line-query, logging, media, state";
-    let cannot = "its description wants what cannot be granted:";
-    let fetch = format!("{cannot} `fetch:*` is no grant that this host knows; it knows {known}");
+    let cannot = "its description has an invalid want:";
+    let fetch = format!("{cannot} `fetch:*` is not a grant that this host knows; it knows {known}");
     floor
         .check_with(&[("/wants", json!([want("fetch:*", "to try")]))], &fetch)
         .await;
     let any = format!(
-        "{cannot} `http:GET https://*/` has a wildcard in `*`; one may stand only for the whole first label above a name \
-         of at least two"
+        "{cannot} `http:GET https://*/` has a wildcard in `*`; it may only stand for the whole first label, with at \
+         least two labels after it"
     );
     floor
         .check_with(
@@ -261,7 +269,7 @@ async fn wants(floor: &mut Floor) {
         )
         .await;
     let twice = format!(
-        "{cannot} `config` stands beside `config`, which says it already or says otherwise"
+        "{cannot} `config` repeats or contradicts `config`"
     );
     floor
         .check_with(
@@ -313,7 +321,7 @@ async fn terms(floor: &mut Floor) {
             "unknown variant `air`, expected one of `window`, `month`, `credits` at line 1 column 744",
         ),
     ] {
-        let message = format!("its description is no JSON of the expected form: {known}");
+        let message = format!("its description is not JSON of the expected form: {known}");
         floor
             .check_with(&[(&format!("/operations/0/{member}"), value)], &message)
             .await;

@@ -124,11 +124,11 @@ pub(crate) enum AuthError {
     TokenExpired,
     #[error("the credential does not carry the scope {0}")]
     Scope(Scope),
-    #[error("the plan of the credential's account does not allow calls")]
+    #[error("the account's plan does not allow calls")]
     Plan,
-    #[error("the store of credentials failed")]
+    #[error("the credential store failed")]
     Store(#[source] StoreError),
-    #[error("the identity provider's keys are not to be had")]
+    #[error("the identity provider's keys could not be fetched")]
     Keys { retry_after_s: u64 },
 }
 

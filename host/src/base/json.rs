@@ -95,7 +95,7 @@ impl<'de> Visitor<'de> for Strict<'_> {
         while let Some(name) = members.next_key::<String>()? {
             if object.contains_key(&name) {
                 *self.duplicate.borrow_mut() = Some(name);
-                return Err(A::Error::custom("a member is named twice"));
+                return Err(A::Error::custom("a member appears more than once"));
             }
             object.insert(name, members.next_value_seed(self)?);
         }

@@ -27,13 +27,13 @@ pub(crate) enum CollisionError {
         method: Method,
         path: String,
     },
-    #[error("{pair} serve paths of which {path} {source}")]
+    #[error("{pair} serve conflicting paths: {path} {source}")]
     Path {
         pair: Pair,
         path: String,
         source: RouteTableError,
     },
-    #[error("{pair} both have the tool `{tool}`")]
+    #[error("{pair} both define the tool `{tool}`")]
     Tool { pair: Pair, tool: String },
 }
 

@@ -7,7 +7,7 @@ use super::Bound;
 /// A path that cannot stand beside another.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum RouteTableError {
-    #[error("differs from {with} in the names of its parameters alone")]
+    #[error("differs from {with} only in its parameter names")]
     Parameters { with: String },
     #[error("cannot be routed")]
     Form,

@@ -28,7 +28,7 @@ const PROFILE_SETTINGS: [&str; 7] = [
 /// A build that did not give components.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum BuildError {
-    #[error("plugin `{plugin}`: its crate folder {path} has no readable Cargo.toml")]
+    #[error("plugin `{plugin}`: cannot read a Cargo.toml in its crate folder {path}")]
     NoCrate { plugin: String, path: PathBuf },
     #[error("plugins cannot be built: {0}")]
     Toolchain(#[from] ToolchainError),

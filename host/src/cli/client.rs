@@ -20,7 +20,8 @@ const DEADLINE: Duration = Duration::from_secs(200);
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum ClientError {
     #[error(
-        "no server has left its {file} in {folder} ({source}): start one with `switchbay serve`, or name its --data"
+        "cannot read {file} of a server in {folder} ({source}): start one with `switchbay serve`, or name its data \
+         folder with --data"
     )]
     File {
         file: &'static str,
@@ -32,7 +33,7 @@ pub(crate) enum ClientError {
         address: String,
         source: std::io::Error,
     },
-    #[error("the operator API's answer failed: {0}")]
+    #[error("the operator API's response could not be read: {0}")]
     Transport(String),
     #[error("{message} ({code})")]
     Refused { code: String, message: String },
@@ -67,7 +68,7 @@ pub(crate) async fn call(
     .await
     .unwrap_or_else(|_| {
         Err(ClientError::Transport(format!(
-            "no answer within {} s",
+            "no response within {} s",
             DEADLINE.as_secs()
         )))
     })

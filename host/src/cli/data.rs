@@ -57,7 +57,7 @@ pub(super) async fn run(command: DataCommand) -> Result<(), CommandFailure> {
         let mut told = 0;
         fetch::fetch(set, &registry, &kept, |step| tell(set, &step, &mut told)).await?;
     }
-    println!("A running server takes them up by itself.");
+    println!("A running server picks them up by itself.");
     Ok(())
 }
 
@@ -72,7 +72,7 @@ fn tell(set: &Set, step: &FetchStep<'_>, told: &mut u64) {
             println!("  licence   {}", printable(license));
             println!("  archive   {}", printable(url));
         }
-        FetchStep::There => println!("  there already"),
+        FetchStep::There => println!("  already up to date"),
         FetchStep::Arrived { bytes, announced } => {
             let Some(percent) = announced
                 .filter(|all| *all > 0)
@@ -89,9 +89,9 @@ fn tell(set: &Set, step: &FetchStep<'_>, told: &mut u64) {
                 );
             }
         }
-        FetchStep::Checked { integrity } => println!("  checksum  sha512-{integrity} agrees"),
+        FetchStep::Checked { integrity } => println!("  checksum  sha512-{integrity} matches"),
         FetchStep::Kept { files, bytes } => {
-            println!("  kept      {files} files, {}", megabytes(*bytes));
+            println!("  stored    {files} files, {}", megabytes(*bytes));
         }
     }
 }

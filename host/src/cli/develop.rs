@@ -113,7 +113,7 @@ async fn follow(registry: Arc<Registry>, mut watcher: Watcher) {
             Ok(Some(renewed)) => watcher = renewed,
             Ok(None) => {}
             Err(error) => println!(
-                "New sources are not watched: {}",
+                "Cannot watch the new sources: {}",
                 one_line(&error.to_string())
             ),
         }
@@ -129,7 +129,7 @@ async fn rebuild(registry: &Arc<Registry>) {
     match built.await {
         Ok(followed) => followed.into_iter().for_each(tell),
         Err(error) => println!(
-            "Not reloaded: {}. The running revisions serve on.",
+            "Not reloaded: {}. The running revisions keep serving.",
             one_line(&error.message)
         ),
     }
@@ -143,7 +143,7 @@ fn tell(followed: Followed) {
     } = followed;
     let kept = |error: &dyn std::fmt::Display| {
         println!(
-            "Not reloaded: {}. The running revision serves on.",
+            "Not reloaded: {}. The running revision keeps serving.",
             one_line(&error.to_string())
         );
     };
@@ -174,7 +174,7 @@ async fn development_key(store: &Store, data: &Path) -> Result<String, CommandFa
     let issued = keys::issue(store, &request, now).await?;
     let key = issued["key"]
         .as_str()
-        .ok_or_else(|| CommandFailure::of("a key was issued without its text"))?
+        .ok_or_else(|| CommandFailure::of("the server's response has no key"))?
         .to_owned();
     write_private(&path, &key)?;
     Ok(key)
@@ -211,14 +211,14 @@ fn greet(service: &Service, operator: &str, base_url: &str, key: &str) {
     {
         println!("\nTry:\n\n{}", request.replace("$SWITCHBAY_KEY", key));
     }
-    println!("Plugins follow their source while this runs. Stop with Ctrl-C.");
+    println!("Plugins reload when their source changes. Press Ctrl-C to stop.");
     let wants_databases = catalogue
         .revisions()
         .iter()
         .any(|revision| revision.rights.any_of("ip-database"));
     if wants_databases && service.ip_databases.are_none() {
         println!(
-            "There is no IP database yet: `switchbay data fetch` gets free ones while this runs."
+            "There is no IP database yet: run `switchbay data fetch` to get free ones while this runs."
         );
     }
 }

@@ -151,7 +151,7 @@ fn show_once(common: &Common, issued: &Value) {
     } else {
         println!("{}", text(issued, "key"));
         println!(
-            "id {}. This is the only time that the key is shown.",
+            "id {}. The key is shown only this once.",
             text(issued, "id")
         );
     }

@@ -65,7 +65,7 @@ fn log(followed: Result<Vec<Followed>, RegistryError>) {
     let outcomes = match followed {
         Ok(all) => all,
         Err(error) => {
-            tracing::error!(%error, "the manifest cannot be followed; what runs serves on");
+            tracing::error!(%error, "the manifest cannot be followed; what runs keeps serving");
             return;
         }
     };
@@ -74,7 +74,7 @@ fn log(followed: Result<Vec<Followed>, RegistryError>) {
     } in outcomes
     {
         if let Err(error) = outcome {
-            tracing::error!(plugin, %error, "a plugin was not brought in; what runs serves on");
+            tracing::error!(plugin, %error, "a plugin could not be brought in; what runs keeps serving");
         }
     }
 }
@@ -90,8 +90,8 @@ pub(super) async fn open(flags: &Flags) -> Result<Opened, CommandFailure> {
     if !own.ip().to_canonical().is_loopback() {
         tracing::warn!(
             operator_listen = %own,
-            "the operator's listener is not on a loopback address: its token crosses the network in the clear, and whoever has \
-             it controls this server; bind it to loopback and reach it through a tunnel"
+            "the operator's listener is not on a loopback address: its token crosses the network in cleartext, and \
+             anyone who has it controls this server; bind it to loopback and reach it through a tunnel"
         );
     }
     let store = OpenStore::open(&config.data)?;
@@ -120,7 +120,7 @@ async fn bind(flag: &str, address: SocketAddr) -> Result<TcpListener, CommandFai
         .await
         .map_err(|error| match error.kind() {
             std::io::ErrorKind::AddrInUse => CommandFailure::of(format!(
-                "the address {address} is in use: stop what has it, or choose another with {flag}"
+                "the address {address} is in use: stop the process that uses it, or choose another with {flag}"
             )),
             _ => CommandFailure::of(format!("cannot listen on {address} ({flag}): {error}")),
         })

@@ -108,7 +108,7 @@ pub(super) async fn audit(common: Common) -> Result<(), CommandFailure> {
     match found["disagreements"].as_u64() {
         Some(0) => Ok(()),
         Some(_) | None => Err(CommandFailure::of(format!(
-            "{disagreements} balances or lists do not agree with the {reservations} records"
+            "{disagreements} balances or lists disagree with the {reservations} records"
         ))),
     }
 }

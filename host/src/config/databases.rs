@@ -58,14 +58,14 @@ pub(super) fn databases(
     ) in written
     {
         if Grants::parse([format!("ip-database:{name}")]).is_err() {
-            let rule = "by names of a-z, 0-9, - and _, a letter first, as in `ip-database:NAME`";
+            let rule = "named with a-z, 0-9, - and _, starting with a letter, as in `ip-database:NAME`";
             return Err(refused(name, rule.to_owned()));
         }
         if !(1..=FILES_MAX).contains(&files.len()) {
             let value = format!("{name} with {} files", files.len());
             return Err(refused(
                 value,
-                "one file each, or one for IPv4 and one for IPv6".to_owned(),
+                "one file, or one for IPv4 and one for IPv6".to_owned(),
             ));
         }
         all.insert(

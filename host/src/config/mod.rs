@@ -67,7 +67,7 @@ pub enum ConfigError {
         rule: String,
     },
     /// A setting has another name.
-    #[error("`{name}` is `{to}` now: write it there")]
+    #[error("`{name}` has moved to `{to}`: write it there")]
     Moved {
         /// As it was written.
         name: &'static str,
@@ -286,7 +286,7 @@ fn time(name: &'static str, milliseconds: u64) -> Result<Duration, ConfigError> 
 
 /// An absolute HTTP(S) URL without query and fragment; the trailing slash goes.
 fn base_url(text: &str) -> Result<String, ConfigError> {
-    let rule = || "an http or https URL without query and fragment".to_owned();
+    let rule = || "an http or https URL without query or fragment".to_owned();
     let refused = || ConfigError::Value {
         name: "base-url",
         value: text.to_owned(),
@@ -308,7 +308,7 @@ fn origin(name: &'static str, text: &str) -> Result<String, ConfigError> {
         _ => Err(ConfigError::Value {
             name,
             value: text.to_owned(),
-            rule: "scheme, host and port alone, such as https://app.example.com".to_owned(),
+            rule: "only a scheme, a host and a port, such as https://app.example.com".to_owned(),
         }),
     }
 }

@@ -70,6 +70,6 @@ fn issuer_url(text: &str) -> Result<url::Url, ConfigError> {
     url::Url::parse(text).ok().filter(|url| is_safe(url) && is_plain(url)).ok_or_else(|| ConfigError::Value {
         name: "oauth.issuer",
         value: text.to_owned(),
-        rule: "an https URL without credentials, query and fragment, or the like in http on loopback".to_owned(),
+        rule: "an https URL (or http on loopback) without credentials, query or fragment".to_owned(),
     })
 }

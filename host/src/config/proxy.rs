@@ -36,7 +36,7 @@ impl ProxySettings {
         } = *written;
         if !listen.ip().is_loopback() {
             let rule =
-                "an address on loopback, such as 127.0.0.1:0: credentials cross it in the clear"
+                "a loopback address such as 127.0.0.1:0, because credentials are sent in cleartext"
                     .to_owned();
             return Err(ConfigError::Value {
                 name: "proxy.listen",

@@ -87,7 +87,7 @@ pub(super) fn resolvers(
 /// A name as atoms of `dns` have it, and a URL as those of `http` do, with https.
 fn check(name: &str, url: &str) -> Result<(), ConfigError> {
     if Grants::parse([format!("dns:{name}")]).is_err() {
-        let rule = "a name of a-z, 0-9, - and _, a letter first, as in `dns:NAME`";
+        let rule = "a name of a-z, 0-9, - and _, starting with a letter, as in `dns:NAME`";
         return Err(refused(format!("a table with `{name}`"), rule.to_owned()));
     }
     let rule = "an https URL of a host name and a path, such as https://dns.example.net/dns-query";

@@ -164,7 +164,8 @@ pub(super) struct WrittenEgress {
 #[serde(
     untagged,
     deny_unknown_fields,
-    expecting = "expected an address and a port, such as \"10.0.0.5:8443\", or a table with `to` and perhaps `public`"
+    expecting = "expected an address and a port, such as \"10.0.0.5:8443\", or a table with `to` and optionally \
+        `public`"
 )]
 pub(super) enum WrittenConnectTo {
     Address(SocketAddr),
@@ -186,8 +187,8 @@ pub(super) struct WrittenDns {
 #[serde(
     untagged,
     deny_unknown_fields,
-    expecting = "expected a URL, or a table with `url` and perhaps `client_subnet`, \
-    which is \"unsaid\" or \"withheld\""
+    expecting = "expected a URL, or a table with `url` and optionally `client_subnet`, which is \"unsaid\" or \
+        \"withheld\""
 )]
 pub(super) enum WrittenResolver {
     Url(String),

@@ -54,19 +54,20 @@ const TABLE: [(Code, &str, StatusCode, &str); 18] = [
         Code::Forbidden,
         "FORBIDDEN",
         StatusCode::FORBIDDEN,
-        "The credential is revoked, expired, of a denied plan, or lacks the operation's scope.",
+        "The credential was revoked or has expired, its account's plan does not allow calls, or it lacks the \
+         operation's scope.",
     ),
     (
         Code::NotFound,
         "NOT_FOUND",
         StatusCode::NOT_FOUND,
-        "There is no such route.",
+        "There is no such route; or the job is unknown, has expired, or belongs to another caller.",
     ),
     (
         Code::MethodNotAllowed,
         "METHOD_NOT_ALLOWED",
         StatusCode::METHOD_NOT_ALLOWED,
-        "The route does not take this method; `Allow` lists those it takes.",
+        "The route does not support this method; `Allow` lists those that it does.",
     ),
     (
         Code::RequestTimeout,
@@ -78,7 +79,7 @@ const TABLE: [(Code, &str, StatusCode, &str); 18] = [
         Code::Conflict,
         "CONFLICT",
         StatusCode::CONFLICT,
-        "What is asked for does not fit what is so now.",
+        "The request conflicts with the current state.",
     ),
     (
         Code::PayloadTooLarge,
@@ -90,26 +91,26 @@ const TABLE: [(Code, &str, StatusCode, &str); 18] = [
         Code::UnsupportedMediaType,
         "UNSUPPORTED_MEDIA_TYPE",
         StatusCode::UNSUPPORTED_MEDIA_TYPE,
-        "A body is sent whose type is not `application/json`.",
+        "The request has a body whose type is not `application/json`.",
     ),
     (
         Code::RateLimited,
         "RATE_LIMITED",
         StatusCode::TOO_MANY_REQUESTS,
-        "A rate limit is reached, or the processor time that one caller has in a minute for the operations of one tag of \
-         /openapi.json is used up; try again after `data.retryAfter` seconds.",
+        "A rate limit was reached, or the caller used up its processor time per minute for the operations that share \
+         a tag in /openapi.json; try again after `data.retryAfter` seconds.",
     ),
     (
         Code::MonthlyQuotaExceeded,
         "MONTHLY_QUOTA_EXCEEDED",
         StatusCode::TOO_MANY_REQUESTS,
-        "The key's calls of this calendar month (UTC) are used up.",
+        "The credential's calls for this calendar month (UTC) are used up.",
     ),
     (
         Code::ApiCreditsExceeded,
         "API_CREDITS_EXCEEDED",
         StatusCode::TOO_MANY_REQUESTS,
-        "The account's credits of this calendar month (UTC) do not suffice.",
+        "The account does not have enough credits left for this calendar month (UTC).",
     ),
     (
         Code::UsageConcurrencyExceeded,
@@ -121,27 +122,27 @@ const TABLE: [(Code, &str, StatusCode, &str); 18] = [
         Code::UsageReservationConflict,
         "USAGE_RESERVATION_CONFLICT",
         StatusCode::CONFLICT,
-        "The operation with this `Idempotency-Key` was handled already, or is running.",
+        "The operation with this `Idempotency-Key` has already been handled, or is still running.",
     ),
     (
         Code::UsageReservationExpired,
         "USAGE_RESERVATION_EXPIRED",
         StatusCode::CONFLICT,
-        "The reservation of the operation with this `Idempotency-Key` expired.",
+        "The credit reservation for the operation with this `Idempotency-Key` expired.",
     ),
     (
         Code::InternalError,
         "INTERNAL_ERROR",
         StatusCode::INTERNAL_SERVER_ERROR,
-        "The service failed; `data.requestId` finds the cause in its log.",
+        "The service failed; `data.requestId` identifies the failure in its log.",
     ),
     (
         Code::ServiceUnavailable,
         "SERVICE_UNAVAILABLE",
         StatusCode::SERVICE_UNAVAILABLE,
-        "The service or the operation cannot take the call now: it is at its capacity, replaced, switched off, or paused, \
-         for this caller or for all, because calls used up their processor time; or the caller's own calls fill the caller's \
-         share. Where `data.retryAfter` is there, try again after so many seconds.",
+        "The service or the operation cannot take the call now: it is at capacity, was replaced or disabled, or is \
+         paused (for this caller or for all) because calls used up their processor time; or the caller's own calls \
+         fill the caller's share. Try again after `data.retryAfter` seconds where it is given.",
     ),
     (
         Code::UpstreamTimeout,
@@ -264,7 +265,7 @@ impl Refusal {
     pub(crate) fn internal(cause: impl Into<String>) -> Self {
         let mut refusal = Self::new(
             Code::InternalError,
-            "The service failed to answer this call",
+            "The service failed to handle this call",
         );
         refusal.cause = Some(cause.into());
         refusal
@@ -272,7 +273,7 @@ impl Refusal {
 
     /// A body, or a tool's arguments, above the limit: the same words on both faces.
     pub(crate) fn too_large(bytes_max: usize) -> Self {
-        let message = format!("The input is larger than the {bytes_max} bytes that are taken here");
+        let message = format!("The input is larger than the limit of {bytes_max} bytes");
         Self::new(Code::PayloadTooLarge, message).with("max", bytes_max)
     }
 

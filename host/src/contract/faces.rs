@@ -110,7 +110,7 @@ pub(crate) fn rest_face(
         ));
     }
     if let Some(name) = twice(path_parameters(&row.path)) {
-        return Err(format!("has {{{name}}} twice in its path"));
+        return Err(format!("has {{{name}}} more than once in its path"));
     }
     for name in path_parameters(&row.path) {
         if input.type_of(name).is_none() {
@@ -134,7 +134,7 @@ pub(crate) fn rest_face(
             .filter(|_| !refused);
         headers.push(
             parsed.ok_or_else(|| {
-                format!("declares the header `{name}`, which is no plugin's to set")
+                format!("declares the header `{name}`, which plugins may not set")
             })?,
         );
     }
@@ -142,7 +142,7 @@ pub(crate) fn rest_face(
         None => None,
         Some(text) => Some(
             HeaderValue::from_str(&text)
-                .map_err(|_| format!("has the cache_control `{text}`, which is no header value"))?,
+                .map_err(|_| format!("has the cache_control `{text}`, which is not a valid header value"))?,
         ),
     };
     let scope = scope(&row.access)?;
@@ -328,7 +328,7 @@ pub(crate) fn tool_input(input: &Value, tool: &WrittenTool) -> Result<Value, Str
         .keys()
         .find(|name| properties.contains_key(*name))
     {
-        return Err(format!("adds `{name}`, which its input has already"));
+        return Err(format!("adds `{name}`, which its input already has"));
     }
     if let Some(offence) = schema_error(input, &tool.fixed)? {
         return Err(format!(

@@ -174,7 +174,7 @@ impl Manifest {
             let name = entry.name.clone();
             let mut parsed = meant(entry, folder);
             if entries.iter().any(|other| other.name == name) {
-                parsed = Err("has two entries".to_owned());
+                parsed = Err("it has more than one entry".to_owned());
             }
             entries.push(parsed.map_err(|rule| ManifestError::Entry {
                 path: path.to_owned(),
@@ -189,7 +189,7 @@ impl Manifest {
 fn meant(written: WrittenEntry, folder: &Path) -> Result<ManifestEntry, String> {
     if !is_plugin_name(&written.name) {
         return Err(
-            "a name is 2 to 40 characters of a-z, 0-9 and hyphens, a letter first".to_owned(),
+            "its name must be 2 to 40 characters of a-z, 0-9 and hyphens, starting with a letter".to_owned(),
         );
     }
     if written.source.contains("://") {
@@ -219,7 +219,7 @@ fn meant(written: WrittenEntry, folder: &Path) -> Result<ManifestEntry, String> 
     };
     if settings.secrets.len() > SECRETS_MAX {
         return Err(format!(
-            "`secrets` has {} entries; at most {SECRETS_MAX} are bound",
+            "`secrets` has {} entries; at most {SECRETS_MAX} are allowed",
             settings.secrets.len()
         ));
     }
@@ -326,6 +326,6 @@ fn setting(value: toml::Value) -> Result<String, String> {
     match value {
         toml::Value::String(text) => Ok(text),
         other => serde_json::to_string(&other)
-            .map_err(|error| format!("a value of `config` has no JSON form: {error}")),
+            .map_err(|error| format!("a value in `config` cannot be written as JSON: {error}")),
     }
 }

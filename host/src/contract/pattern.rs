@@ -10,11 +10,11 @@ use regex_syntax::ast::{
 /// A pattern that may not be used.
 #[derive(Debug, thiserror::Error, PartialEq)]
 pub(crate) enum PatternError {
-    #[error("it cannot be read: {0}")]
+    #[error("it cannot be parsed: {0}")]
     Syntax(String),
-    #[error("`{0}` needs backtracking, which has no bound in time")]
+    #[error("`{0}` needs backtracking, which has no time limit")]
     Backtracking(String),
-    #[error("`{0}` is read differently by other engines")]
+    #[error("`{0}` means something else in other regex engines")]
     Dialect(String),
     #[error("it must begin with ^ and end with $, with alternatives in a group")]
     Anchors,

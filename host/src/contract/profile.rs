@@ -106,7 +106,7 @@ fn check_typed(schema: &Map<String, Value>, at: &str, depth: usize) -> Result<()
     let (_, own) = row.ok_or_else(|| {
         offence(
             at,
-            &format!("has the type `{kind}`, which no argument can have"),
+            &format!("has the type `{kind}`, which is not allowed for arguments"),
         )
     })?;
     let unknown =
@@ -114,7 +114,7 @@ fn check_typed(schema: &Map<String, Value>, at: &str, depth: usize) -> Result<()
     if let Some(keyword) = schema.keys().find(unknown) {
         return Err(offence(
             at,
-            &format!("uses `{keyword}`, which many clients cannot read on type `{kind}`"),
+            &format!("uses `{keyword}`, which many clients do not support on type `{kind}`"),
         ));
     }
     for (low, high) in [
@@ -144,7 +144,7 @@ fn check_object(schema: &Map<String, Value>, at: &str, depth: usize) -> Result<(
         None => &none,
         Some(properties) => properties
             .as_object()
-            .ok_or_else(|| offence(at, "has `properties` that are no object"))?,
+            .ok_or_else(|| offence(at, "has `properties` that are not an object"))?,
     };
     if let Some(required) = schema.get("required") {
         let names = required
@@ -184,7 +184,7 @@ fn check_array(schema: &Map<String, Value>, at: &str, depth: usize) -> Result<()
     };
     let at = format!("{at}/items");
     if items.get("type") == Some(&json!("array")) {
-        Err(offence(&at, "has the type `array`, which no item can have"))
+        Err(offence(&at, "has the type `array`, which is not allowed for items"))
     } else {
         check_typed(items, &at, depth + 1)
     }
@@ -210,7 +210,7 @@ fn check_string(schema: &Map<String, Value>, at: &str) -> Result<(), ProfileErro
         return Err(offence(
             at,
             &format!(
-                "has the format {format}, which is none of {}",
+                "has the format {format}; it must be one of {}",
                 INPUT_FORMATS.join(", ")
             ),
         ));
@@ -228,7 +228,7 @@ fn check_pattern(
     };
     let pattern = pattern
         .as_str()
-        .ok_or_else(|| offence(at, "has a `pattern` that is no string"))?;
+        .ok_or_else(|| offence(at, "has a `pattern` that is not a string"))?;
     pattern::check(pattern, anchored)
         .map_err(|error| offence(at, &format!("has the pattern `{pattern}`: {error}")))
 }
@@ -249,7 +249,7 @@ fn check_bounds(
         number.map(Some).ok_or_else(|| {
             offence(
                 at,
-                &format!("has the `{keyword}` {value}, which is no such number"),
+                &format!("has the `{keyword}` {value}, which is not a valid number for it"),
             )
         })
     };
@@ -308,7 +308,7 @@ fn check_part(schema: &Value, at: &str, depth: usize) -> Result<(), ProfileError
     {
         return Err(offence(
             at,
-            &format!("uses `{keyword}`, which many clients cannot read"),
+            &format!("uses `{keyword}`, which many clients do not support"),
         ));
     }
     check_pattern(members, at, false)?;

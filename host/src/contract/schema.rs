@@ -120,7 +120,7 @@ impl OutputSchema {
         }
         match self.validator.iter_errors(data).next() {
             Some(error) => Err(format!(
-                "`{}` breaks `{}`",
+                "`{}` violates `{}`",
                 error.instance_path(),
                 error.schema_path()
             )),
@@ -314,7 +314,7 @@ fn rule(error: &ValidationError<'_>, schema: &Value) -> String {
         },
         ValidationErrorKind::Enum { options } => format!("must be one of {options}, not {value}"),
         ValidationErrorKind::Format { format } => format!("must be a {format}"),
-        other => format!("breaks the rule `{}`", other.keyword()),
+        other => format!("violates the rule `{}`", other.keyword()),
     }
 }
 

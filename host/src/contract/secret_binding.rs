@@ -42,15 +42,15 @@ struct WrittenSecret {
 /// A binding that cannot be used.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum BindingError {
-    #[error("the secret `{0}` is no name of a variable: A-Z, 0-9 and _, at most {NAME_BYTES_MAX}")]
+    #[error("the secret `{0}` is not a valid variable name: use A-Z, 0-9 and _, at most {NAME_BYTES_MAX} characters")]
     Variable(String),
     #[error("the secret `{env}` must have either `header` or `query`")]
     Place { env: String },
     #[error(
-        "the secret `{env}` goes into `{name}`, which is no name of a header or a query parameter that it may have"
+        "the secret `{env}` goes into `{name}`, which is not a header or query parameter that a secret may set"
     )]
     Name { env: String, name: String },
-    #[error("the secret `{env}` is for `{target}`, which is no target of one host: {rule}")]
+    #[error("the secret `{env}` is for `{target}`, which is not a target on one host: {rule}")]
     Target {
         env: String,
         target: String,

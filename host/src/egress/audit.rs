@@ -38,7 +38,7 @@ impl EgressClient {
     pub(crate) fn tell_of_left_out(&self, now: Instant) {
         if let Some(left_out) = self.lines.report(now) {
             let plugin = &self.plugin;
-            tracing::warn!(target: "egress", %plugin, left_out, "lines about requests of the plugin that were not sent are left out: there are too many");
+            tracing::warn!(target: "egress", %plugin, left_out, "too many log lines about unsent requests of the plugin; some are dropped");
         }
     }
 }

@@ -39,9 +39,9 @@ pub(crate) struct Question {
 /// Why there is no answer. No message repeats the name that was asked for.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum QueryError {
-    #[error("the resolver is not granted: `dns:` and its name lend it")]
+    #[error("the resolver is not granted: a grant `dns:NAME` is needed")]
     Ungranted,
-    #[error("the resolver is none of those that the operator's configuration names")]
+    #[error("the operator's configuration has no such resolver")]
     Unknown,
     #[error("the question {0}")]
     Invalid(#[from] QuestionError),
@@ -49,7 +49,7 @@ pub(crate) enum QueryError {
     Fetch(#[from] FetchError),
     #[error("the status is {0}")]
     Status(u16),
-    #[error("it is not of the type {MEDIA_TYPE}")]
+    #[error("its media type is not {MEDIA_TYPE}")]
     MediaType,
     #[error("it has more than {MESSAGE_BYTES_MAX} bytes")]
     TooLarge,

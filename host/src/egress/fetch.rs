@@ -195,13 +195,13 @@ impl EgressClient {
                 // Nothing asks for another protocol.
                 Ok(Ok(response)) if response.status().is_informational() => {
                     return Err(FetchError::BadAnswer(
-                        "it is an informational head and no answer".to_owned(),
+                        "it is an informational response, not a final one".to_owned(),
                     ));
                 }
                 Ok(Ok(response)) => return Ok(response),
                 Ok(Err(_)) if watch.is_cut() => {
                     return Err(FetchError::BadAnswer(
-                        "its server says too much that is no answer".to_owned(),
+                        "the server sent too much before its final response".to_owned(),
                     ));
                 }
                 Ok(Err(error)) if error.is_connect() => {
@@ -397,5 +397,5 @@ fn unsent(error: &hyper_util::client::legacy::Error) -> FetchError {
         }
         source = cause.source();
     }
-    FetchError::BadAnswer("the exchange broke off".to_owned())
+    FetchError::BadAnswer("the connection broke during the exchange".to_owned())
 }

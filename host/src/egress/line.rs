@@ -89,7 +89,7 @@ impl EgressClient {
 fn written(line: &str) -> Result<Vec<u8>, FetchError> {
     if line.len() > LINE_BYTES_MAX {
         let rule = format!(
-            "has a line of {} bytes; at most {LINE_BYTES_MAX} are sent",
+            "has a line of {} bytes; at most {LINE_BYTES_MAX} are allowed",
             line.len()
         );
         return Err(FetchError::Invalid(rule));
@@ -132,7 +132,7 @@ async fn in_time<T>(
 ) -> Result<T, FetchError> {
     match tokio::time::timeout(idle, done).await {
         Err(_) => Err(FetchError::Late(Late::Idle)),
-        Ok(Err(_)) => Err(FetchError::BadAnswer("the connection broke off".to_owned())),
+        Ok(Err(_)) => Err(FetchError::BadAnswer("the connection broke".to_owned())),
         Ok(Ok(done)) => Ok(done),
     }
 }

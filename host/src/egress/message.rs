@@ -102,23 +102,23 @@ pub(crate) enum FetchError {
     RedirectDenied(Denial),
     #[error("the request {0}")]
     Invalid(String),
-    #[error("the plugin has as many requests under way as it may")]
+    #[error("the plugin has reached its limit of concurrent requests")]
     Busy,
     #[error(
-        "the requests of the plugin, or of this caller, hold as many bytes of bodies as they may"
+        "the requests of the plugin, or of this caller, have reached the limit of body bytes held at once"
     )]
     Full,
-    #[error("the host's name leads nowhere")]
+    #[error("the host name could not be resolved")]
     Unresolved,
     #[error("no connection could be made")]
     Unreachable,
     #[error("{0}")]
     Late(Late),
-    #[error("the answer has {0} than it may")]
+    #[error("the response exceeds the {0} limit")]
     TooLarge(Excess),
     #[error("there are more than {0} redirects")]
     TooManyRedirects(u32),
-    #[error("the answer cannot be used: {0}")]
+    #[error("the response cannot be used: {0}")]
     BadAnswer(String),
 }
 
@@ -140,20 +140,20 @@ impl FetchError {
 /// Which time ran out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum Late {
-    #[error("the answer did not begin in time")]
+    #[error("the response did not start in time")]
     FirstByte,
-    #[error("the answer stopped in the middle")]
+    #[error("the response stalled")]
     Idle,
-    #[error("the answer was not whole in time")]
+    #[error("the response was not complete in time")]
     Total,
 }
 
 /// Of what there was too much.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum Excess {
-    #[error("more or larger headers")]
+    #[error("header")]
     Headers,
-    #[error("a larger body")]
+    #[error("body size")]
     Body,
 }
 
@@ -173,10 +173,10 @@ impl Outgoing {
     pub(super) fn read(request: PluginRequest) -> Result<Self, FetchError> {
         let invalid = |rule: String| FetchError::Invalid(rule);
         let method = Method::from_bytes(request.method.as_bytes())
-            .map_err(|_| invalid("has no method".to_owned()))?;
+            .map_err(|_| invalid("has an invalid method".to_owned()))?;
         if request.headers.len() > HEADERS_MAX {
             return Err(invalid(format!(
-                "has {} headers; at most {HEADERS_MAX} are sent",
+                "has {} headers; at most {HEADERS_MAX} are allowed",
                 request.headers.len()
             )));
         }
@@ -187,27 +187,27 @@ impl Outgoing {
             .sum();
         if bytes > HEADER_BYTES_MAX {
             return Err(invalid(format!(
-                "has {bytes} bytes of headers; at most {HEADER_BYTES_MAX} are sent"
+                "has {bytes} bytes of headers; at most {HEADER_BYTES_MAX} are allowed"
             )));
         }
         if request.body.len() > REQUEST_BYTES_MAX {
             return Err(invalid(format!(
-                "has a body of {} bytes; it may have {REQUEST_BYTES_MAX}",
+                "has a body of {} bytes; at most {REQUEST_BYTES_MAX} are allowed",
                 request.body.len()
             )));
         }
         let mut headers = HeaderMap::with_capacity(request.headers.len() + 2);
         for (name, value) in request.headers {
             let name = HeaderName::from_bytes(name.as_bytes())
-                .map_err(|_| invalid("has no header name".to_owned()))?;
+                .map_err(|_| invalid("has an invalid header name".to_owned()))?;
             if !may_be_set(&name) {
                 return Err(invalid(format!(
-                    "sets the header `{name}`, which is the host's"
+                    "sets the header `{name}`, which only the host may set"
                 )));
             }
             let Ok(value) = HeaderValue::from_str(&value) else {
                 return Err(invalid(format!(
-                    "has a value of the header `{name}` that cannot be sent"
+                    "has an invalid value for the header `{name}`"
                 )));
             };
             headers.append(name, value);
@@ -363,7 +363,7 @@ async fn collect(
         collected.extend_from_slice(&data);
     }
     Err(FetchError::BadAnswer(format!(
-        "its body is in more than {PIECES_MAX} pieces"
+        "its body arrived in more than {PIECES_MAX} pieces"
     )))
 }
 
@@ -376,9 +376,9 @@ pub(super) fn broken(error: &hyper::Error) -> FetchError {
         return FetchError::Late(Late::FirstByte);
     }
     let cause = match error {
-        error if error.is_incomplete_message() => "it ended in the middle",
+        error if error.is_incomplete_message() => "it ended early",
         error if error.is_parse() => "it is not HTTP",
-        _ => "the exchange broke off",
+        _ => "the connection broke during the exchange",
     };
     FetchError::BadAnswer(cause.to_owned())
 }

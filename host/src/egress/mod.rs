@@ -124,12 +124,14 @@ impl Egress {
             if *public {
                 tracing::warn!(
                     target: "egress", host, port, %address,
-                    "egress.connect_to: every plugin with `public` or a wildcard reaches this address, which is not judged",
+                    "egress.connect_to: every plugin with `public` or a wildcard reaches this address, which is not \
+                     checked",
                 );
             } else {
                 tracing::info!(
                     target: "egress", host, port, %address,
-                    "egress.connect_to: plugins with a grant that names this host reach this address, which is not judged",
+                    "egress.connect_to: plugins with a grant that names this host reach this address, which is not \
+                     checked",
                 );
             }
             connect_to.insert(

@@ -29,19 +29,19 @@ pub(crate) struct OperatorsOwn {
 /// Why a document was not fetched. No message holds a query string.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum DocumentError {
-    #[error("the destination is neither the configured origin nor https")]
+    #[error("the destination must be https or at the configured origin")]
     Destination,
     #[error("the document did not arrive within {0:?}")]
     Deadline(Duration),
     #[error("the exchange failed: {}", innermost(.0))]
     Exchange(#[source] reqwest::Error),
-    #[error("the answer has the status {0}")]
+    #[error("the response has the status {0}")]
     Status(u16),
     #[error("the document is larger than {bytes_max} bytes")]
     TooLarge { bytes_max: u64 },
     #[error("nothing arrived for {0:?}")]
     Idle(Duration),
-    #[error("what arrived cannot be kept: {0}")]
+    #[error("the received data cannot be stored: {0}")]
     Keep(#[source] io::Error),
 }
 
@@ -144,7 +144,7 @@ impl OperatorsOwn {
                 );
             }
             Err(error) => {
-                tracing::info!(purpose, origin, path, cause = %error, elapsed_us, "a document was not fetched");
+                tracing::info!(purpose, origin, path, cause = %error, elapsed_us, "a document could not be fetched");
             }
         }
         fetched.map(|_| ())

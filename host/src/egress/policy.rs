@@ -22,7 +22,7 @@ const TOLD_CHARACTERS_MAX: usize = 80;
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum Denial {
     /// No grant of the revision covers it.
-    #[error("{way} to {host} on port {port} is not granted there")]
+    #[error("{way} to {host} on port {port} is not granted")]
     Ungranted {
         way: String,
         host: String,
@@ -44,7 +44,7 @@ pub(crate) enum Private {
     Name(String),
     #[error(transparent)]
     Address(#[from] NotPublic),
-    #[error("the host `{0}` leads to an address that is not public")]
+    #[error("the host `{0}` resolves to an address that is not public")]
     Leads(String),
     #[error("the host `{0}` is this server itself")]
     Own(String),
@@ -53,29 +53,29 @@ pub(crate) enum Private {
 /// What is wrong with a URL.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum Form {
-    #[error("has {0} bytes; at most {URL_BYTES_MAX} are taken")]
+    #[error("has {0} bytes; at most {URL_BYTES_MAX} are allowed")]
     TooLong(usize),
-    #[error("has a host of {0} bytes; at most {HOST_BYTES_MAX} are taken")]
+    #[error("has a host of {0} bytes; at most {HOST_BYTES_MAX} are allowed")]
     LongHost(usize),
-    #[error("cannot be read: {0}")]
+    #[error("cannot be parsed: {0}")]
     Unreadable(url::ParseError),
     #[error("has the scheme `{0}`; it must be http or https")]
     Scheme(String),
     #[error("has credentials")]
     Credentials,
-    #[error("has the host `{0}`, which is no host name")]
+    #[error("has the host `{0}`, which is not a valid host name")]
     Host(String),
-    #[error("has the port {0}; 80, 443 and what the grants name for the host are taken")]
+    #[error("has the port {0}; only 80, 443 and ports that a grant names for the host are allowed")]
     Port(u16),
-    #[error("is no host and port alone, which is what a tunnel is asked for by")]
+    #[error("must be only a host and a port, as a tunnel request has them")]
     Authority,
-    #[error("has no port from 1 to 65535 in decimal, which a tunnel must name")]
+    #[error("must have a port from 1 to 65535 in decimal, as a tunnel request needs one")]
     NoPort,
-    #[error("cannot be written into a request")]
+    #[error("cannot be sent in a request")]
     Unwritable,
-    #[error("carries a secret to another place")]
+    #[error("carries a secret to another destination")]
     Secret,
-    #[error("has a secret bound to it, so it cannot be asked for with `range`")]
+    #[error("has a secret bound to it, so it cannot be requested with `range`")]
     Range,
 }
 

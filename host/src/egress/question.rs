@@ -27,28 +27,28 @@ const META: std::ops::Range<u16> = 128..255;
 pub(crate) enum QuestionError {
     #[error("has an empty label in its name")]
     EmptyLabel,
-    #[error("has a label of {0} characters in its name; it may have {LABEL_MAX}")]
+    #[error("has a label of {0} characters in its name; at most {LABEL_MAX} are allowed")]
     LongLabel(usize),
-    #[error("has a name of {0} characters; it may have {NAME_MAX}, without a last dot")]
+    #[error("has a name of {0} characters; at most {NAME_MAX} are allowed, not counting a trailing dot")]
     LongName(usize),
     #[error(
-        "has a label of other characters than letters, digits, `-` and `_`; international labels must be A-labels"
+        "has a label with characters other than letters, digits, `-` and `_`; international labels must be A-labels"
     )]
     Characters,
-    #[error("has the type {0}, which is no type of data")]
+    #[error("has the type {0}, which is not a data type")]
     Type(u16),
 }
 
 /// A message that does not answer the question.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum Mismatch {
-    #[error("it is no DNS message")]
+    #[error("it is not a DNS message")]
     Unreadable,
-    #[error("it is no response")]
+    #[error("it is not a response")]
     NoResponse,
     #[error("its id is not 0")]
     Id,
-    #[error("it has another question")]
+    #[error("it answers another question")]
     Question,
 }
 

@@ -58,7 +58,7 @@ impl Resolver {
             match TokioResolver::builder_tokio() {
                 Ok(builder) => builder,
                 Err(error) => {
-                    tracing::warn!(target: "egress", %error, "the system names no name servers: no name is resolved");
+                    tracing::warn!(target: "egress", %error, "the system configures no name servers: names cannot be resolved");
                     return Ok(Self(None));
                 }
             }
@@ -85,7 +85,7 @@ impl Resolver {
         let found: Vec<IpAddr> = match lookup {
             Ok(lookup) => lookup.iter().take(ADDRESSES_MAX + 1).collect(),
             Err(error) => {
-                tracing::debug!(%error, "a name was not resolved");
+                tracing::debug!(%error, "a name could not be resolved");
                 return Err(LookupError::NoAddress);
             }
         };

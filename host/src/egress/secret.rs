@@ -22,7 +22,7 @@ const VALUE_BYTES_MAX: usize = 4096;
 /// A secret that cannot be used.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum SecretError {
-    #[error("its entry binds the secret `{env}`, which is no variable of this process")]
+    #[error("its entry binds the secret `{env}`, which is not set in the environment of this process")]
     Absent { env: String },
     #[error(
         "its entry binds the secret `{env}`, which must be {VALUE_BYTES_MIN} to {VALUE_BYTES_MAX} visible characters"
@@ -154,7 +154,7 @@ mod tests {
         let refused = [
             (
                 "env = \"token\"\nquery = \"a\"\nfor = \"https://x.org/\"",
-                "the secret `token` is no name of a variable",
+                "the secret `token` is not a valid variable name",
             ),
             (
                 "env = \"T\"\nfor = \"https://x.org/\"",
@@ -215,7 +215,7 @@ mod tests {
             .expect_err("it is not there");
         assert_eq!(
             absent.to_string(),
-            "its entry binds the secret `META_TOKEN`, which is no variable of this process"
+            "its entry binds the secret `META_TOKEN`, which is not set in the environment of this process"
         );
     }
 

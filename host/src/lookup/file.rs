@@ -29,15 +29,15 @@ const NETWORKS_PER_NODE_MAX: u64 = 8;
 pub(crate) enum FileError {
     #[error("cannot read {path}: {source}")]
     Read { path: PathBuf, source: io::Error },
-    #[error("{path} is no file")]
+    #[error("{path} is not a file")]
     NoFile { path: PathBuf },
     #[error("cannot keep a copy of {path} in the data folder: {source}")]
     Keep { path: PathBuf, source: io::Error },
-    #[error("{path} has {bytes} bytes; at most {BYTES_MAX} are taken")]
+    #[error("{path} has {bytes} bytes; at most {BYTES_MAX} are allowed")]
     TooLarge { path: PathBuf, bytes: u64 },
     #[error("{path} was changed while it was read")]
     Changing { path: PathBuf },
-    #[error("{path} is no database that can be used: {source}")]
+    #[error("{path} is not a usable database: {source}")]
     Broken { path: PathBuf, source: Broken },
 }
 
@@ -46,11 +46,11 @@ pub(crate) enum FileError {
 pub(crate) enum Broken {
     #[error("{0}")]
     Format(#[from] MaxMindDbError),
-    #[error("it is for version {0} of IP; there are 4 and 6")]
+    #[error("it is for IP version {0}; it must be 4 or 6")]
     Family(u16),
-    #[error("its tree leads in circles")]
+    #[error("its tree has a cycle")]
     Circles,
-    #[error("its entries lead in circles")]
+    #[error("its entries have a cycle")]
     Endless,
 }
 

@@ -33,7 +33,7 @@ const INDEX_BYTES_MAX: u64 = 64 * 1024;
 pub(crate) enum KeptError {
     #[error("cannot use {path}: {source}")]
     Folder { path: PathBuf, source: io::Error },
-    #[error("another `switchbay data fetch` writes into {folder}")]
+    #[error("another `switchbay data fetch` is writing into {folder}")]
     Busy { folder: PathBuf },
     #[error("the index {path} cannot be read: {source}")]
     Read { path: PathBuf, source: io::Error },
@@ -44,7 +44,7 @@ pub(crate) enum KeptError {
     },
     #[error("the index {path} names no file")]
     NoFile { path: PathBuf },
-    #[error("the index {path} names `{file}`, which is no file beside it")]
+    #[error("the index {path} names `{file}`, which is not a file beside it")]
     File { path: PathBuf, file: String },
 }
 

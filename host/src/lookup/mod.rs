@@ -120,7 +120,7 @@ impl IpDatabases {
         let sources = match self.sources() {
             Ok(sources) => sources,
             Err(error) => {
-                tracing::error!(%error, "IP databases cannot be read; what was there serves on");
+                tracing::error!(%error, "IP databases cannot be read; the previous ones stay in use");
                 return;
             }
         };
@@ -143,7 +143,7 @@ impl IpDatabases {
                     // One at a time, so that a small one does not wait for a large one.
                     self.serving.store(Arc::new(after.clone()));
                     if is_new {
-                        tracing::info!(name, kind, built, files, "an IP database serves");
+                        tracing::info!(name, kind, built, files, "an IP database is in use");
                     }
                 }
                 Err(error) => {
@@ -152,7 +152,7 @@ impl IpDatabases {
                         name,
                         error,
                         serves_on,
-                        "an IP database was refused; what was there serves on"
+                        "an IP database was refused; the previous one stays in use"
                     );
                 }
             }
@@ -185,7 +185,7 @@ impl IpDatabases {
             }
             let databases = Arc::clone(&self);
             if let Err(error) = tokio::task::spawn_blocking(move || databases.read()).await {
-                tracing::error!(%error, "reading IP databases failed; what was there serves on");
+                tracing::error!(%error, "reading IP databases failed; the previous ones stay in use");
             }
         }
     }
@@ -244,7 +244,7 @@ fn watch(configured: &BTreeMap<String, DatabaseSource>, kept: &DatabaseFolder) -
     match start() {
         Ok(watch) => Some(watch),
         Err(error) => {
-            tracing::warn!(%error, "the folders of IP databases are not watched; SIGHUP has them read again");
+            tracing::warn!(%error, "the folders of IP databases are not watched; send SIGHUP to read them again");
             None
         }
     }

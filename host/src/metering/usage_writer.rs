@@ -27,7 +27,7 @@ impl UsageWriter {
         let rows = self.usage.unwritten(month);
         for rows in rows.chunks(USAGE_ROWS_MAX) {
             if let Err(error) = self.store.put_usage(rows.to_vec()).await {
-                tracing::error!(%error, rows = rows.len(), "counts of calls cannot be written; they are tried again");
+                tracing::error!(%error, rows = rows.len(), "call counts cannot be written; retrying");
                 self.usage.not_written(rows);
             }
         }

@@ -21,7 +21,7 @@ impl Drop for AbandonedCallLog<'_> {
             module_path!(),
             about,
             elapsed_us = microseconds(self.started.elapsed()),
-            "a call was given up"
+            "a call was abandoned"
         );
     }
 }

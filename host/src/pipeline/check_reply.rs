@@ -34,13 +34,13 @@ pub(super) fn checked_success(bound: &Bound, success: Success) -> Result<PluginR
     };
     if !declared {
         return Err(Refusal::internal(format!(
-            "the plugin answered the undeclared outcome {}",
+            "the plugin returned the undeclared outcome {}",
             named(&outcome)
         )));
     }
     if attachments > 0 {
         return Err(Refusal::internal(
-            "the plugin attached stored bytes, and was lent no store",
+            "the plugin attached stored bytes without having a store",
         ));
     }
     let headers = checked_headers(operation, headers)?;
@@ -54,14 +54,14 @@ pub(super) fn checked_success(bound: &Bound, success: Success) -> Result<PluginR
     if !is_known {
         let parsed: Value = serde_json::from_str(&data).map_err(|error| {
             Refusal::internal(format!(
-                "the plugin's data is no JSON text: {}",
+                "the plugin's data is not valid JSON: {}",
                 place(&error)
             ))
         })?;
         for schema in [Some(&operation.output), narrowed].into_iter().flatten() {
             schema.check(&parsed).map_err(|broken| {
                 Refusal::internal(format!(
-                    "the plugin's data does not fit its output schema: {broken}"
+                    "the plugin's data does not match its output schema: {broken}"
                 ))
             })?;
         }
@@ -97,7 +97,7 @@ fn checked_headers(
             )));
         };
         let value = HeaderValue::from_str(&value).map_err(|_| {
-            Refusal::internal(format!("the plugin's value of the header `{name}` is none"))
+            Refusal::internal(format!("the plugin's value for the header `{name}` is invalid"))
         })?;
         checked.push((name.clone(), value));
     }
@@ -126,7 +126,7 @@ pub(super) fn checked_failure(operation: &Operation, failure: PluginFailure) -> 
         Some(Ok(details)) => details,
         Some(Err(error)) => {
             return Refusal::internal(format!(
-                "the plugin's details are no JSON object: {}",
+                "the plugin's details are not a JSON object: {}",
                 place(&error)
             ));
         }
@@ -136,7 +136,7 @@ pub(super) fn checked_failure(operation: &Operation, failure: PluginFailure) -> 
         .find(|name| HOST_DETAILS.contains(&name.as_str()))
     {
         return Refusal::internal(format!(
-            "the plugin's details name `{name}`, which is the host's"
+            "the plugin's details name `{name}`, which is reserved for the host"
         ));
     }
     Refusal {
@@ -167,18 +167,18 @@ pub(super) fn failed(operation: &Operation, error: &CallError) -> Refusal {
     let late = |message| declared(&operation.on_deadline, message, None);
     let mut refusal = match error {
         CallError::Busy { .. } => unavailable(
-            "All of the operation's places are taken; try again shortly",
+            "The operation is at capacity; try again shortly",
             1,
         ),
         CallError::OwnShare { .. } => unavailable_for(
-            "As many of your calls run as may at once; try again shortly",
+            "Too many of your calls are running; try again shortly",
             1,
         ),
         CallError::Crowded { .. } => unavailable_for(
-            "As many of your calls wait for a place as may; try again shortly",
+            "Too many of your calls are waiting; try again shortly",
             1,
         ),
-        CallError::NoRoom(_) => unavailable("The service is at its capacity; try again shortly", 1),
+        CallError::NoRoom(_) => unavailable("The service is at capacity; try again shortly", 1),
         CallError::PluginPaused { seconds } => unavailable_for(
             "The operation is paused: calls of several callers used up their processor time",
             *seconds,
@@ -188,7 +188,7 @@ pub(super) fn failed(operation: &Operation, error: &CallError) -> Refusal {
             *seconds,
         ),
         CallError::OverBudget { seconds } => {
-            let message = "The processor time that you have in a minute for this operation and those that share its tag is used up";
+            let message = "Your processor time per minute for this operation and those that share its tag is used up";
             after(Refusal::new(Code::RateLimited, message), *seconds)
         }
         CallError::JobSpent(_) => {
@@ -203,7 +203,7 @@ pub(super) fn failed(operation: &Operation, error: &CallError) -> Refusal {
             1,
         ),
         CallError::Off(Off::Disabled) => {
-            unavailable("The operation is switched off by the operator", 60)
+            unavailable("The operator has disabled this operation", 60)
         }
         CallError::Off(Off::Unloadable(_)) => {
             unavailable("The operation cannot be served at the moment", 30)
@@ -254,7 +254,7 @@ fn named(name: &str) -> String {
     if is_name {
         format!("`{name}`")
     } else {
-        format!("of {} bytes, which is no name", name.len())
+        format!("of {} bytes, which is not a name", name.len())
     }
 }
 

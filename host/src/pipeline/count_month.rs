@@ -48,7 +48,7 @@ pub(super) fn count_month(
         Err(refused) => {
             meters.month = Some(refused);
             let message = format!(
-                "The {} calls that the key has for this month are used up",
+                "The monthly limit of {} calls is used up",
                 refused.limit
             );
             Err(Refusal::new(Code::MonthlyQuotaExceeded, message)

@@ -98,18 +98,18 @@ fn add_query(
         let Some(schema) = schema else {
             return Err(Refusal::invalid(
                 Some(&name),
-                "is unknown: this operation takes nothing from the query",
+                "is unknown: this operation has no query parameters",
             ));
         };
         if path_names.iter().any(|known| *known == name) {
             return Err(Refusal::invalid(
                 Some(&name),
-                "is taken from the path, not from the query",
+                "belongs in the path, not in the query",
             ));
         }
         let value = typed(&text, schema.type_of(&name));
         if input.insert(name.clone().into_owned(), value).is_some() {
-            return Err(Refusal::invalid(Some(&name), "is given twice"));
+            return Err(Refusal::invalid(Some(&name), "appears more than once"));
         }
     }
     Ok(())
@@ -126,9 +126,9 @@ fn add_body(
     let value = strict_json(body).map_err(|malformed| match malformed {
         MalformedJson::Json { line, column } => Refusal::invalid(
             None,
-            &format!("The body is no JSON text: it breaks at line {line}, column {column}"),
+            &format!("The body is not valid JSON: line {line}, column {column}"),
         ),
-        MalformedJson::Duplicate(name) => Refusal::invalid(Some(&name), "is given twice"),
+        MalformedJson::Duplicate(name) => Refusal::invalid(Some(&name), "appears more than once"),
     })?;
     let Value::Object(members) = value else {
         return Err(Refusal::invalid(None, "The body must be a JSON object"));
@@ -143,7 +143,7 @@ fn add_body(
         if input.contains_key(&name) {
             return Err(Refusal::invalid(
                 Some(&name),
-                "is taken from the path, not from the body",
+                "belongs in the path, not in the body",
             ));
         }
         input.insert(name, value);
@@ -185,7 +185,7 @@ fn checked(
     let input = Value::Object(input);
     schema.check(&input).map_err(|offence| offended(&offence))?;
     let Value::Object(input) = input else {
-        return Err(Refusal::internal("an object stayed no object"));
+        return Err(Refusal::internal("a checked object is no longer an object"));
     };
     Ok(input)
 }

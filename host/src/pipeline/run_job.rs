@@ -45,7 +45,7 @@ pub(crate) async fn run_job(
         .operations()
         .find(|(operation, _)| operation.id == job.operation)
     else {
-        return internal("the plugin does not have the job's operation any more");
+        return internal("the plugin no longer has the job's operation");
     };
     let tenant = job.tenant(run.name.owner);
     let call = Call {
@@ -64,7 +64,7 @@ pub(crate) async fn run_job(
         Ok(Answer::Success(success)) => match serde_json::from_str::<IgnoredAny>(&success.data) {
             Ok(_) => return RunEnd::Completed(success.data),
             Err(error) => Refusal::internal(format!(
-                "the plugin's data is no JSON text: {}",
+                "the plugin's data is not valid JSON: {}",
                 place(&error)
             )),
         },
@@ -77,7 +77,7 @@ pub(crate) async fn run_job(
             | CallError::OverBudget { .. }
             | CallError::Off(_)),
         ) => {
-            tracing::debug!(plugin = &*revision.plugin, job = %id, %error, "a job waits for another run");
+            tracing::debug!(plugin = &*revision.plugin, job = %id, %error, "a job is waiting for another run");
             return RunEnd::CutOff;
         }
         Err(error) => failed(operation, &error),

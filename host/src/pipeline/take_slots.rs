@@ -45,7 +45,7 @@ pub(super) fn take_slots(
         "minute"
     };
     let message = format!(
-        "The {} calls a {length} that are allowed here are used up",
+        "The limit of {} calls per {length} is used up",
         refused.limit
     );
     Err(Refusal::new(Code::RateLimited, message).until(refused.reset_epoch_s, now_s))

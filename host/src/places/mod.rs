@@ -92,7 +92,7 @@ impl PlacesFull {
             }
             PlacesFull::Listener => "Too many requests are in flight; try again shortly",
             PlacesFull::Unsent => {
-                "Too much of the answers to this client is not read yet; read them and try again"
+                "Too many bytes of responses are waiting to be read by this client; read them and try again"
             }
         };
         Refusal::new(Code::ServiceUnavailable, message).retry_after(1)

@@ -17,7 +17,8 @@ pub(crate) fn server_card(base_url: &str) -> String {
         .unwrap_or_default();
     let header = json!({
         "name": "Authorization",
-        "description": "Bearer and an API key or an OAuth access token with the scopes of the tools to be called",
+        "description": "`Bearer` followed by an API key or an OAuth access token with the scopes of the tools that \
+            are called",
         "isSecret": true,
         "isRequired": false,
     });

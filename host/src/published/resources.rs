@@ -56,7 +56,7 @@ fn list(guide: &Document, openapi: &Document) -> Bytes {
         GUIDE,
         "developer-guide",
         "Developer guide",
-        "How to authenticate, what every operation takes and answers, and the error codes, with examples.",
+        "How to authenticate, the arguments and results of every operation, and the error codes, with examples.",
         guide,
     );
     let openapi = row(

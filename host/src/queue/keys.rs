@@ -23,18 +23,18 @@ impl Jobs {
                 Ok(true) => continue,
                 Ok(false) => {}
                 Err(error) => {
-                    return tracing::error!(%error, "keys of jobs cannot be read; they are tried again");
+                    return tracing::error!(%error, "keys of jobs cannot be read; retrying");
                 }
             }
             let jobs = self.board().of_key(&key);
             tracing::info!(
                 key = &*key,
                 jobs = jobs.len(),
-                "jobs of a key that is not good any more are cancelled"
+                "cancelling the jobs of a key that is no longer valid"
             );
             for name in jobs {
                 if let Err(error) = self.cancel(name, SystemTime::now()).await {
-                    return tracing::error!(%error, "jobs cannot be cancelled; they are tried again");
+                    return tracing::error!(%error, "jobs cannot be cancelled; retrying");
                 }
             }
         }

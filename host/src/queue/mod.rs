@@ -67,7 +67,7 @@ impl Jobs {
             }
         }
         if open > 0 {
-            tracing::info!(jobs = open, "jobs of an earlier process are taken up");
+            tracing::info!(jobs = open, "resuming the jobs of an earlier process");
         }
         let (wake, keys_changed, ended) = (
             Notify::new(),

@@ -43,7 +43,7 @@ pub(crate) struct Submission {
 /// A submission that made no job.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum SubmitError {
-    #[error("the request id is taken by {0:?}")]
+    #[error("the request id is already used by {0:?}")]
     Duplicate(Earlier),
     #[error("there is no room for another job")]
     Full,

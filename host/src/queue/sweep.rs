@@ -44,7 +44,7 @@ impl Jobs {
                     self.tell_of_end(name.id);
                 }
                 Err(error) => {
-                    return tracing::error!(%error, "expired jobs cannot be forgotten; they are tried again");
+                    return tracing::error!(%error, "expired jobs cannot be removed; retrying");
                 }
             }
         }
@@ -55,7 +55,7 @@ impl Jobs {
             Err(error) => Err(error),
         };
         if let Err(error) = freed {
-            tracing::error!(%error, "request ids of jobs cannot be freed; they are tried again");
+            tracing::error!(%error, "request ids of jobs cannot be freed; retrying");
         }
     }
 }

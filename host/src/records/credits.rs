@@ -44,10 +44,10 @@ pub(crate) enum Resolution {
 /// Why there is no reservation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum ReservationRefused {
-    #[error("{held} of {limit} credits are spent or reserved, so {amount} more are not left")]
+    #[error("not enough credits: {amount} needed, {} of {limit} left", .limit.saturating_sub(*.held))]
     Exceeded { limit: u64, held: u64, amount: u64 },
     /// The identifier's call runs or has ended.
-    #[error("the operation with this Idempotency-Key was handled already, or is running")]
+    #[error("the operation with this Idempotency-Key has already been handled, or is still running")]
     Handled,
     /// The identifier's call was never resolved.
     #[error("the reservation of the operation with this Idempotency-Key expired")]

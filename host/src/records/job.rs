@@ -117,7 +117,7 @@ impl Job {
             return false;
         }
         if self.attempt >= ATTEMPTS_MAX {
-            self.fail("INTERNAL_ERROR", "the job was cut off too often");
+            self.fail("INTERNAL_ERROR", "the job was interrupted too often");
             return false;
         }
         (self.state, self.attempt) = (JobState::Running, self.attempt + 1);
@@ -142,7 +142,7 @@ impl Job {
                 if bytes > BYTES_MAX {
                     self.fail(
                         "INTERNAL_ERROR",
-                        "the job has more to keep than there is room for",
+                        "the job's output is too large to store",
                     );
                 } else {
                     (self.state, self.output, self.bytes) =
@@ -172,7 +172,7 @@ impl Job {
     pub(crate) fn fail_if_late(&mut self, now_ms: u64) -> bool {
         let is_late = !self.state.is_over() && now_ms >= self.due_ms;
         if is_late {
-            self.fail("UPSTREAM_TIMEOUT", "the job was not done in its time");
+            self.fail("UPSTREAM_TIMEOUT", "the job did not finish in time");
         }
         is_late
     }

@@ -50,7 +50,7 @@ impl Registry {
             Err(error) => error,
         };
         let (plugin, revision) = (life.plugin(), record.number);
-        tracing::error!(plugin, revision, %error, "a revision cannot be loaded; its routes answer that it is off");
+        tracing::error!(plugin, revision, %error, "a revision cannot be loaded; its routes answer that it is unavailable");
         Ok(revision_parts::off(
             self.whole(life, record).await?,
             Off::Unloadable(error.to_string()),

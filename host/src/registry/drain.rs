@@ -50,7 +50,7 @@ impl Drains {
             tracing::warn!(
                 plugin = &*oldest.plugin,
                 revision = oldest.number,
-                "too many revisions drain; the oldest is stopped"
+                "too many revisions are draining; stopping the oldest"
             );
             oldest.stop();
         }

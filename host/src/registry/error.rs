@@ -26,13 +26,13 @@ pub(crate) enum RegistryError {
     Store(#[from] StoreError),
     #[error(transparent)]
     Manifest(#[from] ManifestError),
-    #[error("plugin `{plugin}`: revision {number} was rejected while it was prepared")]
+    #[error("plugin `{plugin}`: revision {number} was rejected while it was being prepared")]
     Rejected { plugin: String, number: u64 },
-    #[error("plugin `{plugin}`: what the component {digest} says of itself is not in the store")]
+    #[error("plugin `{plugin}`: the description of the component {digest} is not in the store")]
     NoDescription { plugin: String, digest: String },
     #[error(
-        "the plugins may run {wanted} calls at once by their manifest entries; the instance pool has {room}, half of \
-             which is kept for revisions that are draining: raise `limits.instances` or lower `limits.concurrency`"
+        "the manifest allows {wanted} calls at once; the instance pool has {room} instances, half of them kept for \
+         draining revisions: raise `limits.instances` or lower `limits.concurrency`"
     )]
     Pool { wanted: usize, room: u32 },
 }

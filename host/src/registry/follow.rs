@@ -132,7 +132,7 @@ impl Registry {
             number,
             missing,
         };
-        tracing::warn!(plugin, revision = number, %why, "a revision waits for approval");
+        tracing::warn!(plugin, revision = number, %why, "a revision is waiting for approval");
         Ok(BroughtIn::Waits(why))
     }
 
@@ -160,7 +160,7 @@ impl Registry {
     ) -> Result<bool, RegistryError> {
         let mut turn = self.lives.lock().await;
         let mut next = self.life_in(&turn, &entry.name)?;
-        let mark = manifest_mark("the manifest grants something else");
+        let mark = manifest_mark("the grants in the manifest changed");
         if !next.edit(&entry.grants, mark.clone()) {
             return Ok(false);
         }

@@ -252,7 +252,7 @@ impl Registry {
             next.recover(&mark);
             next.edit(
                 &entry.grants,
-                manifest_mark("the manifest grants something else"),
+                manifest_mark("the grants in the manifest changed"),
             );
             let served = if self.safe_mode {
                 next.last_known_good()
@@ -323,7 +323,7 @@ impl Registry {
             Err(error) => Err(error.to_string()),
         };
         if let Err(error) = tidied {
-            tracing::warn!(error, "components that nobody needs are left");
+            tracing::warn!(error, "unused components could not be removed");
         }
     }
 }

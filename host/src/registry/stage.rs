@@ -98,7 +98,7 @@ impl Registry {
             .unwrap_or_else(|| PluginRecord::new(plugin));
         next.edit(
             &entry.grants,
-            super::manifest_mark("the manifest grants something else"),
+            super::manifest_mark("the grants in the manifest changed"),
         );
         let settings = entry.settings.clone();
         if is_manifest {

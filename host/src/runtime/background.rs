@@ -27,7 +27,7 @@ impl Background {
             .thread_name("background")
             .on_thread_start(|| {
                 if let Err(error) = rustix::process::nice(NICE) {
-                    tracing::warn!(%error, "long computations have the priority of everything else");
+                    tracing::warn!(%error, "the priority of long computations cannot be lowered");
                 }
             })
             .build()?;

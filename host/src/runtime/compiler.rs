@@ -40,14 +40,14 @@ pub(crate) enum CompileError {
     #[error("it is not a WebAssembly component: {0}")]
     Refused(String),
     #[error(
-        "compiling it takes more than {seconds} s of processor time, which is `limits.compile_cpu_seconds`"
+        "compiling it takes more than {seconds} s of processor time, the limit in `limits.compile_cpu_seconds`"
     )]
     Processor { seconds: u64 },
     #[error(
-        "compiling it takes more than {bytes} bytes of memory, which is `limits.compile_memory`"
+        "compiling it takes more than {bytes} bytes of memory, the limit in `limits.compile_memory`"
     )]
     Memory { bytes: u64 },
-    #[error("compiling it takes longer than {milliseconds} ms, which is `limits.compile_wall_ms`")]
+    #[error("compiling it takes longer than {milliseconds} ms, the limit in `limits.compile_wall_ms`")]
     Wall { milliseconds: u128 },
     #[error("its compiler failed ({status}): {told}")]
     Failed { status: ExitStatus, told: String },

@@ -29,25 +29,26 @@ pub(crate) enum ComponentError {
     Missing { path: PathBuf },
     #[error("its component {path} cannot be read: {source}")]
     Read { path: PathBuf, source: io::Error },
-    #[error("its component {path} is no regular file")]
+    #[error("its component {path} is not a regular file")]
     NoFile { path: PathBuf },
     #[error(
-        "it is not a WebAssembly component: {path} is a core module, which is made into one by `wasm-tools component new`"
+        "it is not a WebAssembly component: {path} is a core module; make a component of it with `wasm-tools \
+         component new`"
     )]
     Module { path: PathBuf },
     #[error("it is not a WebAssembly component: {path} is empty")]
     Empty { path: PathBuf },
-    #[error("it is not a WebAssembly component: {path} does not begin as one")]
+    #[error("it is not a WebAssembly component: {path} does not start with a component's header")]
     NoComponent { path: PathBuf },
-    #[error("its component {path} has {bytes} bytes; at most {COMPONENT_BYTES_MAX} are loaded")]
+    #[error("its component {path} has {bytes} bytes; at most {COMPONENT_BYTES_MAX} are allowed")]
     TooLarge { path: PathBuf, bytes: u64 },
     #[error("its crate folder {path} has no Cargo.toml")]
     NoCrate { path: PathBuf },
     #[error("its component has the digest {found}, not the expected {expected}")]
     OtherDigest { expected: String, found: String },
-    #[error("its component cannot be kept in {path}: {source}")]
+    #[error("its component cannot be stored in {path}: {source}")]
     Keep { path: PathBuf, source: io::Error },
-    #[error("its kept component {path} was changed: it no longer has the digest that names it")]
+    #[error("its stored component {path} was changed: it no longer has the digest in its name")]
     Changed { path: PathBuf },
 }
 

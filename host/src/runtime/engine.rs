@@ -56,12 +56,12 @@ pub(crate) enum EngineError {
     #[error("its compiled code cannot be loaded: {0}")]
     Load(String),
     #[error(
-        "its compiled code {path} is not what was written there: the store has another digest of it, or none"
+        "its compiled code {path} is not what was written there: its digest in the store differs or is missing"
     )]
     Changed { path: PathBuf },
-    #[error("the digest of its compiled code cannot be kept: {0}")]
+    #[error("the digest of its compiled code cannot be stored: {0}")]
     Digest(#[from] StoreError),
-    #[error("the cache of compiled code at {path} fails: {source}")]
+    #[error("the cache of compiled code at {path} failed: {source}")]
     Cache {
         path: PathBuf,
         source: std::io::Error,
@@ -116,11 +116,11 @@ impl Runtime {
             })?;
         let stop = Arc::new(AtomicBool::new(false));
         let ticker = tick(engine.clone(), Arc::clone(&stop))
-            .map_err(|error| EngineError::Start(format!("no thread for the ticker: {error}")))?;
+            .map_err(|error| EngineError::Start(format!("cannot start the ticker's thread: {error}")))?;
         let (caches, ticker) = (Caches::default(), Some(ticker));
         let run_queue = RunQueue::new(processors());
         let background = Background::start(2 * processors()).map_err(|error| {
-            EngineError::Start(format!("no threads for long computations: {error}"))
+            EngineError::Start(format!("cannot start the threads for long computations: {error}"))
         })?;
         Ok(Self {
             engine,
@@ -264,7 +264,7 @@ impl Drop for Partial {
         if let Err(error) = fs::remove_file(&self.0)
             && error.kind() != std::io::ErrorKind::NotFound
         {
-            tracing::warn!(path = %self.0.display(), %error, "a partial file is left in the cache");
+            tracing::warn!(path = %self.0.display(), %error, "a partial file could not be removed from the cache");
         }
     }
 }

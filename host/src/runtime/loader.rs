@@ -37,7 +37,7 @@ pub(crate) enum LoadError {
     NoWorker,
     #[error("it has more than {IMPORTS_MAX} imports")]
     TooManyImports,
-    #[error("it imports `{import}` but does not ask for `{interface}` in its `wants`")]
+    #[error("it imports `{import}` but does not list `{interface}` in its `wants`")]
     NotWanted {
         import: String,
         interface: &'static str,

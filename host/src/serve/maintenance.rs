@@ -47,7 +47,7 @@ impl Maintenance {
                     self.registry.sweep(Instant::now()).await;
                     self.proxy.tell_of_left_out(Instant::now());
                     if let Err(error) = self.store.forget_burnt(epoch_seconds(SystemTime::now())).await {
-                        tracing::error!(%error, "identifiers of operations cannot be forgotten");
+                        tracing::error!(%error, "expired identifiers cannot be removed");
                     }
                 }
                 _ = writes.tick() => {
@@ -72,10 +72,10 @@ impl Maintenance {
                 match self.forget_months().await {
                     Ok(0) => break,
                     Ok(rows) => {
-                        tracing::debug!(rows, "rows of months that are over were forgotten");
+                        tracing::debug!(rows, "rows of past months were removed");
                     }
                     Err(error) => {
-                        tracing::error!(%error, "months that are over cannot be forgotten; they are tried again");
+                        tracing::error!(%error, "past months cannot be removed; retrying");
                         break;
                     }
                 }
@@ -96,7 +96,7 @@ impl Maintenance {
             let calls = calls.running();
             tracing::warn!(
                 calls,
-                "paid calls did not end in time; their credits are given back"
+                "paid calls did not end in time; their credits are returned"
             );
         }
         self.tend_reservations().await;
@@ -109,7 +109,7 @@ impl Maintenance {
             .tend(Instant::now(), epoch_seconds(SystemTime::now()))
             .await;
         if let Err(error) = tended {
-            tracing::error!(%error, "reservations of credits cannot be resolved; they are tried again");
+            tracing::error!(%error, "reservations of credits cannot be resolved; retrying");
         }
     }
 }

@@ -123,7 +123,7 @@ impl Service {
         if expired > 0 {
             tracing::warn!(
                 expired,
-                "an earlier process left reservations of credits; they are given back"
+                "an earlier process left reservations of credits; the credits are returned"
             );
         }
         Ok(foundation.service(registry, jobs))
@@ -137,7 +137,7 @@ impl Service {
             tokio::select! {
                 () = serving.as_mut() => {}
                 () = shutdown => {
-                    tracing::info!("stopping: no new connections, running requests end");
+                    tracing::info!("stopping: no new connections; running requests finish");
                     self.tasks.stop();
                     serving.await;
                 }

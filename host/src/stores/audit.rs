@@ -43,12 +43,12 @@ impl LedgerAudit {
             let sum = summed.remove(&name).unwrap_or_default();
             if sum != value {
                 self.tell(|| {
-                    format!("the {what} {name:?} is {value:?}, its records add up to {sum:?}")
+                    format!("the {what} {name:?} is {value:?}, but its records add up to {sum:?}")
                 });
             }
         }
         for (name, sum) in summed.into_iter().filter(|(_, sum)| *sum != V::default()) {
-            self.tell(|| format!("the {what} {name:?} is missing, its records add up to {sum:?}"));
+            self.tell(|| format!("the {what} {name:?} is missing, but its records add up to {sum:?}"));
         }
         Ok(())
     }
@@ -251,7 +251,7 @@ mod tests {
         })
         .await;
         assert!(
-            count == 1 && told[0].contains("is (6, 10), its records add up to (5, 10)"),
+            count == 1 && told[0].contains("is (6, 10), but its records add up to (5, 10)"),
             "{told:?}"
         );
         let (pending, count, _) = broken(|transaction| {

@@ -30,7 +30,7 @@ const FILE: &str = "switchbay.redb";
 /// A store that cannot be opened, read or written.
 #[derive(Clone, Debug, thiserror::Error)]
 pub(crate) enum StoreError {
-    #[error("another switchbay process uses the data folder {folder}")]
+    #[error("another switchbay process is using the data folder {folder}")]
     InUse { folder: PathBuf },
     #[error("cannot use the data folder {folder}: {source}")]
     Folder {
@@ -39,11 +39,11 @@ pub(crate) enum StoreError {
     },
     #[error(transparent)]
     Unsafe(#[from] FolderFault),
-    #[error("the store fails: {0}")]
+    #[error("the store failed: {0}")]
     Engine(#[source] Arc<redb::Error>),
     #[error("a stored record is unreadable: {0}")]
     Record(#[source] Arc<serde_json::Error>),
-    #[error("the store's writer has ended")]
+    #[error("the store's writer has stopped")]
     Ended,
 }
 

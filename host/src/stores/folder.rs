@@ -20,8 +20,8 @@ const PRIVATE_FILE: u32 = 0o600;
 #[derive(Clone, Debug, thiserror::Error)]
 pub(crate) enum FolderFault {
     #[error(
-        "`{path}` belongs to user {owner}, who may change it, and this process runs as user {user}: run it as user {owner}, \
-         or use a data folder of user {user}'s own"
+        "`{path}` belongs to user {owner}, who may change it, and this process runs as user {user}: run it as user \
+         {owner}, or use a data folder that belongs to user {user}"
     )]
     Foreign {
         path: PathBuf,
@@ -29,13 +29,13 @@ pub(crate) enum FolderFault {
         user: u32,
     },
     #[error(
-        "others may write to the data folder {path} (mode {mode:04o}) and may have put something into it: look at what is \
-         there, then `chmod 700` it, or use another one"
+        "other users may write to the data folder {path} (mode {mode:04o}) and may have put something into it: check \
+         what is there, then `chmod 700` it, or use another one"
     )]
     Writable { path: PathBuf, mode: u32 },
     #[error(
-        "others may write to {path} (mode {mode:04o}) and so replace the data folder {folder} in it: `chmod o-w {path}`, or \
-         use a data folder elsewhere"
+        "other users may write to {path} (mode {mode:04o}) and so replace the data folder {folder} in it: `chmod o-w \
+         {path}`, or use a data folder elsewhere"
     )]
     Above {
         path: PathBuf,
@@ -43,8 +43,8 @@ pub(crate) enum FolderFault {
         folder: PathBuf,
     },
     #[error(
-        "others may write to {path} (mode {mode:04o}), which holds credentials and what plugins may do: look at what is \
-         there, then `chmod 600` it"
+        "other users may write to {path} (mode {mode:04o}), which holds credentials and what plugins may do: check \
+         what is there, then `chmod 600` it"
     )]
     WritableFile { path: PathBuf, mode: u32 },
 }
@@ -99,7 +99,7 @@ pub(super) fn secure(folder: &Path, file: &str) -> Result<(), Unfit> {
             return Err(FolderFault::Writable { path: folder, mode }.into());
         }
         let (folder, mode) = (folder.display(), format!("{mode:04o}"));
-        tracing::warn!(%folder, mode, "others could write to the data folder; its mode is 0700 now");
+        tracing::warn!(%folder, mode, "other users could write to the data folder; its mode is now 0700");
     }
     secure_file(&folder.join(file))
 }

@@ -48,11 +48,11 @@ pub(crate) enum Expected {
 /// Why a write was not made.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum Unwritten {
-    #[error("something else is there than was expected")]
+    #[error("the stored value changed since it was read")]
     Conflict { found: Option<u64> },
-    #[error("the plugin's records would count {bytes} bytes; {bytes_max} are granted")]
+    #[error("the plugin's records would take {bytes} bytes; {bytes_max} are granted")]
     NoBytes { bytes: u64, bytes_max: u64 },
-    #[error("the plugin has {RECORDS_MAX} records; it may have no more")]
+    #[error("the plugin has {RECORDS_MAX} records, which is the limit")]
     NoRecords,
 }
 

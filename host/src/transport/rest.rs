@@ -139,7 +139,7 @@ pub(crate) fn no_route() -> Refusal {
 pub(crate) fn method_not_allowed() -> Refusal {
     Refusal::new(
         Code::MethodNotAllowed,
-        "This route does not take the method; `Allow` lists those it takes",
+        "This route does not support the method; `Allow` lists those that it does",
     )
 }
 

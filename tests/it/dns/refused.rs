@@ -37,7 +37,7 @@ async fn configuration(answering: &Endpoint) -> String {
     ) + "near = \"https://private.rebound.test/dns-query\"\n"
 }
 
-const LENDS: &str = "the resolver is not granted: `dns:` and its name lend it";
+const LENDS: &str = "the resolver is not granted: a grant `dns:NAME` is needed";
 
 /// The name of a resolver, which of the three it is, and what is told of that.
 const DENIED: [(&str, &str, &str); 6] = [
@@ -48,12 +48,12 @@ const DENIED: [(&str, &str, &str); 6] = [
     (
         "unknown",
         "not_acceptable",
-        "the resolver is none of those that the operator's configuration names",
+        "the operator's configuration has no such resolver",
     ),
     (
         "near",
         "not_public",
-        "the host `private.rebound.test` leads to an address that is not public",
+        "the host `private.rebound.test` resolves to an address that is not public",
     ),
 ];
 
@@ -132,7 +132,8 @@ async fn a_name_or_a_type_that_cannot_be_asked_for_is_told_its_rule_and_not_sent
         "a".repeat(64),
         format!("{0}.{0}.{0}.{1}", "a".repeat(63), "a".repeat(61)),
     );
-    let characters = "has a label of other characters than letters, digits, `-` and `_`; international labels must be A-labels";
+    let characters = "has a label with characters other than letters, digits, `-` and `_`; international labels must \
+        be A-labels";
     let refused = [
         ("", 1, "has an empty label in its name"),
         ("a..test", 1, "has an empty label in its name"),
@@ -143,16 +144,16 @@ async fn a_name_or_a_type_that_cannot_be_asked_for_is_told_its_rule_and_not_sent
         (
             &format!("{label}.test"),
             1,
-            "has a label of 64 characters in its name; it may have 63",
+            "has a label of 64 characters in its name; at most 63 are allowed",
         ),
         (
             &format!("{longest}a"),
             1,
-            "has a name of 254 characters; it may have 253, without a last dot",
+            "has a name of 254 characters; at most 253 are allowed, not counting a trailing dot",
         ),
-        ("a.test", 0, "has the type 0, which is no type of data"),
-        ("a.test", 41, "has the type 41, which is no type of data"),
-        ("a.test", 252, "has the type 252, which is no type of data"),
+        ("a.test", 0, "has the type 0, which is not a data type"),
+        ("a.test", 41, "has the type 41, which is not a data type"),
+        ("a.test", 252, "has the type 252, which is not a data type"),
     ];
     for (name, record_type, rule) in refused {
         let expected = ("invalid_request".to_owned(), format!("the question {rule}"));

@@ -74,7 +74,7 @@ async fn nobody_reads_a_bound_secret_or_puts_another_in_its_place() {
     assert_eq!(leaked["outcome"], "redirect_denied");
     assert_eq!(
         leaked["told"],
-        "not_acceptable: the URL carries a secret to another place"
+        "not_acceptable: the URL carries a secret to another destination"
     );
 
     let before = dials(&service).await;
@@ -118,6 +118,7 @@ async fn a_plugin_whose_secret_is_not_there_is_not_brought_in() {
     let file = folder.path().join("plugin-manifest.toml");
     std::fs::write(&file, manifest).expect("it is written");
     let line = failure_in(folder.path(), &["--manifest", &file.to_string_lossy()]).await;
-    let told = "plugin `fetches`: its entry binds the secret `NO_SUCH_TOKEN`, which is no variable of this process";
+    let told = "plugin `fetches`: its entry binds the secret `NO_SUCH_TOKEN`, which is not set in the environment of \
+        this process";
     assert_eq!(line, told);
 }

@@ -98,7 +98,7 @@ async fn no_part_of_an_answer_is_asked_for_beside_a_bound_secret() {
     let (outcome, later) = told(range("http://site.test/redirect?/bound/echo", 1)).await;
     assert_eq!(outcome, "redirect_denied");
     assert!(
-        later.ends_with("has a secret bound to it, so it cannot be asked for with `range`"),
+        later.ends_with("has a secret bound to it, so it cannot be requested with `range`"),
         "{later}"
     );
     // Where no secret goes along a part is as good as the whole.

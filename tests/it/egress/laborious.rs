@@ -85,7 +85,7 @@ async fn decoding_is_given_up_when_it_takes_too_long() {
     let service = start().await;
     let input = json!({ "url": "http://site.test/laborious?deflate", "response_bytes": 16 << 20, "total_ms": 60_000 });
     let told = fetch(&service, input).await;
-    let rule = "decoding the body takes more than 1s of a processor";
+    let rule = "decoding the body takes more than 1s of processor time";
     assert_eq!(
         (&told["outcome"], &told["told"]),
         (&json!("bad_response"), &json!(rule)),

@@ -225,7 +225,7 @@ async fn a_refusal_says_which_of_its_kinds_it_is_and_nothing_is_dialled() {
     let long = json!({ "host": "a.".repeat(600), "line": "" });
     assert_eq!(
         ask(&service, long).await["told"],
-        "the request has a host of 1200 bytes; at most 1024 are taken"
+        "the request has a host of 1200 bytes; at most 1024 are allowed"
     );
     let number = revision(service.data.path(), "asks").await;
     let series = [("plugin", "asks"), ("revision", number.as_str())];
@@ -249,7 +249,7 @@ async fn a_refusal_says_which_of_its_kinds_it_is_and_nothing_is_dialled() {
         );
     }
     let told = ask_line(&service, &"x".repeat(1025), json!({})).await;
-    let rule = "the request has a line of 1025 bytes; at most 1024 are sent";
+    let rule = "the request has a line of 1025 bytes; at most 1024 are allowed";
     assert_eq!(
         (&told["outcome"], &told["told"]),
         (&json!("invalid_request"), &json!(rule))
@@ -300,7 +300,7 @@ async fn a_plugin_that_loses_the_right_is_told_so_at_its_next_query() {
     for (grants, told) in [
         (
             r#""line-query:named.test:4343""#,
-            "a line to whois.test on port 43 is not granted there",
+            "a line to whois.test on port 43 is not granted",
         ),
         ("", "`line-query` is not granted"),
     ] {

@@ -99,7 +99,7 @@ async fn the_operators_network_is_reached_by_a_grant_that_names_the_host_and_by_
         assert!(
             told["told"]
                 .as_str()
-                .is_some_and(|told| told.ends_with("leads to an address that is not public"))
+                .is_some_and(|told| told.ends_with("resolves to an address that is not public"))
         );
         let there = fetch(
             &service,

@@ -128,7 +128,7 @@ async fn check_flood(service: &Service, url: &str, rules: &[&str]) {
     assert!(cost <= COST_MAX, "{url} costs {cost:?}");
 }
 
-const TOO_MUCH: &str = "its server says too much that is no answer";
+const TOO_MUCH: &str = "the server sent too much before its final response";
 
 #[tokio::test]
 async fn informational_heads_are_counted_and_a_flood_of_them_ends_the_exchange() {
@@ -177,7 +177,7 @@ async fn informational_heads_are_counted_and_a_flood_of_them_ends_the_exchange()
         (answer.status, told),
         (
             502,
-            format!("bad_answer: the answer cannot be used: {TOO_MUCH}\n")
+            format!("bad_answer: the response cannot be used: {TOO_MUCH}\n")
         )
     );
 }
@@ -207,7 +207,7 @@ async fn frames_that_carry_nothing_are_counted() {
     check_flood(
         &service,
         "https://secure.test/",
-        &[TOO_MUCH, "the exchange broke off"],
+        &[TOO_MUCH, "the connection broke during the exchange"],
     )
     .await;
 }
@@ -216,7 +216,7 @@ async fn frames_that_carry_nothing_are_counted() {
 async fn a_switch_of_protocols_that_nobody_asked_for_is_no_answer() {
     let service = start().await;
     let told = fetch(&service, json!({ "url": "http://site.test/switches" })).await;
-    let rule = "it is an informational head and no answer";
+    let rule = "it is an informational response, not a final one";
     assert_eq!(
         (&told["outcome"], &told["told"]),
         (&json!("bad_response"), &json!(rule)),
@@ -241,7 +241,7 @@ async fn a_body_has_so_many_pieces() {
         json!({ "url": "http://site.test/in-bytes?200000" }),
     )
     .await;
-    let rule = "its body is in more than 131072 pieces";
+    let rule = "its body arrived in more than 131072 pieces";
     assert_eq!(
         (&told["outcome"], &told["told"]),
         (&json!("bad_response"), &json!(rule)),

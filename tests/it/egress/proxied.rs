@@ -308,7 +308,7 @@ async fn each_request_through_the_proxy_is_one_line_that_tells_whom_it_was_lent_
     );
     let made = all
         .iter()
-        .find(|line| line["message"] == "a way out was lent")
+        .find(|line| line["message"] == "a proxy credential was issued")
         .expect("it is told");
     assert_eq!(
         (&made["by"], &made["why"], &made["seconds"]),

@@ -9,8 +9,8 @@ use super::{dials, outcome, start_with};
 use crate::support::{Service, Wire, in_time};
 
 /// What the proxy says where a plugin has as many requests under way as it may.
-const BUSY: &str = "switchbay; error=connection_limit_reached; \
-                    details=\"refused: the plugin has as many requests under way as it may\"";
+const BUSY: &str = "switchbay; error=connection_limit_reached; details=\"refused: the plugin has reached its limit \
+    of concurrent requests\"";
 
 async fn asked(lent: &Lent, line: &str) -> Wire {
     let mut wire = Wire::connect(&lent.proxy).await;

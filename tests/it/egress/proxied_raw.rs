@@ -23,7 +23,7 @@ async fn say(lent: &Lent, said: &str) -> Answer {
     assert_eq!(
         wire.ended().await,
         "",
-        "{said:?}: a connection carries one request"
+        "{said:?}: a connection carries only one request"
     );
     answer
 }

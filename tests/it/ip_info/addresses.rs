@@ -136,7 +136,7 @@ async fn special_ranges_are_refused_before_any_database_and_their_neighbours_are
     let told = seen[&"10.0.0.0".parse::<IpAddr>().expect("an address")].clone();
     assert_eq!(
         told,
-        Err("`ip` must be a public address; 10.0.0.0 is of a private network".to_owned())
+        Err("`ip` must be a public address; 10.0.0.0 is in a private network".to_owned())
     );
 }
 
@@ -147,12 +147,12 @@ async fn an_address_that_stands_for_another_is_looked_up_as_that_one() {
         ("::ffff:808:808", Ok("8.8.8.8")),
         ("64:ff9b::8.8.8.8", Ok("8.8.8.8")),
         ("2002:808:808::1", Ok("8.8.8.8")),
-        ("::ffff:10.0.0.1", Err("10.0.0.1 is of a private network")),
+        ("::ffff:10.0.0.1", Err("10.0.0.1 is in a private network")),
         ("::FFFF:127.0.0.1", Err("127.0.0.1 is loopback")),
         ("64:ff9b::a9fe:a9fe", Err("169.254.169.254 is link-local")),
         (
             "2002:c0a8:101::",
-            Err("192.168.1.1 is of a private network"),
+            Err("192.168.1.1 is in a private network"),
         ),
         (
             "64:ff9b:1::808:808",
@@ -219,7 +219,7 @@ async fn an_address_is_a_literal_by_itself_and_is_told_in_one_spelling() {
     for text in none {
         let told = verdict(text).await.expect_err(text);
         assert!(
-            told.starts_with("`ip` must be an IPv4 or IPv6 address by itself")
+            told.starts_with("`ip` must be only an IPv4 or IPv6 address")
                 || told.contains("`ip`"),
             "{text}: {told}"
         );

@@ -104,11 +104,11 @@ async fn a_job_that_goes_wrong_fails_and_says_how() {
         ("fail", "REFUSED: The pages are no good"),
         (
             "surprise",
-            "INTERNAL_ERROR: The service failed to answer this call",
+            "INTERNAL_ERROR: The service failed to handle this call",
         ),
         (
             "trap",
-            "INTERNAL_ERROR: The service failed to answer this call",
+            "INTERNAL_ERROR: The service failed to handle this call",
         ),
         (
             "spin",

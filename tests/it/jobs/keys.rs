@@ -46,7 +46,7 @@ impl House {
 
     /// Waits until all three are cancelled: without that they would end by themselves, later.
     fn until_cancelled(&self, id: &str) {
-        let told = "jobs of a key that is not good any more are cancelled";
+        let told = "cancelling the jobs of a key that is no longer valid";
         let is_told =
             |line: &Value| line["message"] == told && line["key"] == *id && line["jobs"] == 3;
         self.service.log_until(|lines| lines.iter().any(is_told));

@@ -38,7 +38,7 @@ fn go_round(data: &Path) -> [String; 2] {
         (&json!(["bank-qr:banks"]), &json!(9))
     );
     let human = printed(data, &SECOND);
-    let form = "^(sb_adm_[0-9A-Za-z]{38})\nid ([0-9a-f-]{36})\\. This is the only time that the key is shown\\.\n$";
+    let form = "^(sb_adm_[0-9A-Za-z]{38})\nid ([0-9a-f-]{36})\\. The key is shown only this once\\.\n$";
     let found = Regex::new(form).expect("a pattern");
     let found = found.captures(&human).unwrap_or_else(|| panic!("{human}"));
     let (second, id) = (found[1].to_owned(), &found[2]);
@@ -154,7 +154,7 @@ async fn the_command_line_refuses_as_the_operators_api_does() {
             data,
             &past,
             1,
-            "`expiresAt` is 2020-01-01T00:00:00Z, which is past",
+            "`expiresAt` is 2020-01-01T00:00:00Z, which is in the past",
         )
         .await;
         check_failure(

@@ -87,7 +87,7 @@ async fn each_capability_that_is_not_granted_keeps_a_plugin_waiting_by_name() {
             assert!(message.contains(named), "{message}");
         }
         let waits = |line: &serde_json::Value| {
-            line["message"] == "a revision waits for approval"
+            line["message"] == "a revision is waiting for approval"
                 && line["why"].as_str().is_some_and(|why| why == message)
         };
         service.log_until(|lines| lines.iter().any(waits));
@@ -195,7 +195,7 @@ async fn a_grant_in_the_manifest_lets_a_waiting_revision_live() {
     house.write("probe.wasm", &probe(2, &["config"]));
     let followed = super::cli(&service, &["plugin", "follow"]);
     let told = super::complaint(&followed, 3);
-    assert!(told.contains("a revision waits for you"), "{told}");
+    assert!(told.contains("a revision is waiting for you"), "{told}");
     assert_eq!(serving(&service).await, 1);
     house
         .manifest("[[plugin]]\nname = \"probe\"\nsource = \"probe.wasm\"\ngrants = [\"config\"]\n");

@@ -43,7 +43,7 @@ async fn of_a_file_that_is_no_component_neither_digest_nor_bytes_are_told() {
         .iter()
         .map(|byte| format!("{byte:02x}"))
         .collect();
-    let other = "does not begin as one";
+    let other = "does not start with a component's header";
     for (name, text, told) in [
         ("secret", secret, other),
         ("short", "key", other),
@@ -60,7 +60,7 @@ async fn of_a_file_that_is_no_component_neither_digest_nor_bytes_are_told() {
     assert!(
         refused(&service, &module)
             .await
-            .ends_with("is a core module, which is made into one by `wasm-tools component new`")
+            .ends_with("is a core module; make a component of it with `wasm-tools component new`")
     );
     assert_eq!(
         states(&service).await,
@@ -95,7 +95,7 @@ async fn what_is_no_regular_file_is_neither_read_nor_waited_for() {
             .success()
     );
     for path in [&*pipe, "/dev/zero", "/tmp"] {
-        let expected = format!("plugin `probe`: its component {path} is no regular file");
+        let expected = format!("plugin `probe`: its component {path} is not a regular file");
         assert_eq!(refused(&service, path).await, expected);
     }
 }

@@ -97,7 +97,7 @@ async fn a_plugin_that_cannot_be_loaded_answers_on_its_own_routes_and_the_others
     );
     let told = complaint(&cli(&service, &["status"]), 1);
     assert!(
-        told.contains("`switchbay plugin list` tells what"),
+        told.contains("see `switchbay plugin list`"),
         "{told}"
     );
     let table = printed(&cli(&service, &["plugin", "list"]), 0);
@@ -106,7 +106,7 @@ async fn a_plugin_that_cannot_be_loaded_answers_on_its_own_routes_and_the_others
         .find(|line| line.starts_with("probe"))
         .expect("its line");
     assert!(
-        line.contains("unloadable") && line.contains("no longer has the digest that names it"),
+        line.contains("unloadable") && line.contains("no longer has the digest in its name"),
         "{line}"
     );
     printed(&cli(&service, &["plugin", "rollback", "probe"]), 0);

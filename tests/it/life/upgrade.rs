@@ -41,7 +41,7 @@ async fn an_upgrade_that_wants_more_waits_and_shows_the_difference() {
     assert!(told.contains("revision 2 of probe: fetched …"), "{told}");
     assert!(
         told.contains(
-            "look at `switchbay plugin diff probe 2`, then `switchbay plugin approve probe 2`"
+            "review it with `switchbay plugin diff probe 2`, then `switchbay plugin approve probe 2`"
         ),
         "{told}"
     );
@@ -155,7 +155,7 @@ async fn an_approval_grants_what_was_looked_at_and_nothing_else() {
         told["error"]["message"]
             .as_str()
             .expect("text")
-            .contains("look at the difference again"),
+            .contains("review the difference again"),
         "{told}"
     );
     assert_eq!(
@@ -364,7 +364,7 @@ async fn a_plugin_is_switched_off_and_on_again_and_its_neighbour_serves() {
     assert_eq!(refused.refusal(), (503, "SERVICE_UNAVAILABLE".to_owned()));
     assert_eq!(
         refused.json()["error"]["message"],
-        "The operation is switched off by the operator"
+        "The operator has disabled this operation"
     );
     assert_eq!(refused.header("retry-after"), "60");
     let told = service.tool("serve_probe", &json!({})).await;

@@ -227,7 +227,7 @@ async fn what_is_wrong_with_it_is_told_by_its_rule_and_without_credentials() {
         ),
         (
             "http://lab..test/",
-            "`url` cannot be asked for: the URL has the host `lab..test`, which is no host name",
+            "`url` cannot be asked for: the URL has the host `lab..test`, which is not a valid host name",
         ),
         (
             "http://localhost/",

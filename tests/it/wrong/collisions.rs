@@ -26,7 +26,7 @@ async fn operations_that_collide_are_told_by_plugin_and_place() {
     floor
         .check_set(
             &tool,
-            "plugins `describes` and `neighbour` both have the tool `serve_neighbour`",
+            "plugins `describes` and `neighbour` both define the tool `serve_neighbour`",
         )
         .await;
 
@@ -46,7 +46,7 @@ async fn operations_that_collide_are_told_by_plugin_and_place() {
     floor
         .check(
             &component,
-            &format!("{both} both have the tool `serve_describes`"),
+            &format!("{both} both define the tool `serve_describes`"),
         )
         .await;
     let component = with(json!([
@@ -56,7 +56,7 @@ async fn operations_that_collide_are_told_by_plugin_and_place() {
     floor
         .check(
             &component,
-            "plugin `describes`: operation `first` is described twice",
+            "plugin `describes`: operation `first` appears more than once",
         )
         .await;
 
@@ -72,8 +72,8 @@ async fn operations_that_collide_are_told_by_plugin_and_place() {
     let first = with_parameter("first", "describes", "colour");
     let mut second = with_parameter("second", "second", "shade");
     second["rest"]["method"] = json!("POST");
-    let rule = "serve paths of which /api/v1/test/describes/{shade} differs from /api/v1/test/describes/{colour} in the \
-                names of its parameters alone";
+    let rule = "serve conflicting paths: /api/v1/test/describes/{shade} differs from /api/v1/test/describes/{colour} \
+        only in its parameter names";
     floor
         .check(&with(json!([first, second])), &format!("{both} {rule}"))
         .await;

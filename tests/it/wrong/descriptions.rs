@@ -31,7 +31,7 @@ async fn heads(floor: &mut Floor) {
 
 async fn words(floor: &mut Floor) {
     let id =
-        "operation `First` must have an id of 1 to 40 characters of a-z, 0-9 and _, a letter first";
+        "operation `First` must have an id of 1 to 40 characters of a-z, 0-9 and _, starting with a letter";
     floor
         .check_with(&[("/operations/0/id", json!("First"))], id)
         .await;
@@ -91,7 +91,7 @@ async fn routes(floor: &mut Floor) {
     floor
         .check_operation("/rest/path", json!("/api/v1/{shape}"), shape)
         .await;
-    let twice = "has {colour} twice in its path";
+    let twice = "has {colour} more than once in its path";
     floor
         .check_operation("/rest/path", json!("/api/v1/{colour}/{colour}"), twice)
         .await;
@@ -106,7 +106,7 @@ async fn routes(floor: &mut Floor) {
     floor
         .check_operation("/rest/body_bytes_max", json!(1_048_577), large)
         .await;
-    let header = "declares the header `Set-Cookie`, which is no plugin's to set";
+    let header = "declares the header `Set-Cookie`, which plugins may not set";
     floor
         .check_operation("/rest/headers", json!(["Set-Cookie"]), header)
         .await;
@@ -140,7 +140,7 @@ async fn outcomes(floor: &mut Floor) {
             absent,
         )
         .await;
-    let foreign = "narrows the outcome `ok`: the schema at `/served` uses `not`, which many clients cannot read";
+    let foreign = "narrows the outcome `ok`: the schema at `/served` uses `not`, which many clients do not support";
     floor
         .check_operation(
             "/rest/narrowed",
@@ -163,16 +163,16 @@ async fn errors(floor: &mut Floor) {
     floor
         .check_operation("/errors", json!([error("teapot", 418)]), code)
         .await;
-    let own = "declares `UNAUTHORIZED`, which is the host's own";
+    let own = "declares `UNAUTHORIZED`, which is reserved for the host";
     floor
         .check_operation("/errors", json!([error("UNAUTHORIZED", 401)]), own)
         .await;
     let known =
-        "declares `NOT_FOUND` with status 410 Gone; this service answers it with 404 Not Found";
+        "declares `NOT_FOUND` with status 410 Gone; this service uses 404 Not Found";
     floor
         .check_operation("/errors", json!([error("NOT_FOUND", 410)]), known)
         .await;
-    let twice = "declares `TEAPOT` twice";
+    let twice = "declares `TEAPOT` more than once";
     floor
         .check_operation(
             "/errors",
@@ -180,7 +180,7 @@ async fn errors(floor: &mut Floor) {
             twice,
         )
         .await;
-    let late = "answers `TOO_LATE` in the host's name without declaring it";
+    let late = "assigns the undeclared code `TOO_LATE` to a failure of the host";
     floor
         .check_operation("/on_deadline", json!({ "code": "TOO_LATE" }), late)
         .await;
@@ -207,7 +207,7 @@ async fn tools(floor: &mut Floor) {
     floor
         .check_operation("/tool/fixed", json!({ "colour": "purple" }), long)
         .await;
-    let added = "adds `colour`, which its input has already";
+    let added = "adds `colour`, which its input already has";
     floor
         .check_operation("/tool/added", json!({ "colour": {} }), added)
         .await;
@@ -215,7 +215,7 @@ async fn tools(floor: &mut Floor) {
 
 async fn examples(floor: &mut Floor) {
     let example = |input: Value| json!([{ "title": "One", "input": input }]);
-    let judged = "judges `shape`, which its input does not have";
+    let judged = "names `shape` in `judges`, which its input does not have";
     floor
         .check_operation("/judges", json!(["shape"]), judged)
         .await;

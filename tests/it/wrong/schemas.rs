@@ -62,7 +62,7 @@ async fn roots(floor: &mut Floor) {
         "$defs",
         "patternProperties",
     ] {
-        let rule = format!("`/` uses `{keyword}`, which many clients cannot read on type `object`");
+        let rule = format!("`/` uses `{keyword}`, which many clients do not support on type `object`");
         floor.check_input(root(json!({ keyword: [] })), &rule).await;
     }
     let required = "`/` must list in `required` one or more of its properties, each once";
@@ -88,19 +88,19 @@ async fn properties(floor: &mut Floor) {
     floor
         .check_property(
             property("null", json!({})),
-            "`/colour` has the type `null`, which no argument can have",
+            "`/colour` has the type `null`, which is not allowed for arguments",
         )
         .await;
-    let low = "`/colour` uses `minimum`, which many clients cannot read on type `string`";
+    let low = "`/colour` uses `minimum`, which many clients do not support on type `string`";
     floor
         .check_property(property("string", json!({ "minimum": 1 })), low)
         .await;
-    let one = "`/colour` uses `const`, which many clients cannot read on type `string`";
+    let one = "`/colour` uses `const`, which many clients do not support on type `string`";
     floor
         .check_property(property("string", json!({ "const": "red" })), one)
         .await;
     let format =
-        "`/colour` has the format \"email\", which is none of date-time, idn-hostname, uri, uuid";
+        "`/colour` has the format \"email\"; it must be one of date-time, idn-hostname, uri, uuid";
     floor
         .check_property(property("string", json!({ "format": "email" })), format)
         .await;
@@ -108,7 +108,7 @@ async fn properties(floor: &mut Floor) {
     floor
         .check_property(property("string", json!({ "enum": ["red", 3] })), strings)
         .await;
-    let length = "`/colour` has the `minLength` -1, which is no such number";
+    let length = "`/colour` has the `minLength` -1, which is not a valid number for it";
     floor
         .check_property(property("string", json!({ "minLength": -1 })), length)
         .await;
@@ -139,7 +139,7 @@ async fn nested(floor: &mut Floor) {
     floor
         .check_property(property("array", json!({})), none)
         .await;
-    let array = "`/colour/items` has the type `array`, which no item can have";
+    let array = "`/colour/items` has the type `array`, which is not allowed for items";
     floor
         .check_property(items(json!({ "type": "array", "items": {} })), array)
         .await;
@@ -188,17 +188,17 @@ async fn patterns(floor: &mut Floor) {
         ("^(?<!a)b$", "(?<!"),
     ] {
         let rule = format!(
-            "`/colour` has the pattern `{pattern}`: `{part}` needs backtracking, which has no bound in time"
+            "`/colour` has the pattern `{pattern}`: `{part}` needs backtracking, which has no time limit"
         );
         floor
             .check_property(property("string", json!({ "pattern": pattern })), &rule)
             .await;
     }
-    let flag = "`/colour` has the pattern `^(?m)a$`: `(?m)` is read differently by other engines";
+    let flag = "`/colour` has the pattern `^(?m)a$`: `(?m)` means something else in other regex engines";
     floor
         .check_property(property("string", json!({ "pattern": "^(?m)a$" })), flag)
         .await;
-    let open = "`/colour` has the pattern `^(a$`: it cannot be read: unclosed group";
+    let open = "`/colour` has the pattern `^(a$`: it cannot be parsed: unclosed group";
     floor
         .check_property(property("string", json!({ "pattern": "^(a$" })), open)
         .await;
@@ -256,13 +256,13 @@ async fn outputs(floor: &mut Floor) {
         "not",
         "nullable",
     ] {
-        let rule = format!("`/served` uses `{keyword}`, which many clients cannot read");
+        let rule = format!("`/served` uses `{keyword}`, which many clients do not support");
         floor
             .check_output(output(json!({ keyword: {} })), &rule)
             .await;
     }
     let slow =
-        r"`/served` has the pattern `(a)\1`: `\1` needs backtracking, which has no bound in time";
+        r"`/served` has the pattern `(a)\1`: `\1` needs backtracking, which has no time limit";
     floor
         .check_output(
             output(json!({ "type": "string", "pattern": r"(a)\1" })),

@@ -19,11 +19,11 @@ const METADATA_AGE_MAX: Duration = Duration::from_secs(3600);
 pub(super) enum IssuerError {
     #[error(transparent)]
     Fetch(#[from] DocumentError),
-    #[error("the issuer's metadata is no JSON document with `issuer` and `jwks_uri`")]
+    #[error("the issuer's metadata is not a JSON document with `issuer` and `jwks_uri`")]
     Metadata,
-    #[error("the metadata is another issuer's")]
+    #[error("the metadata names another issuer")]
     OtherIssuer,
-    #[error("`jwks_uri` is neither at the issuer's origin nor https")]
+    #[error("`jwks_uri` must be https or at the issuer's origin")]
     KeySetPlace,
     #[error(transparent)]
     KeySet(#[from] KeySetError),

@@ -39,9 +39,9 @@ impl Algorithm {
 /// A document that is no set of keys for us.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum KeySetError {
-    #[error("the key set is no JSON document of its kind")]
+    #[error("the key set is not a valid JWK set")]
     Form,
-    #[error("the key set has {0} keys; it may have {KEYS_MAX}")]
+    #[error("the key set has {0} keys; at most {KEYS_MAX} are allowed")]
     TooMany(usize),
     #[error("the key set has no key for RS256 or ES256 signatures")]
     None,

@@ -243,7 +243,7 @@ impl OAuth {
                 }
                 Err(error) => {
                     let (issuer, serving) = (self.issuer.name(), self.usable().is_some());
-                    tracing::warn!(issuer, serving, cause = %error, "the issuer's keys were not fetched");
+                    tracing::warn!(issuer, serving, cause = %error, "the issuer's keys could not be fetched");
                     gate.failed();
                 }
             }

@@ -23,26 +23,26 @@ const REFUSED_MEMBERS: [&str; 9] = [
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum TokenError {
     #[error(
-        "it is not three parts of base64url with JSON objects in the first two, each member named once"
+        "it is not three base64url parts, the first two of them JSON objects without duplicate members"
     )]
     Form,
-    #[error("its header has a member that is not taken here")]
+    #[error("its header has a member that is not supported")]
     Member,
-    #[error("its type is not that of an access token")]
+    #[error("its `typ` is not that of an access token")]
     Type,
-    #[error("its algorithm is neither RS256 nor ES256, or not the one of its key")]
+    #[error("its algorithm is neither RS256 nor ES256, or does not match its key")]
     Algorithm,
-    #[error("its header names no key, or none of the issuer's")]
+    #[error("its header names no key, or a key that the issuer does not publish")]
     Key,
-    #[error("its signature is not its key's")]
+    #[error("its signature does not match its key")]
     Signature,
-    #[error("a claim that every access token has is missing or malformed")]
+    #[error("a required claim is missing or malformed")]
     Claim,
-    #[error("it is bound to a key of its client's, which a bearer does not prove to have")]
+    #[error("it is bound to a key of its client and cannot be used as a bearer token")]
     Bound,
-    #[error("its issuer is another")]
+    #[error("it is from another issuer")]
     Issuer,
-    #[error("its audience is another")]
+    #[error("it is for another audience")]
     Audience,
     #[error("it is not valid yet")]
     NotYet,

@@ -36,28 +36,28 @@ pub(crate) struct NotPublic {
 
 /// Blocks of IPv4 that are not public.
 const V4: [(Ipv4Addr, u32, &str); 17] = [
-    (Ipv4Addr::new(0, 0, 0, 0), 8, "of this network itself"),
-    (Ipv4Addr::new(10, 0, 0, 0), 8, "of a private network"),
+    (Ipv4Addr::new(0, 0, 0, 0), 8, "reserved for this network"),
+    (Ipv4Addr::new(10, 0, 0, 0), 8, "in a private network"),
     (
         Ipv4Addr::new(100, 64, 0, 0),
         10,
-        "shared behind a carrier's translation",
+        "shared address space of a carrier-grade NAT",
     ),
     (Ipv4Addr::new(127, 0, 0, 0), 8, "loopback"),
     (
         Ipv4Addr::new(168, 63, 129, 16),
         32,
-        "a cloud's service for its own machines",
+        "a cloud provider's internal service",
     ),
     (Ipv4Addr::new(169, 254, 0, 0), 16, "link-local"),
-    (Ipv4Addr::new(172, 16, 0, 0), 12, "of a private network"),
-    (Ipv4Addr::new(192, 0, 0, 0), 24, "reserved for protocols"),
-    (Ipv4Addr::new(192, 0, 2, 0), 24, "for documentation"),
-    (Ipv4Addr::new(192, 88, 99, 0), 24, "a relay of 6to4"),
-    (Ipv4Addr::new(192, 168, 0, 0), 16, "of a private network"),
-    (Ipv4Addr::new(198, 18, 0, 0), 15, "for benchmarks"),
-    (Ipv4Addr::new(198, 51, 100, 0), 24, "for documentation"),
-    (Ipv4Addr::new(203, 0, 113, 0), 24, "for documentation"),
+    (Ipv4Addr::new(172, 16, 0, 0), 12, "in a private network"),
+    (Ipv4Addr::new(192, 0, 0, 0), 24, "reserved for protocol assignments"),
+    (Ipv4Addr::new(192, 0, 2, 0), 24, "reserved for documentation"),
+    (Ipv4Addr::new(192, 88, 99, 0), 24, "a 6to4 relay"),
+    (Ipv4Addr::new(192, 168, 0, 0), 16, "in a private network"),
+    (Ipv4Addr::new(198, 18, 0, 0), 15, "reserved for benchmarks"),
+    (Ipv4Addr::new(198, 51, 100, 0), 24, "reserved for documentation"),
+    (Ipv4Addr::new(203, 0, 113, 0), 24, "reserved for documentation"),
     (Ipv4Addr::new(224, 0, 0, 0), 4, "multicast"),
     (Ipv4Addr::new(255, 255, 255, 255), 32, "broadcast"),
     (Ipv4Addr::new(240, 0, 0, 0), 4, "reserved"),
@@ -76,12 +76,12 @@ const V6_WITHIN: [(Ipv6Addr, u32, &str); 5] = [
     (
         Ipv6Addr::new(0x2001, 0, 0, 0, 0, 0, 0, 0),
         23,
-        "reserved for protocols",
+        "reserved for protocol assignments",
     ),
     (
         Ipv6Addr::new(0x2001, 0xdb8, 0, 0, 0, 0, 0, 0),
         32,
-        "for documentation",
+        "reserved for documentation",
     ),
     (
         Ipv6Addr::new(0x2002, 0, 0, 0, 0, 0, 0, 0),
@@ -91,17 +91,17 @@ const V6_WITHIN: [(Ipv6Addr, u32, &str); 5] = [
     (
         Ipv6Addr::new(0x3fff, 0, 0, 0, 0, 0, 0, 0),
         20,
-        "for documentation",
+        "reserved for documentation",
     ),
 ];
 
 /// What has no row and is outside of that.
-const NOT_HANDED_OUT: &str = "not handed out to anybody";
+const NOT_HANDED_OUT: &str = "not allocated";
 
 /// Names for what is outside of it. What has no row is not handed out.
 const V6_OUTSIDE: [(Ipv6Addr, u32, &str); 13] = [
     (Ipv6Addr::LOCALHOST, 128, "loopback"),
-    (Ipv6Addr::UNSPECIFIED, 128, "of this host itself"),
+    (Ipv6Addr::UNSPECIFIED, 128, "the unspecified address"),
     (
         Ipv6Addr::new(0, 0, 0, 0, 0, 0xffff, 0, 0),
         96,
@@ -130,17 +130,17 @@ const V6_OUTSIDE: [(Ipv6Addr, u32, &str); 13] = [
     (
         Ipv6Addr::new(0x100, 0, 0, 0, 0, 0, 0, 0),
         32,
-        "for discarding",
+        "reserved for discarding packets",
     ),
     (
         Ipv6Addr::new(0x5f00, 0, 0, 0, 0, 0, 0, 0),
         16,
-        "for segment routing",
+        "reserved for segment routing",
     ),
     (
         Ipv6Addr::new(0xfc00, 0, 0, 0, 0, 0, 0, 0),
         7,
-        "of a private network",
+        "in a private network",
     ),
     (Ipv6Addr::new(0xfe80, 0, 0, 0, 0, 0, 0, 0), 10, "link-local"),
     (Ipv6Addr::new(0xfec0, 0, 0, 0, 0, 0, 0, 0), 10, "site-local"),
@@ -152,28 +152,28 @@ const V4_GLOBAL: [(Ipv4Addr, u32, &str); 6] = [
     (
         Ipv4Addr::new(168, 63, 129, 16),
         32,
-        "a cloud's service for its own machines",
+        "a cloud provider's internal service",
     ),
     (
         Ipv4Addr::new(192, 0, 0, 9),
         32,
-        "an anycast of the Port Control Protocol",
+        "a Port Control Protocol anycast address",
     ),
-    (Ipv4Addr::new(192, 0, 0, 10), 32, "an anycast of TURN"),
+    (Ipv4Addr::new(192, 0, 0, 10), 32, "a TURN anycast address"),
     (
         Ipv4Addr::new(192, 31, 196, 0),
         24,
-        "of AS112, which answers for private names",
+        "an AS112 address, which serves private reverse DNS",
     ),
     (
         Ipv4Addr::new(192, 52, 193, 0),
         24,
-        "of relays for multicast",
+        "reserved for multicast relays",
     ),
     (
         Ipv4Addr::new(192, 175, 48, 0),
         24,
-        "of AS112, which answers for private names",
+        "an AS112 address, which serves private reverse DNS",
     ),
 ];
 
@@ -187,42 +187,42 @@ const V6_GLOBAL: [(Ipv6Addr, u32, &str); 9] = [
     (
         Ipv6Addr::new(0x2001, 1, 0, 0, 0, 0, 0, 1),
         128,
-        "an anycast of the Port Control Protocol",
+        "a Port Control Protocol anycast address",
     ),
     (
         Ipv6Addr::new(0x2001, 1, 0, 0, 0, 0, 0, 2),
         128,
-        "an anycast of TURN",
+        "a TURN anycast address",
     ),
     (
         Ipv6Addr::new(0x2001, 1, 0, 0, 0, 0, 0, 3),
         128,
-        "an anycast of service registration",
+        "a service registration anycast address",
     ),
     (
         Ipv6Addr::new(0x2001, 3, 0, 0, 0, 0, 0, 0),
         32,
-        "of relays for multicast",
+        "reserved for multicast relays",
     ),
     (
         Ipv6Addr::new(0x2001, 4, 0x112, 0, 0, 0, 0, 0),
         48,
-        "of AS112, which answers for private names",
+        "an AS112 address, which serves private reverse DNS",
     ),
     (
         Ipv6Addr::new(0x2001, 0x20, 0, 0, 0, 0, 0, 0),
         28,
-        "a name of a key, not of a place",
+        "an identifier of a key, not of a host",
     ),
     (
         Ipv6Addr::new(0x2001, 0x30, 0, 0, 0, 0, 0, 0),
         28,
-        "a name of a drone, not of a place",
+        "an identifier of a drone, not of a host",
     ),
     (
         Ipv6Addr::new(0x2620, 0x4f, 0x8000, 0, 0, 0, 0, 0),
         48,
-        "of AS112, which answers for private names",
+        "an AS112 address, which serves private reverse DNS",
     ),
 ];
 

@@ -75,16 +75,16 @@ pub(crate) const SETS: [Set; 3] = [
 pub(crate) enum DataError {
     #[error(transparent)]
     Npm(#[from] NpmError),
-    #[error("{package} has the licence `{found}`; `{expected}` is expected, so it is not taken")]
+    #[error("{package} is not used: its licence is `{found}`, not `{expected}`")]
     License {
         package: &'static str,
         found: String,
         expected: &'static str,
     },
-    #[error("{url} was not fetched: {source}")]
+    #[error("{url} could not be fetched: {source}")]
     Fetch { url: String, source: DocumentError },
     #[error(
-        "{url} has another checksum than the registry says: expected sha512-{expected}, found sha512-{found}"
+        "{url} does not have the checksum in the registry: expected sha512-{expected}, found sha512-{found}"
     )]
     Checksum {
         url: String,

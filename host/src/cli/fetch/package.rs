@@ -29,11 +29,11 @@ pub(crate) enum PackageError {
     Archive(#[source] io::Error),
     #[error("it has more than {ENTRIES_MAX} entries")]
     TooMany,
-    #[error("its file {name} has {bytes} bytes; at most {FILE_BYTES_MAX} are taken")]
+    #[error("its file {name} has {bytes} bytes; at most {FILE_BYTES_MAX} are allowed")]
     TooLarge { name: &'static str, bytes: u64 },
-    #[error("its file {name} is cut off")]
+    #[error("its file {name} is truncated")]
     Cut { name: &'static str },
-    #[error("it has the file {name} twice")]
+    #[error("it has the file {name} more than once")]
     Twice { name: &'static str },
     #[error("it has no file {name}")]
     Missing { name: &'static str },
@@ -42,7 +42,7 @@ pub(crate) enum PackageError {
         name: &'static str,
         source: SystemsError,
     },
-    #[error("its file {name} is refused: {source}")]
+    #[error("its file {name} cannot be used: {source}")]
     File {
         name: &'static str,
         source: FileError,

@@ -17,13 +17,13 @@ const ROWS_MAX: u64 = 10_000_000;
 pub(crate) enum SystemsError {
     #[error("it is malformed: {0}")]
     Csv(#[from] csv::Error),
-    #[error("row {row} has {found} cells; there are 4")]
+    #[error("row {row} has {found} cells; it must have 4")]
     Cells { row: u64, found: usize },
-    #[error("row {row} has no address where one belongs: {source}")]
+    #[error("row {row} has an invalid address: {source}")]
     Address { row: u64, source: AddrParseError },
-    #[error("row {row} has no number of a system: {source}")]
+    #[error("row {row} has an invalid system number: {source}")]
     Number { row: u64, source: ParseIntError },
-    #[error("row {row} cannot be kept: {source}")]
+    #[error("row {row} cannot be stored: {source}")]
     Range {
         row: u64,
         source: mmdb_writer::Error,
@@ -114,15 +114,15 @@ mod tests {
     fn rows_that_say_nothing_are_refused_by_their_number() {
         assert_eq!(
             refusal("1.0.0.0,1.0.0.255,1\n"),
-            "row 1 has 3 cells; there are 4"
+            "row 1 has 3 cells; it must have 4"
         );
         assert!(
             refusal("1.0.0.0,1.0.0.255,1,a\n1.0.0,1.0.0.255,1,a\n")
-                .starts_with("row 2 has no address")
+                .starts_with("row 2 has an invalid address")
         );
-        assert!(refusal("1.0.0.0,1.0.0.255,-1,a\n").starts_with("row 1 has no number of a system"));
-        assert!(refusal("1.0.0.9,1.0.0.1,1,a\n").starts_with("row 1 cannot be kept"));
-        assert!(refusal("1.0.0.0,2001::,1,a\n").starts_with("row 1 cannot be kept"));
+        assert!(refusal("1.0.0.0,1.0.0.255,-1,a\n").starts_with("row 1 has an invalid system number"));
+        assert!(refusal("1.0.0.9,1.0.0.1,1,a\n").starts_with("row 1 cannot be stored"));
+        assert!(refusal("1.0.0.0,2001::,1,a\n").starts_with("row 1 cannot be stored"));
         assert!(refusal("1.0.0.0,1.0.0.255,1,\u{0}\n\u{FFFD}").starts_with("row 2 has 1 cells"));
     }
 }

@@ -307,10 +307,10 @@ async fn follow(common: &Common) -> Result<(), CommandFailure> {
     };
     match (is("failed"), is("awaiting-approval")) {
         (true, _) => Err(CommandFailure::of(
-            "a plugin was not brought in; what ran before serves on",
+            "a plugin could not be brought in; what ran before keeps serving",
         )),
         (false, true) => Err(CommandFailure::waits(
-            "a revision waits for you; `switchbay plugin diff PLUGIN` shows it",
+            "a revision is waiting for you; see `switchbay plugin diff PLUGIN`",
         )),
         (false, false) => Ok(()),
     }
@@ -324,7 +324,7 @@ async fn candidate(data: &Path, plugin: &str, named: Option<u64>) -> Result<u64,
     let shown = get(data, &path(plugin, "")).await?;
     shown["candidate"]["revision"].as_u64().ok_or_else(|| {
         CommandFailure::not_found(format!(
-            "no revision of {plugin} waits; name one of those that `switchbay plugin show` lists"
+            "no revision of {plugin} is waiting; name one of those in `switchbay plugin show {plugin}`"
         ))
     })
 }

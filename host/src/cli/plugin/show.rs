@@ -19,11 +19,11 @@ pub(in crate::cli) async fn status(common: &Common) -> Result<(), CommandFailure
         );
         if status["safeMode"] == true {
             println!(
-                "SAFE MODE: the last revisions known to be good serve, and the manifest is not followed"
+                "SAFE MODE: the last revisions known to be good are serving, and the manifest is not followed"
             );
         }
         println!(
-            "store {}; {} connections, {} requests in flight; {} revisions drain",
+            "store {}; {} connections, {} requests in flight; {} revisions draining",
             if status["storeHealthy"] == true {
                 "healthy"
             } else {
@@ -37,10 +37,10 @@ pub(in crate::cli) async fn status(common: &Common) -> Result<(), CommandFailure
     }
     match (status["well"] == true, status["waiting"].as_u64()) {
         (false, _) => Err(CommandFailure::of(
-            "something does not serve; `switchbay plugin list` tells what",
+            "something is not serving; see `switchbay plugin list`",
         )),
         (true, Some(1..)) => Err(CommandFailure::waits(
-            "a revision waits for you; `switchbay plugin diff PLUGIN` shows it",
+            "a revision is waiting for you; see `switchbay plugin diff PLUGIN`",
         )),
         (true, _) => Ok(()),
     }

@@ -68,8 +68,8 @@ pub(super) async fn stage(arguments: &Stage) -> Result<(), CommandFailure> {
             )))
         }
         "awaiting-approval" => Err(CommandFailure::waits(format!(
-            "revision {number} of {plugin} wants more than is granted: look at `switchbay plugin diff {plugin} {number}`, \
-             then `switchbay plugin approve {plugin} {number}`"
+            "revision {number} of {plugin} wants more than is granted: review it with `switchbay plugin diff \
+             {plugin} {number}`, then `switchbay plugin approve {plugin} {number}`"
         ))),
         "staged" if !common.json => {
             println!(
@@ -99,7 +99,7 @@ async fn wait(
     while seen["underWay"] == true {
         if began.elapsed() > PATIENCE {
             return Err(CommandFailure::of(format!(
-                "revision {number} of {plugin} is still {}; `switchbay plugin show {plugin}` tells when it is ready",
+                "revision {number} of {plugin} is still {}; `switchbay plugin show {plugin}` shows when it is ready",
                 text(&seen["state"])
             )));
         }
@@ -175,7 +175,7 @@ pub(super) async fn approve(arguments: &Approve) -> Result<(), CommandFailure> {
     }
     let granted: Vec<String> = atoms.iter().map(text).collect();
     if granted.is_empty() {
-        println!("everything that revision {number} of {plugin} wants was granted already");
+        println!("everything that revision {number} of {plugin} wants was already granted");
     } else {
         println!("granted to {plugin}: {}", granted.join(", "));
     }

@@ -33,15 +33,15 @@ const WHY_BYTES_MAX: usize = 200;
 /// A description that cannot be served.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum DescriptionError {
-    #[error("its description is no JSON of the expected form: {0}")]
+    #[error("its description is not JSON of the expected form: {0}")]
     Malformed(#[source] serde_json::Error),
     #[error("its description has schema {0}; this host reads schema 1")]
     Schema(u32),
-    #[error("its description says that it is `{0}`")]
+    #[error("its description has the name `{0}`, not that of its manifest entry")]
     Name(String),
     #[error("its description {0}")]
     Rule(String),
-    #[error("its description wants what cannot be granted: {0}")]
+    #[error("its description has an invalid want: {0}")]
     Want(#[source] AtomError),
     #[error("operation `{operation}` {rule}")]
     Operation { operation: String, rule: String },
@@ -123,7 +123,7 @@ impl Description {
             if operations.iter().any(|other| other.id == row.id) {
                 return Err(DescriptionError::Operation {
                     operation: row.id,
-                    rule: "is described twice".to_owned(),
+                    rule: "appears more than once".to_owned(),
                 });
             }
             operations.push(operation(name, row)?);
@@ -200,7 +200,7 @@ fn operation(plugin: &str, row: WrittenOperation) -> Result<Operation, Descripti
         .collect::<Result<Vec<_>, _>>()
         .map_err(&broken)?;
     if let Some(code) = twice(errors.iter().map(|error| &error.code)) {
-        return Err(broken(format!("declares `{code}` twice")));
+        return Err(broken(format!("declares `{code}` more than once")));
     }
     let deadline = deadline(row.deadline_ms).map_err(&broken)?;
     if row.rest.is_none() && row.tool.is_none() {
@@ -289,7 +289,7 @@ fn said_of_input(input: &Value, judges: &[String]) -> Result<(), String> {
         .iter()
         .find(|name| input["properties"].get(name.as_str()).is_none())
     {
-        return Err(format!("judges `{name}`, which its input does not have"));
+        return Err(format!("names `{name}` in `judges`, which its input does not have"));
     }
     match schema_error(input, &defaults(input))? {
         None => Ok(()),
@@ -314,7 +314,7 @@ fn defaults(input: &Value) -> Map<String, Value> {
 fn words(row: &WrittenOperation) -> Result<(), String> {
     if !is_identifier(&row.id, 40) {
         return Err(
-            "must have an id of 1 to 40 characters of a-z, 0-9 and _, a letter first".to_owned(),
+            "must have an id of 1 to 40 characters of a-z, 0-9 and _, starting with a letter".to_owned(),
         );
     }
     let (title, description) = (row.title.chars().count(), row.description.chars().count());
@@ -349,12 +349,12 @@ fn declared_error(row: WrittenError) -> Result<DeclaredError, String> {
     })?;
     match Code::from_name(&code) {
         Some(known) if known.status() != status => Err(format!(
-            "declares `{code}` with status {status}; this service answers it with {}",
+            "declares `{code}` with status {status}; this service uses {}",
             known.status()
         )),
         // The host alone judges credentials: a client reads these as a challenge.
         Some(Code::Unauthorized | Code::Forbidden) => {
-            Err(format!("declares `{code}`, which is the host's own"))
+            Err(format!("declares `{code}`, which is reserved for the host"))
         }
         _ => Ok(DeclaredError {
             code,
@@ -389,7 +389,7 @@ fn own_failure(
         .map(|error| error.status);
     let Some(status) = declared.or_else(|| Code::from_name(&written.code).map(Code::status)) else {
         return Err(format!(
-            "answers `{}` in the host's name without declaring it",
+            "assigns the undeclared code `{}` to a failure of the host",
             written.code
         ));
     };

@@ -57,7 +57,7 @@ impl AtomKind {
     /// The form of a right, for messages.
     fn form(self) -> &'static str {
         match self {
-            AtomKind::Bare => "nothing behind the name",
+            AtomKind::Bare => "only its name",
             AtomKind::Size => "a size, such as `64MiB`",
             AtomKind::Http => {
                 "methods and a target, such as `GET https://example.com/api/` or `GET public`"
@@ -94,32 +94,32 @@ impl AtomError {
 /// What can be wrong with an atom.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum AtomRule {
-    #[error("is no grant: it is empty")]
+    #[error("is not a grant: it is empty")]
     Empty,
-    #[error("has {bytes} bytes; a grant has at most {ATOM_BYTES_MAX}")]
+    #[error("has {bytes} bytes; a grant may have at most {ATOM_BYTES_MAX}")]
     TooLong { bytes: usize },
-    #[error("has the character {character:?}, which no grant may have")]
+    #[error("has the character {character:?}, which is not allowed in a grant")]
     Character { character: char },
-    #[error("is no grant that this host knows; it knows {}", known())]
+    #[error("is not a grant that this host knows; it knows {}", known())]
     Interface,
-    #[error("is not of its interface's form: `{interface}` takes {form}")]
+    #[error("does not have the form of its interface: `{interface}` takes {form}")]
     Form {
         interface: &'static str,
         form: &'static str,
     },
-    #[error("has one spelling here: `{canonical}`")]
+    #[error("must be spelled `{canonical}`")]
     Spelling { canonical: String },
     #[error("grants a size of zero")]
     ZeroSize,
-    #[error("has the size `{size}`, which is more than any machine has")]
+    #[error("has the size `{size}`, which is too large for any machine")]
     LargeSize { size: String },
     #[error("has the method `{method}`; the methods are {}, in upper case", super::http::METHODS.join(", "))]
     Method { method: String },
-    #[error("has the method `{method}` twice")]
+    #[error("has the method `{method}` more than once")]
     MethodTwice { method: String },
     #[error("has the scheme `{scheme}`; it must be https or http")]
     Scheme { scheme: String },
-    #[error("has credentials in its target; the operator binds secrets apart")]
+    #[error("has credentials in its target; bind them as `secrets` instead")]
     Credentials,
     #[error("has a query; a grant ends with the path")]
     Query,
@@ -128,22 +128,22 @@ pub(crate) enum AtomRule {
     #[error("has the port `{port}`; it must be from 1 to 65535, in decimal")]
     Port { port: String },
     #[error(
-        "has a wildcard in `{value}`; one may stand only for the whole first label above a name of at least two"
+        "has a wildcard in `{value}`; it may only stand for the whole first label, with at least two labels after it"
     )]
     Wildcard { value: String },
-    #[error("has the address `{address}`; write a name, addresses are judged when it is resolved")]
+    #[error("has the address `{address}`; write a name: its addresses are checked when it is resolved")]
     Address { address: String },
-    #[error("has the host `{host}`, which is no host name")]
+    #[error("has the host `{host}`, which is not a valid host name")]
     Host { host: String },
     #[error("has the host `{host}`, which is never public")]
     NotPublic { host: String },
     #[error(
-        "has the path `{path}`; it must be of segments of a-z, A-Z, 0-9 and -._~@:+=, without dots alone"
+        "has the path `{path}`; its segments may have a-z, A-Z, 0-9 and -._~@:+=, and must not be only dots"
     )]
     Path { path: String },
-    #[error("stands beside `{other}`, which says it already or says otherwise")]
+    #[error("repeats or contradicts `{other}`")]
     Twice { other: String },
-    #[error("is one too many; a plugin has at most {ATOMS_MAX}")]
+    #[error("is one too many; a plugin may have at most {ATOMS_MAX}")]
     TooMany,
 }
 

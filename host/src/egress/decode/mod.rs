@@ -38,15 +38,15 @@ pub(super) enum Coding {
 /// A body that cannot be given to anybody.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub(super) enum DecodeError {
-    #[error("the body has more than {bytes_max} bytes when it is decoded")]
+    #[error("the decoded body has more than {bytes_max} bytes")]
     TooLarge { bytes_max: usize },
-    #[error("the body has more than {CODINGS_MAX} codings")]
+    #[error("the body has more than {CODINGS_MAX} content codings")]
     TooMany,
-    #[error("the body has a coding that was not asked for")]
+    #[error("the body has a content coding that was not requested")]
     Unknown,
-    #[error("the body is not of the coding that it says")]
+    #[error("the body does not match its content coding")]
     Malformed,
-    #[error("decoding the body takes more than {PROCESSOR_MAX:?} of a processor")]
+    #[error("decoding the body takes more than {PROCESSOR_MAX:?} of processor time")]
     Work,
 }
 

@@ -41,7 +41,7 @@ pub(super) struct ProxyLeases {
 
 /// As many credentials live as may.
 #[derive(Debug, thiserror::Error)]
-#[error("{LENT_MAX} credentials of the proxy live already; each ends by itself")]
+#[error("{LENT_MAX} proxy credentials are in use, which is the limit; try again when one expires")]
 pub(crate) struct TooManyLent;
 
 /// A credential, for as long as this is held.

@@ -73,7 +73,7 @@ impl ProxyHead {
             Ok(httparse::Status::Partial) if bytes.len() <= HEAD_BYTES_MAX => return Ok(None),
             Ok(_) | Err(httparse::Error::TooManyHeaders) => return Err(ProxyRefusal::LargeHead),
             Err(httparse::Error::Version) => return Err(ProxyRefusal::Version),
-            Err(_) => return Err(ProxyRefusal::Malformed("it is no HTTP/1.1 request")),
+            Err(_) => return Err(ProxyRefusal::Malformed("it is not an HTTP/1.1 request")),
         };
         let head = &bytes[..length];
         let is_bare = |(at, _): (usize, &u8)| at == 0 || head[at - 1] != b'\r';
@@ -85,7 +85,7 @@ impl ProxyHead {
                 .any(is_bare)
         {
             return Err(ProxyRefusal::Malformed(
-                "a line of it does not end with CR and LF, or is empty",
+                "one of its lines does not end with CR and LF, or is empty",
             ));
         }
         let version = match request.version {
@@ -99,7 +99,7 @@ impl ProxyHead {
         let (credential, is_tunnel) = (fields(request.headers, version)?, method == "CONNECT");
         if is_tunnel && request.headers.iter().any(|header| is_framing(header.name)) {
             return Err(ProxyRefusal::Malformed(
-                "a request for a tunnel has no body",
+                "a tunnel request must not have a body",
             ));
         }
         let line_bytes = head
@@ -120,7 +120,7 @@ impl ProxyHead {
 fn asked(method: &str, target: &str) -> Result<ProxyRequest, ProxyRefusal> {
     if !target.bytes().all(|byte| byte.is_ascii_graphic()) {
         return Err(ProxyRefusal::Malformed(
-            "its target has other than visible ASCII characters",
+            "its target has characters other than visible ASCII",
         ));
     }
     match method {
@@ -146,7 +146,7 @@ fn fields(
     };
     match (all("host").count(), version) {
         (1, _) | (0, Version::HTTP_10) => {}
-        _ => return malformed("it must have one Host"),
+        _ => return malformed("it must have exactly one Host"),
     }
     let (mut lengths, mut codings) = (all("content-length"), all("transfer-encoding"));
     match (lengths.next(), codings.next()) {
@@ -155,7 +155,7 @@ fn fields(
             let is_number = (1..=15).contains(&length.value.len())
                 && length.value.iter().all(u8::is_ascii_digit);
             if !is_number || lengths.next().is_some() {
-                return malformed("it must have one Content-Length, in decimal");
+                return malformed("it must have exactly one Content-Length, in decimal");
             }
         }
         (None, Some(coding)) => {
@@ -170,7 +170,7 @@ fn fields(
     let mut credentials = all("proxy-authorization");
     let credential = credentials.next();
     if credentials.next().is_some() {
-        return malformed("it has two credentials");
+        return malformed("it has more than one credential");
     }
     Ok(credential.map(|header| String::from_utf8_lossy(header.value).into_owned()))
 }

@@ -221,7 +221,7 @@ impl Proxy {
     /// Says how much was refused that has no line of its own, at most once a second.
     pub(crate) fn tell_of_left_out(&self, now: Instant) {
         if let Some(left_out) = self.lines.report(now) {
-            tracing::warn!(target: "egress", left_out, "lines about requests that the proxy refused are left out: there are too many");
+            tracing::warn!(target: "egress", left_out, "too many log lines about requests that the proxy refused; some are dropped");
         }
     }
 

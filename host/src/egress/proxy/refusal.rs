@@ -21,25 +21,25 @@ const LINGER: Duration = Duration::from_secs(1);
 pub(in crate::egress) enum ProxyRefusal {
     #[error("the request is malformed: {0}")]
     Malformed(&'static str),
-    #[error("the proxy speaks HTTP/1.1")]
+    #[error("the proxy supports only HTTP/1.1")]
     Version,
-    #[error("the request's target must be an absolute URL; this is a proxy and no site")]
+    #[error("the request's target must be an absolute URL: this is a proxy, not a website")]
     NotAbsolute,
     #[error("the head of the request has more than {HEAD_BYTES_MAX} bytes, or too many lines")]
     LargeHead,
-    #[error("the head of the request was not whole in time")]
+    #[error("the head of the request did not arrive in time")]
     LateHead,
     #[error(
-        "send a credential that was lent, as `Proxy-Authorization: Basic`; this one is missing, unknown or over"
+        "the proxy credential is missing, unknown or expired: send one as `Proxy-Authorization: Basic`"
     )]
     Credential,
     #[error("the body of the request has more than {0} bytes")]
     LargeBody(usize),
-    #[error("the body of the request broke off")]
+    #[error("the body of the request ended early")]
     BrokenBody,
-    #[error("a connection carries one request")]
+    #[error("a connection carries only one request")]
     Second,
-    #[error("the plugin has as many tunnels as it may")]
+    #[error("the plugin has reached its limit of tunnels")]
     Tunnels,
     #[error("{0}")]
     Gate(FetchError),

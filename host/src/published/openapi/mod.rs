@@ -98,7 +98,8 @@ fn if_none_match() -> Value {
         "name": "If-None-Match",
         "in": "header",
         "required": false,
-        "description": "The `ETag` of an earlier answer. Where the data still has it, the answer is 304 without a body.",
+        "description": "The `ETag` of an earlier response. If the data still has it, the response is 304 without a \
+            body.",
         "schema": { "type": "string" },
     })
 }
@@ -109,8 +110,8 @@ fn idempotency_key() -> Value {
         "in": "header",
         "required": false,
         // In words, because other credentials' values are ignored whatever they are.
-        "description": "Names this call of a self-service key, in 1 to 80 characters of a-z, A-Z, 0-9, _ and -; such a call \
-            is admitted once. Ignored for other credentials.",
+        "description": "Identifies this call of a self-service key, with 1 to 80 characters of a-z, A-Z, 0-9, _ and \
+            -; a call with the same value is admitted only once. Ignored for other credentials.",
         "schema": { "type": "string" },
     })
 }

@@ -37,7 +37,7 @@ pub(crate) fn of(operation: &Operation, face: &RestFace) -> Value {
     let mut responses: BTreeMap<String, Value> = successes(operation, face);
     if face.etag {
         let response = json!({
-            "description": "The data has the tag that `If-None-Match` names. There is no body.",
+            "description": "The data still has the tag given in `If-None-Match`. There is no body.",
             "headers": headers(is_first_party(operation), &[&ALWAYS[..], &METERS, &["ETag"]]),
         });
         responses.insert(StatusCode::NOT_MODIFIED.as_str().to_owned(), response);
@@ -207,29 +207,30 @@ pub(crate) fn shared_headers() -> Value {
     let number = |description: &str, least: u8| json!({ "description": description, "schema": { "type": "integer", "minimum": least } });
     let uuid = json!({ "type": "string", "format": "uuid" });
     json!({
-        "X-Request-Id": { "description": "The request's id, which the service's log knows it by.", "schema": uuid },
-        "Server-Timing": text("Where the time went, in milliseconds."),
-        "Cache-Control": text("Who may keep the answer, and for how long. A failure is never kept."),
+        "X-Request-Id": { "description": "The request's id, which also identifies it in the service's log.", "schema": uuid },
+        "Server-Timing": text("How long the parts of the request took, in milliseconds."),
+        "Cache-Control": text("Who may cache the response, and for how long. A failure is never cached."),
         "ETag": text("The tag of the data, for `If-None-Match`."),
-        "Allow": text("The methods that the route takes."),
+        "Allow": text("The methods that the route supports."),
         "WWW-Authenticate": text(
-            "A `Bearer` challenge (RFC 6750) with the `scope` that the operation needs. `error` is `invalid_token` where the \
-             credential is unknown, revoked or has expired, and `insufficient_scope` where it lacks the scope.",
+            "A `Bearer` challenge (RFC 6750) with the `scope` that the operation needs. `error` is `invalid_token` \
+             if the credential is unknown, was revoked or has expired, and `insufficient_scope` if it lacks the \
+             scope.",
         ),
         "Retry-After": number("Seconds until a retry may help; equal to `data.retryAfter`.", 1),
         "X-Decoded-Content-Length": number("The length of the JSON before compression, in bytes.", 1),
-        "X-ApiKey-RateLimit-Limit": number("Calls that the credential may make in a window.", 0),
-        "X-ApiKey-RateLimit-Remaining": number("Calls that are left in this window.", 0),
+        "X-ApiKey-RateLimit-Limit": number("Calls that the credential may make per window.", 0),
+        "X-ApiKey-RateLimit-Remaining": number("Calls left in this window.", 0),
         "X-ApiKey-RateLimit-Reset": number("When the window ends, in Unix seconds.", 0),
-        "X-ApiKey-RateLimit-Window": number("How long a window is, in seconds.", 1),
-        "X-RateLimit-Limit": number("Calls a minute that an address without a credential may make.", 0),
-        "X-RateLimit-Remaining": number("Calls of the address that are left in this minute.", 0),
+        "X-ApiKey-RateLimit-Window": number("The length of the window, in seconds.", 1),
+        "X-RateLimit-Limit": number("Calls per minute that an address may make without a credential.", 0),
+        "X-RateLimit-Remaining": number("Calls that the address has left in this minute.", 0),
         "X-RateLimit-Reset": number("When the minute ends, in Unix seconds.", 0),
-        "X-ApiKey-Monthly-Limit": number("Calls that the credential may make in a calendar month (UTC).", 0),
-        "X-ApiKey-Monthly-Remaining": number("Calls that are left in this month.", 0),
+        "X-ApiKey-Monthly-Limit": number("Calls that the credential may make per calendar month (UTC).", 0),
+        "X-ApiKey-Monthly-Remaining": number("Calls left in this month.", 0),
         "X-ApiKey-Monthly-Reset": number("When the month ends, in Unix seconds.", 0),
-        "X-ApiKey-Credit-Cost": number("Credits that were reserved for this call; a failure gives them back.", 0),
-        "X-ApiKey-Credit-Limit": number("Credits that the account has in a calendar month (UTC).", 0),
+        "X-ApiKey-Credit-Cost": number("Credits reserved for this call; a failure returns them.", 0),
+        "X-ApiKey-Credit-Limit": number("Credits that the account has per calendar month (UTC).", 0),
         "X-ApiKey-Credit-Reset": number("When the month ends, in Unix seconds.", 0),
     })
 }
@@ -243,8 +244,8 @@ pub(crate) fn error_schema() -> Value {
             "error": {
                 "type": "object",
                 "properties": {
-                    "code": { "type": "string", "description": "What to branch on." },
-                    "message": { "type": "string", "description": "The same for people." },
+                    "code": { "type": "string", "description": "The error code: branch on this." },
+                    "message": { "type": "string", "description": "What went wrong, for people to read." },
                 },
                 "required": ["code", "message"],
             },
@@ -260,11 +261,11 @@ pub(crate) fn error_schema() -> Value {
                     "resetAt": {
                         "type": "string",
                         "format": "date-time",
-                        "description": "When the limit that was reached begins anew.",
+                        "description": "When the limit that was reached resets.",
                     },
                     "field": { "type": "string", "description": "The offending field." },
-                    "max": { "type": "number", "description": "The upper bound that was broken." },
-                    "min": { "type": "number", "description": "The lower bound that was broken." },
+                    "max": { "type": "number", "description": "The upper bound that was exceeded." },
+                    "min": { "type": "number", "description": "The lower bound that was not reached." },
                 },
                 "required": ["requestId"],
             },

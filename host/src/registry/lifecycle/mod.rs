@@ -130,7 +130,7 @@ impl PluginRecord {
         let (state, missing) = (record.state, self.lacking(record));
         match state {
             RevisionState::Active => {
-                return Err(self.refused_in(number, state, "it serves already"));
+                return Err(self.refused_in(number, state, "it is already serving"));
             }
             RevisionState::Rejected => {
                 return Err(self.refused_in(number, state, "stage it again"));
@@ -152,7 +152,7 @@ impl PluginRecord {
             });
         }
         if let Some(active) = self.active().map(|active| active.number) {
-            let why = format!("revision {number} serves");
+            let why = format!("revision {number} is serving");
             self.set(
                 active,
                 RevisionState::Draining,
@@ -182,7 +182,7 @@ impl PluginRecord {
         if let Some(number) = to {
             let state = self.revision(number)?.state;
             if !state.is_ready() {
-                let rule = "only what served before is rolled back to";
+                let rule = "only a revision that served before can be rolled back to";
                 return Err(self.refused_in(number, state, rule));
             }
             return Ok(number);

@@ -124,8 +124,8 @@ pub(crate) enum LifeError {
         missing: Grants,
     },
     #[error(
-        "plugin `{plugin}`: approving revision {number} would grant {atoms}, which is not among what was looked at; \
-         look at the difference again",
+        "plugin `{plugin}`: approving revision {number} would grant {atoms}, which the approval does not list; \
+         review the difference again",
         atoms = quoted(.missing)
     )]
     Changed {
@@ -134,7 +134,7 @@ pub(crate) enum LifeError {
         missing: Grants,
     },
     #[error(
-        "plugin `{plugin}`: `{atom}` was not approved; grants of plugin-manifest.toml are taken away there"
+        "plugin `{plugin}`: `{atom}` was not approved; a grant of plugin-manifest.toml is removed there"
     )]
     NotApproved { plugin: String, atom: Atom },
     #[error(
@@ -143,7 +143,7 @@ pub(crate) enum LifeError {
     NothingBefore { plugin: String, active: u64 },
     #[error("plugin `{plugin}` has no active revision")]
     NoActive { plugin: String },
-    #[error("plugin `{plugin}` is {state} already", state = if *.disabled { "disabled" } else { "enabled" })]
+    #[error("plugin `{plugin}` is already {state}", state = if *.disabled { "disabled" } else { "enabled" })]
     Already { plugin: String, disabled: bool },
 }
 

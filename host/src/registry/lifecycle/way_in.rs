@@ -64,7 +64,7 @@ impl PluginRecord {
     ) -> Result<(), LifeError> {
         let state = self.revision(number)?.state;
         if state.next() != Some(to) || to == RevisionState::Staged {
-            return Err(self.refused_in(number, state, "that step does not follow"));
+            return Err(self.refused_in(number, state, "it cannot take that step now"));
         }
         self.set(number, to, mark);
         Ok(())
@@ -98,7 +98,7 @@ impl PluginRecord {
     ) -> Result<RevisionState, LifeError> {
         let record = self.revision(number)?;
         if record.state != RevisionState::Compared {
-            return Err(self.refused_in(number, record.state, "it was not compared"));
+            return Err(self.refused_in(number, record.state, "it has not been compared"));
         }
         let to = if self.lacking(record).is_empty() {
             RevisionState::Staged
@@ -137,7 +137,7 @@ impl PluginRecord {
             return Err(self.refused_in(
                 number,
                 state,
-                "only what has never served is rejected; roll back instead",
+                "only a revision that has never served can be rejected; roll back instead",
             ));
         }
         self.set(number, RevisionState::Rejected, mark);

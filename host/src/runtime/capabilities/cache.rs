@@ -74,13 +74,13 @@ struct CachedValue {
 enum UnacceptableEntry {
     #[error("the key is empty")]
     EmptyKey,
-    #[error("the key has {0} bytes; it may have {KEY_BYTES_MAX}")]
+    #[error("the key has {0} bytes; at most {KEY_BYTES_MAX} are allowed")]
     LongKey(usize),
-    #[error("the value has {0} bytes; it may have {VALUE_BYTES_MAX}")]
+    #[error("the value has {0} bytes; at most {VALUE_BYTES_MAX} are allowed")]
     LargeValue(usize),
-    #[error("the entry counts {bytes} bytes; {bytes_max} are granted")]
+    #[error("the entry takes {bytes} bytes; {bytes_max} are granted")]
     OverGrant { bytes: u64, bytes_max: u64 },
-    #[error("`{name}` is {ms}; it may be {}", AGE_MAX.as_millis())]
+    #[error("`{name}` is {ms}; it must be at most {}", AGE_MAX.as_millis())]
     LongAge { name: &'static str, ms: u64 },
 }
 

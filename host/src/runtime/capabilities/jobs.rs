@@ -273,7 +273,7 @@ fn read_submission(submission: queue::Submission) -> Result<Submission, String> 
     }
     let bounded = |member: &str, bytes: usize, most: usize| {
         if bytes > most {
-            Err(format!("`{member}` has {bytes} bytes; it may have {most}"))
+            Err(format!("`{member}` has {bytes} bytes; at most {most} are allowed"))
         } else {
             Ok(())
         }
@@ -405,7 +405,7 @@ async fn keep<T: Send + 'static>(
     for (what, bytes) in sizes {
         if let Some(bytes) = bytes.filter(|bytes| *bytes > VALUE_BYTES_MAX) {
             return Err(work::Error::NotAcceptable(format!(
-                "the {what} has {bytes} bytes; it may have {VALUE_BYTES_MAX}"
+                "the {what} has {bytes} bytes; at most {VALUE_BYTES_MAX} are allowed"
             )));
         }
     }

@@ -128,7 +128,7 @@ pub(crate) fn tell_of_dropped(plugin: &str, rate: &LineRate, now: Instant) {
         tracing::warn!(
             plugin,
             dropped,
-            "the plugin writes log lines faster than it may"
+            "the plugin writes log lines too fast; some are dropped"
         );
     }
 }
@@ -147,7 +147,7 @@ impl Drop for LogScope {
                 module_path!(),
                 about,
                 dropped,
-                "the plugin wrote more log lines than a call may"
+                "the plugin wrote too many log lines in one call; some are dropped"
             );
         }
     }

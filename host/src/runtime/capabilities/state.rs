@@ -33,11 +33,11 @@ pub(crate) struct Records {
 enum UnacceptableRecord {
     #[error("the key is empty")]
     EmptyKey,
-    #[error("the {what} has {bytes} bytes; it may have {KEY_BYTES_MAX}")]
+    #[error("the {what} has {bytes} bytes; at most {KEY_BYTES_MAX} are allowed")]
     LongKey { what: &'static str, bytes: usize },
-    #[error("the value has {0} bytes; it may have {VALUE_BYTES_MAX}")]
+    #[error("the value has {0} bytes; at most {VALUE_BYTES_MAX} are allowed")]
     LargeValue(usize),
-    #[error("the limit is {0}; it may be from 1 to {LISTED_MAX}")]
+    #[error("the limit is {0}; it must be from 1 to {LISTED_MAX}")]
     Limit(u32),
 }
 

@@ -21,10 +21,10 @@ pub(crate) enum CallError {
     #[error("all {limit} places of the plugin stayed taken until the deadline")]
     Busy { limit: usize },
     #[error(
-        "the caller had calls running, at most {limit}, and no place was free for one more of it until the deadline"
+        "the caller had up to {limit} calls running, and got no place for another one until the deadline"
     )]
     OwnShare { limit: usize },
-    #[error("{limit} calls of the caller wait for a place already")]
+    #[error("{limit} calls of the caller are already waiting for a place")]
     Crowded { limit: usize },
     #[error(
         "calls of several callers used up their processor budget, and the plugin is paused for {seconds} s"
@@ -35,7 +35,7 @@ pub(crate) enum CallError {
     )]
     Paused { seconds: u64 },
     #[error(
-        "the caller used up its processor time of a minute; there is some again in {seconds} s"
+        "the caller used up its processor time per minute; it has some again in {seconds} s"
     )]
     OverBudget { seconds: u64 },
     #[error("the job used up its processor time of {0:?}")]
@@ -46,7 +46,7 @@ pub(crate) enum CallError {
     Deadline(Duration),
     #[error("the call used up its processor budget of {0:?}")]
     CpuSpent(Duration),
-    #[error("the plugin ran out of its memory of {bytes_max} bytes: {last_words}")]
+    #[error("the plugin used up its memory of {bytes_max} bytes: {last_words}")]
     MemorySpent {
         bytes_max: usize,
         last_words: String,
@@ -55,11 +55,11 @@ pub(crate) enum CallError {
     Trapped { cause: String, last_words: String },
     #[error("the plugin exited with code {0} instead of answering")]
     Exited(i32),
-    #[error("the plugin answered {bytes} bytes where {bytes_max} are allowed")]
+    #[error("the plugin returned {bytes} bytes; at most {bytes_max} are allowed")]
     TooLarge { bytes: usize, bytes_max: usize },
-    #[error("the call was ended with its revision, which another one has replaced")]
+    #[error("the call was ended because another revision replaced its own")]
     Stopped,
-    #[error("the plugin has no worker that could run a job")]
+    #[error("the plugin has no worker to run jobs")]
     NoWorker,
     #[error("the plugin is off: {}", match .0 { Off::Disabled => "the operator disabled it", Off::Unloadable(why) => why })]
     Off(Off),

@@ -222,7 +222,7 @@ impl Instances {
             tracing::debug!(
                 plugin,
                 instances,
-                "warm instances that nobody needed are dropped"
+                "idle warm instances were dropped"
             );
         }
     }

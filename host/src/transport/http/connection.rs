@@ -185,16 +185,16 @@ async fn connection<S, F>(
                 return;
             }
             () = activity.is_cut() => {
-                tracing::debug!("a connection is closed for another");
+                tracing::debug!("a connection is closed to make room for another");
                 return;
             }
             () = activity.stuck_for(transport.write) => {
-                tracing::debug!("a peer that takes no answer is cut");
+                tracing::debug!("a connection is cut: its peer does not read the response");
                 return;
             }
             () = activity.idle_for(idle) => {
                 if closing {
-                    tracing::debug!("a peer that does not close is cut");
+                    tracing::debug!("a connection is cut: its peer does not close it");
                     return;
                 }
             }

@@ -98,7 +98,7 @@ impl PublicApi {
         if !names_its_host(&request) {
             let refusal = Refusal::new(
                 Code::ValidationError,
-                "An HTTP/1.1 request names its host in one Host header",
+                "An HTTP/1.1 request must have exactly one Host header",
             );
             return refused(&refusal, request_id);
         }

@@ -227,7 +227,7 @@ where
         self.tasks.spawn(async move {
             if !watched(stream, write, whole).await {
                 places.counts().given_up.increment();
-                tracing::debug!("a stream whose answer was not taken is reset");
+                tracing::debug!("a stream is reset: its client did not read the response");
             }
         });
     }

@@ -70,12 +70,12 @@ pub(crate) async fn answer(
         Ok(Value::Array(messages)) => batch(&post, messages, gathered).await,
         Ok(message) => single(&post, message, gathered).await,
         Err(MalformedJson::Duplicate(name)) => rpc_error(
-            &RpcError::parse(format!("the member `{name}` is given twice")),
+            &RpcError::parse(format!("the member `{name}` appears more than once")),
             None,
         ),
         Err(MalformedJson::Json { line, column }) => rpc_error(
             &RpcError::parse(format!(
-                "the body is no JSON text: line {line}, column {column}"
+                "the body is not valid JSON: line {line}, column {column}"
             )),
             None,
         ),
@@ -108,7 +108,7 @@ fn response(headers: &HeaderMap) -> HttpResponse {
             envelope::empty(StatusCode::ACCEPTED)
         }
         Ok(_) => rpc_error(
-            &RpcError::invalid_request("this endpoint sends no requests, so it takes no responses"),
+            &RpcError::invalid_request("this endpoint sends no requests, so it accepts no responses"),
             None,
         ),
         Err(error) => rpc_error(&error, None),
@@ -121,17 +121,17 @@ async fn batch(post: &Post<'_>, messages: Vec<Value>, gathered: &mut Gathered) -
         Ok(None | Some(OLDEST))
     );
     let refused = match (oldest, messages.len()) {
-        (false, _) => Some("this protocol version has no batches".to_owned()),
+        (false, _) => Some("this protocol version does not support batches".to_owned()),
         (true, 0) => Some("a batch must not be empty".to_owned()),
         (true, _)
             if post.identifier != Identifier::Absent && post.credential().is_self_service() =>
         {
             Some(format!(
-                "{IDEMPOTENCY_KEY} names a single call, so a batch has none"
+                "{IDEMPOTENCY_KEY} names a single call, so a batch must not have it"
             ))
         }
         (true, length) if length > BATCH_MAX => Some(format!(
-            "a batch has at most {BATCH_MAX} messages, not {length}"
+            "a batch may have at most {BATCH_MAX} messages, not {length}"
         )),
         (true, _) => None,
     };
@@ -183,7 +183,7 @@ async fn batched(
             .into();
     }
     if let Ok(Era::Modern) | Err(_) = protocol::negotiate(post.headers, method, &params) {
-        return RpcError::invalid_request("a batch holds messages of 2025-03-26 alone")
+        return RpcError::invalid_request("a batch may hold only messages of 2025-03-26")
             .print(Some(id))
             .into();
     }
@@ -313,7 +313,7 @@ fn no_cursor(params: &Value) -> Result<(), RpcError> {
     match params.get("cursor") {
         None | Some(Value::Null) => Ok(()),
         Some(_) => Err(RpcError::invalid_params(
-            "`params.cursor` is not one that this server gave",
+            "`params.cursor` is not one that this server issued",
         )),
     }
 }

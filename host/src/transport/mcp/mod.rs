@@ -69,7 +69,7 @@ impl McpTransport {
         if request.method() != Method::POST && request.method() != Method::OPTIONS {
             let mut response = fault(
                 StatusCode::METHOD_NOT_ALLOWED,
-                "this endpoint takes POST alone",
+                "this endpoint accepts only POST",
             );
             response
                 .headers_mut()

@@ -83,7 +83,7 @@ impl RpcError {
     /// A message of a batch that was not looked at, because the answers before it are enough for one batch.
     pub(crate) fn batch_is_full(bytes_max: usize) -> Self {
         let message = format!(
-            "This batch's answers are over {bytes_max} bytes: send this message in another"
+            "The responses to this batch exceed {bytes_max} bytes: send this message in another batch"
         );
         Self::new(StatusCode::OK, -32000, message)
     }
@@ -192,7 +192,7 @@ pub(crate) fn negotiate(
     }
     let Some(Value::String(version)) = meta else {
         return Err(RpcError::bad_metadata(format!(
-            "`params._meta` must name `{META_VERSION}` as a string"
+            "`params._meta` must have `{META_VERSION}` as a string"
         )));
     };
     match header {
@@ -203,7 +203,7 @@ pub(crate) fn negotiate(
         }
         Some(header) if header != version => {
             let message = format!(
-                "the header MCP-Protocol-Version is {header}, and params._meta says {version}"
+                "the header MCP-Protocol-Version is {header}, but params._meta says {version}"
             );
             return Err(RpcError::header_mismatch(message));
         }
@@ -222,7 +222,7 @@ pub(crate) fn negotiate(
         .is_some_and(Value::is_object)
     {
         return Err(RpcError::bad_metadata(format!(
-            "`params._meta` must name `{META_CAPABILITIES}` as an object"
+            "`params._meta` must have `{META_CAPABILITIES}` as an object"
         )));
     }
     Ok(Era::Modern)
@@ -232,7 +232,7 @@ fn match_method(headers: &HeaderMap, method: &str) -> Result<(), RpcError> {
     match single(headers, "mcp-method")? {
         Some(header) if header == method => Ok(()),
         Some(header) => Err(RpcError::header_mismatch(format!(
-            "the header Mcp-Method is {header}, and the method is {method}"
+            "the header Mcp-Method is {header}, but the method is {method}"
         ))),
         None => Err(RpcError::header_mismatch(
             "the header Mcp-Method is missing",
@@ -259,7 +259,7 @@ fn match_name(headers: &HeaderMap, method: &str, params: &Value) -> Result<(), R
         .and_then(|rest| rest.strip_suffix("?="))
     {
         Some(encoded) => decode_base64(encoded).ok_or_else(|| {
-            RpcError::header_mismatch("the header Mcp-Name is no base64 of UTF-8 text")
+            RpcError::header_mismatch("the header Mcp-Name is not base64 of UTF-8 text")
         })?,
         None => header.to_owned(),
     };
@@ -287,13 +287,13 @@ fn single<'h>(headers: &'h HeaderMap, name: &str) -> Result<Option<&'h str>, Rpc
     };
     if values.next().is_some() {
         return Err(RpcError::header_mismatch(format!(
-            "the header {name} is sent twice"
+            "the header {name} appears more than once"
         )));
     }
     match std::str::from_utf8(first.as_bytes()) {
         Ok(text) => Ok(Some(text)),
         Err(_) => Err(RpcError::header_mismatch(format!(
-            "the header {name} is no text"
+            "the header {name} is not UTF-8 text"
         ))),
     }
 }

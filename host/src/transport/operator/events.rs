@@ -87,7 +87,7 @@ impl EventStreams {
 }
 
 fn too_many_streams() -> Refusal {
-    let message = format!("{STREAMS_MAX} streams of events are open, which is the most");
+    let message = format!("{STREAMS_MAX} event streams are open, which is the limit");
     Refusal::new(Code::ServiceUnavailable, message).retry_after(5)
 }
 

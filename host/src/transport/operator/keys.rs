@@ -146,7 +146,7 @@ fn check(
     }
     let all = request.scopes.iter().any(|scope| scope == ALL_SCOPES);
     if all && request.scopes.len() > 1 {
-        return invalid("scopes", "must have `*` alone or not at all");
+        return invalid("scopes", "must have either `*` alone or no `*`");
     }
     if let Some(scope) = request
         .scopes
@@ -155,7 +155,7 @@ fn check(
     {
         return invalid(
             "scopes",
-            format!("has `{scope}`, which is no scope; write `area:action`"),
+            format!("has `{scope}`, which is not a scope; write `area:action`"),
         );
     }
     request::limit("perMinute", request.per_minute)?;
@@ -173,7 +173,7 @@ fn check(
             invalid("perSecond", "is for keys with an account")?;
         }
         Some(account) if store.account(account)?.is_none() => {
-            invalid("account", format!("is {account}, unknown here"))?;
+            invalid("account", format!("is {account}, which does not exist"))?;
         }
         Some(_) | None => {}
     }
@@ -189,7 +189,7 @@ fn windows(windows: Option<&BTreeMap<String, u32>>) -> Result<(), RequestError> 
         return invalid(
             "windows",
             format!(
-                "has {} operations; at most {WINDOWS_MAX} may have one",
+                "has {} operations; at most {WINDOWS_MAX} are allowed",
                 windows.len()
             ),
         );
@@ -207,7 +207,7 @@ fn windows(windows: Option<&BTreeMap<String, u32>>) -> Result<(), RequestError> 
         {
             return invalid(
                 "windows",
-                format!("has `{operation}`, which is no `PLUGIN.OPERATION`"),
+                format!("has `{operation}`, which is not a `PLUGIN.OPERATION`"),
             );
         }
         request::limit("windows", Some(*per_minute))?;

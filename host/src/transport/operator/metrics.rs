@@ -59,13 +59,13 @@ fn process(to: &mut Exposition, started_at: SystemTime) {
     to.family(
         "switchbay_build_info",
         FamilyKind::Gauge,
-        "Always 1; its label tells which version runs.",
+        "Always 1; the label is the running version.",
     );
     to.sample(&[("version", env!("CARGO_PKG_VERSION"))], 1_u64);
     to.family(
         "switchbay_start_time_seconds",
         FamilyKind::Gauge,
-        "When the process began to serve, in Unix seconds.",
+        "Time at which the process started to serve, in Unix seconds.",
     );
     to.sample(&[], unix_seconds(started_at));
 }
@@ -80,8 +80,8 @@ fn listener(to: &mut Exposition, public: &Places) {
     to.family(
         "switchbay_http_requests_in_flight",
         FamilyKind::Gauge,
-        "Requests of the public listener whose answers are not sent yet, those in the lobby included: at most \
-         `limits.in_flight` and a fourth of it.",
+        "Requests on the public listener whose responses are not yet sent, including those in the lobby: at most \
+         `limits.in_flight` plus a quarter of it.",
     );
     to.sample(&[], public.in_flight());
     listener_places(to, public);
@@ -91,7 +91,7 @@ fn ways_out(to: &mut Exposition, egress: &Egress, proxy: &Proxy) {
     to.family(
         "switchbay_egress_dials_total",
         FamilyKind::Counter,
-        "Connections that plugins caused to be asked for.",
+        "Connection attempts made on behalf of plugins.",
     );
     to.sample(&[], egress.dials());
     to.family(
@@ -103,7 +103,7 @@ fn ways_out(to: &mut Exposition, egress: &Egress, proxy: &Proxy) {
     to.family(
         "switchbay_proxy_credentials",
         FamilyKind::Gauge,
-        "Credentials of the forward proxy that live.",
+        "Valid credentials of the forward proxy.",
     );
     to.sample(&[], proxy.lent());
 }
@@ -112,28 +112,29 @@ fn listener_places(to: &mut Exposition, places: &Places) {
     to.family(
         "switchbay_http_requests_in_lobby",
         FamilyKind::Gauge,
-        "Those of them whose body is being read or whose caller is not known.",
+        "Requests in flight whose body is being read or whose caller is not known yet.",
     );
     to.sample(&[], places.in_lobby());
     to.family(
         "switchbay_http_unsent_bytes",
         FamilyKind::Gauge,
-        "Bytes of answers that were made and that no client took yet.",
+        "Bytes of responses that clients have not read yet.",
     );
     to.sample(&[], places.unsent_bytes());
     let counts = places.counts();
     to.family(
         "switchbay_http_connections_refused_total",
         FamilyKind::Counter,
-        "Connections that ended for want of room: `closed` for another, or `turned_away` because their peer has its share.",
+        "Connections that ended for lack of room: `closed` to make room for another, or `turned_away` because their \
+         peer has its share.",
     );
     to.sample(&[("how", "closed")], counts.closed.get());
     to.sample(&[("how", "turned_away")], counts.turned_away.get());
     to.family(
         "switchbay_http_requests_refused_total",
         FamilyKind::Counter,
-        "Requests that were refused for want of places, by which: `peer` (its `in_flight`, or its part of the lobby), `listener` \
-         (the places in flight, or the lobby), `unsent_bytes`.",
+        "Requests refused for lack of places, by the share that was used up: `peer` (its `in_flight`, or its part of \
+         the lobby), `listener` (the places in flight, or the lobby), `unsent_bytes`.",
     );
     to.sample(&[("share", "peer")], counts.refused_peer.get());
     to.sample(&[("share", "listener")], counts.refused_listener.get());
@@ -141,7 +142,7 @@ fn listener_places(to: &mut Exposition, places: &Places) {
     to.family(
         "switchbay_http_streams_reset_total",
         FamilyKind::Counter,
-        "HTTP/2 streams that were reset because the client did not take their answer.",
+        "HTTP/2 streams that were reset because the client did not read the response.",
     );
     to.sample(&[], counts.given_up.get());
 }
@@ -156,7 +157,7 @@ fn requests(to: &mut Exposition, catalogue: &Catalogue) {
     to.family(
         "switchbay_requests_total",
         FamilyKind::Counter,
-        "Answered requests of an operation, by face and by `ok` or the error code that was answered.",
+        "Answered requests for an operation, by face and by `ok` or the error code in the response.",
     );
     for revision in catalogue.revisions() {
         for (operation, state) in revision.operations() {
@@ -185,7 +186,7 @@ fn calls(to: &mut Exposition, revisions: &[NumberedRevision]) {
     to.family(
         "switchbay_plugin_calls_total",
         FamilyKind::Counter,
-        "Ended calls of a plugin's revision, by how they ended.",
+        "Ended calls of a plugin's revision, by outcome.",
     );
     for revision in revisions {
         let [plugin, number] = revision.names();
@@ -196,7 +197,7 @@ fn calls(to: &mut Exposition, revisions: &[NumberedRevision]) {
     to.family(
         "switchbay_plugin_call_duration_seconds",
         FamilyKind::Histogram,
-        "Time of a plugin's calls, from the wait for a place to the end, however they ended.",
+        "Duration of a plugin's calls, from the wait for a place to the end, whatever the outcome.",
     );
     for revision in revisions {
         to.histogram(&revision.names(), revision.revision.calls.duration());
@@ -208,7 +209,7 @@ fn places(to: &mut Exposition, all: &BTreeMap<String, Occupancy>) {
     to.family(
         "switchbay_plugin_places",
         FamilyKind::Gauge,
-        "Calls of a plugin that have a place, and that wait for one.",
+        "Calls of a plugin that have a place (`taken`) or wait for one (`waiting`).",
     );
     for (plugin, places) in all {
         to.sample(&[("plugin", plugin), ("state", "taken")], places.taken);
@@ -217,7 +218,7 @@ fn places(to: &mut Exposition, all: &BTreeMap<String, Occupancy>) {
     to.family(
         "switchbay_plugin_callers_paused",
         FamilyKind::Gauge,
-        "Callers that a plugin is paused for, because their calls used up their processor time.",
+        "Callers for which a plugin is paused because their calls used up their processor time.",
     );
     for (plugin, places) in all {
         to.sample(&[("plugin", plugin)], places.paused);
@@ -225,7 +226,7 @@ fn places(to: &mut Exposition, all: &BTreeMap<String, Occupancy>) {
     to.family(
         "switchbay_plugin_cpu_seconds_total",
         FamilyKind::Counter,
-        "Processor time of a plugin's calls and jobs, those that were ended included.",
+        "Processor time of a plugin's calls and jobs, including those that were ended early.",
     );
     for (plugin, places) in all {
         to.sample(&[("plugin", plugin)], places.used.as_secs_f64());
@@ -249,7 +250,7 @@ fn instances(to: &mut Exposition, revisions: &[NumberedRevision]) {
     to.family(
         "switchbay_plugin_memory_peak_bytes",
         FamilyKind::Gauge,
-        "The most linear memory that one instance of the revision ever had.",
+        "Peak linear memory of a single instance of the revision.",
     );
     for (names, vitals) in vitals() {
         to.sample(&names, vitals.memory_bytes.get());
@@ -265,7 +266,7 @@ fn instances(to: &mut Exposition, revisions: &[NumberedRevision]) {
     to.family(
         "switchbay_plugin_denials_total",
         FamilyKind::Counter,
-        "Calls of a capability that were denied because the revision is not granted it.",
+        "Calls to capabilities that were denied because the revision lacks the grant.",
     );
     for (names, vitals) in vitals() {
         to.sample(&names, vitals.denials.get());
@@ -276,7 +277,7 @@ fn caches(to: &mut Exposition, catalogue: &Catalogue, revisions: &[NumberedRevis
     to.family(
         "switchbay_plugin_cache_reads_total",
         FamilyKind::Counter,
-        "Reads of a plugin's cache by its revision, by what they found.",
+        "Reads of a plugin's cache by its revision, by result.",
     );
     for revision in revisions
         .iter()
@@ -298,7 +299,7 @@ fn caches(to: &mut Exposition, catalogue: &Catalogue, revisions: &[NumberedRevis
     to.family(
         "switchbay_plugin_cache_bytes",
         FamilyKind::Gauge,
-        "What the entries of a plugin's cache count.",
+        "Bytes that the entries of a plugin's cache take up of its grant.",
     );
     for revision in catalogue.revisions() {
         if let Some(bytes) = revision.cached_bytes() {
@@ -314,7 +315,7 @@ fn records(to: &mut Exposition, store: &Store) {
     to.family(
         "switchbay_plugin_state_bytes",
         FamilyKind::Gauge,
-        "What the kept records of a plugin count.",
+        "Bytes that a plugin's records take up of its grant.",
     );
     for (plugin, used) in &used {
         to.sample(&[("plugin", plugin)], used.bytes);
@@ -322,7 +323,7 @@ fn records(to: &mut Exposition, store: &Store) {
     to.family(
         "switchbay_plugin_state_records",
         FamilyKind::Gauge,
-        "How many records a plugin keeps.",
+        "Records that a plugin keeps.",
     );
     for (plugin, used) in &used {
         to.sample(&[("plugin", plugin)], used.records);
@@ -366,7 +367,7 @@ fn credits(to: &mut Exposition, reservations: &Reservations) {
     to.family(
         "switchbay_credit_reservations_total",
         FamilyKind::Counter,
-        "Reservations of credits, by how they ended.",
+        "Reservations of credits, by resolution.",
     );
     for (resolution, count) in counts.resolved() {
         to.sample(&[("resolution", resolution.name())], count);
@@ -374,7 +375,7 @@ fn credits(to: &mut Exposition, reservations: &Reservations) {
     to.family(
         "switchbay_credit_reservations_open",
         FamilyKind::Gauge,
-        "Reservations of credits that are not resolved.",
+        "Reservations of credits that are not yet resolved.",
     );
     to.sample(&[], reservations.open());
     to.family(
@@ -389,7 +390,7 @@ fn jobs(to: &mut Exposition, jobs: &Jobs) {
     to.family(
         "switchbay_jobs",
         FamilyKind::Gauge,
-        "Jobs of a plugin that wait for their turn, and that run.",
+        "Jobs of a plugin that wait for their turn (`waiting`) or run (`running`).",
     );
     for (plugin, waiting, running) in jobs.counts() {
         to.sample(&[("plugin", &*plugin), ("state", "waiting")], waiting);

@@ -17,8 +17,8 @@ pub(crate) fn document() -> Value {
         "info": {
             "title": "Switchbay operator API",
             "version": env!("CARGO_PKG_VERSION"),
-            "description": "Stages, compares, approves, activates and rolls back what the service runs. It has a listener of \
-                its own; its token is the file `operator-token` in the data folder.",
+            "description": "Stages, compares, approves, activates and rolls back the plugins that the service runs. \
+                The API has its own listener; its token is in the file `operator-token` in the data folder.",
         },
         "security": [{ "operatorToken": [] }],
         "paths": paths,
@@ -68,11 +68,11 @@ fn operation(route: &OperatorRoute) -> Value {
         "parameters": parameters,
         "responses": {
             status: { "description": route.summary, "content": content },
-            "400": refused("What was sent is not what the route takes."),
+            "400": refused("The request is not one that the route accepts."),
             "401": refused("The operator's token is missing or wrong."),
-            "404": refused("There is no such plugin, revision or key."),
-            "409": refused("It does not fit what is so now; the message says what to do."),
-            "503": refused("The server is full, or its store fails."),
+            "404": refused("There is no such plugin, revision, key or account."),
+            "409": refused("The request conflicts with the current state; the message says what to do."),
+            "503": refused("The server is full, or its store failed."),
         },
     });
     if let Some(body) = body(route) {
@@ -103,14 +103,15 @@ fn body(route: &OperatorRoute) -> Option<Value> {
             "properties": {
                 "label": { "type": "string" },
                 "scopes": { "type": "array", "items": { "type": "string" } },
-                "account": { "type": ["string", "null"], "description": "Whose self-service key it is." },
+                "account": { "type": ["string", "null"], "description": "The account that pays; makes it a self-service key." },
                 "perSecond": { "type": ["integer", "null"], "minimum": 1 },
                 "perMinute": { "type": ["integer", "null"], "minimum": 1 },
                 "perMonth": { "type": ["integer", "null"], "minimum": 1 },
                 "windows": {
                     "type": ["object", "null"],
                     "additionalProperties": { "type": "integer", "minimum": 1 },
-                    "description": "Calls a minute of operations (`PLUGIN.OPERATION`), in the place of their own.",
+                    "description": "Calls per minute by operation (`PLUGIN.OPERATION`), in place of the operation's \
+                        own limit.",
                 },
                 "expiresAt": { "type": ["string", "null"], "format": "date-time" },
             },

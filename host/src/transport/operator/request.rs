@@ -15,7 +15,7 @@ const LABEL_CHARACTERS_MAX: usize = 100;
 /// A request of the operator's that cannot be done.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum RequestError {
-    #[error("the body is not of the expected form: {0}")]
+    #[error("the body does not have the expected form: {0}")]
     Malformed(#[source] serde_json::Error),
     #[error("`{field}` {rule}")]
     Invalid { field: &'static str, rule: String },
@@ -72,7 +72,7 @@ pub(crate) fn expiry(text: Option<&str>, now: SystemTime) -> Result<Option<u64>,
         .and_then(|at| u64::try_from(at.unix_timestamp()).ok());
     match expiry {
         Some(expiry) if expiry > epoch_seconds(now) => Ok(Some(expiry)),
-        Some(_) => invalid("expiresAt", format!("is {text}, which is past")),
+        Some(_) => invalid("expiresAt", format!("is {text}, which is in the past")),
         None => invalid(
             "expiresAt",
             format!("is {text}; write a time such as 2027-01-31T00:00:00Z"),
@@ -102,7 +102,7 @@ impl RequestError {
             }
             RequestError::Store(source) => {
                 let mut refusal =
-                    Refusal::new(Code::ServiceUnavailable, "The store fails").retry_after(1);
+                    Refusal::new(Code::ServiceUnavailable, "The store failed").retry_after(1);
                 refusal.cause = Some(source.to_string());
                 refusal
             }

@@ -86,11 +86,11 @@ impl BodyForm {
 }
 
 /// What every act may say.
-const OF_ACT: [(&str, &str); 2] = [("by", "Who does it."), ("why", "Why.")];
+const OF_ACT: [(&str, &str); 2] = [("by", "Who does it, for the history."), ("why", "Why.")];
 const OF_COMPONENT: [(&str, &str); 3] = [
     (
         "path",
-        "A file that the server can read; the manifest entry's source where it is absent.",
+        "A file that the server can read. Default: the source in the manifest entry.",
     ),
     ("digest", "The component's SHA-256, in hexadecimal."),
     ACTIVATE,
@@ -123,9 +123,9 @@ pub(crate) struct OperatorRoute {
 
 const AGAINST: (&str, &str) = (
     "against",
-    "The revision to compare with; the active one where it is absent.",
+    "The revision to compare with. Default: the active one.",
 );
-const AFTER: (&str, &str) = ("after", "Only events with a higher number.");
+const AFTER: (&str, &str) = ("after", "Only events with a number above this one.");
 const OF_PLUGIN: (&str, &str) = ("plugin", "Only events of this plugin.");
 const ACTIVATE: (&str, &str) = (
     "activate",
@@ -163,27 +163,27 @@ pub(crate) static ROUTES: [OperatorRoute; 33] = [
     get(
         "/admin/v1/status",
         Endpoint::Host(HostEndpoint::Status),
-        "Whether everything serves, and what waits for an operator",
+        "Show whether everything is serving and what is waiting for an operator",
     ),
     get(
         "/admin/v1/plugins",
         Endpoint::Plugin(PluginEndpoint::Plugins),
-        "The plugins of the manifest, and where each stands",
+        "List the plugins of the manifest with their state",
     ),
     get(
         "/admin/v1/plugins/{plugin}",
         Endpoint::Plugin(PluginEndpoint::Plugin),
-        "One plugin with its revisions",
+        "Show one plugin with its revisions",
     ),
     get(
         "/admin/v1/plugins/{plugin}/revisions",
         Endpoint::Plugin(PluginEndpoint::Revisions),
-        "A plugin's revisions, newest first",
+        "List a plugin's revisions, newest first",
     ),
     OperatorRoute {
         method: "POST",
         query: &[
-            ("by", "Who stages an uploaded component."),
+            ("by", "Who stages an uploaded component, for the history."),
             ("why", "Why."),
             ("digest", "Its SHA-256, in hexadecimal."),
             ACTIVATE,
@@ -193,30 +193,30 @@ pub(crate) static ROUTES: [OperatorRoute; 33] = [
         ..get(
             "/admin/v1/plugins/{plugin}/revisions",
             Endpoint::Plugin(PluginEndpoint::Stage),
-            "Stage a component as a new revision; its record tells how far it is",
+            "Stage a component as a new revision; its record shows the progress",
         )
     },
     get(
         "/admin/v1/plugins/{plugin}/revisions/{revision}",
         Endpoint::Plugin(PluginEndpoint::Revision),
-        "One revision",
+        "Show one revision",
     ),
     OperatorRoute {
         query: &[AGAINST],
         ..get(
             "/admin/v1/plugins/{plugin}/revisions/{revision}/difference",
             Endpoint::Plugin(PluginEndpoint::Compare),
-            "What a revision would be allowed that another is not, and what clients would see change",
+            "Compare a revision with another: their rights, and the changes that clients would see",
         )
     },
     act(
         "/admin/v1/plugins/{plugin}/revisions/{revision}/approve",
         Endpoint::Plugin(PluginEndpoint::Approve),
-        "Grant what a revision wants beyond what is granted",
+        "Grant a revision the rights that it wants but does not have",
         &[
             (
                 "grants",
-                "The atoms that were looked at; nothing else is granted.",
+                "The atoms that were reviewed; nothing else is granted.",
             ),
             ACTIVATE,
         ],
@@ -224,7 +224,7 @@ pub(crate) static ROUTES: [OperatorRoute; 33] = [
     act(
         "/admin/v1/plugins/{plugin}/revisions/{revision}/reject",
         Endpoint::Plugin(PluginEndpoint::Reject),
-        "Reject a revision that has never served, also while it is prepared",
+        "Reject a revision that has never served, even while it is being prepared",
         &[],
     ),
     act(
@@ -239,43 +239,44 @@ pub(crate) static ROUTES: [OperatorRoute; 33] = [
         "Serve a revision that served before",
         &[(
             "to",
-            "Its number; the one before the active one where it is absent.",
+            "The revision's number. Default: the one before the active one.",
         )],
     ),
     act(
         "/admin/v1/plugins/{plugin}/disable",
         Endpoint::Plugin(PluginEndpoint::Disable),
-        "Switch a plugin off: its routes answer 503",
+        "Disable a plugin: its routes return 503",
         &[],
     ),
     act(
         "/admin/v1/plugins/{plugin}/enable",
         Endpoint::Plugin(PluginEndpoint::Enable),
-        "Switch a plugin on again",
+        "Enable a plugin again",
         &[],
     ),
     act(
         "/admin/v1/plugins/{plugin}/revoke",
         Endpoint::Plugin(PluginEndpoint::Revoke),
-        "Take an approval back; what runs loses the right at once",
-        &[("atom", "The approved atom.")],
+        "Take back an approval: running calls keep the right until they end, later calls do not have it",
+        &[("atom", "The approved atom to take back.")],
     ),
     OperatorRoute {
         answers: AnswerForm::Created,
         ..act(
             "/admin/v1/plugins/{plugin}/proxy",
             Endpoint::Plugin(PluginEndpoint::LendProxy),
-            "Lend a way out with exactly the rights of what serves; only this answer shows the credential",
+            "Issue a credential for the forward proxy with exactly the rights of the active revision; only this \
+             response shows it",
             &[(
                 "seconds",
-                "For how long, from 1 to 600; 60 where it is absent.",
+                "How long the credential is valid, from 1 to 600. Default: 60.",
             )],
         )
     },
     act(
         "/admin/v1/manifest/follow",
         Endpoint::Host(HostEndpoint::Follow),
-        "Read the manifest again and bring in what it says anew",
+        "Read the manifest again and apply its changes",
         &[],
     ),
     OperatorRoute {
@@ -283,7 +284,7 @@ pub(crate) static ROUTES: [OperatorRoute; 33] = [
         ..get(
             "/admin/v1/history",
             Endpoint::Host(HostEndpoint::History),
-            "What happened to the plugins, oldest first",
+            "List what happened to the plugins, oldest first",
         )
     },
     OperatorRoute {
@@ -292,13 +293,13 @@ pub(crate) static ROUTES: [OperatorRoute; 33] = [
         ..get(
             "/admin/v1/events",
             Endpoint::Host(HostEndpoint::Events),
-            "What happens to the plugins, as it happens",
+            "Stream what happens to the plugins",
         )
     },
     get(
         "/admin/v1/keys",
         Endpoint::Customer(CustomerEndpoint::Keys),
-        "The API keys, without their secrets",
+        "List the API keys, without their secrets",
     ),
     OperatorRoute {
         method: "POST",
@@ -307,7 +308,7 @@ pub(crate) static ROUTES: [OperatorRoute; 33] = [
         ..get(
             "/admin/v1/keys",
             Endpoint::Customer(CustomerEndpoint::IssueKey),
-            "Issue an API key; only this answer shows it",
+            "Issue an API key; only this response shows it",
         )
     },
     OperatorRoute {
@@ -315,7 +316,7 @@ pub(crate) static ROUTES: [OperatorRoute; 33] = [
         ..get(
             "/admin/v1/keys/{id}",
             Endpoint::Customer(CustomerEndpoint::RevokeKey),
-            "Revoke an API key for ever",
+            "Revoke an API key permanently",
         )
     },
     OperatorRoute {
@@ -324,13 +325,13 @@ pub(crate) static ROUTES: [OperatorRoute; 33] = [
         ..get(
             "/admin/v1/keys/{id}/rotate",
             Endpoint::Customer(CustomerEndpoint::RotateKey),
-            "Issue a key with the settings of another, which is revoked",
+            "Issue a key with the settings of an existing one, and revoke that one",
         )
     },
     get(
         "/admin/v1/accounts",
         Endpoint::Customer(CustomerEndpoint::Accounts),
-        "The accounts of self-service keys",
+        "List the accounts of self-service keys",
     ),
     OperatorRoute {
         method: "POST",
@@ -345,14 +346,14 @@ pub(crate) static ROUTES: [OperatorRoute; 33] = [
     get(
         "/admin/v1/accounts/{id}",
         Endpoint::Customer(CustomerEndpoint::Account),
-        "One account, with what it spent and holds reserved this month",
+        "Show one account with the credits that it spent and reserved this month",
     ),
     OperatorRoute {
         query: &[("after", "Only entries after this one.")],
         ..get(
             "/admin/v1/accounts/{id}/entries",
             Endpoint::Customer(CustomerEndpoint::Entries),
-            "An account's entries of credits, in their order",
+            "List an account's credit entries in order",
         )
     },
     OperatorRoute {
@@ -361,7 +362,7 @@ pub(crate) static ROUTES: [OperatorRoute; 33] = [
         ..get(
             "/admin/v1/accounts/{id}/entitlement",
             Endpoint::Customer(CustomerEndpoint::Entitle),
-            "Entitle an account to calls",
+            "Give an account a plan, replacing the one it has",
         )
     },
     OperatorRoute {
@@ -369,45 +370,45 @@ pub(crate) static ROUTES: [OperatorRoute; 33] = [
         ..get(
             "/admin/v1/accounts/{id}/entitlement",
             Endpoint::Customer(CustomerEndpoint::Withdraw),
-            "Take an account's entitlement away: its keys are refused",
+            "Take an account's plan away: its keys are refused",
         )
     },
     OperatorRoute {
         query: &[
             (
                 "month",
-                "Such as 2026-11; the current one where it is absent.",
+                "The calendar month, such as 2026-11. Default: the current one.",
             ),
-            ("account", "One account alone."),
-            ("format", "json or csv."),
+            ("account", "Only this account."),
+            ("format", "`json` (the default) or `csv`."),
         ],
         ..get(
             "/admin/v1/usage",
             Endpoint::Host(HostEndpoint::Usage),
-            "Calls and credits of a month by key, account and operation",
+            "Show a month's calls and credits by key, account and operation",
         )
     },
     get(
         "/admin/v1/audit",
         Endpoint::Host(HostEndpoint::Audit),
-        "The balances of credits, recomputed from their entries",
+        "Check the balances of credits against their entries",
     ),
     get(
         "/admin/v1/config",
         Endpoint::Host(HostEndpoint::Config),
-        "The settings in effect, secrets masked",
+        "Show the settings in effect, with secrets masked",
     ),
     get(
         "/admin/v1/openapi.json",
         Endpoint::Host(HostEndpoint::OpenApi),
-        "This document",
+        "Get this document",
     ),
     OperatorRoute {
         answers: AnswerForm::Plain("application/openmetrics-text"),
         ..get(
             "/metrics",
             Endpoint::Host(HostEndpoint::Metrics),
-            "What the process counts, as Prometheus reads it",
+            "Get the metrics in Prometheus text format",
         )
     },
 ];

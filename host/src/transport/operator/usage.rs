@@ -64,7 +64,7 @@ impl UsageRequest {
                 ("format", other) => {
                     return invalid("format", format!("is {other}; it must be json or csv"));
                 }
-                _ => return invalid("query", "may have month, account and format alone"),
+                _ => return invalid("query", "may only have month, account and format"),
             }
         }
         Ok((request, format))

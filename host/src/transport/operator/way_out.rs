@@ -58,7 +58,7 @@ impl ProxyLender {
         else {
             return Err(Refusal::new(
                 Code::Conflict,
-                format!("no revision of `{name}` runs whose rights could be lent"),
+                format!("plugin `{name}` has no running revision whose rights a proxy credential could carry"),
             ));
         };
         // The operator's secrets are bound to what the plugin asks for itself.
@@ -77,7 +77,7 @@ impl ProxyLender {
         let address = self.proxy.address();
         tracing::info!(
             target: "egress", plugin = name, revision = serving.number, by = mark.by, why = mark.why, seconds,
-            "a way out was lent",
+            "a proxy credential was issued",
         );
         let told = json!({
             "plugin": name,

@@ -70,7 +70,7 @@ async fn a_command_that_fails_says_why_in_one_line_and_ends_with_a_code_of_its_o
         "switchbay: there is no plugin `nobody` in plugin-manifest.toml (NOT_FOUND)\n"
     );
     let none = complaint(&cli(&service, &["plugin", "approve", "probe"]), 4);
-    assert!(none.contains("no revision of probe waits"), "{none}");
+    assert!(none.contains("no revision of probe is waiting"), "{none}");
     let unread = complaint(
         &cli(&service, &["plugin", "stage", "probe", "/nowhere.wasm"]),
         1,

@@ -331,7 +331,7 @@ async fn a_provider_that_may_not_be_asked_is_told_to_the_operator() {
     ];
     let mut houses = vec![(
         ungranted,
-        "POST to api.tavily.com on port 443 is not granted there",
+        "POST to api.tavily.com on port 443 is not granted",
     )];
     for (base, logged) in
         bases

@@ -39,27 +39,27 @@ pub(crate) enum NpmError {
     #[error("cannot read {path}: {source}")]
     Settings { path: PathBuf, source: io::Error },
     #[error(
-        "npm's registry is `{0}`; it must be an https URL without credentials, or the like in http on loopback"
+        "npm's registry is `{0}`; it must be an https URL (or http on loopback) without credentials"
     )]
     Registry(String),
     #[error("cannot ask the npm registry: {0}")]
     Client(#[source] DocumentError),
-    #[error("the npm registry does not say what {package} is: {source}")]
+    #[error("the npm registry's entry for {package} could not be fetched: {source}")]
     Fetch {
         package: String,
         source: DocumentError,
     },
-    #[error("what the npm registry says of {package} cannot be read: {source}")]
+    #[error("the npm registry's entry for {package} cannot be read: {source}")]
     Document {
         package: String,
         source: serde_json::Error,
     },
-    #[error("the npm registry says of {package} no version that is the latest")]
+    #[error("the npm registry names no latest version of {package}")]
     NoVersion { package: String },
     #[error("{package} {version} has no sha512 checksum in the npm registry")]
     NoChecksum { package: String, version: String },
     #[error(
-        "{package} {version} has its archive at `{url}`, which is neither of the registry nor https"
+        "the archive of {package} {version} is at `{url}`, which is neither https nor in the registry"
     )]
     Tarball {
         package: String,

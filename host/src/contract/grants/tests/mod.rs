@@ -25,11 +25,11 @@ fn a_list_says_each_thing_once_and_has_a_limit() {
     };
     twice(
         ["config", "config"],
-        "`config` stands beside `config`, which says it already or says otherwise",
+        "`config` repeats or contradicts `config`",
     );
     twice(
         ["cache:2KiB", "cache:1KiB"],
-        "`cache:1KiB` stands beside `cache:2KiB`, which says it already or says otherwise",
+        "`cache:1KiB` repeats or contradicts `cache:2KiB`",
     );
     assert!(
         Grants::parse(["cache:1KiB", "state:2KiB"]).is_ok(),
@@ -42,7 +42,7 @@ fn a_list_says_each_thing_once_and_has_a_limit() {
     let error = Grants::parse(&names).expect_err("one too many");
     assert_eq!(
         error.to_string(),
-        "`dns:n64` is one too many; a plugin has at most 64"
+        "`dns:n64` is one too many; a plugin may have at most 64"
     );
 }
 

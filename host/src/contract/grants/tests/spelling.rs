@@ -72,8 +72,8 @@ fn each_interface_has_its_form() {
 
 #[test]
 fn an_atom_that_is_none_is_told_why() {
-    let known = "is no grant that this host knows; it knows blobs, browser, cache, config, dns, features, http, \
-                 ip-database, jobs, line-query, logging, media, state";
+    let known = "is not a grant that this host knows; it knows blobs, browser, cache, config, dns, features, http, \
+        ip-database, jobs, line-query, logging, media, state";
     for text in [
         "fetch",
         "*",
@@ -87,40 +87,40 @@ fn an_atom_that_is_none_is_told_why() {
     ] {
         refused(text, known);
     }
-    refused("", "is no grant: it is empty");
+    refused("", "is not a grant: it is empty");
     let long = Atom::parse(&"c".repeat(513)).expect_err("a long one");
     assert_eq!(
         long.to_string(),
         format!(
-            "`{}` has 513 bytes; a grant has at most 512",
+            "`{}` has 513 bytes; a grant may have at most 512",
             "c".repeat(200)
         )
     );
     refused(
         "http:GET\tpublic",
-        "has the character '\\t', which no grant may have",
+        "has the character '\\t', which is not allowed in a grant",
     );
     refused(
         "config\0",
-        "has the character '\\0', which no grant may have",
+        "has the character '\\0', which is not allowed in a grant",
     );
     refused(
         "dns:a\u{a0}b",
-        "has the character '\\u{a0}', which no grant may have",
+        "has the character '\\u{a0}', which is not allowed in a grant",
     );
     refused(
         "dns:\u{202e}b",
-        "has the character '\\u{202e}', which no grant may have",
+        "has the character '\\u{202e}', which is not allowed in a grant",
     );
 }
 
 #[test]
 fn an_atom_of_another_form_is_told_its_own() {
     let form = |interface: &str, form: &str| {
-        format!("is not of its interface's form: `{interface}` takes {form}")
+        format!("does not have the form of its interface: `{interface}` takes {form}")
     };
     for text in ["config:x", "config:"] {
-        refused(text, &form("config", "nothing behind the name"));
+        refused(text, &form("config", "only its name"));
     }
     for text in [
         "cache",
@@ -186,7 +186,7 @@ fn an_atom_of_another_form_is_told_its_own() {
 #[test]
 fn a_right_has_one_spelling() {
     let spelled = |text: &str, canonical: &str| {
-        refused(text, &format!("has one spelling here: `{canonical}`"));
+        refused(text, &format!("must be spelled `{canonical}`"));
     };
     spelled("cache:1024KiB", "cache:1MiB");
     spelled("cache:064MiB", "cache:64MiB");
@@ -210,7 +210,7 @@ fn a_right_has_one_spelling() {
     let large = "18446744073709551615KiB";
     refused(
         &format!("cache:{large}"),
-        &format!("has the size `{large}`, which is more than any machine has"),
+        &format!("has the size `{large}`, which is too large for any machine"),
     );
 }
 
@@ -227,7 +227,7 @@ fn a_method_is_known_and_stands_once() {
         "http:GET, public",
         "has the method ``; the methods are GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS, in upper case",
     );
-    refused("http:GET,GET public", "has the method `GET` twice");
+    refused("http:GET,GET public", "has the method `GET` more than once");
 }
 
 fn refused_target(text: &str, rule: &str) {
@@ -247,7 +247,7 @@ fn a_target_is_an_origin_and_a_plain_path() {
     );
     target(
         "https://me:word@x.org/",
-        "has credentials in its target; the operator binds secrets apart",
+        "has credentials in its target; bind them as `secrets` instead",
     );
     target(
         "https://x.org/?a=b",
@@ -270,7 +270,7 @@ fn a_target_is_an_origin_and_a_plain_path() {
         "/a*", "/*", "/../", "/a/../b/", "/.", "/%2e%2e/", "/a%2fb/", "//", "/a//b", "/a\\b",
         "/ä/", "/a;b/",
     ] {
-        let rule = "it must be of segments of a-z, A-Z, 0-9 and -._~@:+=, without dots alone";
+        let rule = "its segments may have a-z, A-Z, 0-9 and -._~@:+=, and must not be only dots";
         target(
             &format!("https://x.org{path}"),
             &format!("has the path `{path}`; {rule}"),
@@ -282,7 +282,7 @@ fn a_target_is_an_origin_and_a_plain_path() {
 fn the_host_of_a_target_is_a_name_that_may_be_public() {
     let target = refused_target;
     for host in ["*", "*.com", "a.*.com", "*a.x.org", "*.*.x.org", "x.*"] {
-        let rule = "one may stand only for the whole first label above a name of at least two";
+        let rule = "it may only stand for the whole first label, with at least two labels after it";
         target(
             &format!("https://{host}/"),
             &format!("has a wildcard in `{host}`; {rule}"),
@@ -299,7 +299,7 @@ fn the_host_of_a_target_is_a_name_that_may_be_public() {
     ] {
         let told = address.trim_start_matches("*.");
         let rule = format!(
-            "has the address `{told}`; write a name, addresses are judged when it is resolved"
+            "has the address `{told}`; write a name: its addresses are checked when it is resolved"
         );
         target(&format!("https://{address}/"), &rule);
     }
@@ -331,7 +331,7 @@ fn the_host_of_a_target_is_a_name_that_may_be_public() {
     ] {
         target(
             &format!("https://{host}/"),
-            &format!("has the host `{host}`, which is no host name"),
+            &format!("has the host `{host}`, which is not a valid host name"),
         );
     }
 }

@@ -58,7 +58,7 @@ impl ActRequest {
         let unread = |error: serde_json::Error| {
             Refusal::new(
                 Code::ValidationError,
-                format!("The body is not what this route takes: {error}"),
+                format!("The body is not valid for this route: {error}"),
             )
         };
         let asked = serde_json::from_slice(body).map_err(unread)?;
@@ -68,7 +68,7 @@ impl ActRequest {
             .keys()
             .find(|name| !form.members().any(|(known, _)| known == name))
         {
-            Some(foreign) => Err(invalid(foreign, "is no member of this route's body")),
+            Some(foreign) => Err(invalid(foreign, "is not a member of this route's body")),
             None => Ok(asked),
         }
     }
@@ -86,7 +86,7 @@ impl ActRequest {
                 _ => {
                     return Err(invalid(
                         &name,
-                        "is no parameter of this route, or has no value that it may have",
+                        "is not a parameter of this route, or has an invalid value",
                     ));
                 }
             }
@@ -207,7 +207,7 @@ pub(crate) async fn stage(
         (None, Some(_)) => {
             return Err(invalid(
                 "path",
-                "must be absolute: the server has a current folder of its own",
+                "must be absolute: the server has its own working directory",
             ));
         }
         (None, None) => ComponentSource::Manifest,
