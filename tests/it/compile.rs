@@ -147,7 +147,10 @@ async fn what_is_no_component_is_told_as_such() {
     let truncated = &bomb()[..1000];
     for (component, expected) in [
         (&b""[..], "/spin.wasm is empty"),
-        (b"no component at all", "/spin.wasm does not start with a component's header"),
+        (
+            b"no component at all",
+            "/spin.wasm does not start with a component's header",
+        ),
         (
             &module,
             "/spin.wasm is a core module; make a component of it with `wasm-tools component new`",

@@ -315,7 +315,8 @@ async fn many_calls_do_not_flood_the_log_either() {
     join_all((0..30).map(|_| misbehave(&service, "flood_log"))).await;
     // 30 calls may write 64 lines each; the plugin may write 256 and then 50 a second, of which the host takes a few to say
     // what a call has dropped.
-    let slow = |line: &Value| line["message"] == "the plugin writes log lines too fast; some are dropped";
+    let slow =
+        |line: &Value| line["message"] == "the plugin writes log lines too fast; some are dropped";
     let lines = service.log_until(|lines| lines.iter().any(slow));
     let of_plugin = lines
         .iter()

@@ -115,7 +115,8 @@ async fn a_malformed_manifest_is_told_by_its_place() {
 async fn an_entry_that_cannot_be_used_is_told_by_plugin_rule_and_value() {
     let of = |plugin: &str| format!("plugin `{plugin}` in [folder]/plugin-manifest.toml:");
     let named = |name: &str| entry("").replace("bank-qr\"\ns", &format!("{name}\"\ns"));
-    let rule = "its name must be 2 to 40 characters of a-z, 0-9 and hyphens, starting with a letter";
+    let rule =
+        "its name must be 2 to 40 characters of a-z, 0-9 and hyphens, starting with a letter";
     for name in ["Bank", "b", "1bank", "bank_qr", "bänk", &"b".repeat(41)] {
         check_manifest(&named(name), &format!("{} {rule}", of(name))).await;
     }
@@ -258,8 +259,7 @@ async fn a_setting_that_cannot_be_used_is_told_by_rule_and_value() {
         std::fs::write(&file, text).expect("the configuration is written");
         assert_eq!(serve(&["--config", &path]).await, expected);
     }
-    let rule =
-        "an https URL (or http on loopback) without credentials, query or fragment";
+    let rule = "an https URL (or http on loopback) without credentials, query or fragment";
     for issuer in [
         "http://id.example",
         "https://id.example?a",
@@ -305,10 +305,7 @@ async fn a_resolver_that_could_not_be_granted_is_told_by_rule_and_value() {
             "has credentials in its target",
         ),
         ("https://dns.example.net/dns-query?a=b", "has a query"),
-        (
-            "https://dns.example.net:443/dns-query",
-            "must be spelled",
-        ),
+        ("https://dns.example.net:443/dns-query", "must be spelled"),
     ] {
         std::fs::write(&file, format!("[dns.resolvers]\nnear = \"{url}\"\n"))
             .expect("the configuration is written");

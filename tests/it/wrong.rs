@@ -152,8 +152,13 @@ async fn files(floor: &mut Floor) {
              component's header",
         )
         .await;
-    floor.check(b"\0asm\x01\0\0\0", "plugin `describes`: it is not a WebAssembly component: [folder]/describes.wasm \
-        is a core module; make a component of it with `wasm-tools component new`").await;
+    floor
+        .check(
+            b"\0asm\x01\0\0\0",
+            "plugin `describes`: it is not a WebAssembly component: [folder]/describes.wasm \
+        is a core module; make a component of it with `wasm-tools component new`",
+        )
+        .await;
     floor.check(b"", "plugin `describes`: it is not a WebAssembly component: [folder]/describes.wasm is empty").await;
     let huge = std::fs::File::create(floor.folder.path().join("next")).expect("a file");
     huge.set_len(COMPONENT_BYTES_MAX + 1)
@@ -226,8 +231,13 @@ async fn reads(floor: &mut Floor) {
             "plugin `describes`: its description is not JSON of the expected form: expected value at line 1 column 1",
         )
         .await;
-    floor.check(&describing("{}"), "plugin `describes`: its description is not JSON of the expected form: missing \
-        field `schema` at line 1 column 2").await;
+    floor
+        .check(
+            &describing("{}"),
+            "plugin `describes`: its description is not JSON of the expected form: missing \
+        field `schema` at line 1 column 2",
+        )
+        .await;
     floor
         .check_with(
             &[("/schema", json!(2))],
@@ -268,9 +278,7 @@ async fn wants(floor: &mut Floor) {
             &any,
         )
         .await;
-    let twice = format!(
-        "{cannot} `config` repeats or contradicts `config`"
-    );
+    let twice = format!("{cannot} `config` repeats or contradicts `config`");
     floor
         .check_with(
             &[(

@@ -25,9 +25,9 @@ pub(super) enum AccountCommand {
     List(Common),
     /// Show one account
     Show(AccountArgument),
-    /// Give an account a plan, in the place of the one it had
+    /// Give an account a plan, replacing the one it has
     Entitle(Entitle),
-    /// Take an account's plan away: its keys are refused from now on, and their jobs are cancelled
+    /// Take an account's plan away: its keys are refused and their jobs are cancelled
     Withdraw(AccountArgument),
 }
 
@@ -35,19 +35,19 @@ pub(super) enum AccountCommand {
 pub(super) struct Open {
     #[command(flatten)]
     common: Common,
-    /// Whose it is
+    /// Who the account belongs to
     #[arg(long)]
     label: String,
-    /// Calls a second of all its keys together [default: no limit]
+    /// Calls per second of all its keys together [default: no limit]
     #[arg(long, value_name = "CALLS")]
     per_second: Option<u32>,
-    /// Calls at once of all its keys together [default: as configured]
+    /// Concurrent calls of all its keys together [default: as configured]
     #[arg(long, value_name = "CALLS")]
     concurrency: Option<u32>,
-    /// Its plan [default: none, so that its keys are refused until it has one]
+    /// The name of its plan [default: none; its keys are refused until it has one]
     #[arg(long, requires = "credits")]
     plan: Option<String>,
-    /// Credits for each calendar month
+    /// Credits per calendar month
     #[arg(long, value_name = "CREDITS", requires = "plan")]
     credits: Option<u64>,
 }
@@ -67,10 +67,10 @@ pub(super) struct Entitle {
     /// The plan's name
     #[arg(long)]
     plan: String,
-    /// Credits for each calendar month
+    /// Credits per calendar month
     #[arg(long, value_name = "CREDITS")]
     credits: u64,
-    /// When it ends, such as 2027-01-31T00:00:00Z [default: when it is withdrawn]
+    /// When the plan ends, such as 2027-01-31T00:00:00Z [default: when it is withdrawn]
     #[arg(long, value_name = "TIME")]
     expires: Option<String>,
 }

@@ -11,13 +11,13 @@ use crate::runtime::compiler;
 
 #[derive(Args)]
 pub(super) struct CompileArguments {
-    /// Memory that this process may have
+    /// Memory that this process may use, in bytes
     #[arg(long, value_name = "BYTES")]
     memory: u64,
-    /// Processor time that this process may have
+    /// Processor time that this process may use, in seconds
     #[arg(long, value_name = "SECONDS")]
     cpu_seconds: u64,
-    /// The new file for the compiled code
+    /// The file to create for the compiled code
     output: PathBuf,
 }
 

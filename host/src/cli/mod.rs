@@ -31,7 +31,7 @@ use crate::transport::operator::request::RequestError;
 #[command(
     name = "switchbay",
     version,
-    about = "Serves a developer API whose every feature is a WebAssembly component"
+    about = "Serves a developer API in which every feature is a WebAssembly component"
 )]
 struct Arguments {
     #[command(subcommand)]
@@ -52,22 +52,22 @@ enum Command {
     /// Issue, list, rotate and revoke API keys
     #[command(subcommand)]
     Key(key::KeyCommand),
-    /// Stage, compare, approve, activate, roll back and switch off plugins of a running server
+    /// Stage, compare, approve, activate, roll back and disable plugins of a running server
     #[command(subcommand)]
     Plugin(plugin::PluginCommand),
-    /// Whether everything serves, and what waits for you
+    /// Show whether everything is serving and what is waiting for you
     Status(place::Common),
-    /// Open accounts for self-service keys and say what they may spend
+    /// Open accounts for self-service keys and set what they may spend
     #[command(subcommand)]
     Account(account::AccountCommand),
-    /// Print the calls and credits of a month by key, account and operation
+    /// Print a month's calls and credits by key, account and operation
     Usage(usage::UsageArguments),
     /// Fetch free IP databases
     #[command(subcommand)]
     Data(data::DataCommand),
-    /// Recompute the balances of credits from their records
+    /// Check the balances of credits against their records
     Audit(place::Common),
-    /// Compile the component on standard input; a server starts this, no person needs to
+    /// Compile the component on standard input; for use by a server only
     #[command(hide = true)]
     CompileComponent(compile::CompileArguments),
 }

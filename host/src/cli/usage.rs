@@ -24,10 +24,10 @@ pub(super) struct UsageArguments {
     /// The calendar month in UTC, such as 2026-11 [default: the current one]
     #[arg(long)]
     month: Option<String>,
-    /// One account alone
+    /// Only this account
     #[arg(long, value_name = "ID")]
     account: Option<String>,
-    /// Form of the export; JSON is --json
+    /// Format of the export; for JSON use --json
     #[arg(long, value_enum, default_value = "table", conflicts_with = "json")]
     format: UsageFormat,
 }

@@ -58,7 +58,8 @@ pub(super) fn databases(
     ) in written
     {
         if Grants::parse([format!("ip-database:{name}")]).is_err() {
-            let rule = "named with a-z, 0-9, - and _, starting with a letter, as in `ip-database:NAME`";
+            let rule =
+                "named with a-z, 0-9, - and _, starting with a letter, as in `ip-database:NAME`";
             return Err(refused(name, rule.to_owned()));
         }
         if !(1..=FILES_MAX).contains(&files.len()) {

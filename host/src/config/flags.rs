@@ -29,19 +29,19 @@ pub struct Flags {
     /// The URL that clients reach the public listener by [default: http://<listen address>]
     #[arg(long, env = "SWITCHBAY_BASE_URL", value_name = "URL")]
     pub base_url: Option<String>,
-    /// Folder of the store, the compiled code and the operator's token [default: .switchbay beside the manifest]
+    /// Folder for the store, the compiled code and the operator's token [default: .switchbay beside the manifest]
     #[arg(long, env = "SWITCHBAY_DATA", value_name = "DIR")]
     pub data: Option<PathBuf>,
     /// The plugin manifest [default: plugin-manifest.toml in this folder or one above]
     #[arg(long, env = "SWITCHBAY_MANIFEST", value_name = "FILE")]
     pub manifest: Option<PathBuf>,
-    /// The configuration file with limits [default: none, every limit has a default]
+    /// The configuration file [default: none; every setting has a default]
     #[arg(long, env = "SWITCHBAY_CONFIG", value_name = "FILE")]
     pub config: Option<PathBuf>,
-    /// Serve the last revisions that are known to be good, and take nothing new from the manifest
+    /// Serve the last revisions known to be good and ignore changes to the manifest
     #[arg(long, env = "SWITCHBAY_SAFE_MODE")]
     pub safe_mode: bool,
-    /// Form of the log on standard error
+    /// Format of the log on standard error
     #[arg(
         long,
         env = "SWITCHBAY_LOG_FORMAT",
@@ -50,7 +50,7 @@ pub struct Flags {
         default_value = "text"
     )]
     pub log_format: LogFormat,
-    /// Which lines are logged, such as `info` or `switchbay=debug`
+    /// Which lines to log, such as `info` or `switchbay=debug`
     #[arg(
         long,
         env = "SWITCHBAY_LOG",

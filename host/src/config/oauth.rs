@@ -67,9 +67,13 @@ fn issuer_url(text: &str) -> Result<url::Url, ConfigError> {
             && url.query().is_none()
             && url.fragment().is_none()
     };
-    url::Url::parse(text).ok().filter(|url| is_safe(url) && is_plain(url)).ok_or_else(|| ConfigError::Value {
-        name: "oauth.issuer",
-        value: text.to_owned(),
-        rule: "an https URL (or http on loopback) without credentials, query or fragment".to_owned(),
-    })
+    url::Url::parse(text)
+        .ok()
+        .filter(|url| is_safe(url) && is_plain(url))
+        .ok_or_else(|| ConfigError::Value {
+            name: "oauth.issuer",
+            value: text.to_owned(),
+            rule: "an https URL (or http on loopback) without credentials, query or fragment"
+                .to_owned(),
+        })
 }

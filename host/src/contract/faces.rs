@@ -140,10 +140,9 @@ pub(crate) fn rest_face(
     }
     let cache_control = match row.cache_control {
         None => None,
-        Some(text) => Some(
-            HeaderValue::from_str(&text)
-                .map_err(|_| format!("has the cache_control `{text}`, which is not a valid header value"))?,
-        ),
+        Some(text) => Some(HeaderValue::from_str(&text).map_err(|_| {
+            format!("has the cache_control `{text}`, which is not a valid header value")
+        })?),
     };
     let scope = scope(&row.access)?;
     let (etag, decoded_length) = (row.etag, row.decoded_length);

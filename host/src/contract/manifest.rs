@@ -189,7 +189,8 @@ impl Manifest {
 fn meant(written: WrittenEntry, folder: &Path) -> Result<ManifestEntry, String> {
     if !is_plugin_name(&written.name) {
         return Err(
-            "its name must be 2 to 40 characters of a-z, 0-9 and hyphens, starting with a letter".to_owned(),
+            "its name must be 2 to 40 characters of a-z, 0-9 and hyphens, starting with a letter"
+                .to_owned(),
         );
     }
     if written.source.contains("://") {

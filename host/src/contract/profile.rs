@@ -184,7 +184,10 @@ fn check_array(schema: &Map<String, Value>, at: &str, depth: usize) -> Result<()
     };
     let at = format!("{at}/items");
     if items.get("type") == Some(&json!("array")) {
-        Err(offence(&at, "has the type `array`, which is not allowed for items"))
+        Err(offence(
+            &at,
+            "has the type `array`, which is not allowed for items",
+        ))
     } else {
         check_typed(items, &at, depth + 1)
     }

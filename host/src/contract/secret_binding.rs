@@ -42,7 +42,9 @@ struct WrittenSecret {
 /// A binding that cannot be used.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum BindingError {
-    #[error("the secret `{0}` is not a valid variable name: use A-Z, 0-9 and _, at most {NAME_BYTES_MAX} characters")]
+    #[error(
+        "the secret `{0}` is not a valid variable name: use A-Z, 0-9 and _, at most {NAME_BYTES_MAX} characters"
+    )]
     Variable(String),
     #[error("the secret `{env}` must have either `header` or `query`")]
     Place { env: String },

@@ -29,7 +29,9 @@ pub(crate) enum QuestionError {
     EmptyLabel,
     #[error("has a label of {0} characters in its name; at most {LABEL_MAX} are allowed")]
     LongLabel(usize),
-    #[error("has a name of {0} characters; at most {NAME_MAX} are allowed, not counting a trailing dot")]
+    #[error(
+        "has a name of {0} characters; at most {NAME_MAX} are allowed, not counting a trailing dot"
+    )]
     LongName(usize),
     #[error(
         "has a label with characters other than letters, digits, `-` and `_`; international labels must be A-labels"

@@ -22,7 +22,9 @@ const VALUE_BYTES_MAX: usize = 4096;
 /// A secret that cannot be used.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum SecretError {
-    #[error("its entry binds the secret `{env}`, which is not set in the environment of this process")]
+    #[error(
+        "its entry binds the secret `{env}`, which is not set in the environment of this process"
+    )]
     Absent { env: String },
     #[error(
         "its entry binds the secret `{env}`, which must be {VALUE_BYTES_MIN} to {VALUE_BYTES_MAX} visible characters"

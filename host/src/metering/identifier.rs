@@ -44,7 +44,7 @@ impl Identifier {
             Self::Absent | Self::Given(_) => Ok(()),
             Self::Unusable => Err(Refusal::invalid(
                 Some(IDEMPOTENCY_KEY),
-                "must be one of 1 to 80 characters of A-Z, a-z, 0-9, _ and -",
+                "must be 1 to 80 characters of A-Z, a-z, 0-9, _ and -",
             )),
         }
     }

@@ -97,7 +97,9 @@ fn checked_headers(
             )));
         };
         let value = HeaderValue::from_str(&value).map_err(|_| {
-            Refusal::internal(format!("the plugin's value for the header `{name}` is invalid"))
+            Refusal::internal(format!(
+                "the plugin's value for the header `{name}` is invalid"
+            ))
         })?;
         checked.push((name.clone(), value));
     }
@@ -166,18 +168,13 @@ pub(super) fn failed(operation: &Operation, error: &CallError) -> Refusal {
         |message, seconds| after(declared(&operation.on_unavailable, message, None), seconds);
     let late = |message| declared(&operation.on_deadline, message, None);
     let mut refusal = match error {
-        CallError::Busy { .. } => unavailable(
-            "The operation is at capacity; try again shortly",
-            1,
-        ),
-        CallError::OwnShare { .. } => unavailable_for(
-            "Too many of your calls are running; try again shortly",
-            1,
-        ),
-        CallError::Crowded { .. } => unavailable_for(
-            "Too many of your calls are waiting; try again shortly",
-            1,
-        ),
+        CallError::Busy { .. } => unavailable("The operation is at capacity; try again shortly", 1),
+        CallError::OwnShare { .. } => {
+            unavailable_for("Too many of your calls are running; try again shortly", 1)
+        }
+        CallError::Crowded { .. } => {
+            unavailable_for("Too many of your calls are waiting; try again shortly", 1)
+        }
         CallError::NoRoom(_) => unavailable("The service is at capacity; try again shortly", 1),
         CallError::PluginPaused { seconds } => unavailable_for(
             "The operation is paused: calls of several callers used up their processor time",

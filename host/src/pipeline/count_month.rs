@@ -47,10 +47,7 @@ pub(super) fn count_month(
         }
         Err(refused) => {
             meters.month = Some(refused);
-            let message = format!(
-                "The monthly limit of {} calls is used up",
-                refused.limit
-            );
+            let message = format!("The monthly limit of {} calls is used up", refused.limit);
             Err(Refusal::new(Code::MonthlyQuotaExceeded, message)
                 .until(refused.reset_epoch_s, now_s))
         }

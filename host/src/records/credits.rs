@@ -47,7 +47,9 @@ pub(crate) enum ReservationRefused {
     #[error("not enough credits: {amount} needed, {} of {limit} left", .limit.saturating_sub(*.held))]
     Exceeded { limit: u64, held: u64, amount: u64 },
     /// The identifier's call runs or has ended.
-    #[error("the operation with this Idempotency-Key has already been handled, or is still running")]
+    #[error(
+        "the operation with this Idempotency-Key has already been handled, or is still running"
+    )]
     Handled,
     /// The identifier's call was never resolved.
     #[error("the reservation of the operation with this Idempotency-Key expired")]

@@ -140,10 +140,7 @@ impl Job {
                     .bytes
                     .saturating_add(u64::try_from(output.len()).unwrap_or(u64::MAX));
                 if bytes > BYTES_MAX {
-                    self.fail(
-                        "INTERNAL_ERROR",
-                        "the job's output is too large to store",
-                    );
+                    self.fail("INTERNAL_ERROR", "the job's output is too large to store");
                 } else {
                     (self.state, self.output, self.bytes) =
                         (JobState::Completed, Some(output), bytes);

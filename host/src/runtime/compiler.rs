@@ -47,7 +47,9 @@ pub(crate) enum CompileError {
         "compiling it takes more than {bytes} bytes of memory, the limit in `limits.compile_memory`"
     )]
     Memory { bytes: u64 },
-    #[error("compiling it takes longer than {milliseconds} ms, the limit in `limits.compile_wall_ms`")]
+    #[error(
+        "compiling it takes longer than {milliseconds} ms, the limit in `limits.compile_wall_ms`"
+    )]
     Wall { milliseconds: u128 },
     #[error("its compiler failed ({status}): {told}")]
     Failed { status: ExitStatus, told: String },

@@ -115,12 +115,15 @@ impl Runtime {
                 source,
             })?;
         let stop = Arc::new(AtomicBool::new(false));
-        let ticker = tick(engine.clone(), Arc::clone(&stop))
-            .map_err(|error| EngineError::Start(format!("cannot start the ticker's thread: {error}")))?;
+        let ticker = tick(engine.clone(), Arc::clone(&stop)).map_err(|error| {
+            EngineError::Start(format!("cannot start the ticker's thread: {error}"))
+        })?;
         let (caches, ticker) = (Caches::default(), Some(ticker));
         let run_queue = RunQueue::new(processors());
         let background = Background::start(2 * processors()).map_err(|error| {
-            EngineError::Start(format!("cannot start the threads for long computations: {error}"))
+            EngineError::Start(format!(
+                "cannot start the threads for long computations: {error}"
+            ))
         })?;
         Ok(Self {
             engine,

@@ -123,7 +123,9 @@ impl Foundation {
             tokio::time::timeout(DATABASES, reading)
         );
         if read.is_err() {
-            tracing::warn!("IP databases are still being read; each is used as soon as it is verified");
+            tracing::warn!(
+                "IP databases are still being read; each is used as soon as it is verified"
+            );
         }
         Ok(registry?)
     }

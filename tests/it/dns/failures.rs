@@ -70,8 +70,16 @@ async fn what_is_no_answer_is_told_by_what_is_wrong_with_it() {
         ("absent", "bad_response", "the status is 404"),
         ("broken", "bad_response", "the status is 500"),
         ("other", "bad_response", "the status is 204"),
-        ("reset", "bad_response", "the connection broke during the exchange"),
-        ("closed", "bad_response", "the connection broke during the exchange"),
+        (
+            "reset",
+            "bad_response",
+            "the connection broke during the exchange",
+        ),
+        (
+            "closed",
+            "bad_response",
+            "the connection broke during the exchange",
+        ),
         ("good", "ok", ""),
     ];
     for (name, outcome, because) in expected {

@@ -219,8 +219,7 @@ async fn an_address_is_a_literal_by_itself_and_is_told_in_one_spelling() {
     for text in none {
         let told = verdict(text).await.expect_err(text);
         assert!(
-            told.starts_with("`ip` must be only an IPv4 or IPv6 address")
-                || told.contains("`ip`"),
+            told.starts_with("`ip` must be only an IPv4 or IPv6 address") || told.contains("`ip`"),
             "{text}: {told}"
         );
     }

@@ -38,7 +38,8 @@ fn go_round(data: &Path) -> [String; 2] {
         (&json!(["bank-qr:banks"]), &json!(9))
     );
     let human = printed(data, &SECOND);
-    let form = "^(sb_adm_[0-9A-Za-z]{38})\nid ([0-9a-f-]{36})\\. The key is shown only this once\\.\n$";
+    let form =
+        "^(sb_adm_[0-9A-Za-z]{38})\nid ([0-9a-f-]{36})\\. The key is shown only this once\\.\n$";
     let found = Regex::new(form).expect("a pattern");
     let found = found.captures(&human).unwrap_or_else(|| panic!("{human}"));
     let (second, id) = (found[1].to_owned(), &found[2]);

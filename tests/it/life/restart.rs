@@ -96,10 +96,7 @@ async fn a_plugin_that_cannot_be_loaded_answers_on_its_own_routes_and_the_others
         200
     );
     let told = complaint(&cli(&service, &["status"]), 1);
-    assert!(
-        told.contains("see `switchbay plugin list`"),
-        "{told}"
-    );
+    assert!(told.contains("see `switchbay plugin list`"), "{told}");
     let table = printed(&cli(&service, &["plugin", "list"]), 0);
     let line = table
         .lines()

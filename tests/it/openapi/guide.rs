@@ -26,7 +26,7 @@ fn has_row(section: &str, begins: &str) {
 fn has_rows(section: &str, schema: &Value, prefix: &str) {
     for (name, schema) in schema["properties"].as_object().into_iter().flatten() {
         has_row(section, &format!("| {prefix}{name} | "));
-        let is_told_elsewhere = section.contains("Its fields are those of");
+        let is_told_elsewhere = section.contains("Same fields as");
         if !is_told_elsewhere {
             has_rows(section, schema, &format!("{prefix}{name}."));
             has_rows(section, &schema["items"], &format!("{prefix}{name}[]."));
@@ -89,7 +89,7 @@ async fn the_developer_guide_tells_what_a_call_takes_of_its_callers_limits() {
     let metered = Metered::start(config, None).await;
     let guide = String::from_utf8(document(&metered.service, "/developer-guide").await.bytes)
         .expect("UTF-8");
-    assert!(guide.contains("at once: 7 unless its plan"), "{guide}");
+    assert!(guide.contains("at once: 7 unless the account"), "{guide}");
     // The operations share a title and are told by their routes.
     let limits = |name: &str| -> Vec<&str> {
         let (_, rest) = guide
@@ -101,24 +101,24 @@ async fn the_developer_guide_tells_what_a_call_takes_of_its_callers_limits() {
             .map(|line| &line[2..])
             .collect()
     };
-    let none = "no window of its own: the credential's limits alone";
+    let none = "no window of its own: only the credential's limits apply";
     let counts = "counts toward the credential's windows and its month";
-    let one = "costs 1 credit of a self-service key's account, where it succeeds";
-    let key = "takes `Idempotency-Key` from self-service keys";
-    let bytes = "takes at most 16384 bytes of body, or of a tool's arguments";
-    let ends = "answers within 30 s, else 504 `UPSTREAM_TIMEOUT`";
+    let one = "costs 1 credit of a self-service key's account if it succeeds";
+    let key = "accepts `Idempotency-Key` from self-service keys";
+    let bytes = "accepts at most 16384 bytes in a body, or in a tool's arguments";
+    let ends = "responds within 30 s, or with 504 `UPSTREAM_TIMEOUT`";
     assert_eq!(limits("plain"), [none, counts, one, key, bytes, ends]);
-    let three = "3 calls a minute of each credential, beside its own limits";
-    let nine = "costs 9 credits of a self-service key's account, where it succeeds";
+    let three = "3 calls per minute for each credential, in addition to its own limits";
+    let nine = "costs 9 credits of a self-service key's account if it succeeds";
     assert_eq!(limits("limited"), [three, counts, nine, key, bytes, ends]);
     assert_eq!(
         limits("unmetered"),
         [none, "costs no credits", key, bytes, ends]
     );
-    let named = "is done once for each `requestId`; `Idempotency-Key` is ignored";
+    let named = "runs once for each `requestId`; `Idempotency-Key` is ignored";
     assert_eq!(limits("started"), [none, counts, one, named, bytes, ends]);
     let pages =
-        "3 calls a minute of each address without a credential, from this service's own pages";
+        "3 calls per minute for each address without a credential, from this service's own pages";
     assert_eq!(
         limits("open"),
         [none, pages, counts, "costs no credits", key, bytes, ends]

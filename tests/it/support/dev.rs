@@ -87,7 +87,8 @@ impl Dev {
             .nth(1)
             .expect("an address")
             .to_owned();
-        dev.line_with("Plugins reload when their source changes").await;
+        dev.line_with("Plugins reload when their source changes")
+            .await;
         dev.key = std::fs::read_to_string(folder.join("key"))
             .expect("the key's file")
             .trim()

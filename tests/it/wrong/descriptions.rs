@@ -30,8 +30,7 @@ async fn heads(floor: &mut Floor) {
 }
 
 async fn words(floor: &mut Floor) {
-    let id =
-        "operation `First` must have an id of 1 to 40 characters of a-z, 0-9 and _, starting with a letter";
+    let id = "operation `First` must have an id of 1 to 40 characters of a-z, 0-9 and _, starting with a letter";
     floor
         .check_with(&[("/operations/0/id", json!("First"))], id)
         .await;
@@ -167,8 +166,7 @@ async fn errors(floor: &mut Floor) {
     floor
         .check_operation("/errors", json!([error("UNAUTHORIZED", 401)]), own)
         .await;
-    let known =
-        "declares `NOT_FOUND` with status 410 Gone; this service uses 404 Not Found";
+    let known = "declares `NOT_FOUND` with status 410 Gone; this service uses 404 Not Found";
     floor
         .check_operation("/errors", json!([error("NOT_FOUND", 410)]), known)
         .await;

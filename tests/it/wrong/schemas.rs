@@ -62,7 +62,8 @@ async fn roots(floor: &mut Floor) {
         "$defs",
         "patternProperties",
     ] {
-        let rule = format!("`/` uses `{keyword}`, which many clients do not support on type `object`");
+        let rule =
+            format!("`/` uses `{keyword}`, which many clients do not support on type `object`");
         floor.check_input(root(json!({ keyword: [] })), &rule).await;
     }
     let required = "`/` must list in `required` one or more of its properties, each once";
@@ -194,7 +195,8 @@ async fn patterns(floor: &mut Floor) {
             .check_property(property("string", json!({ "pattern": pattern })), &rule)
             .await;
     }
-    let flag = "`/colour` has the pattern `^(?m)a$`: `(?m)` means something else in other regex engines";
+    let flag =
+        "`/colour` has the pattern `^(?m)a$`: `(?m)` means something else in other regex engines";
     floor
         .check_property(property("string", json!({ "pattern": "^(?m)a$" })), flag)
         .await;

@@ -120,7 +120,9 @@ mod tests {
             refusal("1.0.0.0,1.0.0.255,1,a\n1.0.0,1.0.0.255,1,a\n")
                 .starts_with("row 2 has an invalid address")
         );
-        assert!(refusal("1.0.0.0,1.0.0.255,-1,a\n").starts_with("row 1 has an invalid system number"));
+        assert!(
+            refusal("1.0.0.0,1.0.0.255,-1,a\n").starts_with("row 1 has an invalid system number")
+        );
         assert!(refusal("1.0.0.9,1.0.0.1,1,a\n").starts_with("row 1 cannot be stored"));
         assert!(refusal("1.0.0.0,2001::,1,a\n").starts_with("row 1 cannot be stored"));
         assert!(refusal("1.0.0.0,1.0.0.255,1,\u{0}\n\u{FFFD}").starts_with("row 2 has 1 cells"));

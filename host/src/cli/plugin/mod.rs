@@ -29,31 +29,31 @@ use super::{CommandFailure, one_line};
 
 #[derive(Subcommand)]
 pub(super) enum PluginCommand {
-    /// All plugins, and where each stands
+    /// List all plugins with their state
     List(Common),
-    /// One plugin: its rights, operations and revisions
+    /// Show one plugin: its rights, operations and revisions
     Show(PluginArgument),
-    /// Stage a component as a new revision, and wait until it is prepared
+    /// Stage a component as a new revision and wait until it is prepared
     Stage(Stage),
-    /// What a revision would be allowed that the active one is not, and what clients would see change
+    /// Compare a revision with the active one: their rights, and the changes that clients would see
     Diff(Diff),
-    /// Grant what a revision wants beyond what is granted
+    /// Grant a revision the rights that it wants but does not have
     Approve(Approve),
     /// Reject a revision that has never served
     Reject(One),
     /// Serve a staged or kept revision
     Activate(One),
-    /// Serve the revision that served before, or an earlier one
+    /// Go back to the revision that served before, or to an earlier one
     Rollback(Rollback),
-    /// Switch a plugin off: its routes answer 503
+    /// Disable a plugin: its routes return 503
     Disable(ActArguments),
-    /// Switch a plugin on again
+    /// Enable a plugin again
     Enable(ActArguments),
-    /// Take an approval back; what runs loses the right at once
+    /// Take back an approval: running calls keep the right until they end, later calls do not have it
     Revoke(Revoke),
-    /// Lend a proxy that reaches exactly what the plugin may, to try that with curl
+    /// Issue a proxy credential with exactly the plugin's rights, to try them with curl
     Proxy(ProxyArguments),
-    /// Read the plugin manifest again
+    /// Read the plugin manifest again and apply its changes
     Follow(Common),
 }
 
@@ -100,7 +100,7 @@ pub(super) struct One {
 pub(super) struct Stage {
     /// The plugin's name in the manifest
     plugin: String,
-    /// A component file, which is uploaded [default: the source of the manifest's entry, as the server reads it]
+    /// A component file to upload [default: the source in the manifest entry, read by the server]
     file: Option<PathBuf>,
     /// The SHA-256 that the component must have, in hexadecimal
     #[arg(long, value_name = "SHA256")]
@@ -131,7 +131,7 @@ pub(super) struct Diff {
 pub(super) struct Approve {
     #[command(flatten)]
     one: One,
-    /// Serve it at once
+    /// Serve it right away
     #[arg(long)]
     activate: bool,
 }
@@ -149,7 +149,7 @@ pub(super) struct Rollback {
 pub(super) struct ProxyArguments {
     #[command(flatten)]
     act: ActArguments,
-    /// For how long, at most 600 [default: 60]
+    /// How long the credential is valid, at most 600 [default: 60]
     #[arg(long = "for", value_name = "SECONDS")]
     seconds: Option<u64>,
 }
@@ -158,7 +158,7 @@ pub(super) struct ProxyArguments {
 pub(super) struct Revoke {
     /// The plugin's name in the manifest
     plugin: String,
-    /// The approved atom, as `plugin show` has it
+    /// The approved atom to take back, as listed by `plugin show`
     atom: String,
     #[command(flatten)]
     common: Common,

@@ -289,7 +289,9 @@ fn said_of_input(input: &Value, judges: &[String]) -> Result<(), String> {
         .iter()
         .find(|name| input["properties"].get(name.as_str()).is_none())
     {
-        return Err(format!("names `{name}` in `judges`, which its input does not have"));
+        return Err(format!(
+            "names `{name}` in `judges`, which its input does not have"
+        ));
     }
     match schema_error(input, &defaults(input))? {
         None => Ok(()),
@@ -314,7 +316,8 @@ fn defaults(input: &Value) -> Map<String, Value> {
 fn words(row: &WrittenOperation) -> Result<(), String> {
     if !is_identifier(&row.id, 40) {
         return Err(
-            "must have an id of 1 to 40 characters of a-z, 0-9 and _, starting with a letter".to_owned(),
+            "must have an id of 1 to 40 characters of a-z, 0-9 and _, starting with a letter"
+                .to_owned(),
         );
     }
     let (title, description) = (row.title.chars().count(), row.description.chars().count());

@@ -131,7 +131,9 @@ pub(crate) enum AtomRule {
         "has a wildcard in `{value}`; it may only stand for the whole first label, with at least two labels after it"
     )]
     Wildcard { value: String },
-    #[error("has the address `{address}`; write a name: its addresses are checked when it is resolved")]
+    #[error(
+        "has the address `{address}`; write a name: its addresses are checked when it is resolved"
+    )]
     Address { address: String },
     #[error("has the host `{host}`, which is not a valid host name")]
     Host { host: String },

@@ -46,7 +46,7 @@ pub(crate) fn write_examples(
                 .unwrap_or_default();
             writeln!(
                 text,
-                "`{}` is yours to set. {}\n",
+                "Set `{}` yourself. {}\n",
                 variable(name),
                 fields::cell(meaning)
             )?;

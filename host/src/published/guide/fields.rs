@@ -10,7 +10,7 @@ use crate::contract::schema::FaceSchema;
 pub(crate) fn write_input(text: &mut String, input: &FaceSchema) -> fmt::Result {
     let names: Vec<&str> = input.properties().map(|(name, _)| name.as_str()).collect();
     if names.is_empty() {
-        writeln!(text, "It takes none.\n")
+        writeln!(text, "None.\n")
     } else {
         write_some(text, input, &names)
     }
@@ -70,9 +70,7 @@ fn write_members<'s>(
             .and_then(|inner| inner.get("properties"))
             .and_then(Value::as_object);
         let known = members.and_then(|members| written.iter().find(|(known, _)| *known == members));
-        let again = known.map_or_else(String::new, |(_, at)| {
-            format!(" Its fields are those of `{at}`.")
-        });
+        let again = known.map_or_else(String::new, |(_, at)| format!(" Same fields as `{at}`."));
         let (kind, bounds, meaning) = (kind(schema), bounds(plain(schema)), meaning(schema));
         writeln!(
             text,

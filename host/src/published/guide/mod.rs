@@ -105,17 +105,17 @@ fn write_terms(text: &mut String, bound: &Bound, site: &Site) -> fmt::Result {
     match terms.per_minute {
         Some(calls) => writeln!(
             text,
-            "- {calls} calls a minute of each credential, beside its own limits"
+            "- {calls} calls per minute for each credential, in addition to its own limits"
         )?,
         None => writeln!(
             text,
-            "- no window of its own: the credential's limits alone"
+            "- no window of its own: only the credential's limits apply"
         )?,
     }
     if let Some(calls) = terms.first_party_per_minute {
         writeln!(
             text,
-            "- {calls} calls a minute of each address without a credential, from this service's own pages"
+            "- {calls} calls per minute for each address without a credential, from this service's own pages"
         )?;
     }
     let counted = [
@@ -132,11 +132,11 @@ fn write_terms(text: &mut String, bound: &Bound, site: &Site) -> fmt::Result {
     }
     write_price(text, bound, site)?;
     match terms.idempotency {
-        Idempotency::Key => writeln!(text, "- takes `Idempotency-Key` from self-service keys")?,
+        Idempotency::Key => writeln!(text, "- accepts `Idempotency-Key` from self-service keys")?,
         Idempotency::RequestId => {
             writeln!(
                 text,
-                "- is done once for each `requestId`; `Idempotency-Key` is ignored"
+                "- runs once for each `requestId`; `Idempotency-Key` is ignored"
             )?;
         }
     }
@@ -144,14 +144,14 @@ fn write_terms(text: &mut String, bound: &Bound, site: &Site) -> fmt::Result {
     if let Some(bytes) = bytes.or(operation.tool.as_ref().map(|tool| tool.bytes_max)) {
         writeln!(
             text,
-            "- takes at most {bytes} bytes of body, or of a tool's arguments"
+            "- accepts at most {bytes} bytes in a body, or in a tool's arguments"
         )?;
     }
     let seconds = operation.deadline.as_millis().div_ceil(1000);
     let late = &operation.on_deadline;
     writeln!(
         text,
-        "- answers within {seconds} s, else {} `{}`",
+        "- responds within {seconds} s, or with {} `{}`",
         late.status.as_u16(),
         late.code
     )?;
@@ -171,11 +171,11 @@ fn write_price(text: &mut String, bound: &Bound, site: &Site) -> fmt::Result {
         (false, _) | (true, 0) => writeln!(text, "- costs no credits"),
         (true, 1) => writeln!(
             text,
-            "- costs 1 credit of a self-service key's account, where it succeeds"
+            "- costs 1 credit of a self-service key's account if it succeeds"
         ),
         (true, cost) => writeln!(
             text,
-            "- costs {cost} credits of a self-service key's account, where it succeeds"
+            "- costs {cost} credits of a self-service key's account if it succeeds"
         ),
     }
 }
@@ -191,7 +191,7 @@ fn write_keeping(text: &mut String, face: &RestFace) -> fmt::Result {
     if face.etag {
         writeln!(
             text,
-            "- sends an `ETag`, and answers 304 without a body to the same in `If-None-Match`"
+            "- sends an `ETag`; the same value in `If-None-Match` is answered with 304 and no body"
         )?;
     }
     Ok(())
@@ -225,7 +225,7 @@ fn write_differences(text: &mut String, rest: &RestFace, tool: &ToolFace) -> fmt
         .filter(|name| rest.input.type_of(name).is_none())
         .collect();
     if !added.is_empty() {
-        writeln!(text, "The tool takes also:\n")?;
+        writeln!(text, "The tool also takes:\n")?;
         fields::write_some(text, &tool.input, &added)?;
     }
     let gone = rest
@@ -241,7 +241,7 @@ fn write_differences(text: &mut String, rest: &RestFace, tool: &ToolFace) -> fmt
 }
 
 fn write_answer(text: &mut String, operation: &Operation) -> fmt::Result {
-    writeln!(text, "#### Answer\n")?;
+    writeln!(text, "#### Response\n")?;
     let mut outcomes: Vec<(&StatusCode, &str)> = Vec::new();
     if let Some(face) = &operation.rest {
         outcomes = face

@@ -14,10 +14,10 @@ use crate::contract::faces::path_parameters;
 use crate::contract::operation::{Example, Idempotency, Operation, RestFace};
 use crate::metering::identifier::IDEMPOTENCY_KEY;
 
-const ABOUT: &str = "Scoped developer APIs. Every operation needs a credential that carries its scope; one with the empty \
-    security requirement may also be called without a credential by pages of this service's own, so often a minute from each \
-    address. Of the routes that are listed here, a method that is not is answered 405 (`MethodNotAllowed`); any other route is \
-    404 (`NotFound`). /developer-guide says the same in words, with requests to copy.";
+const ABOUT: &str = "Scoped developer APIs. Every operation needs a credential that carries its scope. An operation with an \
+    empty security requirement may also be called without a credential from this service's own pages, a limited number of times \
+    per minute for each address. On a listed route, a method that is not listed is 405 (`MethodNotAllowed`); any other route is \
+    404 (`NotFound`). /developer-guide describes the same for people, with requests to copy.";
 
 /// The document for these operations, as JSON text.
 pub(crate) fn document(bound: &[Bound], base_url: &str) -> String {
@@ -187,13 +187,13 @@ fn request_body(operation: &Operation, face: &RestFace) -> Option<Value> {
         media["examples"] = Value::Object(examples(operation, &in_path));
     }
     let takes = if is_empty {
-        "Nothing, or an empty object"
+        "Nothing or an empty object"
     } else {
         "The arguments"
     };
     let bytes = face.body_bytes_max;
     Some(json!({
-        "description": format!("{takes}, in at most {bytes} bytes."),
+        "description": format!("{takes}; at most {bytes} bytes."),
         "required": required,
         "content": { "application/json": media },
     }))

@@ -13,7 +13,8 @@ use crate::lookup::{Basis, DatabaseInfo, IpDatabases, Location, Zone};
 /// The interface in atoms.
 const ATOM: &str = "ip-database";
 /// What is no address.
-const RULE: &str = "must be only an IPv4 or IPv6 address, without brackets, port, prefix, zone or leading zeros";
+const RULE: &str =
+    "must be only an IPv4 or IPv6 address, without brackets, port, prefix, zone or leading zeros";
 
 impl Host for GuestState {
     fn classify(&mut self, address: String) -> wasmtime::Result<Result<wire::Class, Error>> {

@@ -273,7 +273,9 @@ fn read_submission(submission: queue::Submission) -> Result<Submission, String> 
     }
     let bounded = |member: &str, bytes: usize, most: usize| {
         if bytes > most {
-            Err(format!("`{member}` has {bytes} bytes; at most {most} are allowed"))
+            Err(format!(
+                "`{member}` has {bytes} bytes; at most {most} are allowed"
+            ))
         } else {
             Ok(())
         }

@@ -34,9 +34,7 @@ pub(crate) enum CallError {
         "the caller's calls used up their processor budget several times, and it is paused for {seconds} s"
     )]
     Paused { seconds: u64 },
-    #[error(
-        "the caller used up its processor time per minute; it has some again in {seconds} s"
-    )]
+    #[error("the caller used up its processor time per minute; it has some again in {seconds} s")]
     OverBudget { seconds: u64 },
     #[error("the job used up its processor time of {0:?}")]
     JobSpent(Duration),

@@ -219,11 +219,7 @@ impl Instances {
         drop(idle);
         if !old.is_empty() {
             let (plugin, instances) = (&*self.plugin, old.len());
-            tracing::debug!(
-                plugin,
-                instances,
-                "idle warm instances were dropped"
-            );
+            tracing::debug!(plugin, instances, "idle warm instances were dropped");
         }
     }
 

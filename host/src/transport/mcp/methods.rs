@@ -108,7 +108,9 @@ fn response(headers: &HeaderMap) -> HttpResponse {
             envelope::empty(StatusCode::ACCEPTED)
         }
         Ok(_) => rpc_error(
-            &RpcError::invalid_request("this endpoint sends no requests, so it accepts no responses"),
+            &RpcError::invalid_request(
+                "this endpoint sends no requests, so it accepts no responses",
+            ),
             None,
         ),
         Err(error) => rpc_error(&error, None),

@@ -58,7 +58,9 @@ impl ProxyLender {
         else {
             return Err(Refusal::new(
                 Code::Conflict,
-                format!("plugin `{name}` has no running revision whose rights a proxy credential could carry"),
+                format!(
+                    "plugin `{name}` has no running revision whose rights a proxy credential could carry"
+                ),
             ));
         };
         // The operator's secrets are bound to what the plugin asks for itself.
