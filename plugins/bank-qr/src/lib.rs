@@ -22,7 +22,7 @@ use switchbay_sdk::{Call, ErrorCode, Failure, Operation, Plugin, Reply, Rest, To
 const UNKNOWN_BANK: ErrorCode = ErrorCode::new(
     "VALIDATION_ERROR",
     400,
-    "`bank` names no bank of the directory.",
+    "`bank` is not in the bank directory.",
 );
 
 /// The size of the image where the request names none (decisions, "bank QR").
@@ -34,16 +34,17 @@ fn image_size_default() -> u32 {
 pub fn plugin() -> Plugin {
     Plugin::new("bank-qr", "0.1.0", "Vietnamese bank directory and bank-transfer QR codes")
         .welcomes("http:GET https://api.vietqr.io/v2/banks", "to refresh the bank directory once a day")
-        .welcomes("state:1MiB", "to keep the refreshed directory")
-        .welcomes("config", "to learn of another upstream and of other times")
-        .welcomes("logging", "to say why the directory was not refreshed")
+        .welcomes("state:1MiB", "to store the refreshed directory")
+        .welcomes("config", "to read the upstream and the intervals that the operator sets")
+        .welcomes("logging", "to log why a refresh failed")
         .operation(
             Operation::new("banks", banks)
                 .title("List banks for bank QR")
                 .description(
-                    "Lists the Vietnamese banks that a bank-transfer QR code can name, with their six-digit bin, code, \
-                     short name, full name and logo. Takes no arguments and no payment details. `updatedAt` identifies \
-                     the directory snapshot; it is not the time of the request.",
+                    "Lists the Vietnamese banks that a bank-transfer QR code can pay to, with \
+                     six-digit bin, code, short name, full name and logo. Takes no arguments and \
+                     no payment details. `updatedAt` identifies the directory snapshot, not the \
+                     time of the request.",
                 )
                 .rest(
                     Rest::get("/api/v1/tools/bank-qr/banks", "bank-qr:banks")
@@ -57,10 +58,11 @@ pub fn plugin() -> Plugin {
             Operation::new("generate", generate)
                 .title("Generate a bank-transfer QR")
                 .description(
-                    "Builds the EMV payload of a Vietnamese bank transfer and its QR code as a self-contained SVG data \
-                     URI. Without `amount` the payer chooses it. The memo is folded to at most 25 ASCII characters; \
-                     read `transfer.memo` for what was encoded. Does not check the account, does not encode a holder's \
-                     name, moves no money and confirms no transfer.",
+                    "Builds the EMV payload of a Vietnamese bank transfer and its QR code as a \
+                     self-contained SVG data URI. If `amount` is omitted, the payer enters it. The \
+                     memo is folded to at most 25 ASCII characters; `transfer.memo` shows what was \
+                     encoded. Does not check the account, encode the account holder's name, move \
+                     money or confirm a transfer.",
                 )
                 .rest(
                     Rest::post("/api/v1/tools/bank-qr", "bank-qr:generate")
@@ -119,23 +121,23 @@ struct Bank {
     short_name: &'static str,
     /// The bank's full name.
     name: &'static str,
-    /// Whether the bank is known to take transfers by QR code. Compatibility metadata only.
+    /// Whether the bank is known to accept QR transfers. Compatibility metadata only.
     transfer_supported: bool,
 }
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 struct Generate {
-    /// The beneficiary's bank: its six-digit bin, code or short name from the directory, in any case.
+    /// The beneficiary's bank: its six-digit bin, code or short name from the directory, case-insensitive.
     #[schemars(length(min = 2, max = 64))]
     bank: String,
     /// The beneficiary's account number: 6 to 19 digits, as a string to keep leading zeroes.
     #[schemars(title = "string of 6 to 19 digits", regex(pattern = r"^[0-9]{6,19}$"))]
     account_number: String,
-    /// The amount in VND, a whole number. Left out, the payer chooses it.
+    /// The amount in VND, a whole number. If omitted, the payer enters it.
     #[schemars(range(min = 1, max = 9_999_999_999_999_u64))]
     amount: Option<u64>,
-    /// The transfer's memo. Folded to ASCII and cut to 25 characters.
+    /// The transfer memo. It is folded to ASCII and truncated to 25 characters.
     #[schemars(length(max = 200))]
     memo: Option<String>,
     /// Width and height of the SVG image in pixels.
@@ -148,11 +150,11 @@ struct Generate {
 struct Generated {
     /// The beneficiary's bank.
     bank: Bank,
-    /// The values that the code encodes.
+    /// The values that the QR code encodes.
     transfer: Transfer,
-    /// The code.
+    /// The QR code.
     qr: Qr,
-    /// What the caller should know of this success. Branch on `code`.
+    /// Notices about this successful result. Branch on `code`.
     warnings: Vec<Warning>,
 }
 
@@ -161,20 +163,20 @@ struct Generated {
 struct Transfer {
     /// The account number as encoded.
     account_number: String,
-    /// The amount as encoded, or null where the payer chooses it.
+    /// The amount as encoded, or null if the payer enters it.
     amount: Option<u64>,
-    /// The memo as encoded, or null where the request had none.
+    /// The memo as encoded, or null if the request had none.
     memo: Option<String>,
 }
 
 #[derive(Serialize, JsonSchema)]
 struct Qr {
-    /// `dynamic` where the code names an amount, otherwise `static`.
+    /// `dynamic` if the QR code includes an amount, otherwise `static`.
     #[serde(rename = "type")]
     kind: QrType,
     /// The complete EMV payload.
     payload: String,
-    /// The code as an image.
+    /// The QR code as an image.
     image: Image,
 }
 
@@ -201,9 +203,9 @@ struct Image {
 
 #[derive(Serialize, JsonSchema)]
 struct Warning {
-    /// What to branch on.
+    /// The warning's code, to branch on.
     code: WarningCode,
-    /// The same for people.
+    /// The warning in words.
     message: &'static str,
 }
 
@@ -242,7 +244,8 @@ async fn generate(_call: Call, input: Generate) -> Result<Reply<Generated>, Fail
     let Some(bank) = directory().await.find(&input.bank) else {
         return Err(Failure::new(
             &UNKNOWN_BANK,
-            "`bank` must be a bin, code or short name from the bank directory; this value is none of them",
+            "`bank` must be the bin, code or short name of a bank in the directory; this value \
+             matches none",
         )
         .detail("field", "bank"));
     };
@@ -260,13 +263,13 @@ async fn generate(_call: Call, input: Generate) -> Result<Reply<Generated>, Fail
     if memo != input.memo {
         warnings.push(Warning {
             code: WarningCode::MemoNormalized,
-            message: "The memo was changed to fit the code: `transfer.memo` is what was encoded",
+            message: "The memo was normalized; `transfer.memo` shows what was encoded",
         });
     }
     if !bank.transfer_supported {
         warnings.push(Warning {
             code: WarningCode::LimitedTransferSupport,
-            message: "This bank is not known to take transfers by QR code: try the code before relying on it",
+            message: "This bank is not known to accept QR transfers; test the QR code before relying on it",
         });
     }
     Ok(Reply::ok(Generated {

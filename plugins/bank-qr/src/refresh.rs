@@ -103,7 +103,7 @@ async fn look(interval_s: u64) -> Option<Content> {
     let banks = match fetch().await {
         Ok(banks) => banks,
         Err(why) => {
-            log::warn(&format!("the bank directory was not refreshed: {why}"));
+            log::warn(&format!("the bank directory could not be refreshed: {why}"));
             return record.content;
         }
     };
@@ -114,7 +114,7 @@ async fn look(interval_s: u64) -> Option<Content> {
     };
     if let Err(error) = state::put_json(KEY, &next, Expected::Version(version)).await {
         log::warn(&format!(
-            "the refreshed bank directory could not be kept: {error:?}"
+            "the refreshed bank directory could not be stored: {error:?}"
         ));
         return paused.content;
     }
@@ -154,7 +154,7 @@ async fn fetch() -> Result<Vec<Listed>, String> {
     let response = request.send().await.map_err(|error| format!("{error:?}"))?;
     match response.status() {
         200 => upstream::read(response.bytes()).map_err(|why| why.to_string()),
-        status => Err(format!("the status is {status}")),
+        status => Err(format!("the response has status {status}")),
     }
 }
 
@@ -185,7 +185,7 @@ fn setting(key: &str) -> Option<u64> {
     let number = text.parse().ok();
     if number.is_none() {
         log::error(&format!(
-            "the setting `{key}` is `{text}`, which is no number"
+            "the setting `{key}` must be a number, not `{text}`"
         ));
     }
     number

@@ -167,17 +167,17 @@ pub(crate) fn listed(bank: &BankRecord) -> Listed {
 impl fmt::Display for Unusable {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::NotTheList => f.write_str("it is not the bank list"),
+            Self::NotTheList => f.write_str("the response is not the bank list"),
             Self::Count(count) => write!(
                 f,
-                "it has {count} banks; {BANKS_MIN} to {BANKS_MAX} are taken"
+                "the list must have {BANKS_MIN} to {BANKS_MAX} banks, not {count}"
             ),
             Self::Bin(bin) => write!(f, "the bin `{bin}` is not six digits"),
             Self::Key(key) => write!(
                 f,
                 "the code or short name `{key}` is not 2 to 64 ASCII characters"
             ),
-            Self::Twice(key) => write!(f, "the key `{key}` names two banks"),
+            Self::Twice(key) => write!(f, "two banks have the code or short name `{key}`"),
             Self::Name(bin) => write!(
                 f,
                 "the name of the bank `{bin}` is not 1 to {NAME_CHARACTERS_MAX} characters"

@@ -20,23 +20,22 @@ pub(crate) struct Hostname(String);
 /// The rule that a text breaks which is no [`Hostname`].
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum NotHostname {
-    #[error("must be a hostname; it names nothing")]
+    #[error("must be a hostname; it is empty")]
     Empty,
     #[error("must be a hostname, not an IP address")]
     Address,
-    #[error(
-        "must be a hostname alone, without scheme, port, path or spaces; {0:?} cannot stand in it"
-    )]
+    #[error("must be a bare hostname, without scheme, port, path or spaces; {0:?} is not allowed")]
     Character(char),
-    #[error("must be a hostname; its letters make no internationalized name")]
+    #[error("must be a valid internationalized hostname")]
     Letters,
     #[error(
-        "must have at most {CHARACTERS_MAX} characters in ASCII and without the trailing dot, not {0}"
+        "must have at most {CHARACTERS_MAX} characters in ASCII form without the trailing dot, not \
+         {0}"
     )]
     TooLong(usize),
     #[error("must not have an empty label")]
     EmptyLabel,
-    #[error("must have labels of at most {LABEL_CHARACTERS_MAX} characters in ASCII, not {0}")]
+    #[error("must have labels of at most {LABEL_CHARACTERS_MAX} characters in ASCII form, not {0}")]
     LongLabel(usize),
     #[error("must not have a label that begins or ends with a hyphen")]
     Hyphen,

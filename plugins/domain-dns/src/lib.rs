@@ -28,53 +28,73 @@ use hostname::{Hostname, NotHostname};
 use lookup::{Lookup, Provider};
 use query::Failed;
 
-const NOT_HOSTNAME: ErrorCode = ErrorCode::new("VALIDATION_ERROR", 400, "`domain` is no hostname.");
+const NOT_HOSTNAME: ErrorCode =
+    ErrorCode::new("VALIDATION_ERROR", 400, "`domain` is not a valid hostname.");
 const BAD_ANSWERS: ErrorCode = ErrorCode::new(
     "UPSTREAM_BAD_RESPONSE",
     502,
-    "Every query failed, and what came of one was no DNS answer.",
+    "Every query failed, at least one of them with an unusable response.",
 );
 const UNREACHABLE: ErrorCode = ErrorCode::new(
     "SERVICE_UNAVAILABLE",
     503,
-    "Every query failed: the resolver cannot be reached or asked.",
+    "Every query failed: the resolver could not be reached or may not be used.",
 );
 const LATE: ErrorCode = ErrorCode::new(
     "UPSTREAM_TIMEOUT",
     504,
-    "Every query failed, and one of them by its deadline of 5 seconds.",
+    "Every query failed, at least one of them by its timeout of 5 seconds.",
 );
 
 /// The plugin, for [`switchbay_sdk::export!`] and for the benchmarks.
 pub fn plugin() -> Plugin {
-    Plugin::new("domain-dns", "0.1.0", "A hostname's DNS records of 16 types, from a public resolver")
-        .wants("dns:cloudflare", "to ask the resolver that is asked where the caller names none")
-        .wants("dns:google", "to ask the other resolver that a caller can name")
-        .wants("cache:16MiB", "to answer from the last minute's lookups")
-        .operation(
-            Operation::new("lookup", lookup)
-                .title("Look up DNS records")
-                .description(
-                    "Resolves a hostname across 16 DNS record types (A, AAAA, CNAME, MX, NS, PTR, SRV, SOA, TXT, CAA, DS, \
-                     DNSKEY, TLSA, NAPTR, HTTPS, SVCB) at a public resolver and returns the records, each once in `records` \
-                     and by section and type in `sections`, with the status of each query in `queries`. A name that does not \
-                     exist is a success: read `statusSummary.domainExists`. Answers for exactly this name: ask for \
-                     `_dmarc.example.com` to get its TXT record, for `1.2.0.192.in-addr.arpa` to get the name of 192.0.2.1. A \
-                     result is kept for 60 seconds; `queried_at` is when the resolver was asked.",
-                )
-                .rest(Rest::post("/api/v1/domain/dns", "domain:dns"))
-                .tool(Tool::new("lookup_domain_dns", "domain:dns").read_only().open_world())
-                .error(NOT_HOSTNAME)
-                .error(BAD_ANSWERS)
-                .error(UNREACHABLE)
-                .error(LATE)
-                .deadline_ms(10_000)
-                // Its length is that of its ASCII form, and letters beyond ASCII may stand in it.
-                .judges(&["domain"])
-                .first_party_per_minute(30)
-                .example("All records of a hostname", r#"{ "domain": "example.com" }"#)
-                .example("A mail policy, from the other resolver", r#"{ "domain": "_dmarc.example.com", "provider": "google" }"#),
-        )
+    Plugin::new(
+        "domain-dns",
+        "0.1.0",
+        "DNS records of 16 types for a hostname, from a public resolver",
+    )
+    .wants("dns:cloudflare", "to query the default resolver")
+    .wants(
+        "dns:google",
+        "to query the other resolver that callers can choose",
+    )
+    .wants("cache:16MiB", "to answer repeated lookups within a minute")
+    .operation(
+        Operation::new("lookup", lookup)
+            .title("Look up DNS records")
+            .description(
+                "Resolves a hostname across 16 DNS record types (A, AAAA, CNAME, MX, NS, PTR, SRV, \
+                 SOA, TXT, CAA, DS, DNSKEY, TLSA, NAPTR, HTTPS, SVCB) with a public resolver. \
+                 Returns each record once in `records` and by section and type in `sections`, with \
+                 the status of each query in `queries`. A name that does not exist is a success: \
+                 check `statusSummary.domainExists`. Only the exact name is looked up: use \
+                 `_dmarc.example.com` for a DMARC policy, `1.2.0.192.in-addr.arpa` for the name of \
+                 192.0.2.1. Results are cached for 60 seconds; `queried_at` is when the resolver \
+                 was queried.",
+            )
+            .rest(Rest::post("/api/v1/domain/dns", "domain:dns"))
+            .tool(
+                Tool::new("lookup_domain_dns", "domain:dns")
+                    .read_only()
+                    .open_world(),
+            )
+            .error(NOT_HOSTNAME)
+            .error(BAD_ANSWERS)
+            .error(UNREACHABLE)
+            .error(LATE)
+            .deadline_ms(10_000)
+            // Its length is that of its ASCII form, and letters beyond ASCII may stand in it.
+            .judges(&["domain"])
+            .first_party_per_minute(30)
+            .example(
+                "All records of a hostname",
+                r#"{ "domain": "example.com" }"#,
+            )
+            .example(
+                "A DMARC policy, from the other resolver",
+                r#"{ "domain": "_dmarc.example.com", "provider": "google" }"#,
+            ),
+    )
 }
 
 #[cfg(target_family = "wasm")]
@@ -83,10 +103,10 @@ switchbay_sdk::export!(plugin);
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct Input {
-    /// The hostname, without scheme, port or path: at most 253 characters in ASCII. Letters beyond ASCII may stand in it.
+    /// The hostname, without scheme, port or path; at most 253 characters in ASCII form. Non-ASCII letters are allowed.
     #[schemars(length(min = 1, max = 253), extend("format" = "idn-hostname"))]
     domain: String,
-    /// The resolver to ask.
+    /// The resolver to query.
     #[serde(default)]
     provider: Provider,
 }
@@ -135,15 +155,15 @@ fn all_failed(failed: Failed, provider: Provider) -> Failure {
     match failed {
         Failed::Late => Failure::new(
             &LATE,
-            format!("the resolver `{provider}` answered no query in time"),
+            format!("the resolver `{provider}` did not answer any query in time"),
         ),
         Failed::Bad => Failure::new(
             &BAD_ANSWERS,
-            format!("the resolver `{provider}` gave no usable answer"),
+            format!("the resolver `{provider}` returned no usable answer"),
         ),
         Failed::Unreachable => Failure::new(
             &UNREACHABLE,
-            format!("the resolver `{provider}` cannot be asked at the moment"),
+            format!("the resolver `{provider}` could not be queried; try again later"),
         ),
     }
 }

@@ -33,21 +33,21 @@ impl Provider {
 
 #[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct Lookup<'a> {
-    /// The hostname that was looked up: in lower case, in ASCII, without the trailing dot.
+    /// The hostname that was looked up, in lower-case ASCII without the trailing dot.
     domain: &'a str,
-    /// The resolver that was asked.
+    /// The resolver that was queried.
     #[schemars(with = "Provider")]
     provider: &'a str,
-    /// The records of all queries, each once with its shortest time to live, in the order of sections and types.
+    /// The records of all queries, each once with its shortest TTL, ordered by section and type.
     records: Vec<Record>,
-    /// The same records by section and type; only sections and types that have some.
+    /// The same records by section and type; empty sections and types are omitted.
     sections: Vec<SectionGroups>,
-    /// The queries, one for each type: A, AAAA, CNAME, MX, NS, PTR, SRV, SOA, TXT, CAA, DS, DNSKEY, TLSA, NAPTR, HTTPS, SVCB.
+    /// The queries, one per type: A, AAAA, CNAME, MX, NS, PTR, SRV, SOA, TXT, CAA, DS, DNSKEY, TLSA, NAPTR, HTTPS, SVCB.
     queries: Vec<Query<'a>>,
-    /// What came of it as a whole.
+    /// The overall status of the lookup.
     #[serde(rename = "statusSummary")]
     status_summary: StatusSummary,
-    /// When the resolver was asked. A result is kept for 60 seconds.
+    /// When the resolver was queried. Results are cached for 60 seconds.
     #[schemars(extend("format" = "date-time"))]
     queried_at: &'a str,
 }
@@ -57,7 +57,7 @@ struct SectionGroups {
     section: Section,
     /// `Answer`, `Authority` or `Additional`.
     title: &'static str,
-    /// The section's records by type.
+    /// The section's records, grouped by type.
     groups: Vec<Group>,
 }
 
@@ -74,24 +74,24 @@ struct Group {
 
 #[derive(Debug, Serialize, JsonSchema)]
 struct Query<'a> {
-    /// What was asked.
+    /// The query.
     query: Question<'a>,
-    /// What became of it.
+    /// The status of the query.
     status: Status,
-    /// The bits of the answer's head; all false where there was no answer.
+    /// The header flags of the answer; all false if there was no answer.
     flags: Flags,
-    /// The records of this answer, as they came.
+    /// The records of this answer, as received.
     records: &'a [Record],
-    /// How many they are.
+    /// The number of records in each section.
     counts: Counts,
 }
 
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 struct Question<'a> {
-    /// The name, as it was asked for.
+    /// The name as it was queried.
     name: &'a str,
-    /// The name in lower case, in ASCII, without the trailing dot.
+    /// The name in lower-case ASCII, without the trailing dot.
     normalized_name: &'a str,
     /// The name of the type.
     type_name: &'static str,

@@ -16,7 +16,7 @@ const INTERNET: u16 = 1;
 /// Where in an answer a record stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
-#[schemars(description = "The part of the answer that it stands in.")]
+#[schemars(description = "The section of the answer that holds the record.")]
 pub(crate) enum Section {
     Answer,
     Authority,
@@ -35,7 +35,7 @@ pub(crate) struct Flags {
     /// Recursion is available.
     #[serde(rename = "ra")]
     pub(crate) recursion_available: bool,
-    /// The resolver has validated the answer by DNSSEC.
+    /// The resolver validated the answer with DNSSEC.
     #[serde(rename = "ad")]
     pub(crate) authentic_data: bool,
     /// Checking was disabled.
@@ -67,9 +67,9 @@ pub(crate) struct Message<'m> {
 pub(crate) enum NotAnswer {
     #[error(transparent)]
     Malformed(#[from] Malformed),
-    #[error("the message is no answer to a query")]
+    #[error("the message is not an answer to a query")]
     Query,
-    #[error("the message answers another question")]
+    #[error("the message answers a different question")]
     OtherQuestion,
 }
 

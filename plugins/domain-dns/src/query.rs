@@ -40,11 +40,11 @@ pub(crate) struct Answer {
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, JsonSchema)]
 pub(crate) struct Counts {
-    /// Records of the answer section.
+    /// Records in the answer section.
     pub(crate) answer: u32,
-    /// Records of the authority section.
+    /// Records in the authority section.
     pub(crate) authority: u32,
-    /// Records of the additional section, without the pseudo-record OPT.
+    /// Records in the additional section, without the OPT pseudo-record.
     pub(crate) additional: u32,
 }
 
@@ -52,24 +52,24 @@ pub(crate) struct Counts {
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Record {
     pub(crate) section: Section,
-    /// The owner's name as the resolver wrote it, without the trailing dot; the root is `.`.
+    /// The owner name as the resolver returned it, without the trailing dot; the root is `.`.
     name: String,
-    /// The owner's name in lower case, with the trailing dot.
+    /// The owner name in lower case, with the trailing dot.
     pub(crate) canonical_name: String,
-    /// The owner's name in lower case, without the trailing dot.
+    /// The owner name in lower case, without the trailing dot.
     normalized_name: String,
-    /// The number of the record's type.
+    /// The number of the record type.
     pub(crate) type_code: u16,
-    /// The name of the record's type; `TYPE` and the number where it has none here.
+    /// The name of the record type, or `TYPE` and the number if it has no name here.
     pub(crate) type_name: String,
-    /// Seconds for which the record may be kept.
+    /// Seconds for which the record may be cached.
     pub(crate) ttl: u32,
     /// The same as `ttl`.
     #[serde(rename = "TTL")]
     pub(crate) ttl_again: u32,
-    /// The record's data in presentation form.
+    /// The record data in presentation format.
     data: String,
-    /// The same for comparing: names and digits in lower case, no trailing dots, texts joined, parameters in order.
+    /// The data normalized for comparison: lower-case names and digits, no trailing dots, joined strings, sorted parameters.
     pub(crate) normalized_data: String,
 }
 

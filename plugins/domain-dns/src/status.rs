@@ -17,22 +17,22 @@ const NAMES: [&str; 6] = [
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub(crate) struct Status {
-    /// The DNS response code; 2 where no answer came.
+    /// The DNS response code; 2 if there was no answer.
     code: u16,
-    /// Its name, such as `NOERROR`, `NXDOMAIN`, `SERVFAIL` or `REFUSED`; `RCODE` and the number where it has none.
+    /// The code's name, such as `NOERROR`, `NXDOMAIN`, `SERVFAIL` or `REFUSED`, or `RCODE` and the number if it has none.
     name: String,
-    /// A localization key: `dns.status.` and the name in lower case; `dns.status.unreachable` where no answer came.
+    /// A localization key: `dns.status.` and the name in lower case, or `dns.status.unreachable` if there was no answer.
     message: String,
 }
 
 #[derive(Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct StatusSummary {
-    /// `NOERROR` if any query had it, else `NXDOMAIN` if any had it, else what most had.
+    /// `NOERROR` if any query returned it, otherwise `NXDOMAIN` if any did, otherwise the most frequent status.
     status: String,
-    /// A localization key: `dns.summary.` and `ok`, `no_records`, `nxdomain`, `partial`, `servfail` or `refused`.
+    /// A localization key: `dns.summary.` followed by `ok`, `no_records`, `nxdomain`, `partial`, `servfail` or `refused`.
     message: &'static str,
-    /// False where the resolver says that there is no such name; true where it does not say so.
+    /// False if the resolver reports that the name does not exist, otherwise true.
     domain_exists: bool,
 }
 

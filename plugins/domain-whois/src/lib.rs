@@ -29,12 +29,13 @@ use name::Name;
 const NO_DOMAIN: ErrorCode = ErrorCode::new(
     "VALIDATION_ERROR",
     400,
-    "`domain` is an IP address, a bare public suffix or no host name.",
+    "`domain` is an IP address, a bare public suffix or not a valid host name.",
 );
 const BAD_RESPONSE: ErrorCode = ErrorCode::new(
     "UPSTREAM_BAD_RESPONSE",
     502,
-    "The registry cannot be reached, refuses or answers nothing usable, or the top-level domain has no service.",
+    "The registry could not be reached, refused the query or returned no usable answer, or the \
+     top-level domain has no RDAP or WHOIS service.",
 );
 const LATE: ErrorCode = ErrorCode::new(
     "UPSTREAM_TIMEOUT",
@@ -49,32 +50,53 @@ const RETRY_AFTER_S: u32 = 5;
 
 /// The plugin, for [`switchbay_sdk::export!`].
 pub fn plugin() -> Plugin {
-    Plugin::new("domain-whois", "0.1.0", "Registration data of domains, normalized and without personal data")
-        .wants("http:GET public", "to ask RDAP services of registries and registrars, and IANA which there are")
-        .wants("line-query:*:43", "to ask WHOIS servers of registries without RDAP")
-        .welcomes("cache:64MiB", "to keep answers and the list of services, so that registries are asked once a day")
-        .wants("config", "to learn where the list of RDAP services is")
-        .operation(
-            Operation::new("whois", whois)
-                .title("Look up domain registration data")
-                .description(
-                    "Tells whether a domain is registered, and its registrar, dates, EPP statuses, DNSSEC and name \
-                     servers, from the registry's RDAP service or its WHOIS server. Takes a domain, a subdomain or an \
-                     HTTP(S) URL. Never returns names of persons, addresses, mail, phones or handles; `organization` \
-                     is there only when the registrant is an organisation that the registry publishes. Answers are \
-                     kept for a day (10 minutes when not registered); `forceRefresh` asks again. `meta.stale` marks \
-                     kept data that was returned because the registry failed.",
-                )
-                .rest(Rest::post("/api/v1/domain/whois", "domain:whois"))
-                .tool(Tool::new("lookup_domain_whois", "domain:whois").read_only().open_world())
-                .error(NO_DOMAIN)
-                .error(BAD_RESPONSE)
-                .error(LATE)
-                .deadline_ms(DEADLINE_MS)
-                .on_deadline(&LATE, Some(RETRY_AFTER_S))
-                .example("A subdomain", r#"{ "domain": "www.example.de" }"#)
-                .example("A URL, asked anew", r#"{ "domain": "https://example.de/path", "forceRefresh": true }"#),
-        )
+    Plugin::new(
+        "domain-whois",
+        "0.1.0",
+        "Domain registration data, normalized and without personal data",
+    )
+    .wants(
+        "http:GET public",
+        "to query RDAP services of registries and registrars, and to fetch IANA's list of them",
+    )
+    .wants(
+        "line-query:*:43",
+        "to query WHOIS servers of registries without RDAP",
+    )
+    .welcomes(
+        "cache:64MiB",
+        "to cache answers and the list of services for a day",
+    )
+    .wants("config", "to read the URL of the list of RDAP services")
+    .operation(
+        Operation::new("whois", whois)
+            .title("Look up domain registration data")
+            .description(
+                "Returns whether a domain is registered, with its registrar, dates, EPP statuses, \
+                 DNSSEC and name servers, from the registry's RDAP service or WHOIS server. Takes \
+                 a domain, a subdomain or an HTTP(S) URL. Never returns personal names, addresses, \
+                 email addresses, phone numbers or handles; `organization` is present only if the \
+                 registry publishes an organization as the registrant. Answers are cached for a \
+                 day (10 minutes if not registered); `forceRefresh` queries the registry again. \
+                 `meta.stale` marks cached data that was returned because the registry failed.",
+            )
+            .rest(Rest::post("/api/v1/domain/whois", "domain:whois"))
+            .tool(
+                Tool::new("lookup_domain_whois", "domain:whois")
+                    .read_only()
+                    .open_world(),
+            )
+            .error(NO_DOMAIN)
+            .error(BAD_RESPONSE)
+            .error(LATE)
+            .deadline_ms(DEADLINE_MS)
+            .on_deadline(&LATE, Some(RETRY_AFTER_S))
+            .example("A subdomain", r#"{ "domain": "www.example.de" }"#)
+            .example(
+                "A URL, bypassing the cache",
+                r#"{ "domain": "https://example.de/path", "forceRefresh": true }"#,
+            ),
+    )
 }
 
 #[cfg(target_family = "wasm")]
@@ -83,10 +105,10 @@ switchbay_sdk::export!(plugin);
 #[derive(Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 struct Lookup {
-    /// A domain, a subdomain or an HTTP(S) URL. International names are taken in either form.
+    /// A domain, a subdomain or an HTTP(S) URL. Internationalized names are accepted in Unicode or ASCII form.
     #[schemars(length(min = 1, max = 2048))]
     domain: String,
-    /// Asks the registry even where a fresh answer is kept. Kept data is still returned if the registry fails.
+    /// Queries the registry even if a fresh answer is cached. Cached data is still returned if the registry fails.
     #[serde(default)]
     force_refresh: bool,
 }
@@ -95,7 +117,7 @@ struct Lookup {
 struct Whois {
     /// The registrable domain below an ICANN public suffix, in A-labels.
     domain: String,
-    /// The host name that was asked for, in A-labels.
+    /// The host name that was queried, in A-labels.
     query_domain: String,
     /// Whether the domain is registered.
     registered: bool,
@@ -103,11 +125,11 @@ struct Whois {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "String")]
     registrar: Option<String>,
-    /// The registrant, where it is an organisation and published.
+    /// The registrant, if it is an organization and published.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "String")]
     organization: Option<String>,
-    /// When the domain was registered. A day without a time is its beginning in UTC.
+    /// When the domain was registered. A date without a time is given as midnight UTC.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "String", extend("format" = "date-time"))]
     creation_date: Option<String>,
@@ -119,25 +141,25 @@ struct Whois {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "String", extend("format" = "date-time"))]
     expiration_date: Option<String>,
-    /// Statuses by their EPP names, such as `clientTransferProhibited`; `reserved` is a name that nobody can register.
+    /// Statuses by their EPP names, such as `clientTransferProhibited`; `reserved` marks a name that nobody can register.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     status: Vec<String>,
-    /// `signedDelegation` or `unsigned`, where the registry tells.
+    /// `signedDelegation` or `unsigned`, if the registry reports it.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "String")]
     dnssec: Option<String>,
     /// Host names of the name servers.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     name_servers: Vec<String>,
-    /// Where the data comes from.
+    /// Whether the data was cached.
     meta: Meta,
 }
 
 #[derive(Serialize, JsonSchema)]
 struct Meta {
-    /// Whether the data was kept from an earlier lookup.
+    /// Whether the data was cached by an earlier lookup.
     cached: bool,
-    /// Whether kept data was returned because a fresh lookup failed.
+    /// Whether cached data was returned because a fresh lookup failed.
     stale: bool,
 }
 
@@ -184,16 +206,18 @@ fn failed(domain: &str, trouble: &Trouble) -> Failure {
         .retry_after_ms(RETRY_AFTER_S * 1000),
         Trouble::Throttled { retry_after_ms } => Failure::new(
             &BAD_RESPONSE,
-            format!("the registry of `{domain}` answers no more questions for a while"),
+            format!(
+                "the registry of `{domain}` is limiting this service's queries; try again later"
+            ),
         )
         .retry_after_ms(*retry_after_ms),
         Trouble::Unusable(why) => Failure::new(
             &BAD_RESPONSE,
-            format!("the registry of `{domain}` is of no use: {why}"),
+            format!("the registry of `{domain}` returned no usable answer: {why}"),
         ),
         Trouble::Unreachable => Failure::new(
             &BAD_RESPONSE,
-            format!("the registry of `{domain}` cannot be reached"),
+            format!("the registry of `{domain}` could not be reached"),
         ),
         Trouble::Unsupported => {
             let top = domain.rsplit('.').next().unwrap_or_default();

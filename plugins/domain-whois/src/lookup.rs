@@ -333,13 +333,13 @@ fn of_http(error: http::Error) -> Trouble {
         http::Error::Denied(_)
         | http::Error::RedirectDenied(_)
         | http::Error::InvalidRequest(_) => {
-            Trouble::Unusable("it leads to where nothing may be asked")
+            Trouble::Unusable("it leads to a destination that may not be queried")
         }
         http::Error::HeadersTooLarge | http::Error::BodyTooLarge => {
             Trouble::Unusable("its answer is too large")
         }
-        http::Error::TooManyRedirects => Trouble::Unusable("it redirects without end"),
-        http::Error::BadResponse(_) => Trouble::Unusable("its answer is broken"),
+        http::Error::TooManyRedirects => Trouble::Unusable("it redirects too many times"),
+        http::Error::BadResponse(_) => Trouble::Unusable("its answer is incomplete or malformed"),
     }
 }
 
@@ -350,10 +350,10 @@ fn of_line(error: line_query::Error) -> Trouble {
         | line_query::Error::Unresolved
         | line_query::Error::Unreachable => Trouble::Unreachable,
         line_query::Error::Denied(_) | line_query::Error::InvalidRequest(_) => {
-            Trouble::Unusable("it leads to where nothing may be asked")
+            Trouble::Unusable("it leads to a destination that may not be queried")
         }
         line_query::Error::TooLarge => Trouble::Unusable("its answer is too large"),
-        line_query::Error::Broken(_) => Trouble::Unusable("its answer is broken"),
+        line_query::Error::Broken(_) => Trouble::Unusable("its answer is incomplete or malformed"),
     }
 }
 

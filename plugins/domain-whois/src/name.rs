@@ -43,7 +43,7 @@ impl Name {
         let Some(asked) = host_name(host) else {
             let host: String = host.chars().take(80).collect();
             return Err(Refused(format!(
-                "`domain` must be a host name of letters, digits and hyphens; `{host}` is none"
+                "`domain` must be a host name of letters, digits and hyphens, not `{host}`"
             )));
         };
         let labels: Vec<&str> = asked.split('.').collect();
@@ -59,7 +59,7 @@ impl Name {
                 Ok(Self { asked, registrable })
             }
             None => Err(Refused(format!(
-                "`domain` must be below a public suffix; `{asked}` is one itself"
+                "`domain` must be below a public suffix; `{asked}` is itself a public suffix"
             ))),
         }
     }
@@ -72,7 +72,7 @@ fn host(text: &str) -> Result<(&str, &str), Refused> {
     };
     if !scheme.eq_ignore_ascii_case("http") && !scheme.eq_ignore_ascii_case("https") {
         return Err(Refused(
-            "`domain` may be a URL of the schemes http and https alone".to_owned(),
+            "`domain` must have the scheme http or https if it is a URL".to_owned(),
         ));
     }
     let authority = rest.split(['/', '\\', '?', '#']).next().unwrap_or_default();
@@ -175,13 +175,13 @@ mod tests {
             match suffix {
                 // Only what stands below the rule `*.kobe.jp` is a suffix.
                 "kobe.jp." => check(suffix, "kobe.jp", "kobe.jp"),
-                _ => refused(suffix, "is one itself"),
+                _ => refused(suffix, "is itself a public suffix"),
             }
         }
         for label in ["com", "localhost", "http://localhost/"] {
             refused(label, "at least two labels");
         }
-        refused("ftp://example.com", "schemes http and https");
+        refused("ftp://example.com", "scheme http or https");
         let no_names = [
             "",
             ".",

@@ -19,7 +19,7 @@ pub(crate) fn read(status: u16, media_type: &str, body: &[u8], domain: &str) -> 
         200..=299 => object(body, domain),
         404 => absent(media_type, body),
         429 => Answer::Throttled,
-        _ => Answer::Unusable("it refuses the question or fails"),
+        _ => Answer::Unusable("it refused the query or failed"),
     }
 }
 
@@ -41,13 +41,13 @@ fn absent(media_type: &str, body: &[u8]) -> Answer {
     if says_404 || typed && code.is_none() && (is_blank || object.is_some()) {
         Answer::Free
     } else {
-        Answer::Unusable("its 404 is no answer of an RDAP service")
+        Answer::Unusable("its 404 response is not an RDAP answer")
     }
 }
 
 fn object(body: &[u8], domain: &str) -> Answer {
     let Ok(object) = serde_json::from_slice::<Value>(body) else {
-        return Answer::Unusable("its answer is no JSON");
+        return Answer::Unusable("its answer is not valid JSON");
     };
     match object["errorCode"].as_u64() {
         Some(404) => return Answer::Free,
@@ -62,11 +62,13 @@ fn object(body: &[u8], domain: &str) -> Answer {
     let class = object["objectClassName"].as_str();
     match names.is_empty() {
         _ if class.is_some_and(|class| class != "domain") => {
-            return Answer::Unusable("its answer is of no domain");
+            return Answer::Unusable("its answer does not describe a domain");
         }
-        true if class.is_none() => return Answer::Unusable("its answer is of no domain"),
+        true if class.is_none() => {
+            return Answer::Unusable("its answer does not describe a domain");
+        }
         false if !names.iter().any(|named| named == domain) => {
-            return Answer::Unusable("its answer is of another domain");
+            return Answer::Unusable("its answer describes another domain");
         }
         true | false => {}
     }
@@ -227,7 +229,7 @@ mod tests {
         let expected = if is_free {
             Answer::Free
         } else {
-            Answer::Unusable("its 404 is no answer of an RDAP service")
+            Answer::Unusable("its 404 response is not an RDAP answer")
         };
         assert_eq!(
             read(404, media_type, body.as_bytes(), "example.lab"),

@@ -21,11 +21,14 @@ use network::{Network, Security};
 const NO_ADDRESS: ErrorCode = ErrorCode::new(
     "VALIDATION_ERROR",
     400,
-    "`ip` is no public IPv4 or IPv6 address.",
+    "`ip` is not a public IPv4 or IPv6 address.",
 );
 /// There is nothing to look it up in.
-const NO_DATABASE: ErrorCode =
-    ErrorCode::new("SERVICE_UNAVAILABLE", 503, "The server has no IP database.");
+const NO_DATABASE: ErrorCode = ErrorCode::new(
+    "SERVICE_UNAVAILABLE",
+    503,
+    "The server has no IP database that can be read.",
+);
 
 /// Boundaries of time zones, where they decide, and the licence that they are credited by.
 const BOUNDARIES: (&str, &str) = (
@@ -35,27 +38,37 @@ const BOUNDARIES: (&str, &str) = (
 
 /// The plugin.
 pub fn plugin() -> Plugin {
-    Plugin::new("ip-info", "0.1.0", "Location, network and time zone of public IP addresses")
-        .wants("ip-database:city", "to say where an address is")
-        .wants("ip-database:country", "to say in which country it is, where the city is not known")
-        .wants("ip-database:asn", "to say whose network it is of")
-        .wants("ip-database:anonymous", "to say whether somebody hides behind it")
-        .operation(
-            Operation::new("lookup", lookup)
-                .title("Look up IP information")
-                .description(
-                    "Returns location, network and time zone of a public IPv4 or IPv6 address from the databases of this \
-                     server; nobody else is asked. Every field is always there, and null where it is not known. A \
-                     location is that of an area, never of a person. `sources` names the databases, their licences and \
-                     when they were built.",
-                )
-                .rest(Rest::post("/api/v1/ip-info/{ip}", "ip:lookup"))
-                .tool(Tool::new("lookup_ip_information", "ip:lookup").read_only())
-                .error(NO_ADDRESS)
-                .error(NO_DATABASE)
-                .example("An IPv4 address", r#"{ "ip": "8.8.8.8" }"#)
-                .example("An IPv6 address", r#"{ "ip": "2606:4700:4700::1111" }"#),
-        )
+    Plugin::new(
+        "ip-info",
+        "0.1.0",
+        "Location, network and time zone of public IP addresses",
+    )
+    .wants("ip-database:city", "to locate an address")
+    .wants(
+        "ip-database:country",
+        "to find the country of an address whose city is unknown",
+    )
+    .wants("ip-database:asn", "to find the network of an address")
+    .wants(
+        "ip-database:anonymous",
+        "to detect VPNs, proxies and other anonymous networks",
+    )
+    .operation(
+        Operation::new("lookup", lookup)
+            .title("Look up IP information")
+            .description(
+                "Returns the location, network and time zone of a public IPv4 or IPv6 address from \
+                 this server's own databases; no third party is queried. Every field is always \
+                 present, and null if unknown. A location describes an area, never a person. \
+                 `sources` lists the databases with their licences and build times.",
+            )
+            .rest(Rest::post("/api/v1/ip-info/{ip}", "ip:lookup"))
+            .tool(Tool::new("lookup_ip_information", "ip:lookup").read_only())
+            .error(NO_ADDRESS)
+            .error(NO_DATABASE)
+            .example("An IPv4 address", r#"{ "ip": "8.8.8.8" }"#)
+            .example("An IPv6 address", r#"{ "ip": "2606:4700:4700::1111" }"#),
+    )
 }
 
 #[cfg(target_family = "wasm")]
@@ -64,33 +77,32 @@ switchbay_sdk::export!(plugin);
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct Lookup {
-    /// The address by itself: no brackets, port, prefix, zone or leading zeros. An IPv6 address that stands for an IPv4
-    /// address is looked up as that one.
+    /// The address without brackets, port, prefix, zone or leading zeros. IPv4 addresses in IPv6 form are looked up as IPv4.
     #[schemars(length(min = 2, max = 64))]
     ip: String,
 }
 
 #[derive(Serialize, JsonSchema)]
 struct Information {
-    /// The address that was looked up, in its one spelling.
+    /// The address that was looked up, in canonical form.
     ip: String,
-    /// The version of IP.
+    /// The IP version.
     #[schemars(extend("enum" = [4, 6]))]
     version: u8,
-    /// What the address is; others than public ones are refused.
+    /// The kind of address; only public addresses are accepted.
     #[serde(rename = "type")]
     kind: Kind,
-    /// Where it is.
+    /// The location of the address.
     location: Location,
-    /// Whose network it is of.
+    /// The network of the address.
     network: Network,
-    /// The time zone there, at the time of the request.
+    /// The time zone at the location, at the time of the request.
     timezone: Timezone,
-    /// Whether somebody hides behind it; null where no database tells.
+    /// Whether the address hides its user; null if no database covers this.
     security: Option<Security>,
-    /// The databases that were asked.
+    /// The databases that were consulted.
     sources: Vec<Source>,
-    /// About this answer.
+    /// Metadata about this answer.
     meta: Meta,
 }
 
@@ -103,17 +115,17 @@ enum Kind {
 #[derive(Default, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 struct Timezone {
-    /// By the time zone database, such as `Asia/Ho_Chi_Minh`.
+    /// The name in the IANA time zone database, such as `Asia/Ho_Chi_Minh`.
     id: Option<String>,
-    /// Such as `CET`, or `+07` where there are no letters in use.
+    /// The abbreviation, such as `CET`, or `+07` if the zone has none.
     abbreviation: Option<String>,
     /// Seconds east of UTC.
     utc_offset_seconds: Option<i32>,
-    /// The same as `+07:00`.
+    /// The UTC offset in the form `+07:00`.
     utc_offset: Option<String>,
-    /// Whether daylight saving time is in force.
+    /// Whether daylight saving time is in effect.
     is_dst: Option<bool>,
-    /// The time there, with its offset.
+    /// The local time with its UTC offset.
     #[schemars(extend("format" = "date-time"))]
     local_time: Option<String>,
 }
@@ -121,9 +133,9 @@ struct Timezone {
 #[derive(PartialEq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 struct Source {
-    /// What it is called.
+    /// The name of the database.
     name: String,
-    /// The licence that it is credited by.
+    /// The licence of the database.
     license: Option<String>,
     /// When it was built.
     #[schemars(extend("format" = "date-time"))]
@@ -132,7 +144,7 @@ struct Source {
 
 #[derive(Serialize, JsonSchema)]
 struct Meta {
-    /// Whether the answer was kept from an earlier request. Databases are read each time.
+    /// Whether the answer was cached. Never so: the databases are read for each request.
     cached: bool,
 }
 
@@ -144,10 +156,7 @@ async fn lookup(_call: Call, input: Lookup) -> Result<Reply<Information>, Failur
         other => unavailable(&other),
     })?;
     if !class.global {
-        let range = class
-            .range
-            .as_deref()
-            .unwrap_or("not of the public network");
+        let range = class.range.as_deref().unwrap_or("not public");
         return Err(refused(format!(
             "must be a public address; {} is {range}",
             class.address
@@ -192,11 +201,12 @@ async fn lookup(_call: Call, input: Lookup) -> Result<Reply<Information>, Failur
 fn unavailable(error: &Error) -> Failure {
     let told = match error {
         Error::Absent => {
-            "this server has no IP database; its operator gets free ones with `switchbay data fetch`"
+            "this server has no IP database; its operator can fetch free ones with `switchbay data \
+             fetch`"
         }
-        Error::Denied(_) => "this server does not let this plugin read its IP databases",
+        Error::Denied(_) => "this plugin is not allowed to read this server's IP databases",
         Error::Unreadable(_) | Error::InvalidAddress(_) => {
-            "an IP database of this server cannot be read"
+            "an IP database of this server could not be read"
         }
     };
     Failure::new(&NO_DATABASE, told)

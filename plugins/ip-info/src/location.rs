@@ -11,17 +11,17 @@ use crate::entry::Entry;
 #[derive(Debug, Default, PartialEq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Location {
-    /// The continent's two letters: AF, AN, AS, EU, NA, OC or SA.
+    /// The two-letter continent code: AF, AN, AS, EU, NA, OC or SA.
     pub(crate) continent_code: Option<String>,
     /// The continent, in English.
     pub(crate) continent: Option<String>,
-    /// The country's two letters (ISO 3166-1).
+    /// The two-letter country code (ISO 3166-1).
     pub(crate) country_code: Option<String>,
     /// The country, in English.
     pub(crate) country: Option<String>,
     /// Whether the country is in the European Union.
     pub(crate) is_eu: Option<bool>,
-    /// The region's code within the country (ISO 3166-2, without the country).
+    /// The region code (ISO 3166-2, without the country prefix).
     pub(crate) region_code: Option<String>,
     /// The region.
     pub(crate) region: Option<String>,
@@ -29,13 +29,13 @@ pub(crate) struct Location {
     pub(crate) city: Option<String>,
     /// The postal code.
     pub(crate) postal_code: Option<String>,
-    /// Degrees north of the equator. Of an area, not of a building.
+    /// The latitude in degrees; north is positive. It locates an area, not a building.
     #[schemars(range(min = -90, max = 90))]
     pub(crate) latitude: Option<f64>,
-    /// Degrees east of Greenwich.
+    /// The longitude in degrees; east is positive.
     #[schemars(range(min = -180, max = 180))]
     pub(crate) longitude: Option<f64>,
-    /// Within how many kilometres of the coordinates the address probably is.
+    /// The radius around the coordinates that probably contains the address, in kilometres.
     pub(crate) accuracy_radius_km: Option<u32>,
 }
 

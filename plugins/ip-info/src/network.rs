@@ -9,19 +9,19 @@ use crate::entry::Entry;
 #[derive(Debug, Default, PartialEq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Network {
-    /// The network that the databases tell of, such as `192.0.2.0/24`.
+    /// The network that contains the address, such as `192.0.2.0/24`.
     pub(crate) cidr: Option<String>,
-    /// The number of the autonomous system.
+    /// The autonomous system number.
     pub(crate) asn: Option<u32>,
-    /// Who runs the autonomous system.
+    /// The operator of the autonomous system.
     pub(crate) as_name: Option<String>,
-    /// The domain of who runs it.
+    /// The operator's domain.
     pub(crate) as_domain: Option<String>,
-    /// The internet provider.
+    /// The internet service provider.
     pub(crate) isp: Option<String>,
-    /// Who uses the address.
+    /// The organization that uses the address.
     pub(crate) organization: Option<String>,
-    /// The name that the address leads back to. It is not looked up.
+    /// The host name of the address. Always null: it is not looked up.
     pub(crate) hostname: Option<String>,
 }
 
@@ -29,15 +29,15 @@ pub(crate) struct Network {
 #[derive(Debug, PartialEq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Security {
-    /// Of any anonymous network.
+    /// Whether the address belongs to an anonymous network of any kind.
     pub(crate) is_anonymous: bool,
-    /// Of a VPN for anybody.
+    /// Whether it belongs to an anonymous VPN.
     pub(crate) is_vpn: bool,
-    /// A public or residential proxy.
+    /// Whether it is a public or residential proxy.
     pub(crate) is_proxy: bool,
-    /// A Tor exit.
+    /// Whether it is a Tor exit node.
     pub(crate) is_tor: bool,
-    /// Of a hosting provider.
+    /// Whether it belongs to a hosting provider.
     pub(crate) is_hosting: bool,
 }
 

@@ -37,7 +37,9 @@ impl Address {
         }
         let invalid = |rule: &str| Trouble::InvalidUrl(rule.to_owned());
         if text.contains(|c: char| c.is_whitespace() || c.is_control()) {
-            return Err(invalid("has space or control characters within"));
+            return Err(invalid(
+                "must not contain white space or control characters",
+            ));
         }
         // A scheme without `//` is a path to some readers and a host to others.
         let (scheme, rest) = text
@@ -48,11 +50,13 @@ impl Address {
         }
         let authority = rest.split(['/', '\\', '?', '#']).next().unwrap_or_default();
         if authority.is_empty() {
-            return Err(invalid("has no host"));
+            return Err(invalid("must have a host"));
         }
-        let url = Url::parse(text).map_err(|_| invalid("cannot be read as a URL"))?;
+        let url = Url::parse(text).map_err(|_| invalid("must be a valid URL"))?;
         if authority.contains('@') {
-            Err(Trouble::Unsafe("`url` has credentials".to_owned()))
+            Err(Trouble::Unsafe(
+                "`url` must not contain credentials".to_owned(),
+            ))
         } else {
             Self::judge(url)
         }
@@ -78,28 +82,26 @@ impl Address {
     fn judge(mut url: Url) -> Result<Self, Trouble> {
         let rejected = |rule: String| Err(Trouble::Unsafe(rule));
         if !url.username().is_empty() || url.password().is_some() {
-            return rejected("the URL has credentials".to_owned());
+            return rejected("the URL must not contain credentials".to_owned());
         }
         if let Some(port) = url.port() {
-            return rejected(format!(
-                "the URL has the port {port}; it must have none of its own"
-            ));
+            return rejected(format!("the URL must use the default port, not {port}"));
         }
         let is_public = match url.host() {
-            None => return Err(Trouble::InvalidUrl("has no host".to_owned())),
+            None => return Err(Trouble::InvalidUrl("must have a host".to_owned())),
             Some(Host::Ipv4(address)) => is_public_v4(address),
             Some(Host::Ipv6(address)) => is_public_v6(address),
             Some(Host::Domain(name)) => !is_never_public(name),
         };
         let host = url.host_str().unwrap_or_default().to_owned();
         if !is_public {
-            return rejected(format!("the host `{host}` is not of the public network"));
+            return rejected(format!("the host `{host}` is not public"));
         }
         let Some(network) = networks::of_host(&host) else {
             return Err(Trouble::UnsupportedProvider(host));
         };
         url.set_scheme("https")
-            .map_err(|()| Trouble::InvalidUrl("cannot be read as a URL".to_owned()))?;
+            .map_err(|()| Trouble::InvalidUrl("must be a valid URL".to_owned()))?;
         url.set_fragment(None);
         tracking::remove(&mut url, network.tracking);
         let place = (network.place)(&Link::new(&url));

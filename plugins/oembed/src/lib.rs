@@ -39,9 +39,15 @@ pub fn plugin() -> Plugin {
         "0.1.0",
         "Posts of six social networks as metadata and embed markup",
     )
-    .wants("cache:16MiB", "to ask no provider twice for the same post")
-    .wants("config", "to learn of other providers and versions")
-    .wants("logging", "to say which provider refuses to answer");
+    .wants(
+        "cache:16MiB",
+        "to avoid asking a provider twice about the same post",
+    )
+    .wants(
+        "config",
+        "to read provider addresses and API versions that the operator sets",
+    )
+    .wants("logging", "to log which provider refuses requests");
     let plugin = wishes()
         .into_iter()
         .fold(plugin, |plugin, (atom, why)| plugin.wants(atom, why));
@@ -51,13 +57,18 @@ pub fn plugin() -> Plugin {
             .fold(Operation::new("resolve", resolve), Operation::error)
             .title("Resolve a social post")
             .description(
-                "Resolves the public URL of a post on X, Facebook, Instagram, Threads, TikTok or Reddit into normalized \
-                 metadata and safe embed markup. Takes permalinks and the networks' own short links; profiles and other \
-                 sites are unsupported. `embed.html` has no scripts: add those of `embed.scripts` to the page. For X it is \
-                 null.",
+                "Resolves the public URL of a post on X, Facebook, Instagram, Threads, TikTok or \
+                 Reddit into normalized metadata and safe embed markup. Accepts permalinks and the \
+                 networks' own short links; profiles and other sites are not supported. \
+                 `embed.html` contains no scripts: add those in `embed.scripts` to the page. For \
+                 X, `embed.html` is null.",
             )
             .rest(Rest::post("/api/v1/oembed/resolve", "oembed:read"))
-            .tool(Tool::new("resolve_social_embed", "oembed:read").read_only().open_world())
+            .tool(
+                Tool::new("resolve_social_embed", "oembed:read")
+                    .read_only()
+                    .open_world(),
+            )
             .deadline_ms(DEADLINE_MS)
             .on_deadline(&trouble::TIMEOUT, None)
             .judges(&["url"])
@@ -73,7 +84,7 @@ fn wishes() -> Vec<(&'static str, &'static str)> {
     let providers = networks::ALL.iter().map(|network| {
         (
             network.provider.atom,
-            "to ask a network's provider of a post",
+            "to ask a network's provider about a post",
         )
     });
     let walks = networks::ALL.iter().flat_map(|network| network.walks);
@@ -89,7 +100,7 @@ fn wishes() -> Vec<(&'static str, &'static str)> {
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct Resolve {
-    /// The URL of a post or a short link to one, http or https. Space around it is ignored, and not counted.
+    /// The http or https URL of a post, or a short link to one. Surrounding white space is ignored and not counted.
     #[schemars(length(min = 1, max = 2048), extend("format" = "uri"))]
     url: String,
 }

@@ -73,7 +73,7 @@ pub(crate) async fn ask(
     let read = resolved::read(network, post, &answered);
     if let Err(Trouble::Unavailable) = read {
         log::error(&format!(
-            "the provider of {} refuses the credentials, or asks for some",
+            "the provider of {} rejected the credentials or requires them",
             network.name
         ));
     }
@@ -117,7 +117,7 @@ fn url(network: &Network, post: &Post, settings: &Settings) -> Result<Url, Troub
     let path: Vec<&str> = version.into_iter().chain([post.resource]).collect();
     let broken = |_| {
         log::error(&format!(
-            "the setting `{}.base_url` or `{0}.version` gives no URL",
+            "the setting `{}.base_url` or `{0}.version` does not make a valid URL",
             network.name
         ));
         Trouble::Unavailable
@@ -145,14 +145,14 @@ fn unsent(network: &Network, Failed(error): Failed) -> Trouble {
             let (Denial::NotGranted(rule) | Denial::NotPublic(rule) | Denial::NotAcceptable(rule)) =
                 denial;
             log::error(&format!(
-                "the provider of {} may not be asked: {rule}",
+                "the request to the provider of {} was denied: {rule}",
                 network.name
             ));
             Trouble::Unavailable
         }
         Error::InvalidRequest(rule) => {
             log::error(&format!(
-                "the provider of {} cannot be asked: {rule}",
+                "the request to the provider of {} is invalid: {rule}",
                 network.name
             ));
             Trouble::Unavailable

@@ -23,26 +23,26 @@ pub(crate) struct Resolved {
     /// The network.
     #[schemars(extend("enum" = networks::names()))]
     provider: String,
-    /// What the post is.
+    /// The type of the post.
     #[serde(rename = "type")]
     kind: Kind,
-    /// The request's URL by https, without its fragment and tracking parameters.
+    /// The requested URL with https, without fragment and tracking parameters.
     #[schemars(extend("format" = "uri"))]
     original_url: String,
     /// The post's own URL, after redirects.
     #[schemars(extend("format" = "uri"))]
     resolved_url: String,
-    /// Its title or, of a network without titles, its first words.
+    /// The post's title or, on networks without titles, its first words.
     title: Option<String>,
-    /// Who wrote it.
+    /// The author of the post.
     author: Author,
-    /// The network, for people.
+    /// The network's name and page, for display.
     provider_info: ProviderInfo,
-    /// A picture of it, from the provider's own hosts.
+    /// A preview image from the provider's own hosts.
     thumbnail: Option<Thumbnail>,
-    /// What to show it with.
+    /// What is needed to embed the post.
     embed: Embed,
-    /// What of all that there is.
+    /// What the result contains.
     capabilities: Capabilities,
 }
 
@@ -57,7 +57,7 @@ enum Kind {
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 struct Author {
-    /// As the provider or the URL says it.
+    /// The author's name, from the provider or the URL.
     name: Option<String>,
     /// The author's page on the network.
     #[schemars(extend("format" = "uri"))]
@@ -75,41 +75,41 @@ struct ProviderInfo {
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 struct Thumbnail {
-    /// Where it is. It may expire.
+    /// The URL of the image. It may expire.
     #[schemars(extend("format" = "uri"))]
     url: String,
-    /// In pixels, where the provider says it.
+    /// In pixels, if the provider reports it.
     #[schemars(with = "Option<f64>", range(min = 0))]
     width: Option<Number>,
-    /// In pixels, where the provider says it.
+    /// In pixels, if the provider reports it.
     #[schemars(with = "Option<f64>", range(min = 0))]
     height: Option<Number>,
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 struct Embed {
-    /// Safe markup without scripts; null where the network's posts are drawn otherwise.
+    /// Safe markup without scripts; null for networks whose markup is not passed on.
     html: Option<String>,
-    /// In pixels, where the provider says it.
+    /// In pixels, if the provider reports it.
     #[schemars(with = "Option<f64>")]
     width: Option<Number>,
-    /// In pixels, where the provider says it.
+    /// In pixels, if the provider reports it.
     #[schemars(with = "Option<f64>")]
     height: Option<Number>,
-    /// Scripts of the provider that the markup needs to become its widget.
+    /// The provider's scripts, which turn the markup into its widget.
     scripts: Vec<Script>,
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 struct Capabilities {
-    /// There is markup.
+    /// Markup is available.
     html: bool,
-    /// There is a picture.
+    /// A thumbnail is available.
     thumbnail: bool,
-    /// There is a widget of the provider's.
+    /// The provider's own widget is available.
     native_embed: bool,
-    /// The markup needs its scripts.
+    /// The markup needs the scripts to work.
     requires_hydration: bool,
 }
 
@@ -137,9 +137,9 @@ pub(crate) fn read(
     }
     let invalid = |what: &str| Trouble::InvalidResponse(what.to_owned());
     let said: Value =
-        serde_json::from_slice(answered.body).map_err(|_| invalid("it is no JSON"))?;
+        serde_json::from_slice(answered.body).map_err(|_| invalid("it is not valid JSON"))?;
     if !said.is_object() {
-        return Err(invalid("it is no JSON object"));
+        return Err(invalid("it is not a JSON object"));
     }
     let html = text(&said, "html");
     let named = named(network, &said, html.as_deref().unwrap_or_default());
@@ -271,7 +271,7 @@ fn embed(network: &Network, said: &Value, html: Option<&str>) -> Result<Embed, T
         network.pictures,
     );
     if clean.html.trim().is_empty() {
-        return Err(invalid("its markup has nothing in it that may be shown"));
+        return Err(invalid("its markup has no content that is safe to show"));
     }
     if clean.html.len() <= HTML_BYTES_MAX {
         Ok(Embed {

@@ -34,7 +34,7 @@ impl Settings {
     /// The operator wrote what cannot be used; the log says it.
     pub(crate) fn read(network: &Network) -> Result<Self, Trouble> {
         let unusable = |key: &str, why: String| {
-            log::error(&format!("the setting `{key}` cannot be used: {why}"));
+            log::error(&format!("the setting `{key}` is invalid: {why}"));
             Trouble::Unavailable
         };
         let mut settings = match config::get(network.name) {
@@ -43,9 +43,12 @@ impl Settings {
                 .map_err(|error| unusable(network.name, error.to_string()))?,
         };
         if let Some(text) = config::get("request_ms") {
-            let ms = text
-                .parse()
-                .map_err(|_| unusable("request_ms", format!("`{text}` is no number of ms")))?;
+            let ms = text.parse().map_err(|_| {
+                unusable(
+                    "request_ms",
+                    format!("`{text}` is not a number of milliseconds"),
+                )
+            })?;
             settings.request_ms = Some(ms);
         }
         Ok(settings)

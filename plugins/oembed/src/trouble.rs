@@ -23,12 +23,16 @@ const VALIDATION: ErrorCode = ErrorCode::new(
     400,
     "`url` is empty or longer than 2048 characters.",
 );
-const INVALID_URL: ErrorCode =
-    ErrorCode::new("OEMBED_INVALID_URL", 400, "`url` is no http or https URL.");
+const INVALID_URL: ErrorCode = ErrorCode::new(
+    "OEMBED_INVALID_URL",
+    400,
+    "`url` is not a valid http or https URL.",
+);
 const UNSAFE: ErrorCode = ErrorCode::new(
     "OEMBED_SECURITY_REJECTED",
     400,
-    "`url`, or where its short link leads, has credentials, a port of its own or a host that is not public.",
+    "`url`, or the target of its short link, has credentials, a non-default port or a host that is \
+     not public.",
 );
 const PRIVATE: ErrorCode = ErrorCode::new(
     "OEMBED_PRIVATE_CONTENT",
@@ -43,24 +47,27 @@ const NOT_FOUND: ErrorCode = ErrorCode::new(
 const UNSUPPORTED_PROVIDER: ErrorCode = ErrorCode::new(
     "OEMBED_UNSUPPORTED_PROVIDER",
     422,
-    "`url` is of none of the supported networks.",
+    "`url` does not belong to a supported network.",
 );
 const UNSUPPORTED_URL: ErrorCode = ErrorCode::new(
     "OEMBED_UNSUPPORTED_URL",
     422,
-    "`url` is of a supported network, but of no post.",
+    "`url` belongs to a supported network, but not to a post.",
 );
 const UNRESOLVED: ErrorCode = ErrorCode::new(
     "OEMBED_URL_UNRESOLVED",
     422,
     "The short link does not lead to a supported post.",
 );
-const RATE_LIMITED: ErrorCode =
-    ErrorCode::new("OEMBED_RATE_LIMITED", 429, "The provider asks to wait.");
+const RATE_LIMITED: ErrorCode = ErrorCode::new(
+    "OEMBED_RATE_LIMITED",
+    429,
+    "The provider's rate limit is reached.",
+);
 const UPSTREAM: ErrorCode = ErrorCode::new(
     "OEMBED_UPSTREAM_ERROR",
     502,
-    "The provider failed or was not reached.",
+    "The provider failed or could not be reached.",
 );
 const INVALID_RESPONSE: ErrorCode = ErrorCode::new(
     "OEMBED_INVALID_RESPONSE",
@@ -70,7 +77,7 @@ const INVALID_RESPONSE: ErrorCode = ErrorCode::new(
 const UNAVAILABLE: ErrorCode = ErrorCode::new(
     "SERVICE_UNAVAILABLE",
     503,
-    "The operation cannot take the call now, or the provider takes no request of this service.",
+    "The operation cannot take the call now, or the provider refuses requests from this service.",
 );
 /// Also what the host answers at the operation's deadline.
 pub(crate) const TIMEOUT: ErrorCode = ErrorCode::new(
@@ -170,7 +177,7 @@ impl From<Trouble> for Failure {
         match trouble {
             Trouble::Empty => Failure::new(
                 &VALIDATION,
-                "`url` must have 1 to 2048 characters; it has none",
+                "`url` must have 1 to 2048 characters; it is empty",
             )
             .detail("field", "url")
             .detail("min", 1),
@@ -183,25 +190,23 @@ impl From<Trouble> for Failure {
             Trouble::Unsafe(rule) => Failure::new(&UNSAFE, rule),
             Trouble::UnsupportedProvider(host) => Failure::new(
                 &UNSUPPORTED_PROVIDER,
-                format!("`url` names the host `{host}`, which is no site of a supported network"),
+                format!("`url` must belong to a supported network; the host `{host}` does not"),
             ),
             Trouble::UnsupportedUrl => Failure::new(
                 &UNSUPPORTED_URL,
-                "`url` is no permalink or short link of a post on its network",
+                "`url` must be a permalink or short link of a post",
             ),
             Trouble::Unresolved => Failure::new(
                 &UNRESOLVED,
                 "`url` is a short link that does not lead to a supported post",
             ),
             Trouble::Private => Failure::new(&PRIVATE, "The provider denies access to this post"),
-            Trouble::NotFound => {
-                Failure::new(&NOT_FOUND, "The provider knows no such post, or no longer")
-            }
+            Trouble::NotFound => Failure::new(&NOT_FOUND, "The post does not exist or was removed"),
             Trouble::RateLimited { retry_after_s } => {
                 let ms = u32::try_from(retry_after_s * SECOND_MS).unwrap_or(u32::MAX);
                 Failure::new(
                     &RATE_LIMITED,
-                    "The provider asks to wait before the next request",
+                    "The provider's rate limit is reached; try again later",
                 )
                 .retry_after_ms(ms)
             }
@@ -214,7 +219,7 @@ impl From<Trouble> for Failure {
             ),
             Trouble::Unavailable => Failure::new(
                 &UNAVAILABLE,
-                "The provider takes no request of this service at the moment",
+                "The provider refuses requests from this service at the moment",
             ),
             Trouble::Timeout => Failure::new(&TIMEOUT, "The provider did not answer in time"),
         }

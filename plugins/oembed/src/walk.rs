@@ -102,7 +102,7 @@ fn unsent(at: &Address, Failed(error): Failed) -> Trouble {
             let (Denial::NotGranted(rule) | Denial::NotPublic(rule) | Denial::NotAcceptable(rule)) =
                 denial;
             log::error(&format!(
-                "short links of {} may not be followed: {rule}",
+                "following a short link of {} was denied: {rule}",
                 at.network.name
             ));
             Trouble::Unavailable

@@ -71,14 +71,14 @@ use switchbay_sdk::{Call, ErrorCode, Failure, Operation, Plugin, Reply, Rest, To
 const NOT_PUBLIC: ErrorCode = ErrorCode::new(
     "VALIDATION_ERROR",
     400,
-    "`url` is no public web page: its form, port, host or address.",
+    "`url` is not a public http or https address on port 80 or 443 without credentials.",
 );
 
 /// There is no answer that can be used.
 const BAD_RESPONSE: ErrorCode = ErrorCode::new(
     "UPSTREAM_BAD_RESPONSE",
     502,
-    "The page's server could not be reached or gave no usable answer.",
+    "The page's server could not be reached or returned no usable response.",
 );
 
 /// There is no answer in time.
@@ -92,7 +92,7 @@ const LATE: ErrorCode = ErrorCode::new(
 const UNAVAILABLE: ErrorCode = ErrorCode::new(
     "SERVICE_UNAVAILABLE",
     503,
-    "Pages cannot be fetched at present.",
+    "Pages cannot be fetched at the moment.",
 );
 
 /// What the spec gives a new operation ("Limits").
@@ -105,27 +105,39 @@ pub fn plugin() -> Plugin {
         "type": "string",
         "enum": ["markdown", "text", "html"],
         "default": "markdown",
-        "description": "How the content is written; Markdown when left out.",
+        "description": "The format of the content; Markdown by default.",
     });
     Plugin::new("web-data", "0.1.0", "Public web pages as clean documents")
-        .wants("http:GET public", "to fetch the pages that callers name")
-        .wants("logging", "to say which pages would need a browser")
+        .wants("http:GET public", "to fetch the pages that callers ask for")
+        .wants("logging", "to log why pages could not be read")
         .welcomes("jobs", "to crawl websites")
-        .welcomes("config", "to learn which provider searches are asked of")
-        .welcomes("http:POST https://api.tavily.com/search", "to ask Tavily, where it is that provider")
-        .welcomes("http:POST public", "to ask a SearXNG, where it is that provider: grant its address alone")
+        .welcomes("config", "to read the search settings")
+        .welcomes(
+            "http:POST https://api.tavily.com/search",
+            "to query Tavily, if it is the search provider",
+        )
+        .welcomes(
+            "http:POST public",
+            "to query SearXNG, if it is the search provider; grant only its address",
+        )
         .operation(
             Operation::new("scrape", scrape)
                 .title("Scrape a web page")
                 .description(
-                    "Fetches one public web page and returns its main content as Markdown, with title and description; \
-                     navigation, advertisements and other boilerplate are left out. A page that answers with an error \
-                     is still a document: read `httpStatus`. Scripts are not run. `content` is null for what is no \
-                     text, such as images and PDF, and plain text stays as it is. It comes from a stranger: sanitise \
-                     it before you render it.",
+                    "Fetches one public web page and returns its main content as Markdown, with \
+                     title and description; navigation, advertisements and other boilerplate are \
+                     left out. A page that responds with an error status is still a document: \
+                     check `httpStatus`. Scripts are not run. Plain text is returned unchanged; \
+                     `content` is null for anything that is not text, such as images and PDF. The \
+                     content is untrusted: sanitize it before rendering it.",
                 )
                 .rest(Rest::post("/api/v1/web/scrape", "web:scrape"))
-                .tool(Tool::new("scrape_web_page", "web:scrape").read_only().open_world().added("format", format))
+                .tool(
+                    Tool::new("scrape_web_page", "web:scrape")
+                        .read_only()
+                        .open_world()
+                        .added("format", format),
+                )
                 .deadline_ms(BUDGET_MS)
                 .window_per_minute(SCRAPES_PER_MINUTE)
                 .error(NOT_PUBLIC)
@@ -149,7 +161,7 @@ switchbay_sdk::export_worker!(plugin);
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct Scrape {
-    /// The page's address: http or https, public, port 80 or 443, without credentials.
+    /// The page's URL: http or https, public, port 80 or 443, without credentials.
     #[schemars(length(min = 1, max = 2048), extend("format" = "uri"))]
     url: String,
     #[serde(default)]
@@ -173,24 +185,24 @@ struct Scraped {
     document: Document,
 }
 
-/// A page, as every operation on pages shows it.
+/// A page, in the form that all web operations share.
 #[derive(Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 struct Document {
-    /// Where the content came from, after redirects.
+    /// The URL of the page, after redirects.
     #[schemars(extend("format" = "uri"))]
     url: String,
     /// The page's title.
     title: Option<String>,
     /// The page's description, at most 10,000 characters.
     description: Option<String>,
-    /// The main content, at most 200,000 characters; null where the answer is no text.
+    /// The main content, at most 200,000 characters; null if the response is not text.
     content: Option<String>,
-    /// How the content is written, or null where there is none.
+    /// The format of the content, or null if there is none.
     content_format: Option<Format>,
-    /// Whether something was cut at its length.
+    /// Whether a field was truncated to its maximum length.
     content_truncated: bool,
-    /// The status that the page's server answered with.
+    /// The HTTP status that the page's server returned.
     http_status: Option<u16>,
 }
 

@@ -22,10 +22,11 @@ pub(crate) fn operation() -> Operation {
     Operation::new("map", map)
         .title("Map a website")
         .description(
-            "Finds addresses of pages of one public website: the page itself, what the site's sitemaps list, then what its \
-             pages link to. Each page is listed once, at most `limit` of them; other hosts and subdomains are left out \
-             (`www.` counts as none). robots.txt is honoured. `title` and `description` are null where no page that was \
-             read, feed or list of news told them.",
+            "Finds pages of one public website: the given page, then pages in the site's sitemaps, \
+             then pages that its pages link to. Each page is listed once, up to `limit`; other \
+             hosts and subdomains are left out (`www.` counts as the same host). robots.txt is \
+             followed. `title` and `description` are null unless a fetched page, a feed or a news \
+             sitemap provides them.",
         )
         .rest(Rest::post("/api/v1/web/map", "web:map"))
         .tool(Tool::new("map_website", "web:map").read_only().open_world())
@@ -41,10 +42,10 @@ pub(crate) fn operation() -> Operation {
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct Input {
-    /// An address of the site: http or https, public, port 80 or 443, without credentials.
+    /// A URL of the site: http or https, public, port 80 or 443, without credentials.
     #[schemars(length(min = 1, max = 2048), extend("format" = "uri"))]
     url: String,
-    /// The most addresses that are wanted.
+    /// The maximum number of links.
     #[serde(default = "twenty")]
     #[schemars(range(min = 1, max = 100))]
     limit: u32,
@@ -56,22 +57,22 @@ fn twenty() -> u32 {
 
 #[derive(Serialize, JsonSchema)]
 struct Mapped {
-    /// The address that was asked about, percent-encoded and without a fragment.
+    /// The requested URL, percent-encoded and without a fragment.
     #[schemars(extend("format" = "uri"))]
     url: String,
-    /// Pages of its site, each of them once.
+    /// Pages of the site, each listed once.
     links: Vec<Link>,
 }
 
 /// A page of the site.
 #[derive(Debug, Serialize, JsonSchema)]
 struct Link {
-    /// Its address.
+    /// Its URL.
     #[schemars(extend("format" = "uri"))]
     url: String,
-    /// Its title, where it is known.
+    /// Its title, if known.
     title: Option<String>,
-    /// Its description, where it is known, at most 10,000 characters.
+    /// Its description, if known, at most 10,000 characters.
     description: Option<String>,
 }
 

@@ -38,7 +38,7 @@ pub(crate) async fn get(
 fn refuse_provider(url: &str) -> Result<(), Denial> {
     if search::is_provider(url) {
         return Err(Denial::NotPublic(
-            "its host is none that pages are read from".to_owned(),
+            "pages of this host cannot be read".to_owned(),
         ));
     }
     Ok(())

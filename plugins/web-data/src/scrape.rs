@@ -86,7 +86,7 @@ pub(crate) fn document(response: &Response, read: page::PageContent) -> Document
     if let Some(reason) = read.needs_browser {
         // Without its address: where callers go is not the log's to keep.
         log::info(&format!(
-            "a page shows its content to a browser alone: {reason:?}"
+            "a page shows its content only in a browser: {reason:?}"
         ));
     }
     Document {
@@ -121,7 +121,7 @@ pub(crate) fn sent_on(error: Error) -> Error {
 pub(crate) fn astray() -> Failure {
     Failure::new(
         &BAD_RESPONSE,
-        "the page redirects to where no public page is",
+        "the page redirects to a destination that is not a public page",
     )
 }
 
@@ -130,38 +130,40 @@ pub(crate) fn astray() -> Failure {
 pub(crate) fn failure(error: Error, bytes_max: u32) -> Failure {
     let failed = |code: &ErrorCode, message: &str| Failure::new(code, message);
     match error {
-        Error::Denied(Denial::NotPublic(rule)) => {
-            not_public(&format!("`url` must name a public host: {rule}"))
-        }
+        Error::Denied(Denial::NotPublic(rule)) => not_public(&format!(
+            "`url` must be a public http or https address: {rule}"
+        )),
         Error::Denied(Denial::NotAcceptable(rule)) => {
-            not_public(&format!("`url` cannot be asked for: {rule}"))
+            not_public(&format!("`url` cannot be fetched: {rule}"))
         }
-        Error::InvalidRequest(_) => {
-            not_public("`url` must be an http or https URL that can be asked for")
-        }
-        Error::Denied(Denial::NotGranted(_)) => {
-            failed(&UNAVAILABLE, "fetching pages is not granted to this plugin")
-        }
-        Error::Busy => failed(&UNAVAILABLE, "too many pages are being fetched"),
+        Error::InvalidRequest(_) => not_public("`url` must be a valid http or https URL"),
+        Error::Denied(Denial::NotGranted(_)) => failed(
+            &UNAVAILABLE,
+            "this plugin is not granted access to web pages",
+        ),
+        Error::Busy => failed(
+            &UNAVAILABLE,
+            "too many pages are being fetched; try again later",
+        ),
         Error::RedirectDenied(_) => astray(),
-        Error::Unresolved => failed(&BAD_RESPONSE, "the name of the page's host has no address"),
+        Error::Unresolved => failed(&BAD_RESPONSE, "the page's host name could not be resolved"),
         Error::Unreachable => failed(
             &BAD_RESPONSE,
-            "the page's server could not be reached, or not by a trusted connection",
+            "the page's server could not be reached, or its certificate is not trusted",
         ),
         Error::TooManyRedirects => failed(&BAD_RESPONSE, "the page redirects more than ten times"),
-        Error::HeadersTooLarge => failed(&BAD_RESPONSE, "the answer's headers are too large"),
+        Error::HeadersTooLarge => failed(&BAD_RESPONSE, "the response headers are too large"),
         Error::BodyTooLarge => failed(
             &BAD_RESPONSE,
-            &format!("the page has more than {} MiB", bytes_max >> 20),
+            &format!("the page is larger than {} MiB", bytes_max >> 20),
         ),
         Error::Idle => failed(
             &BAD_RESPONSE,
-            "the page's server stopped in the middle of its answer",
+            "the page's server stopped sending before its response was complete",
         ),
         Error::BadResponse(_) => failed(
             &BAD_RESPONSE,
-            "the page's server broke off, or did not speak HTTP",
+            "the page's server closed the connection early or sent an invalid response",
         ),
         Error::FirstByteLate | Error::TotalLate => {
             failed(&LATE, "the page's server did not answer in time")

@@ -44,27 +44,35 @@ pub(crate) fn operation() -> Operation {
         .fold(Operation::new("search", search), Operation::error)
         .title("Search the web")
         .description(
-            "Searches the public web with the provider that this service is set up for, and returns up to `limit` pages \
-             with title and a snippet as `description`, the best first, each URL once. An empty list means that nothing was \
-             found. Read a page with scrape_web_page: `content` is null unless the provider sends it, and `httpStatus` is \
+            "Searches the public web with the provider configured for this service, and returns up \
+             to `limit` pages, best first and each URL once, with title and a snippet as \
+             `description`. An empty list means that nothing was found. To read a page, use \
+             scrape_web_page: `content` is null unless the provider sends it, and `httpStatus` is \
              always null.",
         )
         .rest(Rest::post("/api/v1/web/search", "web:search"))
-        .tool(Tool::new("search_web", "web:search").read_only().open_world())
+        .tool(
+            Tool::new("search_web", "web:search")
+                .read_only()
+                .open_world(),
+        )
         .deadline_ms(BUDGET_MS)
         .window_per_minute(SEARCHES_PER_MINUTE)
         // It is measured without the space around it.
         .judges(&["query"])
-        .example("Three pages", r#"{ "query": "harbour lights", "limit": 3 }"#)
+        .example(
+            "Three pages",
+            r#"{ "query": "harbour lights", "limit": 3 }"#,
+        )
 }
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct Search {
-    /// What to search for. Space around it is ignored, and not counted.
+    /// What to search for. Surrounding white space is ignored and not counted.
     #[schemars(length(min = 1, max = 1000))]
     query: String,
-    /// How many results at most.
+    /// The maximum number of results.
     #[serde(default = "five")]
     #[schemars(range(min = 1, max = 10))]
     limit: u32,
@@ -76,9 +84,9 @@ fn five() -> u32 {
 
 #[derive(Serialize, JsonSchema)]
 struct Searched {
-    /// The query as it was given, without space around it.
+    /// The query, without surrounding white space.
     query: String,
-    /// What was found, the best first.
+    /// The results, best first.
     results: Vec<Document>,
 }
 
@@ -111,7 +119,7 @@ async fn results(settings: &Settings, query: &str, limit: u32) -> Result<Vec<Doc
             Ok(second) => kept.add(second.hits),
             Err(trouble) if kept.is_empty() => return Err(trouble),
             Err(trouble) => log::warn(&format!(
-                "a second page of results did not come: {trouble:?}"
+                "the second page of results could not be fetched: {trouble:?}"
             )),
         }
     }

@@ -32,7 +32,7 @@ pub(crate) fn read(written: &str) -> Result<Url, Failure> {
 fn parse(written: &str) -> Result<Url, String> {
     let told = |rule: &str| Err(rule.to_owned());
     if written.contains(|c: char| c.is_whitespace() || c.is_control()) {
-        return told("must have no white space or control characters");
+        return told("must not contain white space or control characters");
     }
     let Some((scheme, rest)) = written.split_once("://") else {
         return told("must be an absolute http or https URL, such as `https://example.com/`");
@@ -53,12 +53,12 @@ fn parse(written: &str) -> Result<Url, String> {
     }
     let authority = rest.split(['/', '\\', '?', '#']).next().unwrap_or_default();
     if authority.contains('@') {
-        return told("must have no credentials: leave out what stands before the `@`");
+        return told("must not contain credentials; remove the part before the `@`");
     }
     if authority.is_empty() {
         return told("must have a host");
     }
-    let url = Url::parse(written).map_err(|error| format!("cannot be read: {error}"))?;
+    let url = Url::parse(written).map_err(|error| format!("is not a valid URL: {error}"))?;
     match url.port_or_known_default() {
         Some(80 | 443) => Ok(url),
         Some(port) => Err(format!("must have the port 80 or 443, not {port}")),
@@ -120,7 +120,7 @@ mod tests {
         ] {
             check(
                 written,
-                Err("must have no credentials: leave out what stands before the `@`"),
+                Err("must not contain credentials; remove the part before the `@`"),
             );
         }
         for written in ["https:///a", "https://", "http://?a"] {
@@ -133,7 +133,7 @@ mod tests {
         ] {
             check(
                 written,
-                Err("must have no white space or control characters"),
+                Err("must not contain white space or control characters"),
             );
         }
         check(
@@ -142,11 +142,11 @@ mod tests {
         );
         check(
             "http://example.com:99999/",
-            Err("cannot be read: invalid port number"),
+            Err("is not a valid URL: invalid port number"),
         );
         check(
             "http://1.2.3.4.5/",
-            Err("cannot be read: invalid IPv4 address"),
+            Err("is not a valid URL: invalid IPv4 address"),
         );
     }
 

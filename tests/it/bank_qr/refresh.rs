@@ -263,7 +263,7 @@ async fn a_list_that_cannot_be_right_changes_nothing() {
         line["target"] == "plugin"
             && line["message"]
                 .as_str()
-                .is_some_and(|text| text.contains("was not refreshed"))
+                .is_some_and(|text| text.contains("could not be refreshed"))
     };
     service.log_until(|lines| lines.iter().filter(|line| told(line)).count() == asked);
 }

@@ -71,6 +71,6 @@ async fn a_database_that_is_not_granted_any_more_is_not_asked() {
     assert!(
         answer.json()["error"]["message"]
             .as_str()
-            .is_some_and(|told| told.contains("does not let this plugin"))
+            .is_some_and(|told| told.contains("is not allowed to read"))
     );
 }

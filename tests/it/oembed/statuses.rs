@@ -397,7 +397,7 @@ async fn the_operator_may_name_another_provider_within_the_grants() {
         line["target"] == "plugin"
             && line["message"]
                 .as_str()
-                .is_some_and(|text| text.contains("may not be asked"))
+                .is_some_and(|text| text.contains("was denied"))
     };
     house.service.log_until(|lines| lines.iter().any(told));
 }

@@ -206,11 +206,11 @@ async fn what_is_wrong_with_it_is_told_by_its_rule_and_without_credentials() {
         ),
         (
             "http://me:s3cret@lab.test/",
-            "`url` must have no credentials: leave out what stands before the `@`",
+            "`url` must not contain credentials; remove the part before the `@`",
         ),
         (
             "http://s3cret@lab.test:8080/",
-            "`url` must have no credentials: leave out what stands before the `@`",
+            "`url` must not contain credentials; remove the part before the `@`",
         ),
         (
             "http://lab.test:8080/",
@@ -219,23 +219,24 @@ async fn what_is_wrong_with_it_is_told_by_its_rule_and_without_credentials() {
         ("https:///x", "`url` must have a host"),
         (
             "http://lab.test/a b",
-            "`url` must have no white space or control characters",
+            "`url` must not contain white space or control characters",
         ),
         (
             "http://1.2.3.4.5/",
-            "`url` cannot be read: invalid IPv4 address",
+            "`url` is not a valid URL: invalid IPv4 address",
         ),
         (
             "http://lab..test/",
-            "`url` cannot be asked for: the URL has the host `lab..test`, which is not a valid host name",
+            "`url` cannot be fetched: the URL has the host `lab..test`, which is not a valid host name",
         ),
         (
             "http://localhost/",
-            "`url` must name a public host: the host `localhost` is never public",
+            "`url` must be a public http or https address: the host `localhost` is never public",
         ),
         (
             "http://127.0.0.1/",
-            "`url` must name a public host: the address 127.0.0.1 is not public: it is loopback",
+            "`url` must be a public http or https address: the address 127.0.0.1 is not public: it \
+             is loopback",
         ),
     ] {
         for answer in all(&service, &key, url).await {

@@ -49,7 +49,7 @@ pub(crate) fn read(bytes: &[u8], domain: &str) -> Answer {
                 referral,
             }
         }
-        (false, true) => Answer::Unusable("its answer is of another domain"),
+        (false, true) => Answer::Unusable("its answer describes another domain"),
         (true, _) | (false, false) => verdict::read(&text, domain),
     }
 }

@@ -162,7 +162,7 @@ pub(super) fn read(text: &str, domain: &str) -> Answer {
         (true, ..) => Answer::Throttled,
         (false, true, _) => Answer::Reserved,
         (false, false, true) => Answer::Free,
-        (false, false, false) => Answer::Unusable("its answer says nothing of the domain"),
+        (false, false, false) => Answer::Unusable("its answer says nothing about the domain"),
     }
 }
 
@@ -293,7 +293,7 @@ mod tests {
         check(
             "blacklist.xx",
             "blacklist.xx",
-            Answer::Unusable("its answer says nothing of the domain"),
+            Answer::Unusable("its answer says nothing about the domain"),
         );
         let international = idna::domain_to_ascii("quota-größe.xx").expect("a name");
         check("Not found: Quota-Größe.xx", &international, Answer::Free);

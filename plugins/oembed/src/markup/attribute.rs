@@ -22,14 +22,14 @@ const CODE: [&str; 3] = ["javascript:", "vbscript:", "data:"];
 /// A script that the markup wants, which a page must add by itself.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub(crate) struct Script {
-    /// Its address.
+    /// Its URL.
     #[schemars(extend("format" = "uri"))]
     pub(crate) src: String,
-    /// Present where the markup says so.
+    /// Present if the provider's markup sets it.
     #[serde(default, rename = "async", skip_serializing_if = "Option::is_none")]
     #[schemars(with = "bool")]
     pub(crate) is_async: Option<bool>,
-    /// Present where the markup says so.
+    /// Present if the provider's markup sets it.
     #[serde(default, rename = "defer", skip_serializing_if = "Option::is_none")]
     #[schemars(with = "bool")]
     pub(crate) is_deferred: Option<bool>,

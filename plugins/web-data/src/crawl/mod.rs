@@ -57,12 +57,12 @@ const FULL_RETRY_MS: u32 = 10_000;
 const DUPLICATE: ErrorCode = ErrorCode::new(
     "DUPLICATE_REQUEST",
     409,
-    "The credential used the `requestId` within the last 24 hours.",
+    "The credential already used this `requestId` within the last 24 hours.",
 );
 const NOT_FOUND: ErrorCode = ErrorCode::new(
     "NOT_FOUND",
     404,
-    "There is no such crawl of this credential, or it has expired.",
+    "The crawl does not exist, has expired or belongs to another credential.",
 );
 const OVER: ErrorCode = ErrorCode::new(
     "CONFLICT",
@@ -76,18 +76,20 @@ pub(crate) fn start_operation() -> Operation {
         "type": "string",
         "enum": ["markdown", "text", "html"],
         "default": "markdown",
-        "description": "How the content of all its documents is written; Markdown when left out.",
+        "description": "The format of the content of all documents; Markdown by default.",
     });
     Operation::new("start_crawl", start)
         .worker(walk::run)
         .title("Crawl a website")
         .description(
-            "Fetches a page and the pages of its site that it leads to, breadth first, and returns their main content. \
-             `maxDepth` counts links from the first page. robots.txt is followed; links to other hosts are not, and \
-             `www.` makes no other host. A crawl that is soon done is answered whole, with `id` null. Otherwise read it \
-             by its `id` until it has ended and `nextOffset` is null, at least two seconds apart. A page that failed is a \
-             document without content; where the first one cannot be reached, the crawl fails. Send a fresh UUID as \
-             `requestId`, and the same again when in doubt: it starts nothing twice.",
+            "Fetches a page and, breadth first, the pages of its site that it links to, and \
+             returns their main content. `maxDepth` counts links from the first page. robots.txt \
+             is followed; links to other hosts are not (`www.` counts as the same host). A short \
+             crawl is returned complete, with `id` null. Otherwise read it by its `id`, at least \
+             two seconds apart, until it has ended and `nextOffset` is null. A page that failed is \
+             a document without content; if the first page cannot be reached, the crawl fails. \
+             Send a new UUID as `requestId`, and the same one again if in doubt: it never starts a \
+             second crawl.",
         )
         .rest(
             Rest::post("/api/v1/web/crawls", SCOPE)
@@ -139,15 +141,19 @@ pub(crate) fn read_operation() -> Operation {
     Operation::new("read_crawl", read)
         .title("Read a crawl")
         .description(
-            "Returns how a crawl stands and its documents from `offset` on, at most five or one MiB of them. Read on at \
-             `nextOffset` while it is not null, also when the crawl has ended; read the same offset again, after two \
-             seconds or more, while it is null and the crawl goes on.",
+            "Returns the state of a crawl and its documents from `offset` on, at most five \
+             documents or 1 MiB. While `nextOffset` is not null, continue there, even if the crawl \
+             has ended. While it is null and the crawl has not ended, read the same offset again \
+             after at least two seconds.",
         )
         .rest(Rest::get("/api/v1/web/crawls/{id}", SCOPE).narrows("ok", crawl_kept()))
         .tool(Tool::new("get_web_crawl", SCOPE).read_only())
         .deadline_ms(READ_BUDGET_MS)
         .window_per_minute(READS_PER_MINUTE)
-        .example("Its first documents", r#"{ "id": "0193b3a4-7c55-7d2e-9c1f-3d5a6b7c8d9e", "offset": 0 }"#)
+        .example(
+            "The first documents",
+            r#"{ "id": "0193b3a4-7c55-7d2e-9c1f-3d5a6b7c8d9e", "offset": 0 }"#,
+        )
         .error(NOT_FOUND)
         .error(UNAVAILABLE)
 }
@@ -165,14 +171,21 @@ pub(crate) fn cancel_operation() -> Operation {
     Operation::new("cancel_crawl", cancel)
         .title("Cancel a crawl")
         .description(
-            "Ends a crawl that has not ended, with the requests that it has under way. What it has found can still be \
-             read. Cancelling it again changes nothing.",
+            "Cancels a crawl that has not ended, with all its open requests. Documents found so \
+             far can still be read. Cancelling it again has no effect.",
         )
         .rest(Rest::delete("/api/v1/web/crawls/{id}", SCOPE))
-        .tool(Tool::new("cancel_web_crawl", SCOPE).destructive().idempotent())
+        .tool(
+            Tool::new("cancel_web_crawl", SCOPE)
+                .destructive()
+                .idempotent(),
+        )
         .deadline_ms(READ_BUDGET_MS)
         .window_per_minute(CANCELLATIONS_PER_MINUTE)
-        .example("One that goes on", r#"{ "id": "0193b3a4-7c55-7d2e-9c1f-3d5a6b7c8d9e" }"#)
+        .example(
+            "A running crawl",
+            r#"{ "id": "0193b3a4-7c55-7d2e-9c1f-3d5a6b7c8d9e" }"#,
+        )
         .error(NOT_FOUND)
         .error(OVER)
         .error(UNAVAILABLE)
@@ -181,17 +194,17 @@ pub(crate) fn cancel_operation() -> Operation {
 #[derive(Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
 struct Start {
-    /// The first page's address: http or https, public, port 80 or 443, without credentials.
+    /// The first page's URL: http or https, public, port 80 or 443, without credentials.
     #[schemars(length(min = 1, max = 2048), extend("format" = "uri"))]
     url: String,
-    /// A UUID of the caller's for this submission; each starts one crawl in 24 hours.
+    /// A UUID that the caller chooses for this submission; each starts at most one crawl in 24 hours.
     #[schemars(title = "UUID", regex(pattern = UUID), extend("format" = "uuid"))]
     request_id: String,
-    /// The most documents.
+    /// The maximum number of documents.
     #[serde(default = "limit")]
     #[schemars(range(min = 1, max = 20))]
     limit: u32,
-    /// How many links away from the first page, which is at 0.
+    /// The maximum number of links from the first page, which is at depth 0.
     #[serde(default = "max_depth")]
     #[schemars(range(min = 1, max = 3))]
     max_depth: u32,
@@ -211,10 +224,10 @@ fn max_depth() -> u32 {
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct Read {
-    /// The crawl's id: `data.id` of the answer to its start.
+    /// The crawl's id: `data.id` of the response that started it.
     #[schemars(title = "UUID", regex(pattern = UUID), extend("format" = "uuid"))]
     id: String,
-    /// How many documents to pass over.
+    /// The number of documents to skip.
     #[serde(default)]
     #[schemars(range(max = 1_000_000))]
     offset: u32,
@@ -223,29 +236,29 @@ struct Read {
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct Cancel {
-    /// The crawl's id: `data.id` of the answer to its start.
+    /// The crawl's id: `data.id` of the response that started it.
     #[schemars(title = "UUID", regex(pattern = UUID), extend("format" = "uuid"))]
     id: String,
 }
 
-/// A crawl with documents of it.
+/// A crawl and some of its documents.
 #[derive(Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 struct Crawl {
-    /// What it is read and cancelled by; null where it is here whole.
+    /// The id to read and cancel the crawl with; null if the crawl is returned complete.
     #[schemars(extend("format" = "uuid"))]
     id: Option<String>,
-    /// How it stands.
+    /// The state of the crawl.
     status: Status,
-    /// How many documents there will be, as far as is known.
+    /// The expected number of documents, if known.
     total: Option<u32>,
-    /// How many there are.
+    /// The number of documents so far.
     completed: u32,
-    /// Documents in the order in which they were found, which never changes.
+    /// Documents in the order in which they were found; the order never changes.
     documents: Vec<Document>,
-    /// Where the next documents begin, if there are more now.
+    /// The offset of the next documents, or null if there are no more yet.
     next_offset: Option<u32>,
-    /// Until when it can be read; null where it is here whole.
+    /// When the crawl expires; null if the crawl is returned complete.
     #[schemars(extend("format" = "date-time"))]
     expires_at: Option<String>,
 }
@@ -277,7 +290,7 @@ struct Cancelled {
     /// The crawl's id.
     #[schemars(extend("format" = "uuid"))]
     id: String,
-    /// How it stands.
+    /// The state of the crawl.
     status: Ended,
 }
 
@@ -372,7 +385,7 @@ async fn cancel(_call: Call, Cancel { id }: Cancel) -> Result<Reply<Cancelled>, 
             status: Ended::Cancelled,
         })),
         State::Pending | State::Running | State::Completed | State::Failed => {
-            Err(Failure::new(&OVER, "the crawl has ended already"))
+            Err(Failure::new(&OVER, "the crawl has already ended"))
         }
     }
 }
@@ -392,7 +405,7 @@ fn documents(found: &Snapshot) -> Result<Vec<Document>, Failure> {
         .iter()
         .map(|item| serde_json::from_str(&item.value));
     read.collect::<Result<_, _>>()
-        .map_err(|_| Failure::new(&UNAVAILABLE, "the crawl's documents cannot be read"))
+        .map_err(|_| Failure::new(&UNAVAILABLE, "the crawl's documents could not be read"))
 }
 
 fn timestamp(epoch_ms: u64) -> String {
@@ -412,25 +425,28 @@ fn unsubmitted(error: SubmitError) -> Failure {
         }
         SubmitError::Unavailable => Failure::new(
             &UNAVAILABLE,
-            "crawls cannot be kept at present; this one may have been started",
+            "crawls cannot be stored at the moment; this one may have been started",
         ),
         SubmitError::NotGranted(_) => {
-            Failure::new(&UNAVAILABLE, "crawling is not granted to this plugin")
+            Failure::new(&UNAVAILABLE, "this plugin is not granted access to jobs")
         }
         SubmitError::NotAcceptable(rule) => {
-            Failure::new(&UNAVAILABLE, format!("the crawl was not taken: {rule}"))
+            Failure::new(&UNAVAILABLE, format!("the crawl was not accepted: {rule}"))
         }
     }
 }
 
 fn unread(error: jobs::Error) -> Failure {
     match error {
-        jobs::Error::NotFound => Failure::new(&NOT_FOUND, "there is no such crawl"),
-        jobs::Error::Unavailable | jobs::Error::Busy => {
-            Failure::new(&UNAVAILABLE, "crawls cannot be read at present")
+        jobs::Error::NotFound => {
+            Failure::new(&NOT_FOUND, "the crawl does not exist or has expired")
         }
+        jobs::Error::Unavailable | jobs::Error::Busy => Failure::new(
+            &UNAVAILABLE,
+            "crawls cannot be read at the moment; try again later",
+        ),
         jobs::Error::NotGranted(_) => {
-            Failure::new(&UNAVAILABLE, "crawling is not granted to this plugin")
+            Failure::new(&UNAVAILABLE, "this plugin is not granted access to jobs")
         }
         jobs::Error::NotAcceptable(rule) => {
             Failure::new(&UNAVAILABLE, format!("the crawl cannot be read: {rule}"))

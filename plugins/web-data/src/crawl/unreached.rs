@@ -24,7 +24,7 @@ pub(super) fn unreached(page: &PendingPage, error: Error) -> Failure {
         {
             Failure::new(
                 &BAD_RESPONSE,
-                "the page's host is not public, which nobody knew when the crawl was submitted",
+                "the page's host turned out not to be public after the crawl was submitted",
             )
         }
         error if page.is_asked_for() => scrape::failure(error, PAGE_BYTES_MAX),
@@ -42,7 +42,7 @@ pub(super) fn unruled(page: &PendingPage, error: Error) -> Failure {
         | Error::Idle
         | Error::BadResponse(_) => Failure::new(
             &BAD_RESPONSE,
-            "the site's robots.txt could not be read, so it may not be crawled now",
+            "the site's robots.txt could not be read, so the site cannot be crawled now",
         ),
         error => unreached(page, error),
     }
@@ -51,7 +51,7 @@ pub(super) fn unruled(page: &PendingPage, error: Error) -> Failure {
 /// The same where its server says that it is at an address that the crawl does not follow.
 pub(super) fn moved(to: &Url) -> Failure {
     if site::is_askable_as_named(to) {
-        Failure::new(&BAD_RESPONSE, "the page redirects without end")
+        Failure::new(&BAD_RESPONSE, "the page redirects too many times")
     } else {
         scrape::astray()
     }
@@ -65,14 +65,14 @@ pub(super) fn tell(asked: &PageOutcome) {
             format!("its server failed with status {status}")
         }
         PageOutcome::Answered(VisitAnswer::Astray { .. }) => {
-            "it redirects to where no page can be".to_owned()
+            "it redirects to a destination that cannot be a page".to_owned()
         }
         PageOutcome::Forbidden => "robots.txt forbids it".to_owned(),
         PageOutcome::Unruled(Unreachable::Status(status)) => {
-            format!("robots.txt could not be had: status {status}")
+            format!("robots.txt could not be fetched: status {status}")
         }
         PageOutcome::Unruled(Unreachable::NoAnswer(error)) => {
-            format!("robots.txt could not be had: {}", in_words(error))
+            format!("robots.txt could not be fetched: {}", in_words(error))
         }
         PageOutcome::Unanswered(error) => in_words(error).to_owned(),
     };
@@ -81,15 +81,17 @@ pub(super) fn tell(asked: &PageOutcome) {
 
 fn in_words(error: &Error) -> &'static str {
     match error {
-        Error::Unresolved => "unresolved, its host has no address",
-        Error::Unreachable => "refused, or its server is not to be trusted",
+        Error::Unresolved => "its host name could not be resolved",
+        Error::Unreachable => "its server could not be reached, or its certificate is not trusted",
         Error::FirstByteLate | Error::Idle | Error::TotalLate => "timed out",
         Error::Denied(Denial::NotPublic(_)) => "its host is not public",
-        Error::Denied(_) | Error::InvalidRequest(_) => "it may not be asked for",
-        Error::RedirectDenied(_) => "it redirects to where no public page is",
-        Error::TooManyRedirects => "it redirects too often",
-        Error::HeadersTooLarge | Error::BodyTooLarge => "its answer is too large",
-        Error::BadResponse(_) => "its server broke off, or did not speak HTTP",
-        Error::Busy => "too much was being fetched",
+        Error::Denied(_) | Error::InvalidRequest(_) => "it may not be fetched",
+        Error::RedirectDenied(_) => "it redirects to a destination that is not a public page",
+        Error::TooManyRedirects => "it redirects too many times",
+        Error::HeadersTooLarge | Error::BodyTooLarge => "its response is too large",
+        Error::BadResponse(_) => {
+            "its server closed the connection early or sent an invalid response"
+        }
+        Error::Busy => "too many requests were under way",
     }
 }

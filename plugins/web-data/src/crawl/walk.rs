@@ -52,11 +52,11 @@ struct CrawlWalk {
 /// Crawls from where the job has come to.
 pub(super) async fn run(call: Call, start: Start) -> Result<Reply<()>, Failure> {
     let Some(job) = call.job else {
-        return Err(lost("this is no run of a job"));
+        return Err(lost("this call is not a run of a job"));
     };
     let frontier = match job.checkpoint {
         Some(checkpoint) => {
-            Frontier::read(&checkpoint).map_err(|_| lost("the crawl cannot be taken up again"))?
+            Frontier::read(&checkpoint).map_err(|_| lost("the crawl cannot be resumed"))?
         }
         None => {
             let url = Url::parse(&start.url).map_err(|_| lost("the crawl has no first page"))?;
@@ -266,9 +266,9 @@ fn lost(message: &str) -> Failure {
 fn unkept(error: WorkError) -> Failure {
     lost(match error {
         WorkError::Ended => "the crawl has ended",
-        WorkError::Full => "the crawl has more to keep than there is room for",
-        WorkError::Unavailable | WorkError::Busy => "the crawl cannot be kept at present",
-        WorkError::NotGranted(_) => "crawling is not granted to this plugin",
-        WorkError::NotAcceptable(_) => "a document of the crawl cannot be kept",
+        WorkError::Full => "the crawl exceeds its storage limit",
+        WorkError::Unavailable | WorkError::Busy => "the crawl cannot be stored at the moment",
+        WorkError::NotGranted(_) => "this plugin is not granted access to jobs",
+        WorkError::NotAcceptable(_) => "a document of the crawl cannot be stored",
     })
 }

@@ -112,7 +112,7 @@ fn failure(page: &Url, unreachable: Unreachable) -> Failure {
         Unreachable::Status(status) => {
             let host = page.host_str().unwrap_or_default();
             let message = format!(
-                "{host} answered for its robots.txt with status {status}, so it may not be mapped now"
+                "{host} returned status {status} for robots.txt, so the site cannot be mapped now"
             );
             Failure::new(&BAD_RESPONSE, message)
         }

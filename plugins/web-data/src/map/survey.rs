@@ -228,7 +228,7 @@ impl Survey {
                         .unwrap_or_default(),
                 );
                 let message = format!(
-                    "the page answered with status {status}, and nothing of its site was found"
+                    "the page returned status {status}, and no other pages of the site were found"
                 );
                 (status >= 500).then(|| Failure::new(&BAD_RESPONSE, message))
             }

@@ -41,7 +41,7 @@ pub(super) async fn ask(
         // The kind of the error alone: its text may quote what was searched for.
         let (kind, line) = (error.classify(), error.line());
         log::warn(&format!(
-            "the search provider's answer cannot be read: {kind:?} in line {line}"
+            "the search provider's response could not be read: {kind:?} in line {line}"
         ));
         Trouble::Unreadable
     })
@@ -51,13 +51,13 @@ pub(super) async fn ask(
 fn check(provider: &Provider, response: &Response) -> Result<(), Trouble> {
     let refused = || {
         let hint = match provider {
-            Provider::Searxng { .. } => "its settings must have `json` among `search.formats`",
-            Provider::Brave => "its key is bound as the header `x-subscription-token`",
+            Provider::Searxng { .. } => "its `search.formats` setting must include `json`",
+            Provider::Brave => "its key must be bound to the header `x-subscription-token`",
             Provider::Tavily { .. } => {
-                "its key is bound as the header `authorization`, with `Bearer ` before it"
+                "its key must be bound to the header `authorization`, with the prefix `Bearer `"
             }
         };
-        log::error(&format!("the search provider refuses this service: {hint}"));
+        log::error(&format!("the search provider refused the request: {hint}"));
         Trouble::Refused
     };
     match response.status() {
@@ -67,15 +67,13 @@ fn check(provider: &Provider, response: &Response) -> Result<(), Trouble> {
             Err(refused())
         }
         402 | 432 | 433 => {
-            log::error("the search provider says that its plan is used up");
+            log::error("the search provider reports that the plan is used up");
             Err(Trouble::Exhausted)
         }
         429 => Err(Trouble::throttled(wait_s(provider, response))),
         500..=599 => Err(Trouble::Failed),
         status => {
-            log::warn(&format!(
-                "the search provider answers with the status {status}"
-            ));
+            log::warn(&format!("the search provider returned status {status}"));
             Err(Trouble::Unreadable)
         }
     }
@@ -104,11 +102,15 @@ fn unsent(error: Error) -> Trouble {
         Error::Denied(denial) | Error::RedirectDenied(denial) => {
             let (Denial::NotGranted(rule) | Denial::NotPublic(rule) | Denial::NotAcceptable(rule)) =
                 denial;
-            log::error(&format!("the search provider may not be asked: {rule}"));
+            log::error(&format!(
+                "the request to the search provider was denied: {rule}"
+            ));
             Trouble::Denied
         }
         Error::InvalidRequest(rule) => {
-            log::error(&format!("the search provider cannot be asked: {rule}"));
+            log::error(&format!(
+                "the request to the search provider is invalid: {rule}"
+            ));
             Trouble::Denied
         }
     }

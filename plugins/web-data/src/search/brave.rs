@@ -59,7 +59,9 @@ struct BraveResult {
 pub(super) fn read(body: &[u8]) -> Result<SearchAnswer, serde_json::Error> {
     let said: BraveAnswer = serde_json::from_slice(body)?;
     if said.kind.0 != "search" {
-        return Err(serde_json::Error::custom("it is no answer to a search"));
+        return Err(serde_json::Error::custom(
+            "it is not a response to a search",
+        ));
     }
     let hit = |found: BraveResult| Hit {
         url: found.url.0,

@@ -82,7 +82,7 @@ impl Settings {
             return Err(Trouble::Unset);
         };
         Self::parse(&text).map_err(|(trouble, why)| {
-            log::error(&format!("searches are not set up: {why}"));
+            log::error(&format!("the search settings cannot be used: {why}"));
             trouble
         })
     }
@@ -101,32 +101,29 @@ impl Settings {
             timeout_ms,
         } = written;
         let Some(name) = provider else {
-            return Err((Trouble::Unset, "`search.provider` is not there".to_owned()));
+            return Err((Trouble::Unset, "`search.provider` is missing".to_owned()));
         };
         let provider = match (name, &base_url, content) {
             (Name::Searxng, Some(base), None) => Provider::Searxng {
                 base: base_url_of(base).ok_or_else(|| {
                     wrong(
                         "search.base_url",
-                        "is no http or https URL without credentials and query",
+                        "must be an http or https URL without credentials, query or fragment",
                     )
                 })?,
             },
             (Name::Searxng, None, None) => {
-                return Err(wrong(
-                    "search.base_url",
-                    "is not there, and SearXNG needs it",
-                ));
+                return Err(wrong("search.base_url", "is missing; SearXNG requires it"));
             }
             (Name::Brave, None, None) => Provider::Brave,
             (Name::Tavily, None, content) => Provider::Tavily {
                 content: content.unwrap_or_default(),
             },
             (Name::Brave | Name::Tavily, Some(_), _) => {
-                return Err(wrong("search.base_url", "is SearXNG's alone"));
+                return Err(wrong("search.base_url", "applies only to SearXNG"));
             }
             (Name::Searxng | Name::Brave, _, Some(_)) => {
-                return Err(wrong("search.content", "is Tavily's alone"));
+                return Err(wrong("search.content", "applies only to Tavily"));
             }
         };
         let timeout_ms = timeout_ms.unwrap_or(TIMEOUT_MS);
@@ -136,7 +133,7 @@ impl Settings {
                 timeout_ms,
             })
         } else {
-            Err(wrong("search.timeout_ms", "is not from 1 to 20000"))
+            Err(wrong("search.timeout_ms", "must be from 1 to 20000"))
         }
     }
 }
@@ -232,7 +229,7 @@ mod tests {
 
     #[test]
     fn what_cannot_be_used_is_told_by_its_setting() {
-        refused("{}", "`search.provider` is not there");
+        refused("{}", "`search.provider` is missing");
         refused(
             r#"{"provider": "google"}"#,
             "`search` unknown variant `google`",
@@ -242,10 +239,7 @@ mod tests {
             "`search` unknown field `key`",
         );
         refused(r#""brave""#, "`search` invalid type");
-        refused(
-            r#"{"provider": "searxng"}"#,
-            "`search.base_url` is not there",
-        );
+        refused(r#"{"provider": "searxng"}"#, "`search.base_url` is missing");
         for base in [
             "a.example",
             "ftp://a.example",
@@ -255,24 +249,24 @@ mod tests {
         ] {
             refused(
                 &format!("{{\"provider\": \"searxng\", \"base_url\": \"{base}\"}}"),
-                "`search.base_url` is no http",
+                "`search.base_url` must be an http",
             );
         }
         refused(
             r#"{"provider": "brave", "base_url": "https://a.example/"}"#,
-            "`search.base_url` is SearXNG's",
+            "`search.base_url` applies only to SearXNG",
         );
         refused(
             r#"{"provider": "brave", "content": "text"}"#,
-            "`search.content` is Tavily's",
+            "`search.content` applies only to Tavily",
         );
         refused(
             r#"{"provider": "brave", "timeout_ms": 0}"#,
-            "`search.timeout_ms` is not",
+            "`search.timeout_ms` must be",
         );
         refused(
             r#"{"provider": "brave", "timeout_ms": 20001}"#,
-            "`search.timeout_ms` is not",
+            "`search.timeout_ms` must be",
         );
     }
 }

@@ -14,12 +14,12 @@ const VALIDATION: ErrorCode = ErrorCode::new(
 const BAD_RESPONSE: ErrorCode = ErrorCode::new(
     "UPSTREAM_BAD_RESPONSE",
     502,
-    "The search provider failed, or gave no usable answer.",
+    "The search provider failed or returned no usable response.",
 );
 const UNAVAILABLE: ErrorCode = ErrorCode::new(
     "SERVICE_UNAVAILABLE",
     503,
-    "No search provider is set up, or it takes no request of this service at present.",
+    "No search provider is configured, or it refuses requests from this service at the moment.",
 );
 const LATE: ErrorCode = ErrorCode::new(
     "UPSTREAM_TIMEOUT",
@@ -80,7 +80,7 @@ impl From<Trouble> for Failure {
         match trouble {
             Trouble::Empty => Failure::new(
                 &VALIDATION,
-                "`query` must have 1 to 1000 characters; it has none",
+                "`query` must have 1 to 1000 characters; it is empty",
             )
             .detail("field", "query")
             .detail("min", 1),
@@ -91,19 +91,19 @@ impl From<Trouble> for Failure {
             }
             Trouble::Unset => Failure::new(
                 &UNAVAILABLE,
-                "no search provider is configured: the setting `search.provider` of this service names none",
+                "no search provider is configured; the operator must set `search.provider`",
             ),
             Trouble::Setting(setting) => Failure::new(
                 &UNAVAILABLE,
-                format!("the setting `{setting}` of this service cannot be used"),
+                format!("the setting `{setting}` of this service is invalid"),
             ),
             Trouble::Denied => Failure::new(
                 &UNAVAILABLE,
-                "the search provider may not be asked with this service's settings and grants",
+                "this service's settings or grants do not allow requests to the search provider",
             ),
             Trouble::Refused => Failure::new(
                 &UNAVAILABLE,
-                "the search provider refuses this service's credentials",
+                "the search provider rejected this service's credentials",
             ),
             Trouble::Exhausted => Failure::new(
                 &UNAVAILABLE,
@@ -113,25 +113,29 @@ impl From<Trouble> for Failure {
                 let ms = u32::try_from(wait_s * 1000).unwrap_or(u32::MAX);
                 Failure::new(
                     &UNAVAILABLE,
-                    "the search provider asks to wait before the next search",
+                    "the search provider's rate limit is reached; try again later",
                 )
                 .retry_after_ms(ms)
             }
-            Trouble::Busy => Failure::new(&UNAVAILABLE, "too much is being fetched"),
+            Trouble::Busy => Failure::new(
+                &UNAVAILABLE,
+                "too many requests are under way; try again later",
+            ),
             Trouble::Failed => Failure::new(&BAD_RESPONSE, "the search provider failed"),
             Trouble::Unreached => Failure::new(
                 &BAD_RESPONSE,
-                "the search provider could not be reached, or broke off",
+                "the search provider could not be reached or closed the connection early",
             ),
             Trouble::TooLarge => {
-                Failure::new(&BAD_RESPONSE, "the search provider's answer is too large")
+                Failure::new(&BAD_RESPONSE, "the search provider's response is too large")
             }
-            Trouble::Unreadable => {
-                Failure::new(&BAD_RESPONSE, "the search provider's answer cannot be read")
-            }
+            Trouble::Unreadable => Failure::new(
+                &BAD_RESPONSE,
+                "the search provider's response could not be read",
+            ),
             Trouble::Outage => Failure::new(
                 &BAD_RESPONSE,
-                "the search provider found nothing because its engines do not answer",
+                "the search provider found nothing because its engines did not respond",
             ),
             Trouble::Late => Failure::new(&LATE, "the search provider did not answer in time"),
         }

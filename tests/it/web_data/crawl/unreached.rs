@@ -64,27 +64,33 @@ fn until_told(service: &Service, why: &str) {
 /// A first page, and what is told of it.
 const UNREACHED: [(&str, &str); 10] = [
     ("http://closed.test/", "could not be reached"),
-    ("http://nowhere.test/", "has no address"),
-    ("http://nothing.rebound.test/", "has no address"),
-    ("http://site.test/inside", "to where no public page is"),
+    ("http://nowhere.test/", "could not be resolved"),
+    ("http://nothing.rebound.test/", "could not be resolved"),
+    (
+        "http://site.test/inside",
+        "to a destination that is not a public page",
+    ),
     (
         "http://site.test/to?http://private.rebound.test/",
-        "to where no public page is",
+        "to a destination that is not a public page",
     ),
     (
         "http://site.test/to?http://site.test:8080/",
-        "to where no public page is",
+        "to a destination that is not a public page",
     ),
     (
         "http://site.test/to?mailto:me@site.test",
-        "to where no public page is",
+        "to a destination that is not a public page",
     ),
     (
         "http://site.test/to?http://me:word@site.test/",
-        "to where no public page is",
+        "to a destination that is not a public page",
     ),
-    ("http://site.test/to?http://nowhere.test/", "has no address"),
-    ("http://site.test/no-http", "did not speak HTTP"),
+    (
+        "http://site.test/to?http://nowhere.test/",
+        "could not be resolved",
+    ),
+    ("http://site.test/no-http", "sent an invalid response"),
 ];
 
 #[tokio::test]
@@ -127,18 +133,22 @@ async fn a_crawl_whose_first_page_cannot_be_reached_is_refused_as_a_scrape_of_it
     assert_eq!(around.refusal(), (BAD.0, BAD.1.to_owned()));
     assert_eq!(
         around.json()["error"]["message"],
-        "The page redirects without end"
+        "The page redirects too many times"
     );
     until_told(
         &service,
-        "robots.txt could not be had: refused, or its server is not to be trusted",
+        "robots.txt could not be fetched: its server could not be reached, or its certificate is \
+         not trusted",
     );
     until_told(
         &service,
-        "robots.txt could not be had: unresolved, its host has no address",
+        "robots.txt could not be fetched: its host name could not be resolved",
     );
     until_told(&service, "its host is not public");
-    until_told(&service, "its server broke off, or did not speak HTTP");
+    until_told(
+        &service,
+        "its server closed the connection early or sent an invalid response",
+    );
 }
 
 #[tokio::test]
@@ -262,11 +272,11 @@ async fn a_later_page_that_fails_is_a_document_without_content_and_the_log_says_
     assert_eq!(shown, wanted.map(|line| format!("lab.test{line}")));
     for why in [
         "timed out",
-        "its server broke off, or did not speak HTTP",
-        "it redirects to where no page can be",
+        "its server closed the connection early or sent an invalid response",
+        "it redirects to a destination that cannot be a page",
         "its server failed with status 503",
         "robots.txt forbids it",
-        "robots.txt could not be had: unresolved, its host has no address",
+        "robots.txt could not be fetched: its host name could not be resolved",
     ] {
         until_told(&house.service, why);
     }

@@ -9,10 +9,10 @@ const BAD: (u16, &str) = (502, "UPSTREAM_BAD_RESPONSE");
 const UNAVAILABLE: (u16, &str) = (503, "SERVICE_UNAVAILABLE");
 const LATE: (u16, &str) = (504, "UPSTREAM_TIMEOUT");
 
-const REFUSES: &str = "The search provider refuses this service's credentials";
-const WAITS: &str = "The search provider asks to wait before the next search";
+const REFUSES: &str = "The search provider rejected this service's credentials";
+const WAITS: &str = "The search provider's rate limit is reached; try again later";
 const FAILED: &str = "The search provider failed";
-const UNREADABLE: &str = "The search provider's answer cannot be read";
+const UNREADABLE: &str = "The search provider's response could not be read";
 
 /// Searches for a word to which the provider does this.
 async fn check(
@@ -182,7 +182,7 @@ async fn an_answer_that_is_none_is_told_as_one() {
             "huge",
             huge,
             BAD,
-            "The search provider's answer is too large",
+            "The search provider's response is too large",
             None,
         )
         .await;
@@ -199,7 +199,7 @@ async fn an_answer_that_is_none_is_told_as_one() {
                 "{kind:?} {word}"
             );
         }
-        let broke = "The search provider could not be reached, or broke off";
+        let broke = "The search provider could not be reached or closed the connection early";
         check(house, "closes", Reply::Close, BAD, broke, None).await;
         let coded = Reply::said(200, whole.clone()).header("content-encoding: gzip");
         check(house, "miscoded", coded, BAD, broke, None).await;
@@ -209,7 +209,7 @@ async fn an_answer_that_is_none_is_told_as_one() {
 #[tokio::test]
 async fn an_outage_that_is_dressed_as_an_empty_result_is_none() {
     let house = House::of(Kind::Searxng);
-    let outage = "The search provider found nothing because its engines do not answer";
+    let outage = "The search provider found nothing because its engines did not respond";
     let answer = |results: &[Value]| {
         let mut body = Kind::Searxng.body(results);
         body["unresponsive_engines"] = json!([["google", "timeout"], ["duckduckgo", "CAPTCHA"]]);
@@ -266,24 +266,24 @@ async fn a_provider_that_is_late_is_given_up_at_its_time() {
 
 #[tokio::test]
 async fn what_the_operator_has_not_set_up_is_named() {
-    let unset = "No search provider is configured: the setting `search.provider` of this service names none";
-    let setting = |name: &str| format!("The setting `{name}` of this service cannot be used");
+    let unset = "No search provider is configured; the operator must set `search.provider`";
+    let setting = |name: &str| format!("The setting `{name}` of this service is invalid");
     let cases = [
         (String::new(), unset.to_owned(), None),
         (
             "config = { search = {} }\n".to_owned(),
             unset.to_owned(),
-            Some("`search.provider` is not there"),
+            Some("`search.provider` is missing"),
         ),
         (
             "config = { search = { provider = \"searxng\" } }\n".to_owned(),
             setting("search.base_url"),
-            Some("`search.base_url` is not there, and SearXNG needs it"),
+            Some("`search.base_url` is missing; SearXNG requires it"),
         ),
         (
             Kind::Brave.settings(", timeout_ms = 0"),
             setting("search.timeout_ms"),
-            Some("`search.timeout_ms` is not from"),
+            Some("`search.timeout_ms` must be from"),
         ),
         (
             Kind::Brave.settings(", api_key = \"x\""),
@@ -320,7 +320,7 @@ fn said(line: &Value, text: &str) -> bool {
 async fn a_provider_that_may_not_be_asked_is_told_to_the_operator() {
     let denied = (
         UNAVAILABLE,
-        "The search provider may not be asked with this service's settings and grants",
+        "This service's settings or grants do not allow requests to the search provider",
     );
     let ungranted = House::start_granted(Kind::Tavily, &Kind::Tavily.settings(""), "").await;
     // No name that leads there, a name that is never public, a port of its own, an address that is not public.
