@@ -1,10 +1,12 @@
-//! What the plugin remembers for a while, in the host's memory.
+//! A cache in the host's memory.
 //!
-//! Using this module makes the component import `switchbay:cache/store`. How much is kept stands in an atom such as
-//! `cache:64MiB`: the plugin names it with [`Plugin::wants`], the operator grants it in the manifest. All instances and
-//! revisions of the plugin share one cache; any entry may be gone at any time, and everything is when the process ends.
+//! Using this module makes the component import `switchbay:cache/store`. An atom such as `cache:64MiB`
+//! sets the size: the plugin asks for it with [`Plugin::wants`], the operator grants it in the manifest.
+//! All instances and revisions of the plugin share one cache. Any entry may disappear at any time, and
+//! all do when the process ends.
 //!
-//! An entry has two ages. While it is fresh it is the answer; while it is stale it is the answer if there is no better one:
+//! An entry is first fresh, then stale. Use a fresh entry as it is, and a stale one only if no better
+//! answer can be obtained:
 //!
 //! ```no_run
 //! use switchbay_sdk::{cache, http};
@@ -13,7 +15,7 @@
 //! const AGES: cache::Ages = cache::Ages { fresh_ms: 60_000, stale_ms: 3_600_000 };
 //!
 //! async fn zone() -> Result<Zone, http::Error> {
-//!     // A plugin that is granted no cache works on without one.
+//!     // Without a granted cache, the plugin still works.
 //!     let kept = cache::get_json::<Zone>("zone").unwrap_or(None);
 //!     if let Some(kept) = kept.as_ref().filter(|kept| !kept.stale) {
 //!         return Ok(kept.value.clone());
@@ -37,21 +39,21 @@ use crate::bindings::switchbay::cache::store;
 
 pub use crate::bindings::switchbay::cache::store::{Ages, Error};
 
-/// A kept value.
+/// A cached value.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Entry<T = Vec<u8>> {
     /// The value.
     pub value: T,
-    /// Milliseconds since it was put.
+    /// Milliseconds since it was stored.
     pub age_ms: u64,
-    /// Whether it is past its freshness: good enough while a better one cannot be had.
+    /// Whether it is no longer fresh: usable if no fresh value can be obtained.
     pub stale: bool,
 }
 
-/// The entry with this key, fresh or stale.
+/// Returns the entry with this key, fresh or stale.
 ///
 /// # Errors
-/// No `cache` is granted, or the key is empty or longer than 512 bytes.
+/// If `cache` is not granted, or the key is empty or longer than 512 bytes.
 pub fn get(key: &str) -> Result<Option<Entry>, Error> {
     let found = store::get(key)?;
     Ok(found.map(
@@ -67,16 +69,16 @@ pub fn get(key: &str) -> Result<Option<Entry>, Error> {
     ))
 }
 
-/// Keeps a value, in the place of what was there under this key.
+/// Stores a value under this key and replaces any earlier one.
 ///
 /// # Errors
-/// No `cache` is granted, the entry is larger than the grant or 4 MiB, an age is longer than 31 days, or the key is empty or
-/// longer than 512 bytes.
+/// If `cache` is not granted, the entry is larger than the grant or 4 MiB, an age is longer than 31
+/// days, or the key is empty or longer than 512 bytes.
 pub fn put(key: &str, value: &[u8], ages: Ages) -> Result<(), Error> {
     store::put(key, value, ages)
 }
 
-/// Forgets what is kept under this key.
+/// Removes the entry with this key.
 ///
 /// # Errors
 /// As for [`get`].
@@ -84,8 +86,8 @@ pub fn remove(key: &str) -> Result<(), Error> {
     store::remove(key)
 }
 
-/// The entry with this key, read as JSON. One that is none of this type counts as none: another revision of the plugin may
-/// have put it.
+/// Returns the entry with this key, deserialized from JSON. An entry that is not JSON of this type counts
+/// as absent: another revision of the plugin may have stored it.
 ///
 /// # Errors
 /// As for [`get`].
@@ -107,12 +109,13 @@ pub fn get_json<T: DeserializeOwned>(key: &str) -> Result<Option<Entry<T>>, Erro
     ))
 }
 
-/// Keeps a value as JSON.
+/// Stores a value as JSON.
 ///
 /// # Errors
-/// As for [`put`], and where the value has no JSON form ([`Error::NotAcceptable`]).
+/// As for [`put`]; also if the value cannot be serialized as JSON ([`Error::NotAcceptable`]).
 pub fn put_json(key: &str, value: &impl Serialize, ages: Ages) -> Result<(), Error> {
-    let json = serde_json::to_vec(value)
-        .map_err(|error| Error::NotAcceptable(format!("its JSON: {error}")))?;
+    let json = serde_json::to_vec(value).map_err(|error| {
+        Error::NotAcceptable(format!("the value cannot be serialized as JSON: {error}"))
+    })?;
     put(key, &json, ages)
 }

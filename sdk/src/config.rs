@@ -4,8 +4,8 @@
 
 use crate::bindings::wasi::config::store;
 
-/// The value of a setting, or `None` where the operator set none or does not grant `config` (any more). TOML values that are
-/// no strings arrive as JSON text.
+/// Returns the value of a setting, or `None` if the operator did not set it or does not grant `config`
+/// (or no longer does). TOML values other than strings are returned as JSON text.
 pub fn get(key: &str) -> Option<String> {
     store::get(key).ok().flatten()
 }

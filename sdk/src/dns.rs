@@ -1,8 +1,9 @@
-//! Questions to DNS resolvers.
+//! Queries to DNS resolvers.
 //!
-//! Using this module makes the component import `switchbay:dns/resolver`. The operator's configuration names the resolvers, and
-//! an atom such as `dns:cloudflare` lends one of them: the plugin names it with [`Plugin::wants`], the operator grants it. What
-//! comes back is a DNS message in wire format, which the plugin reads with a library of its choice.
+//! Using this module makes the component import `switchbay:dns/resolver`. The operator's configuration
+//! names the resolvers, and an atom such as `dns:cloudflare` permits one of them: the plugin asks for it
+//! with [`Plugin::wants`], the operator grants it. The answer is a DNS message in wire format, which the
+//! plugin parses with a library of its choice.
 //!
 //! ```no_run
 //! use switchbay_sdk::dns::{self, Question};
@@ -19,7 +20,8 @@ use crate::bindings::switchbay::dns::resolver;
 pub use crate::bindings::switchbay::dns::resolver::{Denial, Error, Question};
 
 impl Question {
-    /// A question to a resolver, by its name in the operator's configuration, with the host's own time limit of 5 s.
+    /// A query to a resolver, by its name in the operator's configuration, with the default time limit of
+    /// 5 seconds.
     pub fn new(resolver: impl Into<String>, name: impl Into<String>, record_type: u16) -> Self {
         Self {
             resolver: resolver.into(),
@@ -29,7 +31,7 @@ impl Question {
         }
     }
 
-    /// The time for all of it, in milliseconds: at most 10,000.
+    /// Sets the total time limit in milliseconds, at most 10,000.
     #[must_use]
     pub fn within_ms(self, ms: u32) -> Self {
         Self {
@@ -39,11 +41,11 @@ impl Question {
     }
 }
 
-/// Asks one question and gives back the resolver's whole message, whatever its response code. Several may be under way at
-/// once.
+/// Sends one query and returns the resolver's complete message, whatever its response code. Several
+/// queries may be under way at once.
 ///
 /// # Errors
-/// It was denied, or it came to no message that answers the question.
+/// If the query was denied or no message answered it.
 pub async fn query(question: Question) -> Result<Vec<u8>, Error> {
     resolver::query(question).await
 }

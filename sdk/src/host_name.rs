@@ -1,10 +1,11 @@
-//! What a host name tells by itself, before anybody is asked for it. Pure: using it imports nothing.
+//! What a host name says by itself, before it is resolved. Pure: using it imports nothing.
 //!
-//! Names come in lower case or not, with a dot at their end or not, and in ASCII: what IDNA makes of other letters, full-width
-//! digits and ideographic stops among them, must be judged, and not what stood there before.
+//! Names are in ASCII, with or without a trailing dot. Convert other letters with IDNA first, full-width
+//! digits and ideographic full stops among them: check the result, not the original text.
 
-/// Names that, with all below them, never lead to a public address: reserved ones, and those that private networks take for
-/// themselves and that the public root does not delegate. The host's gate and grants go by the same ones.
+/// Names that, with all names below them, never lead to a public address: reserved names, and names that
+/// private networks use and the public root does not delegate. The host's gate and grants use the same
+/// list.
 pub const NEVER_PUBLIC: [&str; 14] = [
     "localhost",
     "localdomain",
@@ -22,8 +23,8 @@ pub const NEVER_PUBLIC: [&str; 14] = [
     "onion",
 ];
 
-/// Whether a name, in lower case, can never lead to a public address. One of a single label is looked up in whatever network
-/// the host stands in.
+/// Whether a lower-case name can never lead to a public address. That includes single labels, which are
+/// looked up in the host's own network.
 pub fn is_never_public(name: &str) -> bool {
     let name = name.strip_suffix('.').unwrap_or(name);
     let is_below = |above: &str| {
@@ -36,8 +37,8 @@ pub fn is_never_public(name: &str) -> bool {
             .any(|never| name == *never || is_below(never))
 }
 
-/// Whether a URL's host of this spelling is an IPv4 address, or a broken one, in whatever form: its last label is a number,
-/// decimal or hexadecimal (the URL standard's "ends in a number").
+/// Whether a URL parser takes this host for an IPv4 address, valid or not: its last label is a decimal or
+/// hexadecimal number (the URL standard's "ends in a number").
 pub fn ends_in_number(name: &str) -> bool {
     let name = name.strip_suffix('.').unwrap_or(name);
     let last = name.rsplit('.').next().unwrap_or_default();

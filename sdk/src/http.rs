@@ -1,9 +1,10 @@
-//! Requests to the outside.
+//! HTTP requests.
 //!
-//! Using this module makes the component import `switchbay:http/client`. What may be asked for stands in atoms such as
-//! `http:GET https://api.example.com/v1/` or `http:GET public`: the plugin names them with [`Plugin::wants`], the operator
-//! grants them in the manifest. Nothing is reached that is not of the public network, but for
-//! single destinations that the operator leads into a network of their own; those take an atom that names the host.
+//! Using this module makes the component import `switchbay:http/client`. Atoms such as `http:GET public`
+//! or `http:GET https://api.example.com/v1/` say what may be requested: the plugin asks for them with
+//! [`Plugin::wants`], the operator grants them in the manifest. Only public destinations are reached,
+//! except for single destinations that the operator routes into a private network; those require an
+//! atom that names the host.
 //!
 //! ```no_run
 //! use switchbay_sdk::http;
@@ -22,24 +23,24 @@ use crate::bindings::switchbay::http::client;
 
 pub use crate::bindings::switchbay::http::client::{Denial, Error};
 
-/// A request that is being put together.
+/// A request under construction.
 #[derive(Clone, Debug)]
-#[must_use = "a request is made by `send`"]
+#[must_use = "a request is only made by `send`"]
 pub struct Request(client::Request);
 
-/// A whole answer, whatever its status.
+/// A complete response, whatever its status.
 #[derive(Clone, Debug)]
 pub struct Response(client::Response);
 
-/// A GET.
+/// A GET request.
 pub fn get(url: impl Into<String>) -> Request {
     Request::new("GET", url)
 }
 
-/// A POST with a body in JSON.
+/// A POST request with a JSON body.
 ///
 /// # Errors
-/// The value has no JSON form.
+/// If the value cannot be serialized as JSON.
 pub fn post_json(
     url: impl Into<String>,
     body: &impl Serialize,
@@ -50,17 +51,18 @@ pub fn post_json(
         .body(body))
 }
 
-/// Judges a request without making it, as it would be judged now, with the lookup of its host's name within so many milliseconds
-/// (5,000 at most). Nothing is connected to.
+/// Checks whether a request would be permitted now, without making it. The host name is looked up within
+/// `at_most_ms` milliseconds (at most 5,000); nothing is connected to.
 ///
 /// # Errors
-/// It would be refused; or its name has no address ([`Error::Unresolved`]), or none in time ([`Error::TotalLate`]).
+/// If the request would be refused, or its host name has no address ([`Error::Unresolved`]) or was not
+/// resolved in time ([`Error::TotalLate`]).
 pub async fn judge(method: &str, url: &str, at_most_ms: u32) -> Result<(), Error> {
     client::judge(method.to_owned(), url.to_owned(), at_most_ms).await
 }
 
 impl Request {
-    /// A request by any method, without headers and body, that follows no redirect.
+    /// A request with any method, without headers or body, that follows no redirects.
     pub fn new(method: impl Into<String>, url: impl Into<String>) -> Self {
         let caps = client::Caps {
             redirects: 0,
@@ -79,43 +81,43 @@ impl Request {
         })
     }
 
-    /// One more header.
+    /// Adds a header.
     pub fn header(mut self, name: impl Into<String>, value: impl Into<String>) -> Self {
         self.0.headers.push((name.into(), value.into()));
         self
     }
 
-    /// The body.
+    /// Sets the body.
     pub fn body(mut self, body: impl Into<Vec<u8>>) -> Self {
         self.0.body = body.into();
         self
     }
 
-    /// How many redirects are followed: none, if this is not said, and at most 10.
+    /// Sets how many redirects are followed, at most 10. The default is none.
     pub fn redirects(mut self, redirects: u32) -> Self {
         self.0.caps.redirects = redirects;
         self
     }
 
-    /// The most bytes of a body, decoded.
+    /// Limits the size of the decoded response body, in bytes.
     pub fn response_bytes(mut self, bytes: u32) -> Self {
         self.0.caps.response_bytes = Some(bytes);
         self
     }
 
-    /// The time for all of it, in milliseconds.
+    /// Sets the total time limit in milliseconds.
     pub fn total_ms(mut self, ms: u32) -> Self {
         self.0.caps.total_ms = Some(ms);
         self
     }
 
-    /// The time until the answer begins, in milliseconds.
+    /// Limits the time until the response begins, in milliseconds.
     pub fn first_byte_ms(mut self, ms: u32) -> Self {
         self.0.caps.first_byte_ms = Some(ms);
         self
     }
 
-    /// The time between two pieces of a body, in milliseconds.
+    /// Limits the time between two pieces of the body, in milliseconds.
     pub fn idle_ms(mut self, ms: u32) -> Self {
         self.0.caps.idle_ms = Some(ms);
         self
@@ -124,7 +126,8 @@ impl Request {
     /// Makes the request.
     ///
     /// # Errors
-    /// It was denied, or it came to no whole answer. An answer with a status of failure is an answer.
+    /// If the request was denied or there is no complete response. A response with an error status is a
+    /// response.
     pub async fn send(self) -> Result<Response, Error> {
         client::fetch(self.0).await.map(Response)
     }
@@ -136,17 +139,17 @@ impl Response {
         self.0.status
     }
 
-    /// Whether the status is of success.
+    /// Whether the status is a success (2xx).
     pub fn is_success(&self) -> bool {
         (200..300).contains(&self.0.status)
     }
 
-    /// Where it came from, after redirects.
+    /// The URL that the response came from, after redirects.
     pub fn url(&self) -> &str {
         &self.0.url
     }
 
-    /// The first value of a header, by its name in lower case.
+    /// The first value of the header with this lower-case name.
     pub fn header(&self, name: &str) -> Option<&str> {
         self.0
             .headers
@@ -155,32 +158,35 @@ impl Response {
             .map(|(_, value)| value.as_str())
     }
 
-    /// All headers, names in lower case.
+    /// All headers, with lower-case names.
     pub fn headers(&self) -> &[(String, String)] {
         &self.0.headers
     }
 
-    /// The body, decoded.
+    /// The decoded body.
     pub fn bytes(&self) -> &[u8] {
         &self.0.body
     }
 
-    /// The body, decoded.
+    /// The decoded body.
     pub fn into_bytes(self) -> Vec<u8> {
         self.0.body
     }
 
-    /// The body as text; bytes that are no UTF-8 are replaced.
+    /// The body as text; invalid UTF-8 is replaced.
     pub fn text(&self) -> String {
         String::from_utf8_lossy(&self.0.body).into_owned()
     }
 
-    /// The body read as JSON.
+    /// The body, deserialized from JSON.
     ///
     /// # Errors
-    /// It is none of this type: [`Error::BadResponse`].
+    /// [`Error::BadResponse`] if the body is not JSON of this type.
     pub fn json<T: DeserializeOwned>(&self) -> Result<T, Error> {
-        serde_json::from_slice(&self.0.body)
-            .map_err(|error| Error::BadResponse(format!("its JSON: {error}")))
+        serde_json::from_slice(&self.0.body).map_err(|error| {
+            Error::BadResponse(format!(
+                "the body is not JSON of the expected type: {error}"
+            ))
+        })
     }
 }

@@ -1,8 +1,9 @@
-//! What is known of IP addresses without asking anybody: their class, the operator's databases, and the time zone of a place.
+//! What is known about IP addresses without network requests: their class, entries in the operator's
+//! databases, and the time zone of a place.
 //!
-//! Using this module makes the component import `switchbay:ip-database/lookup`. A database is named by an atom such as
-//! `ip-database:city`: the plugin names it with [`Plugin::wants`], the operator grants it in the manifest and says in the
-//! configuration which file it is.
+//! Using this module makes the component import `switchbay:ip-database/lookup`. An atom such as
+//! `ip-database:city` names a database: the plugin asks for it with [`Plugin::wants`], the operator
+//! grants it in the manifest and sets its file in the configuration.
 //!
 //! ```no_run
 //! use switchbay_sdk::ip_database;
@@ -20,26 +21,26 @@ pub use crate::bindings::switchbay::ip_database::lookup::{
     Basis, Class, Database, Error, Found, Place, Zone,
 };
 
-/// Reads an address as it stands, and says what it is.
+/// Parses an IP address and classifies it.
 ///
 /// # Errors
-/// It is none, or nothing of this is granted.
+/// If the text is not an IP address, or no database is granted.
 pub fn classify(address: &str) -> Result<Class, Error> {
     lookup::classify(address)
 }
 
-/// Looks an address up in a database, by its name in atoms.
+/// Looks up an address in a database, by the database's name in atoms.
 ///
 /// # Errors
-/// It is not granted, or the operator has none of that name: [`Error::Absent`].
+/// If the database is not granted, or the operator has none with that name ([`Error::Absent`]).
 pub fn find(database: &str, address: &str) -> Result<Found, Error> {
     lookup::find(database, address)
 }
 
-/// The time zone of a place and what the clock says there now; `None` where nothing tells it.
+/// Returns the time zone of a place and its local time; `None` if it is not known.
 ///
 /// # Errors
-/// Nothing of this is granted.
+/// If no database is granted.
 pub fn zone_of(place: &Place) -> Result<Option<Zone>, Error> {
     lookup::zone_of(place)
 }

@@ -1,8 +1,9 @@
-//! Work that outlives the call which began it.
+//! Work that outlives the call that started it.
 //!
-//! An operation submits a job and answers; the host runs the operation's [worker], takes it up again where a run was cut off,
-//! and keeps what it emits for its caller alone. Using this module makes the component import `switchbay:jobs`, so the plugin
-//! asks for the atom `jobs` with [`Plugin::wants`], and says [`export_worker!`] beside [`export!`].
+//! An operation submits a job and answers. The host runs the operation's [worker], resumes it if a run
+//! was cut off, and keeps what it emits for its caller alone. Using this module makes the component
+//! import `switchbay:jobs`: the plugin asks for the atom `jobs` with [`Plugin::wants`], and calls
+//! [`export_worker!`] in addition to [`export!`].
 //!
 //! ```no_run
 //! use schemars::JsonSchema;
@@ -27,11 +28,11 @@
 //!     Ok(Reply::ok(id))
 //! }
 //!
-//! /// Runs later, and perhaps more than once: each number is emitted under its own key.
+//! /// Runs later, perhaps more than once: each number is emitted under its own key.
 //! async fn count(_call: Call, Count { to }: Count) -> Result<Reply<()>, Failure> {
 //!     for number in 1..=to {
 //!         if jobs::emit(&number.to_string(), "{}", None).await.is_err() {
-//!             return Err(Failure::new(&BUSY, "a number cannot be kept"));
+//!             return Err(Failure::new(&BUSY, "a number could not be stored"));
 //!         }
 //!     }
 //!     Ok(Reply::ok(()))
@@ -54,43 +55,44 @@ pub use crate::bindings::switchbay::jobs::queue::{
 };
 pub use crate::bindings::switchbay::jobs::work::Error as WorkError;
 
-/// Submits a job and gives back its id, a UUID.
+/// Submits a job and returns its id, a UUID.
 ///
 /// # Errors
-/// It was not kept, or, where the store fails, nobody knows whether it was.
+/// If the job was not accepted. If the store failed, it is not known whether it was.
 pub async fn submit(submission: &Submission) -> Result<String, SubmitError> {
     queue::submit(submission.clone()).await
 }
 
-/// A job of the caller's as it is now, with a page of its items.
+/// Returns the current state of one of the caller's jobs, with a page of its items.
 ///
 /// # Errors
-/// The caller has no such job, or the store fails.
+/// If the caller has no such job, or the store fails.
 pub async fn read(job: &str, page: Page) -> Result<Snapshot, Error> {
     queue::read(job.to_owned(), page).await
 }
 
-/// Waits until a job of the caller's has ended, at most so many milliseconds (30,000 at most), and gives back how it stands.
+/// Waits until one of the caller's jobs has ended, for up to `at_most_ms` milliseconds (at most 30,000),
+/// and returns its state.
 ///
 /// # Errors
-/// The caller has no such job, or the store fails.
+/// If the caller has no such job, or the store fails.
 pub async fn wait(job: &str, at_most_ms: u32) -> Result<State, Error> {
     queue::wait(job.to_owned(), at_most_ms).await
 }
 
-/// Ends a job of the caller's that has not ended, and gives back how it stands.
+/// Cancels one of the caller's jobs if it has not ended, and returns its state.
 ///
 /// # Errors
-/// The caller has no such job, or the store fails.
+/// If the caller has no such job, or the store fails.
 pub async fn cancel(job: &str) -> Result<State, Error> {
     queue::cancel(job.to_owned()).await
 }
 
-/// Keeps an item of the job that this worker runs, and with it a checkpoint, both or neither. Gives back whether the key is
-/// new: an item is kept once, however often its job is begun again.
+/// Stores an item of the job that this worker runs, together with a checkpoint: both or neither. Returns
+/// whether the key is new: an item is stored once, however often its job is resumed.
 ///
 /// # Errors
-/// It was not kept. After [`WorkError::Ended`] nothing will be: the worker should return.
+/// If the item was not stored. After [`WorkError::Ended`] no item will be: the worker should return.
 pub async fn emit(key: &str, value: &str, checkpoint: Option<&str>) -> Result<bool, WorkError> {
     work::emit(
         key.to_owned(),
@@ -100,7 +102,7 @@ pub async fn emit(key: &str, value: &str, checkpoint: Option<&str>) -> Result<bo
     .await
 }
 
-/// Keeps where the work has come to: the next run gets it in `call.job`.
+/// Stores the position of the work, which the next run gets in `call.job`.
 ///
 /// # Errors
 /// As for [`emit`].
@@ -108,18 +110,18 @@ pub async fn checkpoint(text: &str) -> Result<(), WorkError> {
     work::checkpoint(text.to_owned()).await
 }
 
-/// Tells how far the work is.
+/// Reports progress.
 ///
 /// # Errors
-/// This is no run of a job.
+/// If this is not a run of a job.
 pub fn progress(total: Option<u32>, completed: u32) -> Result<(), WorkError> {
     work::progress(total, completed)
 }
 
-/// The keys of all items that the job has emitted, in their order.
+/// Returns the keys of all items that the job has emitted, in order.
 ///
 /// # Errors
-/// This is no run of a job, or the store fails.
+/// If this is not a run of a job, or the store fails.
 pub async fn emitted() -> Result<Vec<String>, WorkError> {
     work::emitted().await
 }

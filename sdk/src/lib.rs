@@ -1,9 +1,10 @@
 //! Write a Switchbay plugin in Rust.
 //!
-//! A plugin is a set of operations. Each has a typed input and output (serde reads and writes them, schemars derives
-//! their JSON Schemas), the codes that it may fail with, and the faces that it shows: a REST route, an MCP tool, or
-//! both. [`export!`] turns it into a WebAssembly component; the description that the host reads is generated from the
-//! same types, so that it cannot drift from the code. This is a complete plugin:
+//! A plugin is a set of operations. Each has a typed input and output (serde reads and writes them,
+//! schemars derives their JSON Schemas), the error codes that it may fail with, and its faces: a REST
+//! route, an MCP tool, or both. [`export!`] turns the plugin into a WebAssembly component. The
+//! description that the host reads is generated from the same types, so it cannot drift from the code.
+//! This is a complete plugin:
 //!
 //! ```
 //! use schemars::JsonSchema;
@@ -13,7 +14,7 @@
 //! #[derive(Deserialize, JsonSchema)]
 //! #[serde(deny_unknown_fields)]
 //! struct Greet {
-//!     /// Whom to greet.
+//!     /// The person to greet.
 //!     #[schemars(length(min = 1, max = 64))]
 //!     name: String,
 //! }
@@ -51,19 +52,21 @@
 //! # }
 //! ```
 //!
-//! Its `Cargo.toml` says `crate-type = ["cdylib"]` and depends on this crate, serde and schemars. An entry in
-//! `plugin-manifest.toml` names its folder; `switchbay dev` builds it and keeps it live while you edit.
+//! Its `Cargo.toml` sets `crate-type = ["cdylib"]` and depends on this crate, serde and schemars. An
+//! entry in `plugin-manifest.toml` names its folder; `switchbay dev` builds it and reloads it while you
+//! edit.
 //!
-//! An input type must say `#[serde(deny_unknown_fields)]`, document every field, and stay flat: the host publishes its
-//! schema to MCP clients, many of which fail on references, unions and deep nesting, so it refuses such a schema at load.
+//! An input type must have `#[serde(deny_unknown_fields)]`, document every field, and stay flat: the
+//! host publishes its schema to MCP clients, many of which fail on references, unions and deep nesting,
+//! so the host refuses such a schema at load.
 //!
-//! What a plugin may reach beyond its input is in a module each: [`cache`], [`config`], [`dns`], [`http`], [`line_query`],
-//! [`log`], [`state`]. Using one makes the component import it; the plugin asks for it with [`Plugin::wants`], and the operator
-//! grants it.
+//! Each capability has its own module: [`cache`], [`config`], [`dns`], [`http`], [`ip_database`],
+//! [`jobs`], [`line_query`], [`log`], [`state`]. Using a module makes the component import the
+//! capability; the plugin asks for it with [`Plugin::wants`], and the operator grants it.
 //!
-//! [`host_name`] judges the names that callers give, and needs no grant.
+//! [`host_name`] classifies host names that callers supply, and needs no grant.
 //!
-//! This crate knows the contract (`wit/`) and no feature. It never learns of routes being called or of credentials.
+//! This crate knows the contract (`wit/`) and no feature. It never sees routes or credentials.
 
 extern crate self as switchbay_sdk;
 
@@ -90,10 +93,10 @@ pub use plugin::{Plugin, describe, invoke, work};
 pub use reply::{ErrorCode, Failure, Reply};
 pub use rest::Rest;
 
-/// The generated bindings of `wit/`, for [`export!`] and for what the typed API does not cover.
+/// Bindings generated from `wit/`, for [`export!`] and for anything the typed API does not cover.
 #[expect(
     missing_docs,
-    reason = "generated from wit/, where the documentation stands"
+    reason = "generated from wit/, which has the documentation"
 )]
 pub mod bindings {
     wit_bindgen::generate!({
@@ -107,7 +110,7 @@ pub mod bindings {
     });
 }
 
-/// The export of plugins that have jobs. A world of its own, so that no other component exports it.
+/// The export of plugins with jobs, in a world of its own so that no other component exports it.
 #[doc(hidden)]
 pub mod worker_bindings {
     wit_bindgen::generate!({
@@ -128,7 +131,7 @@ pub use wit_bindgen::rt as wit_bindgen_rt;
 pub use bindings::switchbay::plugin::types::{Call, Caller, CallerKind};
 pub use schemars;
 
-/// Exports the plugin that the named function builds as this component.
+/// Exports the plugin that the given function builds as this component.
 #[macro_export]
 macro_rules! export {
     ($plugin:path) => {
@@ -159,7 +162,8 @@ macro_rules! export {
     };
 }
 
-/// Exports the workers of the plugin that the named function builds, beside [`export!`]. A plugin that has jobs needs it.
+/// Exports the workers of the plugin that the given function builds. A plugin with jobs needs it in
+/// addition to [`export!`].
 #[macro_export]
 macro_rules! export_worker {
     ($plugin:path) => {

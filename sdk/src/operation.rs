@@ -1,7 +1,7 @@
-//! One operation: its typed handler, and the row that the host reads of it.
+//! An operation: its typed handler, and the row that describes it to the host.
 //!
-//! A row says everything about how the operation is served (route, tool, outcomes, errors, deadline); the handler knows
-//! none of it.
+//! The row says everything about how the operation is served (route, tool, outcomes, errors, deadline);
+//! the handler knows none of it.
 
 use std::pin::Pin;
 
@@ -16,7 +16,7 @@ use crate::{Call, ErrorCode, Failure, Reply, Rest, schema};
 type Answer = Pin<Box<dyn Future<Output = Result<wire::Reply, wire::Failure>>>>;
 type Handler = Box<dyn Fn(Call, String) -> Answer + Send + Sync>;
 
-/// An operation under construction. What is not said takes the host's default.
+/// An operation under construction. The host's defaults apply to anything that is not set.
 pub struct Operation {
     id: &'static str,
     title: &'static str,
@@ -36,8 +36,8 @@ pub struct Operation {
 }
 
 impl Operation {
-    /// `id` names the operation within the plugin; `handler` takes its input type and answers its output type. An
-    /// operation with several output shapes takes an untagged enum.
+    /// `id` names the operation within the plugin; `handler` takes its input type and returns its output
+    /// type. For several output shapes, use an untagged enum.
     pub fn new<I, O, H, F>(id: &'static str, handler: H) -> Self
     where
         I: DeserializeOwned + JsonSchema,
@@ -64,8 +64,8 @@ impl Operation {
         }
     }
 
-    /// Runs the jobs that the operation submits (see [`crate::jobs`]). `worker` takes what a job was submitted with; the data of
-    /// its reply becomes the job's output.
+    /// Sets the worker that runs the jobs that the operation submits (see [`crate::jobs`]). `worker`
+    /// takes the job's input; the data of its reply becomes the job's output.
     #[must_use]
     pub fn worker<I, O, W, F>(mut self, worker: W) -> Self
     where
@@ -78,105 +78,107 @@ impl Operation {
         self
     }
 
-    /// A short title, at most 60 characters.
+    /// Sets a short title, at most 60 characters.
     #[must_use]
     pub fn title(mut self, title: &'static str) -> Self {
         self.title = title;
         self
     }
 
-    /// What it does, for the published documents and for agents that choose a tool: 20 to 1,000 characters, the contract
-    /// first.
+    /// Sets the description for the published documents and for agents that choose a tool: 20 to 1,000
+    /// characters, the contract first.
     #[must_use]
     pub fn description(mut self, description: &'static str) -> Self {
         self.description = description;
         self
     }
 
-    /// Serves it as a REST route.
+    /// Serves the operation as a REST route.
     #[must_use]
     pub fn rest(mut self, rest: Rest) -> Self {
         self.rest = Some(rest);
         self
     }
 
-    /// Serves it as an MCP tool.
+    /// Serves the operation as an MCP tool.
     #[must_use]
     pub fn tool(mut self, tool: Tool) -> Self {
         self.tool = Some(tool);
         self
     }
 
-    /// Declares a code that it may fail with.
+    /// Declares an error code that the operation may fail with.
     #[must_use]
     pub fn error(mut self, error: ErrorCode) -> Self {
         self.errors.push(error);
         self
     }
 
-    /// Adds an example input (a JSON object), which the developer guide turns into a request.
+    /// Adds an example input (a JSON object), which the developer guide shows as a request.
     #[must_use]
     pub fn example(mut self, title: &'static str, input: &'static str) -> Self {
         self.examples.push((title, input));
         self
     }
 
-    /// How long a call may take, in milliseconds, 1 to 150,000. The host's default is 10,000.
+    /// Sets how long a call may take: 1 to 150,000 milliseconds. The default is 10,000.
     #[must_use]
     pub fn deadline_ms(mut self, milliseconds: u32) -> Self {
         self.deadline_ms = Some(milliseconds);
         self
     }
 
-    /// The declared code that answers a missed deadline, with seconds to wait before another try. Otherwise
-    /// `UPSTREAM_TIMEOUT`.
+    /// Sets the declared code for a missed deadline, with the seconds to wait before a retry. The default
+    /// is `UPSTREAM_TIMEOUT`.
     #[must_use]
     pub fn on_deadline(mut self, error: &ErrorCode, retry_after_s: Option<u32>) -> Self {
         self.on_deadline = Some((error.code, retry_after_s));
         self
     }
 
-    /// The declared code that answers while the plugin cannot take the call. Otherwise `SERVICE_UNAVAILABLE`.
+    /// Sets the declared code for when the plugin cannot take the call. The default is
+    /// `SERVICE_UNAVAILABLE`.
     #[must_use]
     pub fn on_unavailable(mut self, error: &ErrorCode) -> Self {
         self.on_unavailable = Some(error.code);
         self
     }
 
-    /// How often each caller may call it in a minute, beside the limits of its key.
+    /// Limits the calls of each caller per minute, in addition to the limits of its key.
     #[must_use]
     pub fn window_per_minute(self, calls: u32) -> Self {
         self.term("window_per_minute", json!(calls))
     }
 
-    /// How often each address may call it in a minute without a credential, from the operator's own web pages. Without it,
-    /// none may.
+    /// Allows calls without a credential from the operator's own web pages, this many per address and
+    /// minute. Without it, there are none.
     #[must_use]
     pub fn first_party_per_minute(self, calls: u32) -> Self {
         self.term("first_party_per_minute", json!(calls))
     }
 
-    /// What a successful call costs the account of a self-service key, in credits; the default is 1. The operator may set
-    /// another price.
+    /// Sets what a successful call costs the account of a self-service key, in credits. The default is 1;
+    /// the operator may set another price.
     #[must_use]
     pub fn cost(self, credits: u32) -> Self {
         self.term("cost", json!(credits))
     }
 
-    /// Says that its input has a `requestId` of its own, so that the header `Idempotency-Key` is ignored.
+    /// Declares that the input has its own `requestId`, so the header `Idempotency-Key` is ignored.
     #[must_use]
     pub fn named_by_request_id(self) -> Self {
         self.term("idempotency", json!("request-id"))
     }
 
-    /// Says that the operation itself judges these properties of its input, by rules that a schema can only hint at and with
-    /// codes and messages of its own. The host publishes all that the schema says of them, and enforces their type alone.
+    /// Declares that the operation itself checks these input properties, by rules that a schema can only
+    /// hint at and with its own codes and messages. The host publishes their schemas in full, but
+    /// enforces only their types.
     #[must_use]
     pub fn judges(self, properties: &[&str]) -> Self {
         self.term("judges", json!(properties))
     }
 
-    /// Which of the caller's limits a call counts toward. Without it, all of them.
+    /// Sets which of the caller's limits a call counts toward. The default is all of them.
     #[must_use]
     pub fn consumes(self, limits: &[Limit]) -> Self {
         let names: Vec<&str> = limits.iter().map(Limit::name).collect();
@@ -200,7 +202,7 @@ impl Operation {
         let worker = self
             .worker
             .as_ref()
-            .unwrap_or_else(|| panic!("operation `{}` has no worker", self.id));
+            .unwrap_or_else(|| panic!("the operation `{}` has no worker", self.id));
         worker(call, input)
     }
 
@@ -260,7 +262,7 @@ where
     Box::new(move |call, input| {
         Box::pin(async move {
             let input = serde_json::from_str(&input).unwrap_or_else(|error| {
-                panic!("the input fits the schema and not its type: {error}")
+                panic!("the input fits its schema but not its type: {error}")
             });
             handler(call, input)
                 .await
@@ -272,18 +274,18 @@ where
 
 fn example(title: &str, input: &str) -> Value {
     let input: Value = serde_json::from_str(input)
-        .unwrap_or_else(|error| panic!("the example `{title}` is no JSON text: {error}"));
+        .unwrap_or_else(|error| panic!("the example `{title}` is not valid JSON: {error}"));
     json!({ "title": title, "input": input })
 }
 
-/// A limit of the caller's that a call may count toward.
+/// A caller's limit that a call may count toward.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Limit {
-    /// The windows of its key and account.
+    /// The rate windows of the key and the account.
     Window,
-    /// The month of its key.
+    /// The monthly quota of the key.
     Month,
-    /// The credits of its account.
+    /// The credits of the account.
     Credits,
 }
 
@@ -311,9 +313,9 @@ pub struct Tool {
 }
 
 impl Tool {
-    /// `name` is 3 to 40 characters of `[a-z0-9_]`, a letter first; `scope` is what the
-    /// credential must carry. Hints start as: changes things, does not destroy, is
-    /// not idempotent, stays within this service.
+    /// `name` is 3 to 40 characters of `[a-z0-9_]`, starting with a letter; `scope` is the scope that the
+    /// credential must have. By default the hints say that a call changes things, destroys nothing, is
+    /// not idempotent and stays within this service.
     pub fn new(name: &'static str, scope: &'static str) -> Self {
         Self {
             name,
@@ -328,7 +330,7 @@ impl Tool {
         }
     }
 
-    /// Hints that a call changes nothing, and so may be repeated.
+    /// Hints that a call changes nothing, so it may be repeated.
     #[must_use]
     pub fn read_only(mut self) -> Self {
         self.read_only = true;
@@ -357,22 +359,22 @@ impl Tool {
         self
     }
 
-    /// Gives an input property a fixed value and takes it out of the tool's arguments.
+    /// Fixes the value of an input property and removes it from the tool's arguments.
     #[must_use]
     pub fn fixed(mut self, property: &str, value: impl Into<Value>) -> Self {
         self.fixed.insert(property.to_owned(), value.into());
         self
     }
 
-    /// Takes an optional input property out of the tool's arguments.
+    /// Removes an optional input property from the tool's arguments.
     #[must_use]
     pub fn hidden(mut self, property: &'static str) -> Self {
         self.hidden.push(property);
         self
     }
 
-    /// Adds an optional argument that the REST face does not have, with its JSON Schema. The handler's input type must
-    /// know it and skip it in its own schema (`#[schemars(skip)]`).
+    /// Adds an optional argument, with its JSON Schema, that the REST face does not have. The handler's
+    /// input type must have the field and skip it in its own schema (`#[schemars(skip)]`).
     #[must_use]
     pub fn added(mut self, property: &str, schema: impl Into<Value>) -> Self {
         self.added.insert(property.to_owned(), schema.into());

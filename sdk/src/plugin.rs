@@ -1,7 +1,7 @@
-//! A plugin: its name and its operations, described to the host and dispatched to.
+//! A plugin: its name and its operations, how they are described to the host and dispatched.
 //!
-//! Built once an instance, and again in each fresh one, so building it must stay cheap: the schemas are functions that
-//! only `describe` calls.
+//! A plugin is built once in each instance, so building it must stay cheap: the schemas are functions
+//! that only `describe` calls.
 
 use serde_json::{Value, json};
 
@@ -24,8 +24,8 @@ struct Want {
 }
 
 impl Plugin {
-    /// `name` is what the operator's manifest calls it (lower case with hyphens), `version` its semantic version,
-    /// `summary` one line.
+    /// `name` is the plugin's name in the operator's manifest (lower case with hyphens), `version` its
+    /// semantic version, `summary` one line.
     pub fn new(name: &'static str, version: &'static str, summary: &'static str) -> Self {
         Self {
             name,
@@ -36,8 +36,8 @@ impl Plugin {
         }
     }
 
-    /// Asks for a capability: a grant atom such as `logging`, and why the plugin needs it. The operator reads the
-    /// reason. What is not asked for is never granted.
+    /// Asks for a capability: a grant atom such as `logging`, and the reason, which the operator reads.
+    /// A capability that is not asked for is never granted.
     #[must_use]
     pub fn wants(mut self, atom: &'static str, why: &'static str) -> Self {
         self.wants.push(Want {
@@ -48,8 +48,8 @@ impl Plugin {
         self
     }
 
-    /// Asks for a capability that the plugin works without: it serves before it is granted, and until then each use is
-    /// denied.
+    /// Asks for an optional capability: the plugin serves without it, and until it is granted each use
+    /// is denied.
     #[must_use]
     pub fn welcomes(mut self, atom: &'static str, why: &'static str) -> Self {
         self.wants.push(Want {
@@ -78,7 +78,7 @@ impl Want {
     }
 }
 
-/// The description of a plugin: the JSON text that `describe` exports.
+/// The description of a plugin, as the JSON text that `describe` exports.
 pub fn describe(plugin: &Plugin) -> String {
     let wants: Vec<Value> = plugin.wants.iter().map(Want::describe).collect();
     let operations: Vec<Value> = plugin.operations.iter().map(Operation::describe).collect();
@@ -93,8 +93,8 @@ pub fn describe(plugin: &Plugin) -> String {
     .to_string()
 }
 
-/// Runs the operation that a call names. An operation that this plugin did not describe is a bug of the host, so it
-/// traps rather than answers.
+/// Runs the operation that a call names. Traps if this plugin did not describe the operation, which
+/// would be a bug in the host.
 pub async fn invoke(
     plugin: &'static Plugin,
     call: wire::Call,
@@ -103,7 +103,7 @@ pub async fn invoke(
     named(plugin, &call).run(call, input).await
 }
 
-/// Runs the worker of the operation that a job's call names. A job of an operation without one traps.
+/// Runs the worker of the operation that a job's call names. Traps if the operation has no worker.
 pub async fn work(
     plugin: &'static Plugin,
     call: wire::Call,
@@ -117,5 +117,5 @@ fn named(plugin: &'static Plugin, call: &wire::Call) -> &'static Operation {
         .operations
         .iter()
         .find(|operation| operation.id() == call.operation);
-    operation.unwrap_or_else(|| panic!("operation `{}` is not described", call.operation))
+    operation.unwrap_or_else(|| panic!("the plugin has no operation `{}`", call.operation))
 }

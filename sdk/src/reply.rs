@@ -1,4 +1,4 @@
-//! What an operation answers: a typed success, or a failure that its operation declares.
+//! What an operation returns: a typed success, or a failure that the operation declares.
 
 use std::marker::PhantomData;
 
@@ -7,8 +7,8 @@ use serde_json::{Map, Value};
 
 use crate::bindings::switchbay::plugin::types as wire;
 
-/// A way in which an operation may fail. Declare it with [`crate::Operation::error`]; the host turns an undeclared one
-/// into `INTERNAL_ERROR`.
+/// A way in which an operation may fail. Declare it with [`crate::Operation::error`]; the host replaces
+/// undeclared codes with `INTERNAL_ERROR`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ErrorCode {
     pub(crate) code: &'static str,
@@ -17,13 +17,13 @@ pub struct ErrorCode {
 }
 
 impl ErrorCode {
-    /// `code` is upper-case words with underscores, `status` an HTTP status from 400 to 599, `when` a sentence for the
-    /// published documents.
+    /// `code` is upper-case words with underscores, `status` an HTTP status from 400 to 599, `when` a
+    /// sentence for the published documents.
     pub const fn new(code: &'static str, status: u16, when: &'static str) -> Self {
         Self { code, status, when }
     }
 
-    /// The code, such as a failed job has it.
+    /// The code, as in the failure of a job.
     pub const fn code(&self) -> &'static str {
         self.code
     }
@@ -39,7 +39,7 @@ pub struct Failure {
 }
 
 impl Failure {
-    /// `message` names the thing, the rule and the value; it never holds a secret.
+    /// `message` names the thing, the rule and the value found; it never contains a secret.
     pub fn new(code: &ErrorCode, message: impl Into<String>) -> Self {
         Self {
             code: code.code,
@@ -49,14 +49,14 @@ impl Failure {
         }
     }
 
-    /// Adds a member to the envelope's `data`: `field`, `max`, `min` or one of the operation's own.
+    /// Adds a member to the envelope's `data`: `field`, `max`, `min` or one that the operation defines.
     #[must_use]
     pub fn detail(mut self, name: &str, value: impl Into<Value>) -> Self {
         self.details.insert(name.to_owned(), value.into());
         self
     }
 
-    /// Says when to try again, in milliseconds; the client reads whole seconds, rounded up.
+    /// Sets when to retry, in milliseconds; the client gets whole seconds, rounded up.
     #[must_use]
     pub fn retry_after_ms(mut self, milliseconds: u32) -> Self {
         self.retry_after_ms = Some(milliseconds);
@@ -82,12 +82,12 @@ pub struct Reply<T> {
 }
 
 impl<T: Serialize> Reply<T> {
-    /// The outcome `ok`.
+    /// A reply with the outcome `ok`.
     pub fn ok(data: T) -> Self {
         Self::outcome("ok", data)
     }
 
-    /// Another outcome that the REST face declares, such as `accepted`.
+    /// A reply with another outcome that the REST face declares, such as `accepted`.
     pub fn outcome(outcome: &'static str, data: T) -> Self {
         let data = serde_json::to_string(&data)
             .expect("an output type has string keys, so it always serialises");
@@ -101,8 +101,8 @@ impl<T: Serialize> Reply<T> {
 }
 
 impl<T> Reply<T> {
-    /// The outcome `ok` with data that is JSON text of the output type already, such as what was kept of an earlier answer.
-    /// The host checks it as it checks all data.
+    /// A reply with the outcome `ok` whose data is already JSON text of the output type, for example from
+    /// a cache. The host checks it like all data.
     pub fn ok_text(data: String) -> Self {
         Self {
             outcome: "ok",
@@ -112,7 +112,7 @@ impl<T> Reply<T> {
         }
     }
 
-    /// Sends a response header that the REST face declares.
+    /// Adds a response header that the REST face declares.
     #[must_use]
     pub fn header(mut self, name: &str, value: impl Into<String>) -> Self {
         self.headers.push((name.to_owned(), value.into()));

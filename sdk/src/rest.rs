@@ -1,6 +1,6 @@
-//! The REST face of an operation: its route, what its successes look like, and how they may be kept.
+//! The REST face of an operation: its route, the form of its successes, and how they may be cached.
 //!
-//! Only what the host reads of it; the handler knows none of it.
+//! Only the host reads it; the handler knows none of it.
 
 use serde_json::{Map, Value, json};
 
@@ -19,17 +19,20 @@ pub struct Rest {
 }
 
 impl Rest {
-    /// `GET path` for credentials with `scope`. Input properties that are no `{name}` of the path come from the query.
+    /// `GET path` for credentials with `scope`. Input properties that are not a `{name}` in the path come
+    /// from the query.
     pub fn get(path: &'static str, scope: &'static str) -> Self {
         Self::method("GET", path, scope)
     }
 
-    /// `POST path` for credentials with `scope`. Input properties that are no `{name}` of the path come from the JSON body.
+    /// `POST path` for credentials with `scope`. Input properties that are not a `{name}` in the path come
+    /// from the JSON body.
     pub fn post(path: &'static str, scope: &'static str) -> Self {
         Self::method("POST", path, scope)
     }
 
-    /// `DELETE path` for credentials with `scope`. Input properties that are no `{name}` of the path come from the query.
+    /// `DELETE path` for credentials with `scope`. Input properties that are not a `{name}` in the path
+    /// come from the query.
     pub fn delete(path: &'static str, scope: &'static str) -> Self {
         Self::method("DELETE", path, scope)
     }
@@ -49,7 +52,7 @@ impl Rest {
         }
     }
 
-    /// The largest body in bytes; the default is 16,384.
+    /// Limits the request body, in bytes. The default is 16,384.
     #[must_use]
     pub fn body_bytes_max(mut self, bytes: u32) -> Self {
         self.body_bytes_max = Some(bytes);
@@ -63,8 +66,9 @@ impl Rest {
         self
     }
 
-    /// Says what the data of one outcome is where the output is wider: JSON Schemas that stand in the place of the output's for
-    /// these of its properties. The host publishes them with the outcome's status and holds the replies to them.
+    /// Narrows the output schema for one outcome: these JSON Schemas replace those of the output for the
+    /// named properties. The host publishes them with the outcome's status and checks replies against
+    /// them.
     #[must_use]
     pub fn narrows(mut self, outcome: &'static str, properties: Value) -> Self {
         self.narrowed.insert(outcome.to_owned(), properties);
@@ -78,14 +82,14 @@ impl Rest {
         self
     }
 
-    /// The `Cache-Control` of successes. Without it they are `private, no-store`.
+    /// Sets the `Cache-Control` of successes. The default is `private, no-store`.
     #[must_use]
     pub fn cache_control(mut self, value: &'static str) -> Self {
         self.cache_control = Some(value);
         self
     }
 
-    /// Sends an `ETag` of the data and answers 304 to `If-None-Match`.
+    /// Sends an `ETag` of the data, and 304 in answer to a matching `If-None-Match`.
     #[must_use]
     pub fn etag(mut self) -> Self {
         self.etag = true;

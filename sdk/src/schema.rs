@@ -1,14 +1,14 @@
 //! JSON Schemas of the operations' types, in the form that the host accepts.
 //!
-//! The schemas are inlined (MCP clients choke on `$ref`), carry no `$schema`, and lose schemars' numeric formats
-//! (`uint32`), which no published dialect knows. Knows nothing of operations.
+//! The schemas are inlined (MCP clients choke on `$ref`), have no `$schema`, and lose schemars' numeric
+//! formats (`uint32`), which no published dialect knows. This module knows nothing about operations.
 
 use schemars::generate::{Contract, SchemaSettings};
 use schemars::{JsonSchema, Schema, transform};
 use serde_json::Value;
 
-/// The schema that an operation's input must fit. `null` is taken out of optional properties: the host drops them
-/// before it validates.
+/// The schema that an operation's input must fit. `null` is removed from optional properties: the host
+/// drops them before it validates.
 pub(crate) fn of_input<T: JsonSchema>() -> Value {
     let mut schema = generate::<T>(Contract::Deserialize);
     let mut drop_null = |schema: &mut Schema| drop_null(schema);

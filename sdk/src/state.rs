@@ -1,11 +1,11 @@
-//! What the plugin keeps for good: records that outlive swaps and restarts.
+//! The plugin's permanent storage: records that survive swaps and restarts.
 //!
-//! Using this module makes the component import `switchbay:state/records`. How much may be kept stands in an atom such as
-//! `state:1MiB`: the plugin names it with [`Plugin::wants`], the operator grants it in the manifest. A write is on disk when
-//! it returns.
+//! Using this module makes the component import `switchbay:state/records`. An atom such as `state:1MiB`
+//! sets the size: the plugin asks for it with [`Plugin::wants`], the operator grants it in the manifest.
+//! A write is on disk when it returns.
 //!
-//! Instances run side by side, so a record that is changed by what it was is written with the version that was read.
-//! [`update_json`] does that, and begins again where another one was faster:
+//! Instances run concurrently, so a change that depends on the old value is written with the version
+//! that was read. [`update_json`] does that, and starts over if another instance was faster:
 //!
 //! ```no_run
 //! use switchbay_sdk::state;
@@ -24,7 +24,7 @@ use crate::bindings::switchbay::state::records;
 
 pub use crate::bindings::switchbay::state::records::{Error, Expected, Listed};
 
-/// How often [`update_json`] begins again.
+/// How often [`update_json`] tries.
 const TRIES_MAX: usize = 256;
 
 /// A record's value.
@@ -32,50 +32,51 @@ const TRIES_MAX: usize = 256;
 pub struct Entry<T = Vec<u8>> {
     /// The value.
     pub value: T,
-    /// Goes up with each write of the plugin; no record has the same one twice.
+    /// Increases with each write of the plugin; a record never has the same version twice.
     pub version: u64,
 }
 
-/// The record with this key.
+/// Returns the record with this key.
 ///
 /// # Errors
-/// No `state` is granted, the key is empty or longer than 512 bytes, more than 32 of a call are under way, or the store fails.
+/// If `state` is not granted, the key is empty or longer than 512 bytes, the call has more than 32
+/// operations under way, or the store fails.
 pub async fn get(key: &str) -> Result<Option<Entry>, Error> {
     let found = records::get(key.to_owned()).await?;
     Ok(found.map(|records::Entry { value, version }| Entry { value, version }))
 }
 
-/// Writes a record if what is there is as expected, and gives back its new version.
+/// Writes a record if the stored one is as expected, and returns its new version.
 ///
 /// # Errors
-/// As for [`get`]; it is not ([`Error::Conflict`], with what is there), the value has more than 256 KiB, or there is no room
-/// for it in what is granted ([`Error::Full`]).
+/// As for [`get`]; also if the stored record is not as expected ([`Error::Conflict`], with its version),
+/// the value is larger than 256 KiB, or the record does not fit the grant ([`Error::Full`]).
 pub async fn put(key: &str, value: impl Into<Vec<u8>>, expected: Expected) -> Result<u64, Error> {
     records::put(key.to_owned(), value.into(), expected).await
 }
 
-/// Deletes a record if what is there is as expected.
+/// Deletes a record if the stored one is as expected.
 ///
 /// # Errors
-/// As for [`get`], and it is not ([`Error::Conflict`]).
+/// As for [`get`]; also if it is not as expected ([`Error::Conflict`]).
 pub async fn delete(key: &str, expected: Expected) -> Result<(), Error> {
     records::delete(key.to_owned(), expected).await
 }
 
-/// Records whose keys begin with a prefix, in the order of the keys' bytes: those after a key, and at most so many (1 to
-/// 1,000).
+/// Lists records whose keys start with a prefix, in byte order of the keys: those after the key `after`,
+/// at most `limit` of them (1 to 1,000).
 ///
 /// # Errors
-/// As for [`get`], and the limit is another one.
+/// As for [`get`]; also if the limit is out of range.
 pub async fn list(prefix: &str, after: Option<&str>, limit: u32) -> Result<Vec<Listed>, Error> {
     records::list(prefix.to_owned(), after.map(str::to_owned), limit).await
 }
 
-/// The record with this key, read as JSON.
+/// Returns the record with this key, deserialized from JSON.
 ///
 /// # Errors
-/// As for [`get`], and where it is none of this type ([`Error::NotAcceptable`]): nothing may take it for absent and write
-/// over it.
+/// As for [`get`]; also if the record is not JSON of this type ([`Error::NotAcceptable`]), so that nobody
+/// takes it for absent and overwrites it.
 pub async fn get_json<T: DeserializeOwned>(key: &str) -> Result<Option<Entry<T>>, Error> {
     let Some(Entry { value, version }) = get(key).await? else {
         return Ok(None);
@@ -84,10 +85,10 @@ pub async fn get_json<T: DeserializeOwned>(key: &str) -> Result<Option<Entry<T>>
     Ok(Some(Entry { value, version }))
 }
 
-/// Writes a record as JSON if what is there is as expected, and gives back its new version.
+/// Writes a record as JSON if the stored one is as expected, and returns its new version.
 ///
 /// # Errors
-/// As for [`put`], and where the value has no JSON form ([`Error::NotAcceptable`]).
+/// As for [`put`]; also if the value cannot be serialized as JSON ([`Error::NotAcceptable`]).
 pub async fn put_json(key: &str, value: &impl Serialize, expected: Expected) -> Result<u64, Error> {
     put(
         key,
@@ -97,10 +98,11 @@ pub async fn put_json(key: &str, value: &impl Serialize, expected: Expected) -> 
     .await
 }
 
-/// Makes a record of what it was, and gives back what it is then. `next` runs again where another instance was faster.
+/// Replaces a record with what `next` makes of it, and returns the new value. `next` runs again if
+/// another instance was faster.
 ///
 /// # Errors
-/// As for [`get_json`] and [`put_json`]; [`Error::Conflict`] where others were faster 256 times.
+/// As for [`get_json`] and [`put_json`]; [`Error::Conflict`] if others were faster 256 times.
 pub async fn update_json<T: DeserializeOwned + Serialize>(
     key: &str,
     mut next: impl FnMut(Option<T>) -> T,
@@ -122,5 +124,7 @@ pub async fn update_json<T: DeserializeOwned + Serialize>(
 }
 
 fn not_json(error: &serde_json::Error) -> Error {
-    Error::NotAcceptable(format!("its JSON: {error}"))
+    Error::NotAcceptable(format!(
+        "the record cannot be converted from or to JSON: {error}"
+    ))
 }

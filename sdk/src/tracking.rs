@@ -1,19 +1,20 @@
-//! Query parameters that tell who shared or clicked a link, and nothing of what it leads to.
+//! Query parameters that tell who shared or clicked a link, but not where it leads.
 //!
-//! A plugin that compares or shows addresses leaves them out. One that the list does not know does no harm.
+//! A plugin that compares or shows URLs removes them. Parameters that are missing from the list do no
+//! harm.
 
-/// A star at the end stands for any end.
+/// A star at the end matches any ending.
 const NAMES: &[&str] = &[
     "utm_*", "mtm_*", "mc_*", "fbclid", "gclid", "dclid", "msclkid", "yclid", "twclid", "_ga",
     "_gl", "spm", "igsh", "igshid",
 ];
 
-/// Whether the parameter of this name, decoded, is one of them.
+/// Whether the parameter with this decoded name is a tracking parameter.
 pub fn is_tracking(name: &str) -> bool {
     matches_any(name, NAMES)
 }
 
-/// Whether a name is one of these, in which a star at the end stands for any end.
+/// Whether a name is in the list, in which a star at the end of a name matches any ending.
 pub fn matches_any(name: &str, names: &[&str]) -> bool {
     names.iter().any(|known| match known.strip_suffix('*') {
         Some(beginning) => name.starts_with(beginning),

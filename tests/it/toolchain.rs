@@ -83,8 +83,9 @@ fn a_build_adds_the_target_or_names_the_command_in_one_line() {
     std::fs::write(&offline, "").expect("it is written");
     let done = built(house.path());
     let expected = format!(
-        "switchbay: plugins cannot be built: the Rust toolchain {}/sysroot has no libraries for the plugin target wasm32-wasip2; run `rustup target add \
-             wasm32-wasip2` in the workspace folder\n",
+        "switchbay: plugins cannot be built: the Rust toolchain {}/sysroot has no libraries for \
+         the plugin target wasm32-wasip2; run `rustup target add wasm32-wasip2` in the workspace \
+         folder\n",
         house.path().display()
     );
     assert_eq!(

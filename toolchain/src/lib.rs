@@ -28,8 +28,8 @@ impl fmt::Display for ToolchainError {
             Self::Compiler(error) => write!(f, "cannot run the Rust compiler: {error}"),
             Self::NoTarget(sysroot) => write!(
                 f,
-                "the Rust toolchain {} has no libraries for the plugin target {TARGET}; run `rustup target add \
-             {TARGET}` in the workspace folder",
+                "the Rust toolchain {} has no libraries for the plugin target {TARGET}; run \
+                 `rustup target add {TARGET}` in the workspace folder",
                 sysroot.display()
             ),
         }
@@ -152,8 +152,8 @@ mod tests {
     fn without_the_target_a_debug_build_stops_and_a_release_build_warns_in_one_line() {
         let folder = tempfile::tempdir().expect("a folder");
         let line = format!(
-            "the Rust toolchain {} has no libraries for the plugin target wasm32-wasip2; run `rustup target add \
-             wasm32-wasip2` in the workspace folder",
+            "the Rust toolchain {} has no libraries for the plugin target wasm32-wasip2; run \
+             `rustup target add wasm32-wasip2` in the workspace folder",
             folder.path().display()
         );
         check(

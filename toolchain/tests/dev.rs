@@ -72,8 +72,8 @@ fn a_target_that_cannot_be_added_is_one_line_and_nothing_is_compiled() {
     for _ in ["rustup fails", "there is no rustup"] {
         let done = dev(programs.path());
         let expected = format!(
-            "switchbay: the Rust toolchain {} has no libraries for the plugin target wasm32-wasip2; run `rustup target add \
-             wasm32-wasip2` in the workspace folder\n",
+            "switchbay: the Rust toolchain {} has no libraries for the plugin target \
+             wasm32-wasip2; run `rustup target add wasm32-wasip2` in the workspace folder\n",
             programs.path().display()
         );
         assert_eq!(
