@@ -3,9 +3,9 @@
 mod corpus;
 mod failures;
 mod kept;
-mod lab;
 mod persons;
 mod registrars;
+mod registries;
 
 use std::collections::BTreeSet;
 
@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 
 use crate::support::{Answer, Options, Post, Service, failure, outcome, workspace};
 use corpus::cases;
-use lab::{Does, Lab};
+use registries::{Does, Registries};
 
 const WHOIS: &str = "/api/v1/domain/whois";
 const TOOL: &str = "lookup_domain_whois";
@@ -27,7 +27,7 @@ const RDAP: &str = "rdap.lab.test";
 const DENIC: &str = "whois.denic.de";
 
 /// A service before a lab.
-async fn start(lab: &Lab) -> Service {
+async fn start(lab: &Registries) -> Service {
     let (config, manifest) = (
         lab.configuration(),
         Some(workspace().join("plugin-manifest.toml")),
@@ -41,8 +41,8 @@ async fn start(lab: &Lab) -> Service {
 }
 
 /// A lab in which IANA lists the services of the lab alone, so that other domains are asked for on port 43.
-fn laboratory(rdap: &[&str], lines: &[&str], closed: &[&str]) -> Lab {
-    let lab = Lab::start(&[&[IANA, RDAP], rdap].concat(), lines, closed);
+fn laboratory(rdap: &[&str], lines: &[&str], closed: &[&str]) -> Registries {
+    let lab = Registries::start(&[&[IANA, RDAP], rdap].concat(), lines, closed);
     let services = json!([
         [["lab"], [format!("https://{RDAP}/")]],
         [["shut"], ["https://rdap.shut.test/"]],
@@ -223,7 +223,7 @@ async fn what_rdap_services_answer_is_told() {
         .map(|case| format!("{}:43", case.server))
         .collect();
     let closed: Vec<&str> = closed.iter().chain(&lines).map(String::as_str).collect();
-    let lab = Lab::start(&hosts, &[], &closed);
+    let lab = Registries::start(&hosts, &[], &closed);
     let service = start(&lab).await;
     let question = |case: &corpus::Case| {
         let (host, path) = place(&case.server);

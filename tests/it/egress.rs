@@ -27,9 +27,10 @@ use std::sync::OnceLock;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
+use crate::lab::public_row;
 use crate::metrics::scrape;
 use crate::startup::failure_in;
-use crate::support::{Options, Service, public_row, workspace};
+use crate::support::{Options, Service, workspace};
 
 const FETCH: &str = "/api/v1/test/fetches";
 const DIALS: &str = "switchbay_egress_dials_total";

@@ -14,8 +14,9 @@ use reqwest::{Method, RequestBuilder};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
+use crate::lab::{Pages, Reply};
 use crate::metrics::scrape;
-use crate::support::{Answer, Options, Pages, Reply, Service, build, in_time, now_s, workspace};
+use crate::support::{Answer, Options, Service, build, in_time, now_s, workspace};
 
 const JOBS: &str = "/api/v1/test/jobs";
 

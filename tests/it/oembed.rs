@@ -13,16 +13,36 @@ use std::sync::OnceLock;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-use crate::support::{
-    LAB_TOKEN, Lab, Options, Post, Reply, Service, build, failure, outcome, workspace,
-};
+use crate::lab::{Reply, Sites};
+use crate::support::{LAB_TOKEN, Options, Post, Service, build, failure, outcome, workspace};
 
 const RESOLVE: &str = "/api/v1/oembed/resolve";
 const TOOL: &str = "resolve_social_embed";
 
+/// Every host that the plugin's requests may be for.
+const HOSTS: [&str; 17] = [
+    "publish.x.com",
+    "graph.facebook.com",
+    "graph.threads.com",
+    "www.tiktok.com",
+    "vm.tiktok.com",
+    "vt.tiktok.com",
+    "www.reddit.com",
+    "reddit.com",
+    "v.redd.it",
+    "www.facebook.com",
+    "m.facebook.com",
+    "fb.watch",
+    "www.instagram.com",
+    "instagram.com",
+    "www.threads.com",
+    "x.com",
+    "provider.lab.test",
+];
+
 /// The networks and a service that reaches them.
 struct House {
-    lab: Lab,
+    lab: Sites,
     service: Service,
     /// Holds the manifest.
     _folder: TempDir,
@@ -51,7 +71,10 @@ impl House {
         tokio::task::spawn_blocking(build)
             .await
             .expect("it is built");
-        let (lab, folder) = (Lab::start(), TempDir::new().expect("a folder"));
+        let (lab, folder) = (
+            Sites::start(&HOSTS, false),
+            TempDir::new().expect("a folder"),
+        );
         let product = std::fs::read_to_string(workspace().join("plugin-manifest.toml"))
             .expect("the manifest");
         let entry = product
@@ -146,8 +169,8 @@ impl House {
 
 /// What leads the product's examples to a provider.
 pub(crate) fn examples() -> String {
-    static EXAMPLES: OnceLock<Lab> = OnceLock::new();
-    let lab = EXAMPLES.get_or_init(Lab::start);
+    static EXAMPLES: OnceLock<Sites> = OnceLock::new();
+    let lab = EXAMPLES.get_or_init(|| Sites::start(&HOSTS, false));
     lab.answer("publish.x.com/oembed", Reply::json(200, &x_post("20")));
     lab.configuration()
 }

@@ -15,7 +15,8 @@ use tokio::time::interval;
 
 use self::attack::{Attack, Attackers};
 use self::crowd::{Crowd, Latencies};
-use crate::support::{Options, Pages, Reply, Service, workspace};
+use crate::lab::{Pages, Reply};
+use crate::support::{Options, Service, workspace};
 
 /// What the process may hold at any moment, and above its start when all is over.
 const RESIDENT_BYTES_MAX: u64 = 3 << 29;

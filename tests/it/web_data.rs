@@ -13,7 +13,8 @@ use std::sync::OnceLock;
 use reqwest::Method;
 use serde_json::{Value, json};
 
-use crate::support::{Options, Post, Service, in_one_minute, outcome, public_row, workspace};
+use crate::lab::public_row;
+use crate::support::{Options, Post, Service, in_one_minute, outcome, workspace};
 
 const SCRAPE: &str = "/api/v1/web/scrape";
 const FIELDS: [&str; 7] = [

@@ -6,7 +6,8 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 
 use super::{BANKS, GENERATE};
-use crate::support::{Lab, Options, Reply, Service, build, workspace};
+use crate::lab::{Reply, Sites};
+use crate::support::{Options, Service, build, workspace};
 
 const SNAPSHOT: &str = "2026-07-14T07:24:47Z";
 const LIST: &str = "api.vietqr.io/v2/banks";
@@ -15,7 +16,7 @@ const GRANTS: &str =
 
 /// The upstream and a service that asks it.
 struct House {
-    lab: Lab,
+    lab: Sites,
     folder: Arc<TempDir>,
 }
 
@@ -45,7 +46,7 @@ impl House {
 
     fn new() -> Self {
         Self {
-            lab: Lab::start(),
+            lab: Sites::start(&["api.vietqr.io"], false),
             folder: Arc::new(TempDir::new().expect("a folder")),
         }
     }

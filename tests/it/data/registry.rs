@@ -1,10 +1,8 @@
 //! An npm registry on loopback: packages whose documents and archives the tests write, and that misbehaves as they say.
-//!
-//! Threads and blocking sockets. Each connection is served once and then closed.
 
 use std::collections::HashMap;
-use std::io::{BufRead, BufReader, Write};
-use std::net::{SocketAddr, TcpStream};
+use std::net::SocketAddr;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
 use base64::Engine as _;
@@ -15,35 +13,35 @@ use serde_json::{Value, json};
 use sha2::{Digest as _, Sha512};
 use tar::{Builder, EntryType, Header};
 
-use crate::support::listen;
+use crate::lab::{HttpServer, Reply, Then};
 
 /// A running registry.
 pub(crate) struct Registry {
     address: SocketAddr,
-    house: Arc<Mutex<House>>,
-}
-
-/// What is answered, and what was asked for.
-#[derive(Default)]
-struct House {
-    answers: HashMap<String, Answer>,
-    asked: Vec<String>,
-}
-
-#[derive(Clone)]
-struct Answer {
-    status: &'static str,
-    body: Vec<u8>,
-    /// What is announced, where that is not what is sent.
-    length: Option<u64>,
+    server: HttpServer,
+    answers: Arc<Mutex<HashMap<String, Reply>>>,
+    /// How many of the requests were told.
+    told: AtomicUsize,
 }
 
 impl Registry {
     pub(crate) fn start() -> Self {
-        let house = Arc::<Mutex<House>>::default();
-        let served = Arc::clone(&house);
-        let address = listen(move |stream| answer(stream, &served));
-        Self { address, house }
+        let answers: Arc<Mutex<HashMap<String, Reply>>> = Arc::default();
+        let known = Arc::clone(&answers);
+        let server = HttpServer::new(move |visit| {
+            let answer = known
+                .lock()
+                .expect("no thread panicked")
+                .get(&visit.path)
+                .cloned();
+            answer.unwrap_or_else(|| Reply::bare(404, "{\"error\":\"not found\"}"))
+        });
+        Self {
+            address: server.listen(None),
+            server,
+            answers,
+            told: AtomicUsize::new(0),
+        }
     }
 
     /// With a path, as registries of companies have it.
@@ -56,7 +54,7 @@ impl Registry {
         let integrity = format!("sha512-{}", STANDARD.encode(Sha512::digest(&archive)));
         let document = self.document(package, version, license, &integrity);
         self.say(package, &document);
-        self.put(&tarball(package, version), "200 OK", archive, None);
+        self.put(&tarball(package, version), Reply::bare(200, archive));
     }
 
     /// What a registry says of a package with one version.
@@ -77,10 +75,10 @@ impl Registry {
     /// Says something else of a package.
     pub(crate) fn say(&self, package: &str, document: &Value) {
         let path = format!("/npm/{}", package.replace('/', "%2f"));
-        self.put(&path, "200 OK", document.to_string().into_bytes(), None);
+        self.put(&path, Reply::bare(200, document.to_string()));
     }
 
-    /// Answers for the archive of a version with this instead.
+    /// Answers for the archive of a version with this instead, and announces this length.
     pub(crate) fn send(
         &self,
         package: &str,
@@ -89,58 +87,32 @@ impl Registry {
         body: Vec<u8>,
         length: Option<u64>,
     ) {
-        self.put(&tarball(package, version), status, body, length);
+        let length = length.unwrap_or(body.len() as u64);
+        let head =
+            format!("HTTP/1.1 {status}\r\ncontent-length: {length}\r\nconnection: close\r\n\r\n");
+        let said = [head.into_bytes(), body].concat();
+        self.put(&tarball(package, version), Reply::Raw(said, Then::Close));
     }
 
-    fn put(&self, path: &str, status: &'static str, body: Vec<u8>, length: Option<u64>) {
-        let mut house = self.house.lock().expect("no thread panicked");
-        house.answers.insert(
-            path.to_owned(),
-            Answer {
-                status,
-                body,
-                length,
-            },
-        );
+    fn put(&self, path: &str, answer: Reply) {
+        let mut answers = self.answers.lock().expect("no thread panicked");
+        answers.insert(path.to_owned(), answer);
     }
 
     /// The paths that were asked for since the last time.
     pub(crate) fn asked(&self) -> Vec<String> {
-        std::mem::take(&mut self.house.lock().expect("no thread panicked").asked)
+        let visits = self.server.visits();
+        let told = self.told.swap(visits.len(), Ordering::Relaxed);
+        visits[told..]
+            .iter()
+            .map(|visit| visit.path.clone())
+            .collect()
     }
 }
 
 fn tarball(package: &str, version: &str) -> String {
     let name = package.rsplit('/').next().unwrap_or(package);
     format!("/npm/{package}/-/{name}-{version}.tgz")
-}
-
-fn answer(mut stream: TcpStream, house: &Mutex<House>) -> std::io::Result<()> {
-    let mut reader = BufReader::new(stream.try_clone()?);
-    let mut head = String::new();
-    while reader.read_line(&mut head)? > 2 {}
-    let path = head.split(' ').nth(1).unwrap_or("/").to_owned();
-    let found = {
-        let mut house = house.lock().expect("no thread panicked");
-        house.asked.push(path.clone());
-        house.answers.get(&path).cloned()
-    };
-    let none = Answer {
-        status: "404 Not Found",
-        body: b"{\"error\":\"not found\"}".to_vec(),
-        length: None,
-    };
-    let Answer {
-        status,
-        body,
-        length,
-    } = found.unwrap_or(none);
-    let length = length.unwrap_or(body.len() as u64);
-    write!(
-        stream,
-        "HTTP/1.1 {status}\r\ncontent-length: {length}\r\nconnection: close\r\n\r\n"
-    )?;
-    stream.write_all(&body)
 }
 
 /// An entry of an archive: its path as it stands, what it is, and its content.

@@ -7,7 +7,8 @@ use tokio::sync::Barrier;
 
 use super::{dials, one, query, start, told};
 use crate::lab;
-use crate::lab::dns::{Reply, Scripted, TYPES, Told};
+use crate::lab::Reply;
+use crate::lab::dns::{Scripted, TYPES, Told};
 
 /// Names of the lab's zones, of which each type has one.
 const NAMES: [&str; 11] = [
@@ -137,7 +138,7 @@ async fn what_a_resolver_says_of_a_name_is_an_answer_whatever_it_is() {
 #[tokio::test]
 async fn what_an_authoritative_server_says_passes_as_it_is() {
     let lab = lab::dns::start();
-    let relay = Scripted::start(async |asked| Reply::Message(lab.authority(&asked.message))).await;
+    let relay = Scripted::start(async |asked| Reply::dns(lab.authority(&asked.message))).await;
     let service = start(&[("cloudflare", &relay.endpoint)]).await;
     let looped = told(&one(&service, "loop.example.test", 1).await);
     let names: Vec<&str> = looped
@@ -167,7 +168,7 @@ async fn patient(questions: usize) -> Scripted {
         let all = Arc::clone(&all);
         async move {
             all.wait().await;
-            Reply::Message(asked.answer(0, &[]))
+            Reply::dns(asked.answer(0, &[]))
         }
     })
     .await
@@ -218,7 +219,7 @@ async fn lookups_at_once_do_not_wait_for_one_another() {
 
 #[tokio::test]
 async fn a_question_is_a_small_message_that_names_nobody() {
-    let resolver = Scripted::start(async |asked| Reply::Message(asked.answer(3, &[]))).await;
+    let resolver = Scripted::start(async |asked| Reply::dns(asked.answer(3, &[]))).await;
     let service = start(&[("cloudflare", &resolver.endpoint)]).await;
     assert_eq!(
         told(&one(&service, "_Dmarc.Example.test.", 16).await).status,
@@ -251,7 +252,7 @@ async fn a_question_is_a_small_message_that_names_nobody() {
 
 #[tokio::test]
 async fn a_resolver_is_told_to_withhold_the_subnet_where_its_row_says_so() {
-    let resolver = Scripted::start(async |asked| Reply::Message(asked.answer(0, &[]))).await;
+    let resolver = Scripted::start(async |asked| Reply::dns(asked.answer(0, &[]))).await;
     let config = lab::dns::configuration(&[("cloudflare", &resolver.endpoint)]);
     let row = format!(
         "google = {{ url = \"https://{}/dns-query\", ",

@@ -3,21 +3,22 @@
 use serde_json::json;
 
 use super::{dials, one, query, start};
-use crate::lab::dns::{Asked, Reply, Scripted, Speaks};
+use crate::lab::Reply;
+use crate::lab::dns::{Asked, Scripted, Speaks};
 
 /// What the name that is asked for says.
 async fn misbehave(asked: Asked) -> Reply {
     let answer = |change: fn(&mut Vec<u8>)| {
         let mut message = asked.answer(0, &[(1, &[192, 0, 2, 1])]);
         change(&mut message);
-        Reply::Message(message)
+        Reply::dns(message)
     };
     match asked.name.split('.').next().unwrap_or_default() {
         "good" => answer(|_| {}),
         "padded" => answer(|message| message.resize(65_535, 0)),
         "huge" => answer(|message| message.resize(65_536, 0)),
-        "garbage" => Reply::Message(b"what was the question".to_vec()),
-        "empty" => Reply::Message(Vec::new()),
+        "garbage" => Reply::dns(b"what was the question".to_vec()),
+        "empty" => Reply::dns(Vec::new()),
         "cut" => answer(|message| message.truncate(20)),
         "query" => answer(|message| message[2] &= 0x7f),
         "numbered" => answer(|message| message[1] = 1),
@@ -25,16 +26,17 @@ async fn misbehave(asked: Asked) -> Reply {
         "shouted" => answer(|message| message[13] = b'S'),
         // The name begins at 12 and has 22 bytes; its type's number is the second one of two.
         "retyped" => answer(|message| message[35] = 28),
-        "mistyped" => Reply::Body("text/html", asked.answer(0, &[])),
-        "typed" => Reply::Body(
+        "mistyped" => Reply::body(200, "text/html", asked.answer(0, &[])),
+        "typed" => Reply::body(
+            200,
             "Application/DNS-Message; charset=none",
             asked.answer(0, &[]),
         ),
-        "moved" => Reply::Redirect("/elsewhere".to_owned()),
-        "limited" => Reply::Status(429),
-        "absent" => Reply::Status(404),
-        "broken" => Reply::Status(500),
-        "other" => Reply::Status(204),
+        "moved" => Reply::redirect(302, "/elsewhere"),
+        "limited" => Reply::bare(429, "not now"),
+        "absent" => Reply::bare(404, "not now"),
+        "broken" => Reply::bare(500, "not now"),
+        "other" => Reply::bare(204, "not now"),
         "reset" => Reply::Reset,
         "closed" => Reply::Close,
         "frozen" => Reply::Freeze,
@@ -101,7 +103,7 @@ async fn what_is_no_answer_is_told_by_what_is_wrong_with_it() {
 async fn a_late_answer_keeps_no_other_one_waiting() {
     let resolver = Scripted::start(async |asked| match asked.record_type {
         15 => std::future::pending().await,
-        _ => Reply::Message(asked.answer(0, &[])),
+        _ => Reply::dns(asked.answer(0, &[])),
     })
     .await;
     let service = start(&[("cloudflare", &resolver.endpoint)]).await;
@@ -129,7 +131,7 @@ async fn a_connection_that_died_is_noticed_before_the_next_question() {
 
 #[tokio::test]
 async fn a_resolver_that_is_not_there_or_not_trusted_is_unreachable() {
-    let answered = async |asked: Asked| Reply::Message(asked.answer(0, &[]));
+    let answered = async |asked: Asked| Reply::dns(asked.answer(0, &[]));
     let (mut gone, mut stranger) = (
         Scripted::start(answered).await,
         Scripted::start(answered).await,

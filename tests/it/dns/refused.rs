@@ -4,7 +4,8 @@ use serde_json::{Value, json};
 
 use super::{dials, query, start_with, told};
 use crate::lab;
-use crate::lab::dns::{Endpoint, Reply, Scripted};
+use crate::lab::Reply;
+use crate::lab::dns::{Endpoint, Scripted};
 use crate::metrics::{revision, scrape};
 
 /// A question for an address of `example.test`, by its outcome and what was told of that.
@@ -59,7 +60,7 @@ const DENIED: [(&str, &str, &str); 6] = [
 
 #[tokio::test]
 async fn a_denial_says_which_of_three_it_is_and_nothing_is_dialled() {
-    let resolver = Scripted::start(async |asked| Reply::Message(asked.answer(0, &[]))).await;
+    let resolver = Scripted::start(async |asked| Reply::dns(asked.answer(0, &[]))).await;
     let service = start_with(configuration(&resolver.endpoint).await).await;
     for (name, outcome, because) in DENIED {
         let expected = (outcome.to_owned(), because.to_owned());
@@ -126,7 +127,7 @@ async fn a_denial_says_which_of_three_it_is_and_nothing_is_dialled() {
 
 #[tokio::test]
 async fn a_name_or_a_type_that_cannot_be_asked_for_is_told_its_rule_and_not_sent() {
-    let resolver = Scripted::start(async |asked| Reply::Message(asked.answer(0, &[]))).await;
+    let resolver = Scripted::start(async |asked| Reply::dns(asked.answer(0, &[]))).await;
     let service = start_with(configuration(&resolver.endpoint).await).await;
     let (label, longest) = (
         "a".repeat(64),

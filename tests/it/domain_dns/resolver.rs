@@ -7,7 +7,8 @@ use std::sync::{Arc, OnceLock, mpsc};
 use tokio::sync::Barrier;
 
 use super::message::{Message, cname, record};
-use crate::lab::dns::{Asked, Reply, Scripted, configuration};
+use crate::lab::Reply;
+use crate::lab::dns::{Asked, Scripted, configuration};
 
 const PROVIDERS: [&str; 2] = ["cloudflare", "google"];
 
@@ -105,9 +106,9 @@ async fn said(together: &Barrier, provider: &str, asked: &Asked) -> Reply {
         "silent" => std::future::pending().await,
         "quiet" if is_text => std::future::pending().await,
         "late" if is_text => std::future::pending().await,
-        "late" | "status" => return Reply::Status(500),
-        "garbage" => return Reply::Message(b"\0\0\x81\x80garbage".to_vec()),
-        "torn" if is_text => return Reply::Message(message(0x8180).cut(3)),
+        "late" | "status" => return Reply::bare(500, "not now"),
+        "garbage" => return Reply::dns(b"\0\0\x81\x80garbage".to_vec()),
+        "torn" if is_text => return Reply::dns(message(0x8180).cut(3)),
         "huge" if is_text => pointed(&question),
         "partly" => match code {
             A => plain(),
@@ -143,7 +144,7 @@ async fn said(together: &Barrier, provider: &str, asked: &Asked) -> Reply {
         }
         _ => plain(),
     };
-    Reply::Message(message.bytes())
+    Reply::dns(message.bytes())
 }
 
 fn soa(ttl: u32) -> Vec<u8> {

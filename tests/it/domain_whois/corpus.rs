@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::lab::Does;
+use super::registries::Does;
 use crate::support::workspace;
 
 /// One answer of a registry.

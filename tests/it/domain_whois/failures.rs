@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::lab::{Does, Lab};
+use super::registries::{Does, Registries};
 use super::{DENIC, RDAP, laboratory, refused, registered, source, start, told};
 use crate::support::Service;
 
@@ -196,7 +196,7 @@ async fn a_registry_that_is_too_slow_is_a_missed_deadline() {
 
 #[tokio::test]
 async fn port_43_answers_where_rdap_fails() {
-    let lab = Lab::start(&[super::IANA, RDAP], &[DENIC], &[]);
+    let lab = Registries::start(&[super::IANA, RDAP], &[DENIC], &[]);
     let services = json!({ "services": [[["de"], [format!("https://{RDAP}/")]]] });
     lab.when(
         super::IANA,

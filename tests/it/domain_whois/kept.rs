@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use super::lab::{Does, Lab};
+use super::registries::{Does, Registries};
 use super::{IANA, LIST, RDAP, laboratory, registered, source, start, told};
 use crate::support::{Options, Service, build, built};
 
@@ -73,7 +73,7 @@ async fn the_list_of_services_is_fetched_or_else_the_one_that_was_built_in() {
         Does::Floods,
         Does::Breaks,
     ] {
-        let lab = Lab::start(&[IANA, "rdap.publicinterestregistry.org"], &[], &[]);
+        let lab = Registries::start(&[IANA, "rdap.publicinterestregistry.org"], &[], &[]);
         let service = start(&lab).await;
         lab.when(IANA, LIST, list.clone());
         lab.when(
@@ -105,7 +105,7 @@ async fn the_list_of_services_is_fetched_or_else_the_one_that_was_built_in() {
 #[tokio::test]
 async fn the_list_of_services_is_not_fetched_where_it_cannot_be_kept() {
     for cache in ["", ", \"cache:16KiB\""] {
-        let lab = Lab::start(&[IANA, "rdap.publicinterestregistry.org"], &[], &[]);
+        let lab = Registries::start(&[IANA, "rdap.publicinterestregistry.org"], &[], &[]);
         lab.when(
             "rdap.publicinterestregistry.org",
             "/rdap/domain/example.org",

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::lab::Does;
+use super::registries::Does;
 use super::{DENIC, RDAP, laboratory, start, told};
 
 const PERSONS: [&str; 8] = [

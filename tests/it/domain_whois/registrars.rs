@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::lab::Does;
+use super::registries::Does;
 use super::{RDAP, laboratory, start, told};
 
 #[tokio::test]

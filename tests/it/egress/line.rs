@@ -10,8 +10,9 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 
 use super::{dials, private_names};
+use crate::lab::{listen, public_row};
 use crate::metrics::{revision, scrape};
-use crate::support::{Options, Service, build, built, listen, public_row, workspace};
+use crate::support::{Options, Service, build, built, workspace};
 
 /// Between two bytes of a server that drips.
 const DROP: Duration = Duration::from_millis(20);

@@ -7,7 +7,8 @@ use serde_json::json;
 use tempfile::TempDir;
 
 use super::{dials, fetch, private_names, proxied, sites};
-use crate::support::{Options, Service, Wire, build, built, public_row};
+use crate::lab::public_row;
+use crate::support::{Options, Service, Wire, build, built};
 
 /// A folder of a manifest with one entry, which can be written anew while the service runs.
 struct Entry {

@@ -10,7 +10,8 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 
 use super::{fetch, proxied, secure, start};
-use crate::support::{Service, Wire, certificate, listen};
+use crate::lab::{Certificate, listen};
+use crate::support::{Service, Wire};
 
 /// What a flood may cost the whole process; without a bound it is all of one processor for [`WAITED`].
 const COST_MAX: Duration = Duration::from_millis(400);
@@ -27,10 +28,9 @@ const ANSWER: Frame = (1, 4, b"\x88");
 const WHOLE_ANSWER: Frame = (1, 5, b"\x88");
 
 /// A server of HTTP/2 that answers its first request with these frames, the last of them without an end, and its certificate.
-fn two(first: &'static [Frame], then_forever: Option<Frame>) -> (SocketAddr, String) {
-    let (mut config, pem) = certificate(&["secure.test"]);
-    config.alpn_protocols = vec![b"h2".to_vec()];
-    let config = Arc::new(config);
+fn two(first: &'static [Frame], then_forever: Option<Frame>) -> (SocketAddr, Certificate) {
+    let certificate = Certificate::of(&["secure.test"]);
+    let config = Arc::new(certificate.server(&["h2"]));
     let address = listen(move |tcp| {
         let connection =
             ServerConnection::new(Arc::clone(&config)).map_err(std::io::Error::other)?;
@@ -61,7 +61,7 @@ fn two(first: &'static [Frame], then_forever: Option<Frame>) -> (SocketAddr, Str
             None => std::io::copy(&mut stream, &mut std::io::sink()).map(|_| ()),
         }
     });
-    (address, pem)
+    (address, certificate)
 }
 
 fn written((kind, flags, payload): &Frame, stream: u32) -> Vec<u8> {
@@ -96,10 +96,10 @@ fn until_asked(stream: &mut StreamOwned<ServerConnection, TcpStream>) -> std::io
 
 /// A service that trusts such a server.
 async fn start_before(first: &'static [Frame], then_forever: Option<Frame>) -> (TempDir, Service) {
-    let (site, pem) = two(first, then_forever);
+    let (site, certificate) = two(first, then_forever);
     let folder = TempDir::new().expect("a temporary folder");
     let root = folder.path().join("root.pem");
-    std::fs::write(&root, pem).expect("it is written");
+    certificate.write(&root);
     let service = secure::start(site, &[&root]).await;
     (folder, service)
 }

@@ -3,7 +3,8 @@
 use serde_json::json;
 
 use super::{configuration, dials, fetch, sites, start_as};
-use crate::support::{Options, public_row};
+use crate::lab::public_row;
+use crate::support::Options;
 
 #[tokio::test]
 async fn no_plugin_reaches_the_server_by_its_own_public_name() {

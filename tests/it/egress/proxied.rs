@@ -187,10 +187,10 @@ async fn each_redirect_through_the_proxy_is_judged_anew_and_each_denial_says_whi
 
 #[tokio::test]
 async fn a_tunnel_to_a_tls_site_is_the_clients_own_from_end_to_end() {
-    let (site, certificate) = secure::serve().await;
+    let (_, site, certificate) = secure::serve();
     let folder = TempDir::new().expect("a temporary folder");
     let root = folder.path().join("root.pem");
-    std::fs::write(&root, certificate).expect("it is written");
+    certificate.write(&root);
     // The gate need not trust what it does not read.
     let service = secure::start(site, &[]).await;
     let lent = lend(&service, 60).await;
@@ -225,10 +225,10 @@ async fn a_tunnel_to_a_tls_site_is_the_clients_own_from_end_to_end() {
 
 #[tokio::test]
 async fn the_gate_speaks_tls_itself_where_a_program_asks_for_an_absolute_https_url() {
-    let (site, certificate) = secure::serve().await;
+    let (_, site, certificate) = secure::serve();
     let folder = TempDir::new().expect("a temporary folder");
     let root = folder.path().join("root.pem");
-    std::fs::write(&root, certificate).expect("it is written");
+    certificate.write(&root);
     let service = secure::start(site, &[&root]).await;
     let lent = lend(&service, 60).await;
     let words = [

@@ -4,7 +4,8 @@ use reqwest::Method;
 use serde_json::json;
 
 use super::{House, RESOLVE, x_post};
-use crate::support::{Reply, Service, in_one_minute};
+use crate::lab::Reply;
+use crate::support::{Service, in_one_minute};
 
 /// How often a provider is asked by two calls, and two more of another form of the same URL.
 async fn check(number: u32, reply: Reply, expected: (u16, usize)) {

@@ -3,7 +3,8 @@
 use serde_json::{Value, json};
 
 use super::{House, tiktok_video, x_post};
-use crate::support::{LAB_TOKEN, Reply};
+use crate::lab::Reply;
+use crate::support::LAB_TOKEN;
 
 const REL: &str = " rel=\"noopener noreferrer nofollow\"";
 
@@ -37,11 +38,14 @@ async fn a_post_on_x_has_its_words_and_no_markup() {
     );
     let asked = house.lab.asked("status%2F8001");
     assert_eq!(
-        asked[0].address,
+        asked[0].address(),
         "publish.x.com/oembed?url=https%3A%2F%2Fx.com%2Fi%2Fstatus%2F8001&omit_script=1&dnt=true"
     );
     assert_eq!((asked.len(), asked[0].method.as_str()), (1, "GET"));
-    assert!(asked[0].user_agent.starts_with("switchbay/"), "{asked:?}");
+    assert!(
+        asked[0].header("user-agent").starts_with("switchbay/"),
+        "{asked:?}"
+    );
 }
 
 #[tokio::test]
@@ -89,7 +93,7 @@ async fn a_video_on_tiktok_has_its_picture_and_script() {
         format!("https://www.tiktok.com/@scout2015/photo/{id}")
     );
     let asked = house.lab.asked(id);
-    assert!(asked[1].address.ends_with(&format!(
+    assert!(asked[1].address().ends_with(&format!(
         "url=https%3A%2F%2Fwww.tiktok.com%2F%40scout2015%2Fvideo%2F{id}"
     )));
 }
@@ -188,7 +192,7 @@ async fn meta_is_asked_with_the_token_that_nobody_sees() {
     let url = "https%3A%2F%2Fwww.facebook.com%2Frust%2Fvideos%2F8001";
     let token = "lab%2Ftoken%260123456789";
     assert_eq!(
-        asked[0].address,
+        asked[0].address(),
         format!("graph.facebook.com/v25.0/oembed_video?url={url}&access_token={token}")
     );
 }
@@ -228,7 +232,7 @@ async fn instagram_and_threads_are_asked_by_resources_of_their_own() {
     let asked = house.lab.asked("reel%2FLab8001");
     assert!(
         asked[0]
-            .address
+            .address()
             .starts_with("graph.facebook.com/v25.0/instagram_oembed?url="),
         "{asked:?}"
     );
@@ -255,7 +259,7 @@ async fn instagram_and_threads_are_asked_by_resources_of_their_own() {
     );
     let asked = house.lab.asked("t%2FLab8002");
     assert_eq!(
-        asked[0].address,
+        asked[0].address(),
         "graph.threads.com/v1.0/oembed?url=https%3A%2F%2Fwww.threads.com%2Ft%2FLab8002"
     );
 }

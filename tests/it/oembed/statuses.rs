@@ -5,7 +5,8 @@ mod meta;
 use serde_json::{Value, json};
 
 use super::{House, tiktok_video, x_post};
-use crate::support::{Answer, Reply, Service};
+use crate::lab::Reply;
+use crate::support::{Answer, Service};
 
 const VALIDATION: (u16, &str) = (400, "VALIDATION_ERROR");
 const INVALID_URL: (u16, &str) = (400, "OEMBED_INVALID_URL");
@@ -374,7 +375,7 @@ async fn the_operator_may_name_another_provider_within_the_grants() {
         house.resolved("https://x.com/jack/status/22").await["provider"],
         "x"
     );
-    assert_eq!(house.lab.asked("other/v9")[0].user_agent, "lab/1");
+    assert_eq!(house.lab.asked("other/v9")[0].header("user-agent"), "lab/1");
     let unavailable = (UNAVAILABLE.0, UNAVAILABLE.1.to_owned(), json!({}));
     assert_eq!(
         house.refused("https://redd.it/9c001").await,

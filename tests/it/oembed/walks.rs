@@ -4,7 +4,7 @@ use serde_json::json;
 
 use super::{House, tiktok_video};
 use crate::egress::names;
-use crate::support::Reply;
+use crate::lab::Reply;
 
 const UNSAFE: (u16, &str) = (400, "OEMBED_SECURITY_REJECTED");
 const PRIVATE: (u16, &str) = (403, "OEMBED_PRIVATE_CONTENT");
@@ -37,7 +37,7 @@ async fn a_short_link_is_followed_to_the_post_and_no_further() {
         .lab
         .asked("lab")
         .into_iter()
-        .map(|asked| format!("{} {}", asked.method, asked.address))
+        .map(|asked| format!("{} {}", asked.method, asked.address()))
         .collect();
     let hops: Vec<&String> = hops
         .iter()
@@ -206,7 +206,7 @@ async fn a_short_link_is_followed_over_five_hops() {
     let id = "7000000000000000501";
     house.lab.answer(
         "ZTchain7",
-        Reply::redirect(302, &format!("https://www.tiktok.com/@a/video/{id}")),
+        Reply::redirect(302, format!("https://www.tiktok.com/@a/video/{id}")),
     );
     house.lab.answer(
         &format!("oembed?url=https%3A%2F%2Fwww.tiktok.com%2F%40a%2Fvideo%2F{id}"),
@@ -249,7 +249,7 @@ async fn a_site_that_redirects_pages_alone_is_asked_for_the_page() {
     assert_eq!(methods[..2], ["HEAD", "GET"]);
     house.lab.answer(
         "GET www.tiktok.com/t/ZTpage2",
-        Reply::redirect(301, &format!("https://www.tiktok.com/@a/video/{id}")),
+        Reply::redirect(301, format!("https://www.tiktok.com/@a/video/{id}")),
     );
     house
         .lab

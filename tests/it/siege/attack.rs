@@ -16,7 +16,8 @@ use tokio::net::TcpStream;
 use tokio::task::JoinSet;
 use tokio::time::{MissedTickBehavior, interval};
 
-use crate::support::{Reply, Service};
+use crate::lab::Reply;
+use crate::support::Service;
 
 /// How many calls each key of [`Attack::HostilePages`] and of [`Attack::HeldPlaces`] has under way.
 const HOSTILE_CALLS: usize = 8;

@@ -1,7 +1,7 @@
 //! An identity provider whose documents and tokens a test writes: a real HTTP server on loopback, with keys of its own.
 
 use std::collections::HashMap;
-use std::net::SocketAddr;
+use std::net::{SocketAddr, TcpListener};
 use std::sync::{Arc, Mutex, OnceLock};
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -14,31 +14,25 @@ use aws_lc_rs::signature::{
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use serde_json::{Value, json};
-use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
-use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Notify;
 use tokio::task::JoinHandle;
 use uuid::Uuid;
 
+use crate::lab::{HttpServer, Reply, Then, Visit};
+
 pub(crate) const METADATA: &str = "/.well-known/oauth-authorization-server";
 pub(crate) const KEYS: &str = "/keys";
 
-/// The server; it ends with the test's runtime.
+/// The server, and what its paths are answered with; a path without a document is 404.
 pub(crate) struct Issuer {
     pub(crate) url: String,
     address: SocketAddr,
-    told: Arc<Told>,
+    documents: Arc<Mutex<HashMap<String, Document>>>,
+    server: HttpServer,
     serving: Mutex<Option<JoinHandle<()>>>,
 }
 
-/// What it answers, and what it was asked.
-#[derive(Default)]
-struct Told {
-    documents: Mutex<HashMap<String, Document>>,
-    heads: Mutex<Vec<String>>,
-}
-
-/// What a path is answered with; a path without a document is 404.
+/// What a path is answered with.
 #[derive(Clone)]
 pub(crate) enum Document {
     Text(String),
@@ -63,14 +57,20 @@ impl Issuer {
     /// One that has an address, publishes its metadata and no keys, and does not answer yet.
     pub(crate) async fn down() -> Self {
         let address = TcpListener::bind("127.0.0.1:0")
-            .await
             .and_then(|bound| bound.local_addr())
             .expect("a port");
+        let documents: Arc<Mutex<HashMap<String, Document>>> = Arc::default();
+        let known = Arc::clone(&documents);
+        let server = HttpServer::patient(move |visit| {
+            let document = known.lock().expect("no panic").get(&visit.path).cloned();
+            answer(document)
+        });
         let url = format!("http://{address}");
         let issuer = Self {
             url,
             address,
-            told: Arc::default(),
+            documents,
+            server,
             serving: Mutex::default(),
         };
         let metadata = json!({ "issuer": issuer.url, "jwks_uri": format!("{}{KEYS}", issuer.url) });
@@ -80,16 +80,8 @@ impl Issuer {
 
     /// Answers from now on.
     pub(crate) async fn up(&self) {
-        let listener = TcpListener::bind(self.address)
-            .await
-            .expect("the port is free");
-        let told = Arc::clone(&self.told);
-        let serving = tokio::spawn(async move {
-            while let Ok((stream, _)) = listener.accept().await {
-                tokio::spawn(answer(stream, Arc::clone(&told)));
-            }
-        });
-        *self.serving.lock().expect("no panic") = Some(serving);
+        let listener = TcpListener::bind(self.address).expect("the port is free");
+        *self.serving.lock().expect("no panic") = Some(self.server.accept(listener, None));
     }
 
     /// Refuses connections from now on.
@@ -105,8 +97,7 @@ impl Issuer {
     }
 
     pub(crate) fn set(&self, path: &str, document: Document) {
-        self.told
-            .documents
+        self.documents
             .lock()
             .expect("no panic")
             .insert(path.to_owned(), document);
@@ -123,16 +114,15 @@ impl Issuer {
 
     /// How often a path was asked for.
     pub(crate) fn asked(&self, path: &str) -> usize {
-        let start = format!("GET {path} HTTP/1.1\r\n");
-        self.heads()
-            .iter()
-            .filter(|head| head.starts_with(&start))
-            .count()
+        let visits = self.server.visits();
+        let is_one = |visit: &&Visit| visit.method == "GET" && visit.path == path;
+        visits.iter().filter(is_one).count()
     }
 
     /// The heads of all requests.
     pub(crate) fn heads(&self) -> Vec<String> {
-        self.told.heads.lock().expect("no panic").clone()
+        let visits = self.server.visits();
+        visits.into_iter().map(|visit| visit.head).collect()
     }
 
     /// The configuration that trusts it, with more lines of its table.
@@ -160,47 +150,21 @@ pub(crate) fn claims(issuer: &str, base_url: &str) -> Value {
     })
 }
 
-async fn answer(mut stream: TcpStream, told: Arc<Told>) {
-    let mut head = Vec::new();
-    while !head.ends_with(b"\r\n\r\n") {
-        match stream.read_u8().await {
-            Ok(byte) => head.push(byte),
-            Err(_) => return,
-        }
-    }
-    let head = String::from_utf8(head).expect("a head is text");
-    let path = head.split(' ').nth(1).expect("a path").to_owned();
-    told.heads.lock().expect("no panic").push(head);
-    let document = told.documents.lock().expect("no panic").get(&path).cloned();
-    let text = match document {
-        Some(Document::Text(body)) => {
-            format!(
-                "HTTP/1.1 200 OK\r\ncontent-length: {}\r\nconnection: close\r\n\r\n{body}",
-                body.len()
-            )
-        }
+async fn answer(document: Option<Document>) -> Reply {
+    match document {
+        Some(Document::Text(body)) => Reply::bare(200, body),
         Some(Document::Held(body, told)) => {
             told.notified().await;
-            format!(
-                "HTTP/1.1 200 OK\r\ncontent-length: {}\r\nconnection: close\r\n\r\n{body}",
-                body.len()
-            )
+            Reply::bare(200, body)
         }
-        Some(Document::Redirect(to)) => {
-            format!(
-                "HTTP/1.1 302 Found\r\nlocation: {to}\r\nset-cookie: a=b\r\ncontent-length: 0\r\n\r\n"
-            )
+        Some(Document::Redirect(to)) => Reply::redirect(302, to).header("set-cookie", "a=b"),
+        Some(Document::Failure) => Reply::bare(500, ""),
+        Some(Document::Silence) => {
+            let head = b"HTTP/1.1 200 OK\r\ncontent-length: 9\r\n\r\n";
+            Reply::Raw(head.to_vec(), Then::Hang)
         }
-        Some(Document::Failure) => {
-            "HTTP/1.1 500 Oh\r\ncontent-length: 0\r\nconnection: close\r\n\r\n".to_owned()
-        }
-        Some(Document::Silence) => "HTTP/1.1 200 OK\r\ncontent-length: 9\r\n\r\n".to_owned(),
-        None => "HTTP/1.1 404 None\r\ncontent-length: 0\r\nconnection: close\r\n\r\n".to_owned(),
-    };
-    // The other side may have gone.
-    stream.write_all(text.as_bytes()).await.ok();
-    // Until it has: an answer that is not whole must not end.
-    stream.read_u8().await.ok();
+        None => Reply::bare(404, ""),
+    }
 }
 
 /// A key pair with its id.

@@ -6,15 +6,12 @@ mod dev;
 mod guest;
 mod issuer;
 mod keeps;
-mod lab;
 mod metered;
 mod minute;
 mod operator;
-mod pages;
 mod post;
 mod program;
 mod service;
-mod site;
 mod streams;
 mod wire;
 
@@ -24,15 +21,12 @@ pub(crate) use dev::Dev;
 pub(crate) use guest::{built, describing, good, operation};
 pub(crate) use issuer::{Document, Issuer, KEYS, METADATA, Signer, claims, encode, now_s};
 pub(crate) use keeps::{Keeps, keeps_anew};
-pub(crate) use lab::{Lab, Reply, public_row};
 pub(crate) use metered::Metered;
 pub(crate) use minute::{in_one_minute, in_one_second};
 pub(crate) use operator::{command, operator};
-pub(crate) use pages::{Pages, Visit};
 pub(crate) use post::{META_CAPABILITIES, META_VERSION, MODERN, Post, failure, outcome, request};
 pub(crate) use program::{ensure, path};
 pub(crate) use service::{LAB_TOKEN, Options, Service, binary, build, issue, workspace};
-pub(crate) use site::{certificate, listen};
 pub(crate) use streams::{
     Body, Connection, ask, dial, get, get_from, post_held, post_mcp, streams, with,
 };

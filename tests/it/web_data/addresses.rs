@@ -3,7 +3,8 @@
 use serde_json::{Value, json};
 use uuid::Uuid;
 
-use crate::support::{Answer, Options, Pages, Reply, Service, workspace};
+use crate::lab::{Pages, Reply};
+use crate::support::{Answer, Options, Service, workspace};
 
 const OPERATIONS: [&str; 3] = [
     "/api/v1/web/scrape",
@@ -33,7 +34,7 @@ fn sites() -> Pages {
             ),
             "/dots" => Reply::redirect(302, "http://www.lab.test./there"),
             path if path.starts_with("/far/") && visit.host == "lab.test" => {
-                Reply::redirect(301, &format!("http://www.lab.test{path}"))
+                Reply::redirect(301, format!("http://www.lab.test{path}"))
             }
             path => Reply::body(
                 200,

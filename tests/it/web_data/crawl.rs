@@ -1,8 +1,8 @@
 //! Crawls of scripted sites: which pages they show and in what order, and what they are answered with.
 
 mod at_once;
+mod house;
 mod judged;
-mod lab;
 mod lives;
 mod manners;
 mod refusals;
@@ -12,8 +12,9 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use serde_json::{Value, json};
 
-use self::lab::{CRAWLS, House, expected, line, missing, page, tree_site};
-use crate::support::{Post, Reply, Service, Visit};
+use self::house::{CRAWLS, House, expected, line, missing, page, tree_site};
+use crate::lab::{Reply, Visit};
+use crate::support::{Post, Service};
 
 const SEED: &str = "http://lab.test/";
 
@@ -279,7 +280,7 @@ async fn endless_redirects_end_too() {
         "/robots.txt" => missing(),
         _ => Reply::redirect(
             302,
-            &format!("/r/again/{}", COUNT.fetch_add(1, Ordering::Relaxed)),
+            format!("/r/again/{}", COUNT.fetch_add(1, Ordering::Relaxed)),
         ),
     })
     .await;

@@ -11,8 +11,9 @@ use std::time::Duration;
 use reqwest::Method;
 use serde_json::{Value, json};
 
+use crate::lab::Reply;
 use crate::support::{Post, Service, in_one_minute, outcome};
-use world::{Page, World, linking, urlset};
+use world::{World, linking, none, status, text, urlset, xml};
 
 const MAP: &str = "/api/v1/web/map";
 
@@ -55,17 +56,15 @@ async fn paths(service: &Service, path: &str, limit: u32) -> Vec<String> {
 #[tokio::test]
 async fn a_site_is_the_page_its_sitemaps_and_then_its_links() {
     let world = World::of(|_, path| match path {
-        "/robots.txt" => {
-            Page::text("User-agent: *\nDisallow:\nSitemap: http://site.test/map.xml\n")
-        }
-        "/map.xml" => Page::xml(urlset(
+        "/robots.txt" => text("User-agent: *\nDisallow:\nSitemap: http://site.test/map.xml\n"),
+        "/map.xml" => xml(urlset(
             ["/b", "/a", "/"].map(|path| format!("http://site.test{path}")),
         )),
         "/" => linking("Home", &["/a", "/c", "/d"]),
-        "/c" => Page::html(
+        "/c" => Reply::html(
             "<title>See | Site</title><meta name=description content='All of it.'><h1>See</h1><a href=/e>E</a>",
         ),
-        _ => Page::html("<h1>Any</h1>"),
+        _ => Reply::html("<h1>Any</h1>"),
     });
     let service = world.service().await;
     let links = mapped(&service, &json!({ "url": "http://site.test/" })).await;
@@ -84,17 +83,17 @@ async fn a_site_is_the_page_its_sitemaps_and_then_its_links() {
 #[tokio::test]
 async fn the_limit_is_exact_with_a_sitemap_and_without() {
     let world = World::of(|host, path| match (host, path) {
-        (_, "/robots.txt") => Page::none(),
+        (_, "/robots.txt") => none(),
         ("site.test", "/sitemap.xml") => {
-            Page::xml(urlset((0..150).map(|n| format!("http://site.test/{n}"))))
+            xml(urlset((0..150).map(|n| format!("http://site.test/{n}"))))
         }
-        ("site.test", "/") => Page::html("<title>Home</title>"),
+        ("site.test", "/") => Reply::html("<title>Home</title>"),
         // Each page leads to one more.
         ("other.test", path) => match path.trim_start_matches('/').parse::<u32>() {
             Ok(number) => linking("Next", &[&format!("/{}", number + 1)]),
-            Err(_) => Page::none(),
+            Err(_) => none(),
         },
-        _ => Page::none(),
+        _ => none(),
     });
     let service = world.service().await;
     for (site, start) in [("site.test", ""), ("other.test", "0")] {
@@ -129,9 +128,9 @@ async fn a_site_without_sitemaps_is_mapped_by_its_links() {
                 "/a#x",
             ],
         ),
-        "/a" => Page::html("<frameset><frame src=/frame></frameset>"),
-        "/frame" => Page::html("<base href=/deep/><a href=f>F</a><link rel=next href=/g>"),
-        _ => Page::html("<title>Nothing here</title><p>Sorry"),
+        "/a" => Reply::html("<frameset><frame src=/frame></frameset>"),
+        "/frame" => Reply::html("<base href=/deep/><a href=f>F</a><link rel=next href=/g>"),
+        _ => Reply::html("<title>Nothing here</title><p>Sorry"),
     });
     let service = world.service().await;
     let expected = [
@@ -150,7 +149,7 @@ async fn a_site_without_sitemaps_is_mapped_by_its_links() {
 #[tokio::test]
 async fn each_page_is_listed_once() {
     let world = World::of(|host, path| match (host, path) {
-        (_, "/robots.txt") => Page::none(),
+        (_, "/robots.txt") => none(),
         ("site.test", "/") => linking(
             "Home",
             &[
@@ -175,18 +174,18 @@ async fn each_page_is_listed_once() {
                 "mailto:me@site.test",
             ],
         ),
-        (_, "/old") => Page::To(301, "/new?utm_id=1".to_owned()),
-        (_, "/variant") => Page::html("<title>V</title><link rel=canonical href=/main>"),
-        (_, "/main") => Page::html("<title>Main</title><link rel=canonical href=/variant>"),
-        (_, "/gone") => Page::status(410),
-        (_, "/away") => Page::To(302, "http://other.test/".to_owned()),
+        (_, "/old") => Reply::redirect(301, "/new?utm_id=1"),
+        (_, "/variant") => Reply::html("<title>V</title><link rel=canonical href=/main>"),
+        (_, "/main") => Reply::html("<title>Main</title><link rel=canonical href=/variant>"),
+        (_, "/gone") => status(410),
+        (_, "/away") => Reply::redirect(302, "http://other.test/"),
         // Each says that it is the other.
         (_, "/one") => {
-            Page::html("<title>One</title><link rel=canonical href=/two><a href=/main>M</a>")
+            Reply::html("<title>One</title><link rel=canonical href=/two><a href=/main>M</a>")
         }
-        (_, "/two") => Page::html("<title>Two</title><link rel=canonical href=/one>"),
-        ("site.test", "/a" | "/new") => Page::html("<title>A</title>"),
-        _ => Page::none(),
+        (_, "/two") => Reply::html("<title>Two</title><link rel=canonical href=/one>"),
+        ("site.test", "/a" | "/new") => Reply::html("<title>A</title>"),
+        _ => none(),
     });
     let service = world.service().await;
     assert_eq!(
@@ -206,11 +205,11 @@ async fn what_robots_txt_forbids_is_neither_asked_for_nor_listed() {
     let rules = "User-agent: *\nAllow: /\n\nUser-agent: Switchbay\nDisallow: /private\nDisallow: /*?sort=\nAllow: /private/open\n\
                  Sitemap: http://site.test/map.xml";
     let world = World::of(move |_, path| match path {
-        "/robots.txt" => Page::text(rules),
-        "/map.xml" => Page::xml(urlset(
+        "/robots.txt" => text(rules),
+        "/map.xml" => xml(urlset(
             ["/private/1", "/1"].map(|path| format!("http://site.test{path}")),
         )),
-        "/old" => Page::To(301, "/private/old".to_owned()),
+        "/old" => Reply::redirect(301, "/private/old"),
         _ => linking(
             "Any",
             &[
@@ -244,7 +243,7 @@ async fn what_robots_txt_forbids_is_neither_asked_for_nor_listed() {
     );
 
     let closed = World::of(|_, path| match path {
-        "/robots.txt" => Page::text("User-agent: *\nDisallow: /"),
+        "/robots.txt" => text("User-agent: *\nDisallow: /"),
         _ => linking("Any", &["/1"]),
     });
     assert_eq!(paths(&closed.service().await, "/", 20).await, [""; 0]);
@@ -254,11 +253,11 @@ async fn what_robots_txt_forbids_is_neither_asked_for_nor_listed() {
 #[tokio::test]
 async fn what_is_not_to_be_followed_is_listed_and_not_asked_for() {
     let world = World::of(|_, path| match path {
-        "/" => Page::html("<title>Home</title><a rel=nofollow href=/a>A</a><a href=/b>B</a>"),
-        "/b" => Page::html(
+        "/" => Reply::html("<title>Home</title><a rel=nofollow href=/a>A</a><a href=/b>B</a>"),
+        "/b" => Reply::html(
             "<title>B</title><meta name=robots content='index, nofollow'><a href=/c>C</a>",
         ),
-        _ => Page::none(),
+        _ => none(),
     });
     let service = world.service().await;
     assert_eq!(paths(&service, "/", 20).await, ["/", "/a", "/b", "/c"]);
@@ -275,8 +274,8 @@ async fn what_is_not_to_be_followed_is_listed_and_not_asked_for() {
 #[tokio::test]
 async fn a_trap_of_endless_links_is_left() {
     let world = World::of(|_, path| match path {
-        "/robots.txt" => Page::none(),
-        path if path.ends_with(".xml") || path.ends_with(".gz") => Page::none(),
+        "/robots.txt" => none(),
+        path if path.ends_with(".xml") || path.ends_with(".gz") => none(),
         // New parameters that lead to the same few pages for ever, all of them listed already.
         path => linking(
             "Trap",
@@ -304,9 +303,9 @@ async fn two_pages_are_asked_for_at_a_time_and_no_more() {
         path if path.len() == 2 => {
             // Neither is answered before both are asked for.
             two.wait();
-            Page::html("<title>Page</title>")
+            Reply::html("<title>Page</title>")
         }
-        _ => Page::none(),
+        _ => none(),
     });
     let service = world.service().await;
     assert_eq!(paths(&service, "/", 20).await.len(), 7);
@@ -316,10 +315,10 @@ async fn two_pages_are_asked_for_at_a_time_and_no_more() {
 #[tokio::test]
 async fn a_crawl_delay_is_kept_between_any_two_requests() {
     let world = World::of(|_, path| match path {
-        "/robots.txt" => Page::text("User-agent: *\nCrawl-delay: 0.3"),
+        "/robots.txt" => text("User-agent: *\nCrawl-delay: 0.3"),
         "/" => linking("Home", &["/1", "/2"]),
-        "/1" | "/2" => Page::html("<title>Page</title>"),
-        _ => Page::none(),
+        "/1" | "/2" => Reply::html("<title>Page</title>"),
+        _ => none(),
     });
     let service = world.service().await;
     assert_eq!(paths(&service, "/", 20).await, ["/", "/1", "/2"]);
@@ -338,7 +337,7 @@ async fn a_crawl_delay_is_kept_between_any_two_requests() {
 async fn the_tool_gives_what_rest_gives() {
     let world = World::of(|_, path| match path {
         "/" => linking("Home", &["/a", "/b"]),
-        _ => Page::none(),
+        _ => none(),
     });
     let service = world.service().await;
     let call = async |arguments: Value| {
@@ -373,7 +372,7 @@ async fn the_tool_gives_what_rest_gives() {
 
 #[tokio::test]
 async fn a_credential_has_twenty_maps_a_minute() {
-    let world = World::of(|_, _| Page::html("<title>Page</title>"));
+    let world = World::of(|_, _| Reply::html("<title>Page</title>"));
     let service = world.service().await;
     let (_, statuses) = in_one_minute(async || {
         let key = service.issue(&["--scope", "web:map"]);

@@ -16,11 +16,12 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 
 use super::FIELDS;
+use crate::lab::{Reply, Sites};
 use crate::support::{
     Answer, LAB_TOKEN, Options, Post, Service, failure, in_one_minute, lend_compiled, outcome,
     workspace,
 };
-use provider::{Asked, Lab, Reply};
+use provider::{SearchRequest, providers};
 
 const SEARCH: &str = "/api/v1/web/search";
 const TOOL: &str = "search_web";
@@ -110,7 +111,7 @@ fn manifest(lines: &str, grant: &str) -> (TempDir, PathBuf) {
 
 /// The product's manifest, set up for a SearXNG that finds something, and what leads there.
 pub(crate) fn product() -> (PathBuf, String) {
-    static PRODUCT: OnceLock<(TempDir, Lab)> = OnceLock::new();
+    static PRODUCT: OnceLock<(TempDir, Sites)> = OnceLock::new();
     let (folder, lab) = PRODUCT.get_or_init(|| {
         let text = std::fs::read_to_string(workspace().join("plugin-manifest.toml"))
             .expect("the manifest");
@@ -131,10 +132,10 @@ pub(crate) fn product() -> (PathBuf, String) {
             );
         let folder = TempDir::new().expect("a folder");
         std::fs::write(folder.path().join("plugin-manifest.toml"), text).expect("it is written");
-        let lab = Lab::start();
+        let lab = providers();
         lab.answer(
             "/searx/search",
-            Reply::json(&Kind::Searxng.body(&numbered(30))),
+            Reply::json(200, &Kind::Searxng.body(&numbered(30))),
         );
         (folder, lab)
     });
@@ -166,7 +167,7 @@ fn data() -> Arc<TempDir> {
 /// A provider and a service that asks it.
 struct House {
     kind: Kind,
-    lab: Lab,
+    lab: Sites,
     service: Service,
     _folder: TempDir,
 }
@@ -198,7 +199,7 @@ impl House {
             { env = \"LAB_TOKEN\", header = \"x-subscription-token\", for = \"https://api.search.brave.com/res/v1/web/search\" },\
             { env = \"TAVILY_TOKEN\", header = \"authorization\", for = \"https://api.tavily.com/search\" }]";
         let (folder, manifest) = manifest(&format!("{settings}{secrets}"), grant);
-        let lab = Lab::start();
+        let lab = providers();
         let service = Service::start(Options {
             config: lab.configuration(),
             manifest: Some(manifest),
@@ -218,7 +219,8 @@ impl House {
 
     /// What the provider says of a query that holds this word.
     fn finds(&self, word: &str, results: &[Value]) {
-        self.lab.answer(word, Reply::json(&self.kind.body(results)));
+        self.lab
+            .answer(word, Reply::json(200, &self.kind.body(results)));
     }
 
     /// The answers of both faces, with a key of their own: none has more than twenty searches a minute.
@@ -314,8 +316,9 @@ impl House {
     }
 
     /// The requests of both faces, which are the same.
-    fn asked(&self, word: &str) -> Asked {
-        let asked = self.lab.asked(word);
+    fn asked(&self, word: &str) -> SearchRequest {
+        let asked: Vec<SearchRequest> =
+            self.lab.asked(word).iter().map(SearchRequest::of).collect();
         assert!(
             asked.len() == 2 && asked[0] == asked[1],
             "{:?}: {asked:?}",

@@ -1,11 +1,8 @@
 //! Sites of the outside world on one loopback port: what they answer is chosen by the path of the request.
-//!
-//! Threads and blocking sockets; each connection is served once and then closed.
 
-use std::io::{BufRead, BufReader, Write};
-use std::net::{SocketAddr, TcpStream};
+use std::net::SocketAddr;
 
-use crate::support::listen;
+use crate::lab::{HttpServer, Reply, Then, Visit};
 
 /// A page with boilerplate around it.
 const ARTICLE: &str = include_str!("../../../plugins/web-data/pages/article-1.html");
@@ -41,146 +38,107 @@ fn attributes() -> String {
 
 /// Begins to serve, for as long as the process lives.
 pub(super) fn serve() -> SocketAddr {
-    listen(answer)
+    HttpServer::new(answer).listen(None)
 }
 
-/// Status, media type and body.
-type Page = (&'static str, &'static str, Vec<u8>);
-
-fn answer(mut stream: TcpStream) -> std::io::Result<()> {
-    let mut reader = BufReader::new(stream.try_clone()?);
-    let mut head = String::new();
-    while reader.read_line(&mut head)? > 2 {}
-    let target = head.split(' ').nth(1).unwrap_or("/");
-    let (path, query) = target.split_once('?').unwrap_or((target, "/"));
-    let mut moved =
-        |status: &str, to: &str| whole(&mut stream, status, &format!("location: {to}\r\n"), b"");
+fn answer(visit: &Visit) -> Reply {
+    let (path, query) = visit.path.split_once('?').unwrap_or((&visit.path, "/"));
     match path {
-        "/moved" => moved("301 Moved Permanently", "/article"),
+        "/moved" => Reply::redirect(301, "/article"),
         // Anywhere that the query says.
-        "/to" => moved("302 Found", query),
-        "/inside" => moved("302 Found", "http://10.0.0.1/"),
-        "/around" => moved("302 Found", "/around"),
-        // Nothing, until the client goes.
-        "/never" => std::io::copy(&mut reader, &mut std::io::sink()).map(|_| ()),
-        "/no-http" => stream.write_all(b"SSH-2.0-OpenSSH_9.9\r\n"),
-        _ => {
-            let (status, kind, body) = refreshing(path, query)
-                .or_else(|| laborious(path).map(|text| html(&text)))
-                .or_else(|| odd(path))
-                .unwrap_or_else(|| plain(path));
-            whole(
-                &mut stream,
-                status,
-                &format!("content-type: {kind}\r\n"),
-                &body,
-            )
-        }
+        "/to" => Reply::redirect(302, query),
+        "/inside" => Reply::redirect(302, "http://10.0.0.1/"),
+        "/around" => Reply::redirect(302, "/around"),
+        "/never" => Reply::Hang,
+        "/no-http" => Reply::Raw(b"SSH-2.0-OpenSSH_9.9\r\n".to_vec(), Then::Close),
+        _ => refreshing(path, query)
+            .or_else(|| laborious(path).map(Reply::html))
+            .or_else(|| odd(path))
+            .unwrap_or_else(|| plain(path)),
     }
 }
 
-fn html(text: &str) -> Page {
-    html_of(text.as_bytes())
-}
-
-fn html_of(bytes: &[u8]) -> Page {
-    ("200 OK", "text/html; charset=utf-8", bytes.to_vec())
-}
-
 /// Pages that send their reader on, or say that they will.
-fn refreshing(path: &str, query: &str) -> Option<Page> {
+fn refreshing(path: &str, query: &str) -> Option<Reply> {
     Some(match path {
-        "/refresh-to" => html(&format!(
+        "/refresh-to" => Reply::html(format!(
             "<meta http-equiv=refresh content='0; url={query}'><p>Wait"
         )),
-        "/refresh" => html("<meta http-equiv=refresh content='0; url=/article'><p>Wait"),
-        "/refresh-later" => html(
+        "/refresh" => Reply::html("<meta http-equiv=refresh content='0; url=/article'><p>Wait"),
+        "/refresh-later" => Reply::html(
             "<title>Slides</title><meta http-equiv=refresh content='60; url=/article'><p>Stay here",
         ),
-        "/refresh-around" => {
-            html("<meta http-equiv=refresh content='0; url=/refresh-around?'><p>Round and round")
-        }
+        "/refresh-around" => Reply::html(
+            "<meta http-equiv=refresh content='0; url=/refresh-around?'><p>Round and round",
+        ),
         _ => return None,
     })
 }
 
 /// Statuses, media types and character encodings, and a page that is like any other.
-fn plain(path: &str) -> Page {
+fn plain(path: &str) -> Reply {
     match path {
-        "/article" => html(ARTICLE),
-        "/missing" => (
-            "404 Not Found",
+        "/article" => Reply::html(ARTICLE),
+        "/missing" => Reply::body(
+            404,
             "text/html",
-            b"<title>Gone</title><p>There is no such page".to_vec(),
+            b"<title>Gone</title><p>There is no such page",
         ),
-        "/broken" => ("500 Internal Server Error", "text/plain", b"oops".to_vec()),
-        "/russian" => {
-            let body = b"<meta charset=windows-1251><title>\xcf\xf0\xe8\xe2\xe5\xf2</title><p>\xcc\xe8\xf0".to_vec();
-            ("200 OK", "text/html", body)
-        }
-        "/plain" => (
-            "200 OK",
-            "text/plain; charset=iso-8859-1",
-            b"caf\xe9 *as it is*".to_vec(),
+        "/broken" => Reply::body(500, "text/plain", b"oops"),
+        "/russian" => Reply::body(
+            200,
+            "text/html",
+            b"<meta charset=windows-1251><title>\xcf\xf0\xe8\xe2\xe5\xf2</title><p>\xcc\xe8\xf0",
         ),
-        "/json" => ("200 OK", "application/json", br#"{"a": [1, 2]}"#.to_vec()),
-        "/markdown" => ("200 OK", "text/markdown", b"# Title\n\n- one\n".to_vec()),
-        "/pdf" => (
-            "200 OK",
-            "application/pdf",
-            b"%PDF-1.7\n%\xe2\xe3\n".to_vec(),
+        "/plain" => Reply::body(200, "text/plain; charset=iso-8859-1", b"caf\xe9 *as it is*"),
+        "/json" => Reply::body(200, "application/json", br#"{"a": [1, 2]}"#),
+        "/markdown" => Reply::body(200, "text/markdown", b"# Title\n\n- one\n"),
+        "/pdf" => Reply::body(200, "application/pdf", b"%PDF-1.7\n%\xe2\xe3\n"),
+        "/image" => Reply::body(200, "image/png", b"\x89PNG\r\n\x1a\n"),
+        "/empty" => Reply::html(""),
+        "/mislabelled" => Reply::html(
+            b"<title>Caf\xe9</title><p>A caf\xe9, d\xe9j\xe0 vu, na\xefve and all that.",
         ),
-        "/image" => ("200 OK", "image/png", b"\x89PNG\r\n\x1a\n".to_vec()),
-        "/empty" => html(""),
-        "/mislabelled" => {
-            html_of(b"<title>Caf\xe9</title><p>A caf\xe9, d\xe9j\xe0 vu, na\xefve and all that.")
-        }
-        "/latin-by-name" => (
-            "200 OK",
+        "/latin-by-name" => Reply::body(
+            200,
             "text/html; charset=iso-8859-1",
-            "<title>Café</title><p>A café, déjà vu, naïve and all that."
-                .as_bytes()
-                .to_vec(),
+            "<title>Café</title><p>A café, déjà vu, naïve and all that.",
         ),
-        _ => html(
+        _ => Reply::html(
             "<title>Hello</title><p>Hello, <b>you</b>. <a href='/x'>More</a><img src='data:image/png;base64,AA'>",
         ),
     }
 }
 
 /// Markup that is wrong, or hides something, or is much.
-fn odd(path: &str) -> Option<Page> {
+fn odd(path: &str) -> Option<Reply> {
     Some(match path {
-        "/long" => html(&format!(
+        "/long" => Reply::html(format!(
             "<title>Long</title><main><p>{}</p></main>",
             "word and word. ".repeat(20_000)
         )),
-        "/deep" => html(&format!("{}text", "<div>".repeat(200_000))),
-        "/spaces" => html(
+        "/deep" => Reply::html(format!("{}text", "<div>".repeat(200_000))),
+        "/spaces" => Reply::html(
             "<p><b>bold</b> <i>italic</i> and <code><span>pip</span> <span>install</span></code></p>",
         ),
-        "/live" => html(LIVE),
-        "/live-code" => html(LIVE_CODE),
-        "/live-text" => (
-            "200 OK",
-            "text/plain",
-            b"&lt; <img src=x onerror=alert(1)> *a*".to_vec(),
-        ),
-        "/cut-code" => html(&format!(
+        "/live" => Reply::html(LIVE),
+        "/live-code" => Reply::html(LIVE_CODE),
+        "/live-text" => Reply::body(200, "text/plain", b"&lt; <img src=x onerror=alert(1)> *a*"),
+        "/cut-code" => Reply::html(format!(
             "<p><code>{}</code>",
             "&lt;img src=x onerror=alert(1)> ".repeat(10_000)
         )),
-        "/declared" => html(&format!(
+        "/declared" => Reply::html(format!(
             "<title>{}</title><meta name=description content='{}'><p>{}</p>",
             "Word ".repeat(1900),
             "told ".repeat(1900),
             "A first paragraph of more than a dozen words, which describes nothing of what the page declares. "
         )),
-        "/declared-more" => html(&format!("<title>{}</title><p>text", "Word ".repeat(2100))),
-        "/huge" => html(&"x".repeat(9 << 20)),
-        "/script" => html("<title>App</title><div id=root></div><script>start()</script>"),
-        "/frames" => html(FRAMES),
-        "/tangled" => html(TANGLED),
+        "/declared-more" => Reply::html(format!("<title>{}</title><p>text", "Word ".repeat(2100))),
+        "/huge" => Reply::html("x".repeat(9 << 20)),
+        "/script" => Reply::html("<title>App</title><div id=root></div><script>start()</script>"),
+        "/frames" => Reply::html(FRAMES),
+        "/tangled" => Reply::html(TANGLED),
         _ => return None,
     })
 }
@@ -216,15 +174,4 @@ fn laborious(path: &str) -> Option<String> {
         ),
         _ => return None,
     })
-}
-
-fn whole(stream: &mut TcpStream, status: &str, headers: &str, body: &[u8]) -> std::io::Result<()> {
-    let length = body.len();
-    stream.write_all(
-        format!(
-            "HTTP/1.1 {status}\r\n{headers}content-length: {length}\r\nconnection: close\r\n\r\n"
-        )
-        .as_bytes(),
-    )?;
-    stream.write_all(body)
 }

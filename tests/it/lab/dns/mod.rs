@@ -5,7 +5,6 @@
 //! same answers. The zones stand in `tests/lab/dns`; beside them `refused.test` is refused, `silent.test` is not answered, and
 //! `dropped.test` ends the connection.
 
-mod certificate;
 mod records;
 mod scripted;
 mod servers;
@@ -14,11 +13,10 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::OnceLock;
 
-use certificate::Certificate;
 use records::{ask, dig, exchange, kdig};
 
 pub(crate) use records::{Record, Told};
-pub(crate) use scripted::{Asked, Reply, Scripted, Speaks};
+pub(crate) use scripted::{Asked, Scripted, Speaks};
 
 /// The types that a lookup asks for, by number and name.
 pub(crate) const TYPES: [(u16, &str); 16] = [

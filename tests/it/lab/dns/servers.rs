@@ -8,7 +8,8 @@ use std::time::{Duration, Instant};
 
 use tempfile::TempDir;
 
-use super::{Certificate, Endpoint, Lab, Record, ask, kdig};
+use super::{Endpoint, Lab, Record, ask, kdig};
+use crate::lab::Certificate;
 use crate::support::{ensure, workspace};
 
 /// How long a server may take to start; generous, because it is no measurement.
@@ -30,7 +31,7 @@ pub(super) fn start() -> Lab {
     ensure(&PROGRAMS);
     let folder = TempDir::new().expect("a temporary folder").keep();
     let [authority, resolver, https, silent] = ports();
-    let certificate = Certificate::of(HOST);
+    let certificate = Certificate::of(&[HOST]);
     certificate.write(&folder.join("certificate.pem"));
     certificate.write_key(&folder.join("key.pem"));
     fs::create_dir(folder.join("keys")).expect("it is made");

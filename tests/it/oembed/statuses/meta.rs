@@ -3,7 +3,7 @@
 use serde_json::json;
 
 use super::{INVALID_RESPONSE, LIMITED, NOT_FOUND, PRIVATE, UNAVAILABLE, UPSTREAM, check};
-use crate::support::Reply;
+use crate::lab::Reply;
 
 /// What Meta says of its errors. The message could hold the token, or the app's name.
 fn graph(status: u16, code: i64, subcode: i64, message: &str) -> Reply {

@@ -5,8 +5,9 @@ use serde_json::{Value, json};
 use uuid::Uuid;
 
 use super::SEED;
-use super::lab::{House, tree_site};
-use crate::support::{Answer, Pages};
+use super::house::{House, tree_site};
+use crate::lab::Pages;
+use crate::support::Answer;
 
 const AT_ONCE: usize = 20;
 

@@ -4,9 +4,9 @@ use serde_json::json;
 use uuid::Uuid;
 
 use super::SEED;
-use super::lab::{House, tree_site};
+use super::house::{House, tree_site};
 use crate::egress::private_names;
-use crate::support::Pages;
+use crate::lab::Pages;
 
 #[tokio::test]
 async fn a_refusal_by_400_takes_no_request_id_and_begins_nothing() {

@@ -8,9 +8,10 @@ use reqwest::Method;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-use super::lab::{House, expected, line, tree_site};
+use super::house::{House, expected, line, tree_site};
 use super::{CRAWLS, SEED, good};
-use crate::support::{Answer, Options, Pages, Service, build, built};
+use crate::lab::Pages;
+use crate::support::{Answer, Options, Service, build, built};
 
 fn whole() -> Value {
     json!({ "url": SEED, "limit": 20, "maxDepth": 3 })

@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use serde_json::json;
 
-use super::lab::{House, missing, page};
-use crate::support::{Pages, Reply};
+use super::house::{House, missing, page};
+use crate::lab::{Pages, Reply};
 
 /// Between the answer to a request and the next one, for each two that follow each other.
 fn pauses(pages: &Pages) -> Vec<Duration> {

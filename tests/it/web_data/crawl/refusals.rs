@@ -6,10 +6,9 @@ use tempfile::TempDir;
 use uuid::Uuid;
 
 use super::SEED;
-use super::lab::{CRAWLS, House, missing, page, tree_site};
-use crate::support::{
-    Answer, Options, Post, Reply, Service, failure, in_one_minute, outcome, workspace,
-};
+use super::house::{CRAWLS, House, missing, page, tree_site};
+use crate::lab::Reply;
+use crate::support::{Answer, Options, Post, Service, failure, in_one_minute, outcome, workspace};
 
 /// The same call on both faces, by a key of its own each; gives back the status and the code of the refusal.
 async fn refused(

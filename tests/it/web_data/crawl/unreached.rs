@@ -5,10 +5,11 @@ use reqwest::Method;
 use serde_json::{Value, json};
 use uuid::Uuid;
 
-use super::lab::{CRAWLS, House, page};
+use super::house::{CRAWLS, House, page};
 use super::{SEED, line};
 use crate::egress::private_names;
-use crate::support::{Answer, Options, Pages, Reply, Service, operator, workspace};
+use crate::lab::{Pages, Reply};
+use crate::support::{Answer, Options, Service, operator, workspace};
 
 const BAD: (u16, &str) = (502, "UPSTREAM_BAD_RESPONSE");
 

@@ -6,18 +6,15 @@ use flate2::Compression;
 use flate2::write::GzEncoder;
 use serde_json::json;
 
-use super::world::{Page, World, index, urlset};
+use super::world::{World, index, none, text, urlset, xml};
 use super::{mapped, paths};
+use crate::lab::Reply;
 
-fn packed(body: &[u8]) -> Page {
+fn packed(body: &[u8]) -> Reply {
     let mut encoder = GzEncoder::new(Vec::new(), Compression::fast());
     encoder.write_all(body).expect("into memory");
     let body = encoder.finish().expect("into memory");
-    Page::Say {
-        status: 200,
-        kind: "application/octet-stream",
-        body,
-    }
+    Reply::body(200, "application/octet-stream", body)
 }
 
 fn one(path: &str) -> String {
@@ -28,8 +25,8 @@ fn one(path: &str) -> String {
 #[tokio::test]
 async fn nested_and_packed_sitemaps_are_read_breadth_first() {
     let world = World::of(|_, path| match path {
-        "/robots.txt" => Page::text("Sitemap: http://site.test/index.xml\nSitemap: /relative.xml"),
-        "/index.xml" => Page::xml(index(&[
+        "/robots.txt" => text("Sitemap: http://site.test/index.xml\nSitemap: /relative.xml"),
+        "/index.xml" => xml(index(&[
             "http://site.test/index.xml",
             "http://site.test/deeper.xml",
             "/1.xml.gz",
@@ -37,17 +34,17 @@ async fn nested_and_packed_sitemaps_are_read_breadth_first() {
             "http://other.test/foreign.xml",
             "http://site.test/broken.xml",
         ])),
-        "/relative.xml" => Page::xml(one("/relative")),
+        "/relative.xml" => xml(one("/relative")),
         "/deeper.xml" => packed(index(&["/deepest.xml", "/index.xml"]).as_bytes()),
-        "/deepest.xml" => Page::xml(index(&["/list.txt", "/fourth.xml"])),
-        "/fourth.xml" => Page::xml(index(&["/too-deep.xml"])),
-        "/too-deep.xml" => Page::xml(one("/too-deep")),
-        "/list.txt" => Page::text("http://site.test/plain\nno address\n"),
+        "/deepest.xml" => xml(index(&["/list.txt", "/fourth.xml"])),
+        "/fourth.xml" => xml(index(&["/too-deep.xml"])),
+        "/too-deep.xml" => xml(one("/too-deep")),
+        "/list.txt" => text("http://site.test/plain\nno address\n"),
         "/1.xml.gz" => packed(one("/packed").as_bytes()),
-        "/broken.xml" => Page::xml(
-            "<urlset><url><loc>http://site.test/whole</loc></url><url><loc>http://site.test/ha",
-        ),
-        _ => Page::none(),
+        "/broken.xml" => {
+            xml("<urlset><url><loc>http://site.test/whole</loc></url><url><loc>http://site.test/ha")
+        }
+        _ => none(),
     });
     let service = world.service().await;
     let expected = ["/relative", "/packed", "/whole", "/plain"];
@@ -75,8 +72,8 @@ async fn nested_and_packed_sitemaps_are_read_breadth_first() {
 #[tokio::test]
 async fn entries_of_other_hosts_are_left_out_wherever_the_sitemap_is() {
     let world = World::of(|host, path| match (host, path) {
-        (_, "/robots.txt") => Page::text("Sitemap: http://other.test/for-site.xml"),
-        ("other.test", "/for-site.xml") => Page::xml(urlset(
+        (_, "/robots.txt") => text("Sitemap: http://other.test/for-site.xml"),
+        ("other.test", "/for-site.xml") => xml(urlset(
             [
                 "site.test/1",
                 "other.test/2",
@@ -87,7 +84,7 @@ async fn entries_of_other_hosts_are_left_out_wherever_the_sitemap_is() {
             ]
             .map(|address| format!("http://{address}")),
         )),
-        _ => Page::none(),
+        _ => none(),
     });
     let service = world.service().await;
     assert_eq!(
@@ -99,14 +96,14 @@ async fn entries_of_other_hosts_are_left_out_wherever_the_sitemap_is() {
 #[tokio::test]
 async fn the_well_known_places_are_tried_where_robots_txt_names_no_sitemap_that_lists() {
     let world = World::of(|host, path| match (host, path) {
-        ("site.test", "/robots.txt") => Page::text("Sitemap: http://site.test/empty.xml"),
-        ("site.test", "/empty.xml") => Page::xml("<urlset/>"),
-        ("site.test", "/sitemap.xml") => Page::html("<title>Not found</title><a href=/soft>x</a>"),
-        ("site.test", "/wp-sitemap.xml") => Page::xml(one("/wordpress")),
+        ("site.test", "/robots.txt") => text("Sitemap: http://site.test/empty.xml"),
+        ("site.test", "/empty.xml") => xml("<urlset/>"),
+        ("site.test", "/sitemap.xml") => Reply::html("<title>Not found</title><a href=/soft>x</a>"),
+        ("site.test", "/wp-sitemap.xml") => xml(one("/wordpress")),
         ("other.test", "/sitemap.xml.gz") => {
             packed(urlset(["http://other.test/old".to_owned()]).as_bytes())
         }
-        _ => Page::none(),
+        _ => none(),
     });
     let service = world.service().await;
     assert_eq!(paths(&service, "/", 20).await, ["/wordpress"]);
@@ -125,13 +122,13 @@ async fn the_well_known_places_are_tried_where_robots_txt_names_no_sitemap_that_
 #[tokio::test]
 async fn a_feed_tells_titles_and_descriptions() {
     let world = World::of(|_, path| match path {
-        "/robots.txt" => Page::text("Sitemap: http://site.test/feed"),
-        "/feed" => Page::xml(
+        "/robots.txt" => text("Sitemap: http://site.test/feed"),
+        "/feed" => xml(
             "<rss><channel><title>Site</title><link>http://site.test/</link><item><title>One &amp;amp; two</title>\
              <link>http://site.test/1</link><description><![CDATA[<p>A <b>first</b> post.</p><script>x</script>]]>\
              </description></item></channel></rss>",
         ),
-        _ => Page::none(),
+        _ => none(),
     });
     let service = world.service().await;
     let links = mapped(&service, &json!({ "url": "http://site.test/" })).await;
@@ -142,13 +139,9 @@ async fn a_feed_tells_titles_and_descriptions() {
 #[tokio::test]
 async fn a_sitemap_may_be_what_is_mapped() {
     let world = World::of(|_, path| match path {
-        "/some.xml" => Page::xml(one("/1")),
-        "/file.pdf" => Page::Say {
-            status: 200,
-            kind: "application/pdf",
-            body: b"%PDF-1.7".to_vec(),
-        },
-        _ => Page::none(),
+        "/some.xml" => xml(one("/1")),
+        "/file.pdf" => Reply::body(200, "application/pdf", b"%PDF-1.7"),
+        _ => none(),
     });
     let service = world.service().await;
     assert_eq!(paths(&service, "/some.xml", 20).await, ["/1"]);
@@ -158,15 +151,15 @@ async fn a_sitemap_may_be_what_is_mapped() {
 #[tokio::test]
 async fn no_more_sitemaps_are_asked_for_than_their_number() {
     let world = World::of(|_, path| match path {
-        "/robots.txt" => Page::text("Sitemap: http://site.test/index.xml"),
+        "/robots.txt" => text("Sitemap: http://site.test/index.xml"),
         "/index.xml" => {
             let nested: Vec<String> = (0..200).map(|n| format!("/nested-{n}.xml")).collect();
-            Page::xml(index(
+            xml(index(
                 &nested.iter().map(String::as_str).collect::<Vec<_>>(),
             ))
         }
-        path if path.starts_with("/nested") => Page::xml(one(path)),
-        _ => Page::none(),
+        path if path.starts_with("/nested") => xml(one(path)),
+        _ => none(),
     });
     let service = world.service().await;
     assert_eq!(paths(&service, "/", 100).await.len(), 24);
@@ -185,19 +178,19 @@ async fn no_more_sitemaps_are_asked_for_than_their_number() {
 async fn hostile_sitemaps_do_no_harm() {
     let huge: String = "<a>".repeat(5 << 20);
     let world = World::of(move |_, path| match path {
-        "/robots.txt" => Page::text(
+        "/robots.txt" => text(
             "Sitemap: /huge.xml\nSitemap: /bomb.gz\nSitemap: /laughs.xml\nSitemap: /deep.xml\nSitemap: /closed.xml\nSitemap: /good.xml",
         ),
-        "/huge.xml" => Page::xml(huge.as_bytes()),
+        "/huge.xml" => xml(huge.as_bytes()),
         "/bomb.gz" => packed(&vec![b' '; 200 << 20]),
-        "/laughs.xml" => Page::xml(
+        "/laughs.xml" => xml(
             "<!DOCTYPE x [<!ENTITY a 'ha'><!ENTITY b '&a;&a;'><!ENTITY c SYSTEM 'http://site.test/stolen'>]>\
              <urlset><url><loc>http://site.test/&b;&c;x</loc></url></urlset>",
         ),
-        "/deep.xml" => Page::xml("<url>".repeat(1 << 20)),
-        "/closed.xml" => Page::Close,
-        "/good.xml" => Page::xml(one("/good")),
-        _ => Page::none(),
+        "/deep.xml" => xml("<url>".repeat(1 << 20)),
+        "/closed.xml" => Reply::Close,
+        "/good.xml" => xml(one("/good")),
+        _ => none(),
     });
     let service = world.service().await;
     assert_eq!(paths(&service, "/", 20).await, ["/x", "/good"]);
@@ -227,10 +220,10 @@ async fn sitemaps_that_are_made_to_take_long_or_room_do_not() {
                     let named: String = (0..12)
                         .map(|number| format!("Sitemap: /slow-{number}\n"))
                         .collect();
-                    Page::text(&format!("Sitemap: /good.xml\n{named}"))
+                    text(&format!("Sitemap: /good.xml\n{named}"))
                 }
-                Err(_) if path == "/good.xml" => Page::xml(one("/good")),
-                Err(_) => Page::none(),
+                Err(_) if path == "/good.xml" => xml(one("/good")),
+                Err(_) => none(),
             },
         );
     let service = world.service().await;

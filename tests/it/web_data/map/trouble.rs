@@ -2,8 +2,9 @@
 
 use serde_json::{Value, json};
 
-use super::world::{Page, World, linking, urlset};
+use super::world::{World, linking, none, status, text, urlset, xml};
 use super::{MAP, paths};
+use crate::lab::Reply;
 use crate::support::Service;
 
 async fn refusal(service: &Service, body: &Value) -> (u16, String) {
@@ -20,7 +21,7 @@ fn bad_response() -> (u16, String) {
 
 #[tokio::test]
 async fn a_request_that_breaks_a_rule_is_refused_by_its_field() {
-    let world = World::of(|_, _| Page::none());
+    let world = World::of(|_, _| none());
     let service = world.service().await;
     let urls = [
         "ftp://site.test/",
@@ -72,15 +73,15 @@ async fn a_request_that_breaks_a_rule_is_refused_by_its_field() {
 #[tokio::test]
 async fn a_site_that_gives_no_answer_is_an_error() {
     let world = World::of(|host, path| match (host, path) {
-        ("site.test", "/robots.txt") => Page::none(),
-        ("site.test", "/fails") => Page::status(503),
-        ("site.test", "/closes") => Page::Close,
-        ("site.test", "/around") => Page::To(302, "/around".to_owned()),
-        ("site.test", "/inside") => Page::To(302, "http://10.0.0.1/".to_owned()),
-        ("site.test", "/port") => Page::To(302, "http://site.test:8080/".to_owned()),
-        ("other.test", "/robots.txt") => Page::status(500),
-        ("moved.test", "/robots.txt") => Page::Hang,
-        _ => Page::none(),
+        ("site.test", "/robots.txt") => none(),
+        ("site.test", "/fails") => status(503),
+        ("site.test", "/closes") => Reply::Close,
+        ("site.test", "/around") => Reply::redirect(302, "/around"),
+        ("site.test", "/inside") => Reply::redirect(302, "http://10.0.0.1/"),
+        ("site.test", "/port") => Reply::redirect(302, "http://site.test:8080/"),
+        ("other.test", "/robots.txt") => status(500),
+        ("moved.test", "/robots.txt") => Reply::Hang,
+        _ => none(),
     });
     let service = world.service().await;
     for path in ["/fails", "/closes", "/around", "/inside", "/port"] {
@@ -117,13 +118,13 @@ async fn a_site_that_gives_no_answer_is_an_error() {
 #[tokio::test]
 async fn what_was_found_is_the_map_where_the_rest_fails() {
     let world = World::of(|_, path| match path {
-        "/robots.txt" => Page::none(),
-        "/sitemap.xml" => Page::xml(urlset(
+        "/robots.txt" => none(),
+        "/sitemap.xml" => xml(urlset(
             ["/1", "/2"].map(|path| format!("http://site.test{path}")),
         )),
-        "/1" => Page::Hang,
-        "/2" => Page::status(500),
-        _ => Page::Close,
+        "/1" => Reply::Hang,
+        "/2" => status(500),
+        _ => Reply::Close,
     });
     let service = world.service().await;
     assert_eq!(paths(&service, "/", 20).await, ["/1", "/2"]);
@@ -136,8 +137,8 @@ async fn what_was_found_is_the_map_when_the_time_is_over() {
             "Home",
             &["/1", "/2", "/3", "/4", "/5", "/6", "/7", "/8", "/9"],
         ),
-        path if path.len() == 2 => Page::Hang,
-        _ => Page::none(),
+        path if path.len() == 2 => Reply::Hang,
+        _ => none(),
     });
     let service = world.service().await;
     assert_eq!(paths(&service, "/", 20).await.len(), 10);
@@ -147,13 +148,11 @@ async fn what_was_found_is_the_map_when_the_time_is_over() {
 #[tokio::test]
 async fn a_page_that_is_missing_or_fails_still_leads_on() {
     let world = World::of(|_, path| match path {
-        "/" => Page::html("<title>Home</title>"),
-        "/gone" | "/robots.txt" => Page::Say {
-            status: 404,
-            kind: "text/html",
-            body: b"<title>Gone</title><a href='/'>Home</a>".to_vec(),
-        },
-        _ => Page::status(503),
+        "/" => Reply::html("<title>Home</title>"),
+        "/gone" | "/robots.txt" => {
+            Reply::body(404, "text/html", b"<title>Gone</title><a href='/'>Home</a>")
+        }
+        _ => status(503),
     });
     let service = world.service().await;
     assert_eq!(paths(&service, "/gone", 20).await, ["/"]);
@@ -162,13 +161,15 @@ async fn a_page_that_is_missing_or_fails_still_leads_on() {
 #[tokio::test]
 async fn a_site_that_moved_is_mapped_where_it_is_by_the_rules_there() {
     let world = World::of(|host, path| match (host, path) {
-        ("moved.test", "/robots.txt") => Page::To(301, "http://other.test/rules".to_owned()),
-        ("other.test", "/rules") => Page::text("User-agent: *\nDisallow: /elsewhere"),
-        ("moved.test", "/" | "/elsewhere") => Page::To(301, format!("http://www.site.test{path}")),
-        ("www.site.test", "/robots.txt") => Page::text("User-agent: *\nDisallow: /private"),
-        ("www.site.test", "/") => Page::To(308, "/home".to_owned()),
+        ("moved.test", "/robots.txt") => Reply::redirect(301, "http://other.test/rules"),
+        ("other.test", "/rules") => text("User-agent: *\nDisallow: /elsewhere"),
+        ("moved.test", "/" | "/elsewhere") => {
+            Reply::redirect(301, format!("http://www.site.test{path}"))
+        }
+        ("www.site.test", "/robots.txt") => text("User-agent: *\nDisallow: /private"),
+        ("www.site.test", "/") => Reply::redirect(308, "/home"),
         ("www.site.test", "/home") => linking("Home", &["/private", "/a", "http://moved.test/b"]),
-        _ => Page::none(),
+        _ => none(),
     });
     let service = world.service().await;
     let links = super::mapped(
@@ -211,9 +212,9 @@ async fn pages_that_are_made_to_take_long_do_not() {
                     2 * number + 1,
                     2 * number + 2
                 );
-                Page::html(&format!("{next}{}", shape.repeat((3 << 20) / shape.len())))
+                Reply::html(format!("{next}{}", shape.repeat((3 << 20) / shape.len())))
             }
-            Err(_) => Page::none(),
+            Err(_) => none(),
         },
     );
     let service = world.service().await;

@@ -2,7 +2,8 @@
 
 use serde_json::{Value, json};
 
-use super::{ALL, House, Kind, Reply, numbered};
+use super::{ALL, House, Kind, numbered};
+use crate::lab::Reply;
 use crate::support::LAB_TOKEN;
 
 const BAD: (u16, &str) = (502, "UPSTREAM_BAD_RESPONSE");
@@ -61,7 +62,7 @@ async fn a_status_of_failure_is_told_as_what_it_means_for_a_caller() {
             .await;
         }
         for status in [204, 301, 302, 400, 404, 418, 422] {
-            let away = page(status).header("location: http://pages.lab.test/away");
+            let away = page(status).header("location", "http://pages.lab.test/away");
             check(
                 house,
                 &format!("status{status}"),
@@ -72,17 +73,21 @@ async fn a_status_of_failure_is_told_as_what_it_means_for_a_caller() {
             )
             .await;
         }
-        for (word, header, wait_s) in [
-            ("waits0", "x-nothing: 1", 10),
-            ("waits1", "retry-after: 70", 70),
-            ("waits2", "retry-after: 0", 1),
-            ("waits3", "retry-after: 99999999", 3600),
-            ("waits4", "retry-after: Wed, 21 Oct 2026 07:28:00 GMT", 10),
+        for (word, (name, value), wait_s) in [
+            ("waits0", ("x-nothing", "1"), 10),
+            ("waits1", ("retry-after", "70"), 70),
+            ("waits2", ("retry-after", "0"), 1),
+            ("waits3", ("retry-after", "99999999"), 3600),
+            (
+                "waits4",
+                ("retry-after", "Wed, 21 Oct 2026 07:28:00 GMT"),
+                10,
+            ),
         ] {
             check(
                 house,
                 word,
-                page(429).header(header),
+                page(429).header(name, value),
                 UNAVAILABLE,
                 WAITS,
                 Some(wait_s),
@@ -127,8 +132,8 @@ async fn brave_is_waited_for_by_the_windows_that_are_used_up() {
             json!({ "type": "ErrorResponse", "error": { "status": 429, "code": "RATE_LIMITED" } });
         let reply = Reply::said(429, limited.to_string());
         let reply = reply
-            .header(&format!("x-ratelimit-remaining: {remaining}"))
-            .header("x-ratelimit-reset: 1, 1419704");
+            .header("x-ratelimit-remaining", remaining)
+            .header("x-ratelimit-reset", "1, 1419704");
         check(brave, word, reply, UNAVAILABLE, WAITS, Some(wait_s)).await;
     }
 }
@@ -201,7 +206,7 @@ async fn an_answer_that_is_none_is_told_as_one() {
         }
         let broke = "The search provider could not be reached or closed the connection early";
         check(house, "closes", Reply::Close, BAD, broke, None).await;
-        let coded = Reply::said(200, whole.clone()).header("content-encoding: gzip");
+        let coded = Reply::said(200, whole.clone()).header("content-encoding", "gzip");
         check(house, "miscoded", coded, BAD, broke, None).await;
     }
 }
@@ -213,7 +218,7 @@ async fn an_outage_that_is_dressed_as_an_empty_result_is_none() {
     let answer = |results: &[Value]| {
         let mut body = Kind::Searxng.body(results);
         body["unresponsive_engines"] = json!([["google", "timeout"], ["duckduckgo", "CAPTCHA"]]);
-        Reply::json(&body)
+        Reply::json(200, &body)
     };
     check(house, "blackout", answer(&[]), BAD, outage, None).await;
     assert_eq!(
@@ -229,7 +234,7 @@ async fn an_outage_that_is_dressed_as_an_empty_result_is_none() {
     assert_eq!(house.found(json!({ "query": "dimmed" })).await.len(), 5);
     let mut body = Kind::Searxng.body(&[]);
     body["unresponsive_engines"] = json!(null);
-    house.lab.answer("nullified", Reply::json(&body));
+    house.lab.answer("nullified", Reply::json(200, &body));
     assert_eq!(house.found(json!({ "query": "nullified" })).await.len(), 0);
 }
 
@@ -238,11 +243,11 @@ async fn a_provider_that_is_late_is_given_up_at_its_time() {
     let late = "The search provider did not answer in time";
     for kind in ALL {
         let patient = House::of(kind);
-        patient.lab.answer("dripping", Reply::Drip);
+        patient.lab.answer("dripping", Reply::drip());
         let house = House::start(kind, &kind.settings(", timeout_ms = 700")).await;
         let given_up = async {
-            check(&house, "drips", Reply::Drip, LATE, late, None).await;
-            check(&house, "silent", Reply::Silent, LATE, late, None).await;
+            check(&house, "drips", Reply::drip(), LATE, late, None).await;
+            check(&house, "silent", Reply::Hang, LATE, late, None).await;
         };
         // The longest time is thirty of these, and goes on.
         tokio::select! {
@@ -260,7 +265,7 @@ async fn a_provider_that_is_late_is_given_up_at_its_time() {
     house.finds("halfway", &numbered(2));
     house
         .lab
-        .answer("q=halfway&format=json&pageno=2", Reply::Drip);
+        .answer("q=halfway&format=json&pageno=2", Reply::drip());
     assert_eq!(house.found(json!({ "query": "halfway" })).await.len(), 2);
 }
 

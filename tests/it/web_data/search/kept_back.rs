@@ -2,8 +2,9 @@
 
 use serde_json::{Value, json};
 
-use super::provider::{BRAVE, SEARXNG, TAVILY};
-use super::{ALL, House, Kind, Reply, TAVILY_TOKEN, numbered};
+use super::provider::{BRAVE, SEARXNG, SearchRequest, TAVILY};
+use super::{ALL, House, Kind, TAVILY_TOKEN, numbered};
+use crate::lab::Reply;
 use crate::support::LAB_TOKEN;
 
 const SCRAPE: &str = "/api/v1/web/scrape";
@@ -26,13 +27,13 @@ async fn no_answer_and_no_line_of_the_log_holds_a_key() {
         for (number, status) in [401, 403, 422, 429, 432, 500].into_iter().enumerate() {
             let said =
                 json!({ "error": { "code": echo, "detail": echo }, "detail": { "error": echo } });
-            let reply = Reply::said(status, said.to_string()).header(&format!("x-echo: {echo}"));
+            let reply = Reply::said(status, said.to_string()).header("x-echo", &echo);
             house.lab.answer(&format!("leaks{}", number + 1), reply);
         }
         house.lab.answer("leaks7", Reply::said(200, echo.clone()));
         house.lab.answer(
             "leaks8",
-            Reply::said(302, "").header(&format!("location: https://{BRAVE}/?{echo}")),
+            Reply::said(302, "").header("location", format!("https://{BRAVE}/?{echo}")),
         );
         for number in 0..9 {
             let input = json!({ "query": format!("leaks{number}") });
@@ -86,10 +87,10 @@ async fn no_page_is_read_where_the_provider_answers() {
                 );
             }
             // Nor by a way around: a page leads there, and what comes is nobody's.
-            let away = format!("location: https://{host}/res/v1/web/search?q=around");
+            let away = format!("https://{host}/res/v1/web/search?q=around");
             house
                 .lab
-                .answer("/leads", Reply::said(302, "").header(&away));
+                .answer("/leads", Reply::said(302, "").header("location", &away));
             let around = json!({ "url": "http://pages.lab.test/leads" });
             let refusal = house.service.post(SCRAPE, &around).await.refusal();
             assert_eq!(
@@ -108,8 +109,8 @@ async fn no_page_is_read_where_the_provider_answers() {
         }
         assert_eq!(house.lab.asked("scraped").len(), 0, "{kind:?}");
         for asked in house.lab.asked("around") {
-            let has_key = asked
-                .headers
+            let headers = SearchRequest::of(&asked).headers;
+            let has_key = headers
                 .iter()
                 .any(|line| line.contains("token") || line.contains("authorization"));
             assert!(!has_key, "{asked:?}");
@@ -132,10 +133,9 @@ async fn no_crawl_begins_or_ends_where_the_provider_answers() {
             (400, "VALIDATION_ERROR".to_owned()),
             "{kind:?} {host}"
         );
-        house.lab.answer(
-            "/away",
-            Reply::said(302, "").header(&format!("location: {there}")),
-        );
+        house
+            .lab
+            .answer("/away", Reply::said(302, "").header("location", &there));
         let crawl = json!({
             "url": "http://pages.lab.test/away", "requestId": "0b6bd8f2-3f0e-4d0c-9a2e-0d8a5d2f7c12",
         });
@@ -154,11 +154,7 @@ fn refreshing(host: &str) -> Reply {
     let page = format!(
         "<meta http-equiv=refresh content='0; url=https://{host}/res/v1/web/search?q=scraped'><p>Wait"
     );
-    Reply::Say {
-        status: 200,
-        headers: "content-type: text/html\r\n".to_owned(),
-        body: page.into_bytes(),
-    }
+    Reply::body(200, "text/html", page)
 }
 
 #[tokio::test]
@@ -172,7 +168,7 @@ async fn content_comes_where_the_operator_asks_for_it() {
         let mut body = Kind::Tavily.body(&numbered(3));
         body["results"][0]["raw_content"] = json!("# A page\n\nwith *words* & <b>");
         body["results"][1]["raw_content"] = json!("word\n".repeat(60_000));
-        house.lab.answer("contented", Reply::json(&body));
+        house.lab.answer("contented", Reply::json(200, &body));
         let found = house.found(json!({ "query": "contented" })).await;
         let told = |number: usize| {
             (
@@ -204,7 +200,7 @@ async fn content_comes_where_the_operator_asks_for_it() {
         for result in body["results"].as_array_mut().expect("results") {
             result["raw_content"] = json!("word\n".repeat(38_000));
         }
-        house.lab.answer("crammed", Reply::json(&body));
+        house.lab.answer("crammed", Reply::json(200, &body));
         let found = house
             .found(json!({ "query": "crammed", "limit": 10 }))
             .await;

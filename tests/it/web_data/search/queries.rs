@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::{ALL, Asked, House, Kind, numbered};
+use super::{ALL, House, Kind, SearchRequest, numbered};
 
 #[tokio::test]
 async fn a_query_is_cut_to_what_its_provider_takes_and_told_as_it_was_given() {
@@ -52,7 +52,7 @@ async fn a_long_query_beyond_ascii_is_asked_of_every_provider() {
             5,
             "{kind:?}"
         );
-        let Asked { line, body, .. } = house.asked(holds);
+        let SearchRequest { line, body, .. } = house.asked(holds);
         // Cut between two words, where one ends within 400 characters and 50 words.
         let (sent, expected) = match kind {
             Kind::Searxng => (parameter(&body), query.clone()),

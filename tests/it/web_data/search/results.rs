@@ -2,7 +2,8 @@
 
 use serde_json::json;
 
-use super::{ALL, House, Kind, Reply, document, numbered};
+use super::{ALL, House, Kind, document, numbered};
+use crate::lab::Reply;
 
 #[tokio::test]
 async fn what_a_provider_finds_becomes_documents_of_web_pages_each_once() {
@@ -53,7 +54,10 @@ async fn what_a_provider_finds_becomes_documents_of_web_pages_each_once() {
     let brave = House::of(Kind::Brave);
     brave.lab.answer(
         "webless",
-        Reply::json(&json!({ "type": "search", "query": { "original": "webless" } })),
+        Reply::json(
+            200,
+            &json!({ "type": "search", "query": { "original": "webless" } }),
+        ),
     );
     assert_eq!(
         brave.found(json!({ "query": "webless" })).await,
@@ -142,7 +146,7 @@ async fn texts_are_cut_at_their_length_and_large_or_packed_answers_are_read() {
         let packed = packed(kind.body(&numbered(7)).to_string().as_bytes());
         house.lab.answer(
             "packed",
-            Reply::said(200, packed).header("content-encoding: gzip"),
+            Reply::said(200, packed).header("content-encoding", "gzip"),
         );
         assert_eq!(
             house.found(json!({ "query": "packed" })).await.len(),

@@ -7,8 +7,9 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 use uuid::Uuid;
 
+use crate::lab::{Pages, Reply, Visit};
 use crate::metrics::scrape;
-use crate::support::{Answer, Options, Pages, Reply, Service, Visit, workspace};
+use crate::support::{Answer, Options, Service, workspace};
 
 pub(super) const CRAWLS: &str = "/api/v1/web/crawls";
 

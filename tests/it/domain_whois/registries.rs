@@ -1,7 +1,6 @@
-//! The registries of the lab: RDAP services over TLS and port-43 servers, on loopback ports that `connect_to` leads to.
+//! Registries: RDAP services over TLS and port-43 servers, on loopback ports that `connect_to` leads to.
 //!
-//! What each answers is said by the test, by host and question, and may change under way; every question is written
-//! down. Threads and blocking sockets, so that a server goes on being hostile whatever the test's runtime does.
+//! What each answers is said by the test, by host and question, and may change under way; every question is written down.
 
 use std::collections::HashMap;
 use std::io::{Read, Write};
@@ -9,10 +8,9 @@ use std::net::TcpStream;
 use std::path::Path;
 use std::sync::{Arc, Mutex};
 
-use rustls::{ServerConfig, ServerConnection, StreamOwned};
 use tempfile::TempDir;
 
-use crate::support::{certificate, listen, public_row};
+use crate::lab::{Certificate, HttpServer, Reply, Then, Visit, listen, public_row};
 
 /// A port that nobody listens on.
 const CLOSED: &str = "127.0.0.1:1";
@@ -52,12 +50,12 @@ impl Does {
 
 /// What is scripted and what was asked, both as `host question`.
 #[derive(Default)]
-struct Script {
+struct RegistryScript {
     does: Mutex<HashMap<String, Does>>,
     asked: Mutex<Vec<String>>,
 }
 
-impl Script {
+impl RegistryScript {
     fn ask(&self, question: String) -> Does {
         let does = self
             .does
@@ -74,16 +72,16 @@ impl Script {
 }
 
 /// A set of registries. It serves for as long as the process lives.
-pub(crate) struct Lab {
-    script: Arc<Script>,
+pub(crate) struct Registries {
+    script: Arc<RegistryScript>,
     connect_to: Vec<(String, String)>,
     root: TempDir,
 }
 
-impl Lab {
+impl Registries {
     /// RDAP services and port-43 servers by host name; the closed ones refuse every connection.
     pub(crate) fn start(rdap: &[&str], lines: &[&str], closed: &[&str]) -> Self {
-        let script = Arc::new(Script::default());
+        let script = Arc::new(RegistryScript::default());
         let root = TempDir::new().expect("a temporary folder");
         let mut connect_to: Vec<(String, String)> = closed
             .iter()
@@ -95,11 +93,11 @@ impl Lab {
             let at = listen(move |stream| line(stream, &host, &script));
             connect_to.push((name, at.to_string()));
         }
-        let (config, pem) = certificate(rdap);
-        let config = Arc::new(config);
-        std::fs::write(root.path().join("root.pem"), pem).expect("it is written");
+        let certificate = Certificate::of(rdap);
+        certificate.write(&root.path().join("root.pem"));
         let served = Arc::clone(&script);
-        let at = listen(move |stream| secure(stream, Arc::clone(&config), &served));
+        let server = HttpServer::new(move |visit| answer(visit, &served));
+        let at = server.listen(Some(certificate.server(&[])));
         connect_to.extend(
             rdap.iter()
                 .map(|host| (format!("{host}:443"), at.to_string())),
@@ -154,7 +152,7 @@ impl Lab {
 }
 
 /// One question of port 43.
-fn line(mut stream: TcpStream, host: &str, script: &Script) -> std::io::Result<()> {
+fn line(mut stream: TcpStream, host: &str, script: &RegistryScript) -> std::io::Result<()> {
     // The host sends a question in one piece. What is not taken when a connection is closed makes its end a reset.
     let mut question = [0; 1024];
     let length = stream.peek(&mut question)?;
@@ -178,50 +176,22 @@ fn line(mut stream: TcpStream, host: &str, script: &Script) -> std::io::Result<(
     }
 }
 
-/// One request over TLS.
-fn secure(stream: TcpStream, config: Arc<ServerConfig>, script: &Script) -> std::io::Result<()> {
-    let connection = ServerConnection::new(config).map_err(std::io::Error::other)?;
-    let mut stream = StreamOwned::new(connection, stream);
-    let mut head = Vec::new();
-    while !head.ends_with(b"\r\n\r\n") {
-        let mut byte = [0];
-        if stream.read(&mut byte)? == 0 {
-            return Ok(());
-        }
-        head.push(byte[0]);
-    }
-    let head = String::from_utf8_lossy(&head).into_owned();
-    let path = head.split(' ').nth(1).unwrap_or("/");
-    let host = head
-        .lines()
-        .find_map(|line| line.strip_prefix("host: "))
-        .unwrap_or_default();
-    match script.ask(format!("{host} {path}")) {
+/// The answer of an RDAP service.
+fn answer(visit: &Visit, script: &RegistryScript) -> Reply {
+    match script.ask(format!("{} {}", visit.host, visit.path)) {
         // Nothing is scripted: a test that did not mean to ask this is to see it.
-        Does::Says(body) => answer(&mut stream, "500 Not Scripted", &body),
-        Does::Answers(head, body) => answer(&mut stream, &head, &body),
-        Does::Breaks => Ok(()),
+        Does::Says(body) => Reply::bare(500, body),
+        Does::Answers(head, body) => {
+            let length = body.len();
+            let head =
+                format!("HTTP/1.1 {head}\r\ncontent-length: {length}\r\nconnection: close\r\n\r\n");
+            Reply::Raw([head.into_bytes(), body].concat(), Then::Close)
+        }
+        Does::Breaks => Reply::Close,
         Does::Stalls => {
-            stream.write_all(b"HTTP/1.1 200 OK\r\ncontent-length: 100\r\n\r\n{")?;
-            stream.flush()?;
-            std::io::copy(&mut stream, &mut std::io::sink()).map(|_| ())
+            let begun = b"HTTP/1.1 200 OK\r\ncontent-length: 100\r\n\r\n{";
+            Reply::Raw(begun.to_vec(), Then::Hang)
         }
-        Does::Floods => {
-            stream.write_all(b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n")?;
-            let chunk = [b"4000\r\n".as_slice(), &[b' '; 0x4000], b"\r\n"].concat();
-            loop {
-                stream.write_all(&chunk)?;
-            }
-        }
+        Does::Floods => Reply::flood(b' '),
     }
-}
-
-fn answer(stream: &mut impl Write, head: &str, body: &[u8]) -> std::io::Result<()> {
-    let length = body.len();
-    write!(
-        stream,
-        "HTTP/1.1 {head}\r\ncontent-length: {length}\r\nconnection: close\r\n\r\n"
-    )?;
-    stream.write_all(body)?;
-    stream.flush()
 }

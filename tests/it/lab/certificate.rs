@@ -11,9 +11,10 @@ use rustls::pki_types::PrivateKeyDer;
 pub(crate) struct Certificate(CertifiedKey<KeyPair>);
 
 impl Certificate {
-    /// For a host name.
-    pub(crate) fn of(host: &str) -> Self {
-        Self(rcgen::generate_simple_self_signed(vec![host.to_owned()]).expect("a certificate"))
+    /// For these host names.
+    pub(crate) fn of(hosts: &[&str]) -> Self {
+        let hosts: Vec<String> = hosts.iter().map(|host| (*host).to_owned()).collect();
+        Self(rcgen::generate_simple_self_signed(hosts).expect("a certificate"))
     }
 
     /// Writes the certificate, as PEM.
