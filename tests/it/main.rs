@@ -22,6 +22,7 @@ mod data_folder;
 mod dev;
 mod discovery;
 mod dns;
+mod documents;
 mod domain_dns;
 mod domain_whois;
 mod drain;

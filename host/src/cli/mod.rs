@@ -9,6 +9,7 @@ mod client;
 mod compile;
 mod data;
 mod develop;
+mod document;
 mod fetch;
 mod key;
 mod place;
@@ -20,7 +21,7 @@ mod watcher;
 
 use std::process::ExitCode;
 
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory as _, Parser, Subcommand};
 
 use self::client::ClientError;
 use crate::config::Flags;
@@ -67,6 +68,9 @@ enum Command {
     Data(data::DataCommand),
     /// Check the balances of credits against their records
     Audit(place::Common),
+    /// Print a reference page of the documentation
+    #[command(hide = true)]
+    Document { page: document::ReferencePage },
     /// Compile the component on standard input; for use by a server only
     #[command(hide = true)]
     CompileComponent(compile::CompileArguments),
@@ -86,6 +90,10 @@ pub fn run() -> ExitCode {
         Command::Usage(arguments) => finish(usage::usage(arguments)),
         Command::Data(command) => finish(data::run(command)),
         Command::Audit(common) => finish(usage::audit(common)),
+        Command::Document { page } => {
+            document::print(page, &Arguments::command());
+            ExitCode::SUCCESS
+        }
         // Without threads, whose stacks would count against its limit.
         Command::CompileComponent(arguments) => compile::compile_component(&arguments),
     }
@@ -148,7 +156,7 @@ impl<E: std::error::Error + 'static> From<E> for CommandFailure {
             Some(ClientError::Refused { code, .. }) if code == Code::NotFound.name() => 4,
             Some(ClientError::Refused { code, .. }) if code == Code::Conflict.name() => 5,
             Some(ClientError::File { .. } | ClientError::Unreachable { .. }) => 6,
-            _ => 1,
+            Some(ClientError::Refused { .. } | ClientError::Transport(_)) | None => 1,
         };
         Self {
             code,

@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use serde::Deserialize;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 
 use super::ConfigError;
 use crate::contract::grants::Grants;
@@ -22,7 +23,7 @@ pub(crate) struct DatabaseSource {
     pub(crate) files: Vec<PathBuf>,
 }
 
-#[derive(Deserialize)]
+#[derive(Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct WrittenIpDatabase {
     /// A file, or one for each family.

@@ -37,6 +37,11 @@ pub use self::flags::{Flags, LogFormat};
 pub use self::limits::{Compile, Transport};
 pub use self::oauth::OAuthSettings;
 
+/// What the configuration file may say, with what each setting means and its default, as a JSON Schema.
+pub(crate) fn schema() -> serde_json::Value {
+    schemars::schema_for!(WrittenConfig).to_value()
+}
+
 /// Settings that cannot be used. Each message names the setting, the rule and the value.
 #[derive(Debug, thiserror::Error)]
 pub enum ConfigError {

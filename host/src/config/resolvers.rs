@@ -34,7 +34,17 @@ pub struct ResolverSettings {
 
 /// What a resolver is told of where a question comes from. Nothing in either case: they differ in whether it is told not to
 /// tell others (RFC 7871, 7.1.2).
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Deserialize)]
+#[derive(
+    Clone,
+    Copy,
+    Debug,
+    Default,
+    PartialEq,
+    Eq,
+    serde::Deserialize,
+    serde::Serialize,
+    schemars::JsonSchema,
+)]
 #[serde(rename_all = "lowercase")]
 pub enum ClientSubnet {
     /// The question does not speak of it.

@@ -8,7 +8,7 @@ mod openapi;
 mod overview;
 mod plugins;
 pub(crate) mod request;
-mod routes;
+pub(crate) mod routes;
 pub(crate) mod token;
 pub(crate) mod usage;
 pub(crate) mod way_out;
