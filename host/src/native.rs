@@ -3,10 +3,10 @@
 //! It shows what a component costs by serving the same work, with the same description, from a function of this process.
 //! No manifest can name one, so no operator can run one by accident.
 
-use crate::catalogue::revision::{Revision, Runner};
+use crate::catalogue::revision::{CallRunner, Revision};
 use crate::contract::description::{Description, DescriptionError};
 use crate::contract::grants::Rights;
-use crate::contract::operation::{Answer, Success};
+use crate::contract::operation::{Success, UncheckedAnswer};
 use crate::serve::{Service, StartError};
 
 /// A description that cannot be served.
@@ -26,9 +26,9 @@ pub async fn insert(
     handler: impl Fn(&str, &str) -> String + Send + Sync + 'static,
 ) -> Result<(), NativeError> {
     let description = Description::read(description, name).map_err(DescriptionFault)?;
-    let runner = Runner::Native(Box::new(move |call| {
+    let runner = CallRunner::Native(Box::new(move |call| {
         let data = handler(&call.operation, &call.input);
-        Answer::Success(Success {
+        UncheckedAnswer::Success(Success {
             outcome: "ok".to_owned(),
             data,
             headers: Vec::new(),

@@ -262,3 +262,42 @@ fn the_readme_is_read_at_a_sitting() {
     );
     assert_eq!(readme.matches("```mermaid").count(), 1, "one picture");
 }
+
+/// The names in code of a Markdown text, such as `Refusal`, that could be types.
+fn type_names(text: &str) -> impl Iterator<Item = &str> {
+    let names = text.split('`').skip(1).step_by(2);
+    names.filter(|name| {
+        name.starts_with(|c: char| c.is_ascii_uppercase())
+            && name.chars().all(char::is_alphanumeric)
+    })
+}
+
+#[test]
+fn every_type_of_the_glossary_exists() {
+    let (mut sources, mut folders) = (String::new(), vec![workspace().join("host/src")]);
+    while let Some(folder) = folders.pop() {
+        for entry in std::fs::read_dir(folder).expect("a folder") {
+            let path = entry.expect("an entry").path();
+            if path.is_dir() {
+                folders.push(path);
+            } else if path.extension().is_some_and(|extension| extension == "rs") {
+                sources.push_str(&std::fs::read_to_string(path).expect("text"));
+            }
+        }
+    }
+    let glossary = read("docs/glossary.md");
+    let names: Vec<&str> = type_names(&glossary).collect();
+    assert!(names.len() > 30, "{} types", names.len());
+    for name in names {
+        let is_defined = ["struct", "enum"].iter().any(|kind| {
+            let definition = format!("{kind} {name}");
+            let rest = sources.split(&definition).skip(1);
+            rest.map(|rest| rest.chars().next())
+                .any(|next| next.is_some_and(|c| !c.is_alphanumeric()))
+        });
+        assert!(
+            is_defined,
+            "docs/glossary.md names `{name}`, which is no type of the host"
+        );
+    }
+}

@@ -13,7 +13,7 @@ use http::header::AUTHORIZATION;
 use http::{HeaderMap, HeaderValue};
 
 use self::oauth::{AccessToken, OAuth, OAuthError, TokenError};
-use crate::contract::error::{Challenge, Code, Refusal, sentence};
+use crate::contract::error::{AuthChallenge, Code, Refusal, sentence};
 use crate::contract::operation::{CallerKind, Face, Scope};
 use crate::contract::tenant::Tenant;
 use crate::places::peer::Address;
@@ -28,7 +28,7 @@ const CREDENTIAL_BYTES_MAX: usize = 8192;
 
 /// What a request's headers present.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Presented {
+pub(crate) enum PresentedCredential {
     Nothing,
     /// One credential (perhaps in both headers).
     One(String),
@@ -36,7 +36,7 @@ pub(crate) enum Presented {
     Unusable,
 }
 
-impl Presented {
+impl PresentedCredential {
     /// Reads both header forms.
     pub(crate) fn read<'h>(headers: &'h HeaderMap) -> Self {
         let mut found: Option<String> = None;
@@ -137,14 +137,14 @@ pub(crate) enum AuthError {
 pub(crate) async fn identify(
     store: &Store,
     oauth: Option<&OAuth>,
-    presented: &Presented,
+    presented: &PresentedCredential,
     face: Face,
     now: SystemTime,
 ) -> Result<Caller, AuthError> {
     let credential = match presented {
-        Presented::Nothing => return Err(AuthError::Missing),
-        Presented::Unusable => return Err(AuthError::Invalid),
-        Presented::One(credential) => credential,
+        PresentedCredential::Nothing => return Err(AuthError::Missing),
+        PresentedCredential::Unusable => return Err(AuthError::Invalid),
+        PresentedCredential::One(credential) => credential,
     };
     let Some(oauth) = oauth.filter(|_| oauth::is_token(credential)) else {
         return by_key(store, credential, now);
@@ -344,7 +344,7 @@ impl AuthError {
         };
         let mut refusal = Refusal::new(code, sentence(self.to_string()));
         let resource_metadata = resource_metadata.map(str::to_owned);
-        refusal.challenge = Some(Challenge {
+        refusal.challenge = Some(AuthChallenge {
             scope: scope.clone(),
             error,
             resource_metadata,

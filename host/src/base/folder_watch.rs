@@ -15,21 +15,21 @@ const QUIET: Duration = Duration::from_millis(100);
 const BURST: Duration = Duration::from_secs(2);
 
 /// A running watch; it ends when this is dropped.
-pub(crate) struct Watch {
+pub(crate) struct FolderWatch {
     watcher: RecommendedWatcher,
     changes: mpsc::Receiver<()>,
 }
 
 /// How much of a folder is watched.
 #[derive(Clone, Copy)]
-pub(crate) enum Depth {
+pub(crate) enum WatchDepth {
     /// What stands in it.
     Folder,
     /// All below it.
     Tree,
 }
 
-impl Watch {
+impl FolderWatch {
     /// Watches nothing yet. Changes of paths that are of no concern are no signal.
     ///
     /// # Errors
@@ -61,10 +61,10 @@ impl Watch {
     ///
     /// # Errors
     /// It cannot be watched.
-    pub(crate) fn add(&mut self, folder: &Path, depth: Depth) -> notify::Result<()> {
+    pub(crate) fn add(&mut self, folder: &Path, depth: WatchDepth) -> notify::Result<()> {
         let mode = match depth {
-            Depth::Folder => RecursiveMode::NonRecursive,
-            Depth::Tree => RecursiveMode::Recursive,
+            WatchDepth::Folder => RecursiveMode::NonRecursive,
+            WatchDepth::Tree => RecursiveMode::Recursive,
         };
         self.watcher.watch(folder, mode)
     }

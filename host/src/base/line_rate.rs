@@ -6,10 +6,10 @@ use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
 
-use super::token_bucket::Bucket;
+use super::token_bucket::TokenBucket;
 
 /// 50 lines a second, and so many at once after a silence.
-const LINES: Bucket = Bucket::new(256, Duration::from_millis(20));
+const LINES: TokenBucket = TokenBucket::new(256, Duration::from_millis(20));
 /// How often dropped lines are told of, at most.
 const REPORT_EVERY: Duration = Duration::from_secs(1);
 
@@ -21,7 +21,7 @@ pub(crate) struct LineRate {
 }
 
 struct LineRateState {
-    bucket: Bucket,
+    bucket: TokenBucket,
     dropped: u64,
     reported_at: Option<Instant>,
 }

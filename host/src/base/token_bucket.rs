@@ -4,14 +4,14 @@ use std::time::{Duration, Instant};
 
 /// One bucket, full at first.
 #[derive(Debug)]
-pub(crate) struct Bucket {
+pub(crate) struct TokenBucket {
     burst: u32,
     interval: Duration,
     /// When it will be full again; in the past, it is full.
     full_at: Option<Instant>,
 }
 
-impl Bucket {
+impl TokenBucket {
     pub(crate) const fn new(burst: u32, interval: Duration) -> Self {
         Self {
             burst,

@@ -10,9 +10,9 @@ use tokio_util::sync::CancellationToken;
 use super::operation_state::OperationState;
 use crate::contract::description::Description;
 use crate::contract::grants::Rights;
-use crate::contract::operation::{Answer, Call, Operation};
+use crate::contract::operation::{Call, Operation, UncheckedAnswer};
 use crate::contract::tenant::Tenant;
-use crate::observe::metrics::{Calls, Outcome, Vitals};
+use crate::observe::metrics::{CallMetrics, CallOutcome, InstanceMetrics};
 use crate::runtime::instance::Off;
 use crate::runtime::instance::{CallError, Instances};
 use crate::runtime::job_run::JobRun;
@@ -31,9 +31,9 @@ pub(crate) struct Revision {
     /// What it may do: wanted and granted.
     pub(crate) rights: Rights,
     operations: Vec<(Arc<Operation>, Arc<OperationState>)>,
-    pub(crate) runner: Runner,
+    pub(crate) runner: CallRunner,
     /// What its calls came to, for the operator.
-    pub(crate) calls: Calls,
+    pub(crate) calls: CallMetrics,
     /// Cancelled when its calls are to end whether they are done or not.
     stop: CancellationToken,
     /// Cancelled when nobody holds it any more.
@@ -41,7 +41,7 @@ pub(crate) struct Revision {
 }
 
 /// What runs a revision's calls.
-pub(crate) enum Runner {
+pub(crate) enum CallRunner {
     Component(Arc<Instances>),
     /// The benchmarks' yardstick: a function of this process on the same road. No manifest can name one.
     Native(Box<NativeHandler>),
@@ -50,7 +50,7 @@ pub(crate) enum Runner {
 }
 
 /// Answers a call in the host's own process.
-pub(crate) type NativeHandler = dyn Fn(Call) -> Answer + Send + Sync;
+pub(crate) type NativeHandler = dyn Fn(Call) -> UncheckedAnswer + Send + Sync;
 
 impl Revision {
     pub(crate) fn new(
@@ -59,7 +59,7 @@ impl Revision {
         digest: &str,
         description: Description,
         rights: Rights,
-        runner: Runner,
+        runner: CallRunner,
     ) -> Self {
         Self {
             plugin: plugin.into(),
@@ -70,7 +70,7 @@ impl Revision {
             rights,
             operations: description.operations.into_iter().map(with_state).collect(),
             runner,
-            calls: Calls::default(),
+            calls: CallMetrics::default(),
             stop: CancellationToken::new(),
             gone: CancellationToken::new(),
         }
@@ -87,7 +87,7 @@ impl Revision {
 
     /// Whether a tenant's call may begin, its place aside. One that may not counts as a call that ended so.
     pub(crate) fn judge(&self, tenant: &Tenant) -> Result<(), CallError> {
-        let Runner::Component(instances) = &self.runner else {
+        let CallRunner::Component(instances) = &self.runner else {
             return Ok(());
         };
         instances
@@ -96,16 +96,16 @@ impl Revision {
     }
 
     /// Runs one call. Only the pipeline calls this.
-    pub(crate) async fn invoke(&self, call: Call) -> Result<Answer, CallError> {
+    pub(crate) async fn invoke(&self, call: Call) -> Result<UncheckedAnswer, CallError> {
         let running = self.calls.begin(Instant::now());
         let ended = match &self.runner {
-            Runner::Component(instances) => tokio::select! {
+            CallRunner::Component(instances) => tokio::select! {
                 biased;
                 () = self.stop.cancelled() => Err(CallError::Stopped),
                 ended = instances.invoke(call) => ended,
             },
-            Runner::Native(handler) => Ok(handler(call)),
-            Runner::Off(off) => Err(CallError::Off(off.clone())),
+            CallRunner::Native(handler) => Ok(handler(call)),
+            CallRunner::Off(off) => Err(CallError::Off(off.clone())),
         };
         running.end(outcome(&ended));
         ended
@@ -117,15 +117,15 @@ impl Revision {
         call: Call,
         run: Arc<JobRun>,
         checkpoint: Option<String>,
-    ) -> Result<Answer, CallError> {
+    ) -> Result<UncheckedAnswer, CallError> {
         match &self.runner {
-            Runner::Component(instances) => tokio::select! {
+            CallRunner::Component(instances) => tokio::select! {
                 biased;
                 () = self.stop.cancelled() => Err(CallError::Stopped),
                 ended = instances.work(call, run, checkpoint) => ended,
             },
-            Runner::Native(_) => Err(CallError::NoWorker),
-            Runner::Off(off) => Err(CallError::Off(off.clone())),
+            CallRunner::Native(_) => Err(CallError::NoWorker),
+            CallRunner::Off(off) => Err(CallError::Off(off.clone())),
         }
     }
 
@@ -133,12 +133,12 @@ impl Revision {
     pub(crate) fn has_answered(&self) -> bool {
         self.calls
             .ended()
-            .any(|(outcome, count)| outcome == Outcome::Ok && count > 0)
+            .any(|(outcome, count)| outcome == CallOutcome::Ok && count > 0)
     }
 
     /// Whether the published documents name its operations.
     pub(crate) fn is_published(&self) -> bool {
-        !matches!(self.runner, Runner::Off(Off::Disabled))
+        !matches!(self.runner, CallRunner::Off(Off::Disabled))
     }
 
     /// The longest that one of its calls may take.
@@ -150,8 +150,8 @@ impl Revision {
             .max()
             .unwrap_or_default();
         match &self.runner {
-            Runner::Component(instances) => longest.min(instances.wall()),
-            Runner::Native(_) | Runner::Off(_) => longest,
+            CallRunner::Component(instances) => longest.min(instances.wall()),
+            CallRunner::Native(_) | CallRunner::Off(_) => longest,
         }
     }
 
@@ -166,24 +166,24 @@ impl Revision {
     }
 
     /// What its instances use; one that is not a component has none.
-    pub(crate) fn vitals(&self) -> Option<&Vitals> {
+    pub(crate) fn vitals(&self) -> Option<&InstanceMetrics> {
         match &self.runner {
-            Runner::Component(instances) => Some(instances.vitals()),
-            Runner::Native(_) | Runner::Off(_) => None,
+            CallRunner::Component(instances) => Some(instances.vitals()),
+            CallRunner::Native(_) | CallRunner::Off(_) => None,
         }
     }
 
     /// The bytes that the plugin's cache holds, where it is granted.
     pub(crate) fn cached_bytes(&self) -> Option<u64> {
         match &self.runner {
-            Runner::Component(instances) => instances.cached_bytes(),
-            Runner::Native(_) | Runner::Off(_) => None,
+            CallRunner::Component(instances) => instances.cached_bytes(),
+            CallRunner::Native(_) | CallRunner::Off(_) => None,
         }
     }
 
     /// Drops what has grown old.
     pub(crate) fn sweep(&self, now: Instant) {
-        if let Runner::Component(instances) = &self.runner {
+        if let CallRunner::Component(instances) = &self.runner {
             instances.sweep(now);
         }
     }
@@ -201,28 +201,28 @@ fn with_state(operation: Operation) -> (Arc<Operation>, Arc<OperationState>) {
 }
 
 /// The one place where an end becomes what is counted.
-fn outcome(ended: &Result<Answer, CallError>) -> Outcome {
+fn outcome(ended: &Result<UncheckedAnswer, CallError>) -> CallOutcome {
     match ended {
-        Ok(Answer::Success(_)) => Outcome::Ok,
-        Ok(Answer::Failure(_)) => Outcome::Failure,
+        Ok(UncheckedAnswer::Success(_)) => CallOutcome::Ok,
+        Ok(UncheckedAnswer::Failure(_)) => CallOutcome::Failure,
         Err(error) => outcome_of(error),
     }
 }
 
-fn outcome_of(error: &CallError) -> Outcome {
+fn outcome_of(error: &CallError) -> CallOutcome {
     match error {
-        CallError::Busy { .. } => Outcome::Busy,
-        CallError::OwnShare { .. } | CallError::Crowded { .. } => Outcome::OwnShare,
-        CallError::Paused { .. } | CallError::PluginPaused { .. } => Outcome::Paused,
-        CallError::OverBudget { .. } => Outcome::OverBudget,
-        CallError::NoRoom(_) => Outcome::NoRoom,
-        CallError::Deadline(_) => Outcome::Deadline,
-        CallError::CpuSpent(_) | CallError::JobSpent(_) => Outcome::CpuSpent,
-        CallError::MemorySpent { .. } => Outcome::MemorySpent,
-        CallError::Trapped { .. } | CallError::NoWorker => Outcome::Trap,
-        CallError::Exited(_) => Outcome::Exit,
-        CallError::TooLarge { .. } => Outcome::TooLarge,
-        CallError::Stopped => Outcome::Stopped,
-        CallError::Off(_) => Outcome::Off,
+        CallError::Busy { .. } => CallOutcome::Busy,
+        CallError::OwnShare { .. } | CallError::Crowded { .. } => CallOutcome::OwnShare,
+        CallError::Paused { .. } | CallError::PluginPaused { .. } => CallOutcome::Paused,
+        CallError::OverBudget { .. } => CallOutcome::OverBudget,
+        CallError::NoRoom(_) => CallOutcome::NoRoom,
+        CallError::Deadline(_) => CallOutcome::Deadline,
+        CallError::CpuSpent(_) | CallError::JobSpent(_) => CallOutcome::CpuSpent,
+        CallError::MemorySpent { .. } => CallOutcome::MemorySpent,
+        CallError::Trapped { .. } | CallError::NoWorker => CallOutcome::Trap,
+        CallError::Exited(_) => CallOutcome::Exit,
+        CallError::TooLarge { .. } => CallOutcome::TooLarge,
+        CallError::Stopped => CallOutcome::Stopped,
+        CallError::Off(_) => CallOutcome::Off,
     }
 }

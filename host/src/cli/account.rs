@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 use super::CommandFailure;
 use super::client;
 use super::client::Payload;
-use super::place::{Common, RecordsPlace, number, path, text};
+use super::place::{CommonArguments, RecordsPlace, number, path, text};
 use crate::transport::operator::accounts;
 use crate::transport::operator::accounts::{AccountRequest, EntitlementRequest};
 
@@ -22,7 +22,7 @@ pub(super) enum AccountCommand {
     /// Open an account
     Open(Open),
     /// List all accounts
-    List(Common),
+    List(CommonArguments),
     /// Show one account
     Show(AccountArgument),
     /// Give an account a plan, replacing the one it has
@@ -34,7 +34,7 @@ pub(super) enum AccountCommand {
 #[derive(Args)]
 pub(super) struct Open {
     #[command(flatten)]
-    common: Common,
+    common: CommonArguments,
     /// Who the account belongs to
     #[arg(long)]
     label: String,
@@ -55,7 +55,7 @@ pub(super) struct Open {
 #[derive(Args)]
 pub(super) struct AccountArgument {
     #[command(flatten)]
-    common: Common,
+    common: CommonArguments,
     /// The account's id, as `account list` shows it
     id: String,
 }
@@ -128,7 +128,7 @@ pub(super) async fn run(command: AccountCommand) -> Result<(), CommandFailure> {
     Ok(())
 }
 
-async fn open(arguments: Open) -> Result<(Common, Value), CommandFailure> {
+async fn open(arguments: Open) -> Result<(CommonArguments, Value), CommandFailure> {
     let Open {
         common,
         label,
@@ -166,7 +166,7 @@ async fn open(arguments: Open) -> Result<(Common, Value), CommandFailure> {
 }
 
 async fn entitle(
-    common: &Common,
+    common: &CommonArguments,
     id: &str,
     request: Option<&EntitlementRequest>,
 ) -> Result<Value, CommandFailure> {
@@ -193,7 +193,7 @@ async fn entitle(
     }
 }
 
-async fn list(common: &Common) -> Result<(), CommandFailure> {
+async fn list(common: &CommonArguments) -> Result<(), CommandFailure> {
     let listed = match common.place()? {
         RecordsPlace::Store(store) => accounts::list(&store)?,
         RecordsPlace::Server(data) => {

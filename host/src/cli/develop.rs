@@ -12,14 +12,14 @@ use clap::Args;
 
 use super::build;
 use super::start;
-use super::start::{Opened, StopSignals};
+use super::start::{StartupParts, StopSignals};
 use super::watcher::Watcher;
 use super::{CommandFailure, compile, one_line};
 use crate::auth;
 use crate::config::Flags;
 use crate::contract::manifest::Manifest;
 use crate::records::api_key::ALL_SCOPES;
-use crate::registry::{BroughtIn, Followed, Registry};
+use crate::registry::{BroughtIn, FollowedEntry, Registry};
 use crate::serve::Service;
 use crate::stores::Store;
 use crate::transport::operator::keys;
@@ -66,7 +66,7 @@ pub(super) async fn build(arguments: BuildArguments) -> Result<(), CommandFailur
 
 /// `switchbay dev`.
 pub(super) async fn dev(arguments: DevelopArguments) -> Result<(), CommandFailure> {
-    let Opened {
+    let StartupParts {
         config,
         manifest,
         listeners,
@@ -135,8 +135,8 @@ async fn rebuild(registry: &Arc<Registry>) {
     }
 }
 
-fn tell(followed: Followed) {
-    let Followed {
+fn tell(followed: FollowedEntry) {
+    let FollowedEntry {
         plugin,
         outcome,
         took,

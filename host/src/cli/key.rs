@@ -15,7 +15,7 @@ use time::format_description::well_known::Rfc3339;
 use super::CommandFailure;
 use super::client;
 use super::client::Payload;
-use super::place::{Common, RecordsPlace, number, path, text};
+use super::place::{CommonArguments, RecordsPlace, number, path, text};
 use crate::transport::operator::keys;
 use crate::transport::operator::keys::KeyRequest;
 
@@ -26,7 +26,7 @@ pub(super) enum KeyCommand {
     /// Issue a key and show it; it is shown only once
     Issue(Issue),
     /// List all keys
-    List(Common),
+    List(CommonArguments),
     /// Issue a key with the settings of an existing one; revoke that one and cancel its jobs
     Rotate(KeyArgument),
     /// Revoke a key permanently and cancel its jobs
@@ -36,7 +36,7 @@ pub(super) enum KeyCommand {
 #[derive(Args)]
 pub(super) struct Issue {
     #[command(flatten)]
-    common: Common,
+    common: CommonArguments,
     /// What the key is for
     #[arg(long)]
     label: String,
@@ -74,7 +74,7 @@ pub(super) struct Issue {
 #[derive(Args)]
 pub(super) struct KeyArgument {
     #[command(flatten)]
-    common: Common,
+    common: CommonArguments,
     /// The key's id, as `key list` shows it
     id: String,
 }
@@ -145,7 +145,7 @@ async fn rotate(arguments: &KeyArgument) -> Result<(), CommandFailure> {
     Ok(())
 }
 
-fn show_once(common: &Common, issued: &Value) {
+fn show_once(common: &CommonArguments, issued: &Value) {
     if common.json {
         println!("{issued:#}");
     } else {
@@ -157,7 +157,7 @@ fn show_once(common: &Common, issued: &Value) {
     }
 }
 
-async fn list(common: &Common) -> Result<(), CommandFailure> {
+async fn list(common: &CommonArguments) -> Result<(), CommandFailure> {
     let listed = match common.place()? {
         RecordsPlace::Store(store) => keys::list(&store)?,
         RecordsPlace::Server(data) => {

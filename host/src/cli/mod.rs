@@ -34,7 +34,7 @@ use crate::transport::operator::request::RequestError;
     version,
     about = "Serves a developer API in which every feature is a WebAssembly component"
 )]
-struct Arguments {
+struct CliArguments {
     #[command(subcommand)]
     command: Command,
 }
@@ -57,7 +57,7 @@ enum Command {
     #[command(subcommand)]
     Plugin(plugin::PluginCommand),
     /// Show whether everything is serving and what is waiting for you
-    Status(place::Common),
+    Status(place::CommonArguments),
     /// Open accounts for self-service keys and set what they may spend
     #[command(subcommand)]
     Account(account::AccountCommand),
@@ -67,7 +67,7 @@ enum Command {
     #[command(subcommand)]
     Data(data::DataCommand),
     /// Check the balances of credits against their records
-    Audit(place::Common),
+    Audit(place::CommonArguments),
     /// Print a reference page of the documentation
     #[command(hide = true)]
     Document { page: document::ReferencePage },
@@ -78,7 +78,7 @@ enum Command {
 
 /// Runs the command that the process's arguments name.
 pub fn run() -> ExitCode {
-    let Arguments { command } = Arguments::parse();
+    let CliArguments { command } = CliArguments::parse();
     match command {
         Command::Dev(arguments) => finish(develop::dev(arguments)),
         Command::Serve { flags } => finish(start::serve(flags)),
@@ -91,7 +91,7 @@ pub fn run() -> ExitCode {
         Command::Data(command) => finish(data::run(command)),
         Command::Audit(common) => finish(usage::audit(common)),
         Command::Document { page } => {
-            document::print(page, &Arguments::command());
+            document::print(page, &CliArguments::command());
             ExitCode::SUCCESS
         }
         // Without threads, whose stacks would count against its limit.

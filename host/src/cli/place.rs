@@ -11,7 +11,7 @@ use crate::stores::{Store, StoreError};
 
 /// What all these commands take.
 #[derive(Args)]
-pub(super) struct Common {
+pub(super) struct CommonArguments {
     /// The data folder [default: .switchbay beside the plugin manifest]
     #[arg(long, env = "SWITCHBAY_DATA", value_name = "DIR")]
     data: Option<PathBuf>,
@@ -27,7 +27,7 @@ pub(super) enum RecordsPlace {
     Server(PathBuf),
 }
 
-impl Common {
+impl CommonArguments {
     pub(super) fn folder(&self) -> Result<PathBuf, CommandFailure> {
         folder(self.data.as_deref())
     }

@@ -13,12 +13,12 @@ use crate::config::{Config, Flags};
 use crate::contract::manifest::Manifest;
 use crate::lookup::IpDatabases;
 use crate::observe::log_lines;
-use crate::registry::{Followed, Registry, RegistryError};
+use crate::registry::{FollowedEntry, Registry, RegistryError};
 use crate::serve::{Listeners, OpenStore, Service};
 use crate::transport::operator::token;
 
 /// What is open before the slow part begins.
-pub(super) struct Opened {
+pub(super) struct StartupParts {
     pub(super) config: Config,
     pub(super) manifest: Manifest,
     pub(super) listeners: Listeners,
@@ -28,7 +28,7 @@ pub(super) struct Opened {
 
 /// `switchbay serve`.
 pub(super) async fn serve(flags: Flags) -> Result<(), CommandFailure> {
-    let Opened {
+    let StartupParts {
         config,
         listeners,
         store,
@@ -61,7 +61,7 @@ async fn follow(registry: Arc<Registry>, ip_databases: Arc<IpDatabases>, mut han
     }
 }
 
-fn log(followed: Result<Vec<Followed>, RegistryError>) {
+fn log(followed: Result<Vec<FollowedEntry>, RegistryError>) {
     let outcomes = match followed {
         Ok(all) => all,
         Err(error) => {
@@ -69,7 +69,7 @@ fn log(followed: Result<Vec<Followed>, RegistryError>) {
             return;
         }
     };
-    for Followed {
+    for FollowedEntry {
         plugin, outcome, ..
     } in outcomes
     {
@@ -80,7 +80,7 @@ fn log(followed: Result<Vec<Followed>, RegistryError>) {
 }
 
 /// Reads the settings and the manifest, binds both ports and takes the store.
-pub(super) async fn open(flags: &Flags) -> Result<Opened, CommandFailure> {
+pub(super) async fn open(flags: &Flags) -> Result<StartupParts, CommandFailure> {
     let config = Config::read(flags)?;
     log_lines::start(flags.log_format, &flags.log)?;
     let manifest = Manifest::read(&config.manifest)?;
@@ -99,7 +99,7 @@ pub(super) async fn open(flags: &Flags) -> Result<Opened, CommandFailure> {
         Some(url) => url.clone(),
         None => format!("http://{}", api.local_addr()?),
     };
-    Ok(Opened {
+    Ok(StartupParts {
         config,
         manifest,
         listeners: Listeners { api, operator },

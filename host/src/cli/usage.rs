@@ -13,14 +13,14 @@ use serde_json::Value;
 use super::CommandFailure;
 use super::client;
 use super::client::Payload;
-use super::place::{Common, RecordsPlace, number, text};
+use super::place::{CommonArguments, RecordsPlace, number, text};
 use crate::transport::operator::usage;
 use crate::transport::operator::usage::UsageRequest;
 
 #[derive(Args)]
 pub(super) struct UsageArguments {
     #[command(flatten)]
-    common: Common,
+    common: CommonArguments,
     /// The calendar month in UTC, such as 2026-11 [default: the current one]
     #[arg(long)]
     month: Option<String>,
@@ -78,7 +78,7 @@ fn table(used: &Value) {
     }
 }
 
-pub(super) async fn audit(common: Common) -> Result<(), CommandFailure> {
+pub(super) async fn audit(common: CommonArguments) -> Result<(), CommandFailure> {
     let found = match common.place()? {
         RecordsPlace::Store(store) => usage::audit(&store)?,
         RecordsPlace::Server(data) => {

@@ -4,12 +4,12 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use super::build;
-use crate::base::folder_watch::{Depth, Watch};
+use crate::base::folder_watch::{FolderWatch, WatchDepth};
 use crate::contract::manifest::ManifestEntry;
 
 /// A running watch; it ends when this is dropped.
 pub(crate) struct Watcher {
-    watch: Watch,
+    watch: FolderWatch,
     folders: BTreeSet<PathBuf>,
 }
 
@@ -19,9 +19,9 @@ impl Watcher {
         let folders = folders(entries);
         let named = manifest.to_owned();
         let mut watch =
-            Watch::new(move |path| is_source(path) || path.file_name() == named.file_name())?;
+            FolderWatch::new(move |path| is_source(path) || path.file_name() == named.file_name())?;
         for folder in folders.iter().filter(|folder| folder.is_dir()) {
-            watch.add(folder, Depth::Tree)?;
+            watch.add(folder, WatchDepth::Tree)?;
         }
         // An editor saves by a rename, which a watch of the file itself would lose sight of.
         if let Some(folder) = manifest
@@ -33,7 +33,7 @@ impl Watcher {
             } else {
                 folder
             };
-            watch.add(folder, Depth::Folder)?;
+            watch.add(folder, WatchDepth::Folder)?;
         }
         Ok(Self { watch, folders })
     }

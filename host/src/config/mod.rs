@@ -29,7 +29,7 @@ pub(crate) use self::jobs::JobLimits;
 pub(crate) use self::peers::PlaceLimits;
 pub(crate) use self::proxy::ProxySettings;
 pub(crate) use self::resolvers::{ClientSubnet, ResolverSettings};
-pub(crate) use self::shares::Shares;
+pub(crate) use self::shares::TenantShares;
 use self::written::WrittenConfig;
 use crate::base::toml::MalformedToml;
 
@@ -129,7 +129,7 @@ pub struct Config {
     /// How many jobs there may be.
     pub(crate) jobs: JobLimits,
     /// What one tenant may have of each plugin.
-    pub(crate) shares: Shares,
+    pub(crate) shares: TenantShares,
     /// The files of IP databases, by the databases' names in grants.
     pub(crate) ip_databases: BTreeMap<String, DatabaseSource>,
 }
@@ -217,7 +217,7 @@ impl Config {
             egress: EgressSettings::read(written.egress, written.dns)?,
             proxy: ProxySettings::read(&written.proxy)?,
             jobs: JobLimits::read(&written.jobs)?,
-            shares: Shares::read(&written.shares)?,
+            shares: TenantShares::read(&written.shares)?,
             ip_databases: databases(written.ip_databases)?,
         })
     }

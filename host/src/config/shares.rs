@@ -7,14 +7,14 @@ use super::{ConfigError, within};
 
 /// What one tenant may have of each plugin.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Shares {
+pub(crate) struct TenantShares {
     /// Calls that wait for a place.
     pub(crate) waiting: usize,
     /// Processor time in a minute.
     pub(crate) cpu: Duration,
 }
 
-impl Shares {
+impl TenantShares {
     /// Checks what was written.
     pub(super) fn read(written: &WrittenShares) -> Result<Self, ConfigError> {
         Ok(Self {

@@ -211,7 +211,7 @@ pub(crate) fn sentence(text: impl Into<Cow<'static, str>>) -> Cow<'static, str> 
 
 /// Why a credential was refused: what a transport needs for its `WWW-Authenticate` challenge.
 #[derive(Clone, Debug)]
-pub(crate) struct Challenge {
+pub(crate) struct AuthChallenge {
     pub(crate) scope: Scope,
     /// Absent where no credential was presented.
     pub(crate) error: Option<&'static str>,
@@ -231,7 +231,7 @@ pub(crate) struct Refusal {
     /// Members of the envelope's `data` beside the host's own.
     pub(crate) details: Map<String, Value>,
     /// Present when the credential was the reason.
-    pub(crate) challenge: Option<Challenge>,
+    pub(crate) challenge: Option<AuthChallenge>,
     /// For the log alone.
     pub(crate) cause: Option<String>,
 }

@@ -10,7 +10,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use super::grants::Grants;
-use super::secret_binding::{Binding, SECRETS_MAX};
+use super::secret_binding::{SECRETS_MAX, SecretBinding};
 use crate::base::toml::MalformedToml;
 
 /// A manifest that cannot be used. Each message names the file, the entry, the rule and the value.
@@ -58,7 +58,7 @@ pub(crate) struct Settings {
     pub(crate) config: BTreeMap<String, String>,
     /// What is added to its requests.
     #[serde(default)]
-    pub(crate) secrets: Vec<Binding>,
+    pub(crate) secrets: Vec<SecretBinding>,
 }
 
 /// Where a component comes from.
@@ -141,7 +141,7 @@ struct WrittenEntry {
     #[serde(default)]
     config: BTreeMap<String, toml::Value>,
     #[serde(default)]
-    secrets: Vec<Binding>,
+    secrets: Vec<SecretBinding>,
 }
 
 #[derive(Default, Deserialize)]

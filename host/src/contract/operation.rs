@@ -29,16 +29,16 @@ pub(crate) struct Operation {
     /// The declared error codes.
     pub(crate) errors: Vec<DeclaredError>,
     /// How often it may be called and at what price.
-    pub(crate) terms: Terms,
+    pub(crate) terms: OperationTerms,
     pub(crate) deadline: Duration,
     pub(crate) on_deadline: DeclaredFailure,
     pub(crate) on_unavailable: DeclaredFailure,
-    pub(crate) examples: Vec<Example>,
+    pub(crate) examples: Vec<InputExample>,
 }
 
 /// What a call of an operation takes of its caller's limits, on both faces.
 #[derive(Clone, Debug)]
-pub(crate) struct Terms {
+pub(crate) struct OperationTerms {
     /// Calls a minute of each owner, beside the key's own limits.
     pub(crate) per_minute: Option<u32>,
     /// Calls a minute of each address without a credential; `None` allows none.
@@ -47,7 +47,7 @@ pub(crate) struct Terms {
     pub(crate) consumes: Vec<Consumed>,
     /// Credits, where the configuration has no other price.
     pub(crate) cost: u32,
-    pub(crate) idempotency: Idempotency,
+    pub(crate) idempotency: IdempotencySource,
 }
 
 /// A limit of the caller's.
@@ -65,14 +65,14 @@ pub(crate) enum Consumed {
 /// What names one execution of an operation, so that it is not done twice.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub(crate) enum Idempotency {
+pub(crate) enum IdempotencySource {
     /// The header `Idempotency-Key`.
     Key,
     /// A `requestId` of its input, which its plugin looks at; the header is ignored.
     RequestId,
 }
 
-impl Terms {
+impl OperationTerms {
     pub(crate) fn consumes(&self, limit: Consumed) -> bool {
         self.consumes.contains(&limit)
     }
@@ -94,7 +94,7 @@ pub(crate) struct DeclaredFailure {
 }
 
 /// An example input, for the developer guide.
-pub(crate) struct Example {
+pub(crate) struct InputExample {
     pub(crate) title: String,
     pub(crate) input: Map<String, Value>,
 }
@@ -223,7 +223,7 @@ pub(crate) struct Call {
     pub(crate) key: Option<Arc<str>>,
     pub(crate) caller: CallerKind,
     /// For the log; a plugin does not learn it.
-    pub(crate) via: Via,
+    pub(crate) via: CallOrigin,
     pub(crate) deadline: Duration,
     /// A JSON object that fits the face's schema, or what a job was submitted with.
     pub(crate) input: String,
@@ -231,22 +231,22 @@ pub(crate) struct Call {
 
 /// What a call came by.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Via {
+pub(crate) enum CallOrigin {
     Face(Face),
     Job,
 }
 
-impl Via {
+impl CallOrigin {
     pub(crate) fn name(self) -> &'static str {
         match self {
-            Via::Face(face) => face.name(),
-            Via::Job => "job",
+            CallOrigin::Face(face) => face.name(),
+            CallOrigin::Job => "job",
         }
     }
 }
 
 /// What a plugin answers, before the road has checked it.
-pub(crate) enum Answer {
+pub(crate) enum UncheckedAnswer {
     Success(Success),
     Failure(PluginFailure),
 }

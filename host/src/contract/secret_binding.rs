@@ -14,7 +14,7 @@ pub(crate) const SECRETS_MAX: usize = 16;
 /// Which secret goes where, as the operator wrote it. Holds no value.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "WrittenSecret", into = "WrittenSecret")]
-pub(crate) struct Binding {
+pub(crate) struct SecretBinding {
     pub(crate) env: String,
     pub(crate) place: SecretPlace,
     /// As an atom of `http` has it.
@@ -60,7 +60,7 @@ pub(crate) enum BindingError {
     },
 }
 
-impl TryFrom<WrittenSecret> for Binding {
+impl TryFrom<WrittenSecret> for SecretBinding {
     type Error = BindingError;
 
     fn try_from(written: WrittenSecret) -> Result<Self, BindingError> {
@@ -105,9 +105,9 @@ impl TryFrom<WrittenSecret> for Binding {
     }
 }
 
-impl From<Binding> for WrittenSecret {
-    fn from(binding: Binding) -> Self {
-        let Binding { env, place, target } = binding;
+impl From<SecretBinding> for WrittenSecret {
+    fn from(binding: SecretBinding) -> Self {
+        let SecretBinding { env, place, target } = binding;
         let (header, query) = match place {
             SecretPlace::Header(name) => (Some(name.as_str().to_owned()), None),
             SecretPlace::Query(name) => (None, Some(name)),
@@ -121,7 +121,7 @@ impl From<Binding> for WrittenSecret {
     }
 }
 
-impl Binding {
+impl SecretBinding {
     /// The requests that it goes with, whatever their method: grants that are asked with GET.
     pub(crate) fn requests(&self) -> Result<Grants, AtomError> {
         within(&self.target)

@@ -2,7 +2,7 @@
 
 use serde::Deserialize;
 
-use super::operation::{Consumed, Idempotency, Terms};
+use super::operation::{Consumed, IdempotencySource, OperationTerms};
 
 const PER_MINUTE_MAX: u32 = 1_000_000;
 const COST_MAX: u32 = 1_000_000;
@@ -14,14 +14,14 @@ pub(crate) struct WrittenTerms {
     pub(crate) first_party_per_minute: Option<u32>,
     pub(crate) consumes: Option<Vec<Consumed>>,
     pub(crate) cost: Option<u32>,
-    pub(crate) settle: Option<Settle>,
-    pub(crate) idempotency: Option<Idempotency>,
+    pub(crate) settle: Option<SettlementPoint>,
+    pub(crate) idempotency: Option<IdempotencySource>,
 }
 
 /// When a call's credits are spent.
 #[derive(Clone, Copy, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub(crate) enum Settle {
+pub(crate) enum SettlementPoint {
     /// On the operation's own reply.
     Reply,
 }
@@ -29,7 +29,7 @@ pub(crate) enum Settle {
 /// Checks them; what is not said takes the default: no window of its own, nobody without a
 /// credential, every limit of the caller's, one credit, settled
 /// on the reply, named by the header.
-pub(crate) fn terms(written: WrittenTerms) -> Result<Terms, String> {
+pub(crate) fn terms(written: WrittenTerms) -> Result<OperationTerms, String> {
     let WrittenTerms {
         window_per_minute,
         first_party_per_minute,
@@ -54,14 +54,14 @@ pub(crate) fn terms(written: WrittenTerms) -> Result<Terms, String> {
         ));
     }
     match settle {
-        Some(Settle::Reply) | None => {}
+        Some(SettlementPoint::Reply) | None => {}
     }
-    Ok(Terms {
+    Ok(OperationTerms {
         per_minute: window_per_minute,
         first_party_per_minute,
         consumes: consumes
             .unwrap_or_else(|| vec![Consumed::Window, Consumed::Month, Consumed::Credits]),
         cost: cost.unwrap_or(COST_DEFAULT),
-        idempotency: idempotency.unwrap_or(Idempotency::Key),
+        idempotency: idempotency.unwrap_or(IdempotencySource::Key),
     })
 }

@@ -9,8 +9,8 @@ use std::time::Instant;
 use super::EgressClient;
 use super::dialer::DialRoute;
 use super::message::FetchError;
-use super::policy::{Denial, Destination, Host};
-use super::proxy::Flow;
+use super::policy::{Destination, EgressDenial, Host};
+use super::proxy::ProxyFlow;
 use crate::base::clock::microseconds;
 
 /// The verdict of what nobody waited for.
@@ -30,7 +30,7 @@ pub(super) struct HopAudit<'d> {
     verdict: &'static str,
     pub(super) status: u16,
     bytes: usize,
-    proxied: Option<Proxied>,
+    proxied: Option<ProxiedAudit>,
 }
 
 impl EgressClient {
@@ -44,12 +44,12 @@ impl EgressClient {
 }
 
 /// What is told beside of what came through the proxy.
-pub(super) struct Proxied {
+pub(super) struct ProxiedAudit {
     /// `request` or `tunnel`.
     pub(super) way: &'static str,
     /// Whom the credential was lent to.
     pub(super) lent_to: Arc<str>,
-    pub(super) flow: Arc<Flow>,
+    pub(super) flow: Arc<ProxyFlow>,
 }
 
 impl<'d> HopAudit<'d> {
@@ -84,7 +84,7 @@ impl<'d> HopAudit<'d> {
         audit
     }
 
-    pub(super) fn proxied(door: &'d EgressClient, late: Instant, proxied: Proxied) -> Self {
+    pub(super) fn proxied(door: &'d EgressClient, late: Instant, proxied: ProxiedAudit) -> Self {
         let mut audit = Self::begin(door, late);
         audit.proxied = Some(proxied);
         audit
@@ -116,7 +116,7 @@ impl<'d> HopAudit<'d> {
         (self.host, self.port) = (host.to_string(), port);
     }
 
-    pub(super) fn denied(&mut self, denial: &Denial) {
+    pub(super) fn denied(&mut self, denial: &EgressDenial) {
         self.verdict = denial.verdict();
     }
 
@@ -165,7 +165,7 @@ impl Drop for HopAudit<'_> {
                 target: "egress", %plugin, revision, host, port, address, verdict, status, bytes = self.bytes, elapsed_us,
                 "{}", self.what,
             ),
-            Some(Proxied { way, lent_to, flow }) => tracing::info!(
+            Some(ProxiedAudit { way, lent_to, flow }) => tracing::info!(
                 target: "egress", %plugin, revision, way, %lent_to, host, port, address, verdict, status,
                 bytes_sent = flow.up(), bytes = flow.down(), elapsed_us, "proxied",
             ),

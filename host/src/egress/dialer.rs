@@ -99,12 +99,12 @@ pub(crate) struct Origin {
     pub(crate) host: String,
     pub(crate) port: u16,
     pub(crate) route: DialRoute,
-    pub(crate) versions: Versions,
+    pub(crate) versions: HttpVersions,
 }
 
 /// Of HTTP.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(crate) enum Versions {
+pub(crate) enum HttpVersions {
     /// 1.1 and 2, as the server chooses in TLS.
     Any,
     /// 2 alone: requests that begin at once wait for one connection and share it, where each would dial for itself.
@@ -192,24 +192,24 @@ impl Dialer {
         client
     }
 
-    fn make(&self, route: DialRoute, versions: Versions) -> HttpClient {
-        let to = To {
+    fn make(&self, route: DialRoute, versions: HttpVersions) -> HttpClient {
+        let to = RouteConnector {
             route,
             dials: Arc::clone(&self.dials),
         };
         let silent = match versions {
-            Versions::Any => SILENT,
-            Versions::Two => SILENT_TO_QUESTIONS,
+            HttpVersions::Any => SILENT,
+            HttpVersions::Two => SILENT_TO_QUESTIONS,
         };
         let connector = HttpsConnectorBuilder::new()
             .with_tls_config(self.tls.clone())
             .https_or_http();
         let connector = match versions {
-            Versions::Any => connector.enable_all_versions().wrap_connector(to),
-            Versions::Two => connector.enable_http2().wrap_connector(to),
+            HttpVersions::Any => connector.enable_all_versions().wrap_connector(to),
+            HttpVersions::Two => connector.enable_http2().wrap_connector(to),
         };
         Client::builder(TokioExecutor::new())
-            .http2_only(versions == Versions::Two)
+            .http2_only(versions == HttpVersions::Two)
             .http2_keep_alive_interval(silent)
             .http2_keep_alive_timeout(silent)
             .pool_timer(TokioTimer::new())
@@ -254,17 +254,17 @@ fn read_roots(paths: &[PathBuf]) -> Result<Vec<CertificateDer<'static>>, TlsErro
 
 /// Connects to one route, whatever it is asked for.
 #[derive(Clone)]
-pub(crate) struct To {
+pub(crate) struct RouteConnector {
     route: DialRoute,
     dials: Arc<Counter>,
 }
 
-type Connecting<T, E> = Pin<Box<dyn Future<Output = Result<T, E>> + Send>>;
+type ConnectFuture<T, E> = Pin<Box<dyn Future<Output = Result<T, E>> + Send>>;
 
-impl tower::Service<Uri> for To {
+impl tower::Service<Uri> for RouteConnector {
     type Response = TokioIo<TcpStream>;
     type Error = io::Error;
-    type Future = Connecting<Self::Response, io::Error>;
+    type Future = ConnectFuture<Self::Response, io::Error>;
 
     fn poll_ready(&mut self, _context: &mut Context<'_>) -> Poll<io::Result<()>> {
         Poll::Ready(Ok(()))
@@ -288,15 +288,16 @@ async fn dial(route: DialRoute, dials: Arc<Counter>) -> io::Result<TcpStream> {
 /// its server says beside answers.
 #[derive(Clone)]
 pub(crate) struct InTime {
-    connector: HttpsConnector<To>,
-    versions: Versions,
+    connector: HttpsConnector<RouteConnector>,
+    versions: HttpVersions,
 }
 
 impl tower::Service<Uri> for InTime {
-    type Response =
-        TokioIo<CountedStream<TokioIo<<HttpsConnector<To> as tower::Service<Uri>>::Response>>>;
+    type Response = TokioIo<
+        CountedStream<TokioIo<<HttpsConnector<RouteConnector> as tower::Service<Uri>>::Response>>,
+    >;
     type Error = tower::BoxError;
-    type Future = Connecting<Self::Response, tower::BoxError>;
+    type Future = ConnectFuture<Self::Response, tower::BoxError>;
 
     fn poll_ready(&mut self, context: &mut Context<'_>) -> Poll<Result<(), tower::BoxError>> {
         self.connector.poll_ready(context)
@@ -311,7 +312,7 @@ impl tower::Service<Uri> for InTime {
             let stream = connecting
                 .await
                 .map_err(|_| io::Error::from(io::ErrorKind::TimedOut))??;
-            let two = versions == Versions::Two || stream.connected().is_negotiated_h2();
+            let two = versions == HttpVersions::Two || stream.connected().is_negotiated_h2();
             Ok(TokioIo::new(CountedStream::new(TokioIo::new(stream), two)))
         })
     }

@@ -8,8 +8,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::audit::HopAudit;
-use super::dialer::Versions;
-use super::message::{Caps, Excess, FetchError, PluginRequest};
+use super::dialer::HttpVersions;
+use super::message::{Caps, FetchError, PluginRequest, SizeExcess};
 use super::policy;
 use super::question::{Mismatch, QuestionError, SentQuestion};
 use super::{EgressClient, EgressError};
@@ -66,9 +66,9 @@ struct DohServer {
 }
 
 /// All resolvers, by their names in the configuration.
-pub(super) struct Endpoints(BTreeMap<String, DohServer>);
+pub(super) struct DohEndpoints(BTreeMap<String, DohServer>);
 
-impl Endpoints {
+impl DohEndpoints {
     /// # Errors
     /// A URL is none that could be granted.
     pub(super) fn new(
@@ -146,7 +146,7 @@ impl EgressClient {
                 .fetch(tenant, request)
                 .await
                 .map_err(|error| match error {
-                    FetchError::TooLarge(Excess::Body) => QueryError::TooLarge,
+                    FetchError::TooLarge(SizeExcess::Body) => QueryError::TooLarge,
                     error => QueryError::Fetch(error),
                 })?;
         if response.status != ANSWERED {
@@ -177,7 +177,7 @@ impl EgressClient {
             traffic: Arc::clone(&self.questions),
             questions: Arc::clone(&self.questions),
             lines: Arc::clone(&self.lines),
-            versions: Versions::Two,
+            versions: HttpVersions::Two,
         }
     }
 }

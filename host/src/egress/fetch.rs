@@ -14,11 +14,11 @@ use tokio::net::TcpStream;
 use super::audit::HopAudit;
 use super::dialer::{DialRoute, Origin};
 use super::message;
-use super::message::{Caps, FetchError, Late, Outgoing, PluginRequest, Response};
+use super::message::{Caps, FetchError, Late, OutgoingRequest, PluginRequest, Response};
 use super::overhead::ConnectionWatch;
 use super::own;
 use super::policy;
-use super::policy::{Denial, Destination, Form, Host, Private, Way};
+use super::policy::{Destination, DestinationUse, EgressDenial, Form, Host, PrivateTarget};
 use super::resolver::LookupError;
 use super::secret::Secret;
 use super::{Egress, EgressClient, Instead};
@@ -52,7 +52,7 @@ impl EgressClient {
 
     async fn walk(&self, tenant: &Tenant, request: PluginRequest) -> Result<Response, FetchError> {
         let (caps, url) = (request.caps, request.url.clone());
-        let mut outgoing = Outgoing::read(request)?;
+        let mut outgoing = OutgoingRequest::read(request)?;
         let late = Instant::now() + caps.total();
         let mut audit = HopAudit::begin(self, late);
         audit.aimed(|| policy::aim(&url));
@@ -125,10 +125,10 @@ impl EgressClient {
     /// The verdict on one hop, which the audit keeps whatever it is.
     pub(super) fn judge(
         &self,
-        destination: Result<Destination, Denial>,
-        way: Way<'_>,
+        destination: Result<Destination, EgressDenial>,
+        way: DestinationUse<'_>,
         audit: &mut HopAudit<'_>,
-    ) -> Result<Destination, Denial> {
+    ) -> Result<Destination, EgressDenial> {
         let judged = destination.and_then(|destination| {
             audit.to(&destination);
             self.permit(destination.host(), destination.port(), |rights| {
@@ -145,15 +145,15 @@ impl EgressClient {
         &self,
         host: &Host,
         port: u16,
-        by: impl Fn(&Grants) -> Result<(), Denial>,
-    ) -> Result<(), Denial> {
+        by: impl Fn(&Grants) -> Result<(), EgressDenial>,
+    ) -> Result<(), EgressDenial> {
         by(&self.rights)?;
         match self.egress.instead(host, port) {
             Some(Instead { public: false, .. }) => {
-                by(self.rights.named()).map_err(|_| Private::Leads(host.to_string()).into())
+                by(self.rights.named()).map_err(|_| PrivateTarget::Leads(host.to_string()).into())
             }
             None if self.egress.own.is_named(&host.to_string(), port) => {
-                Err(Private::Own(host.to_string()).into())
+                Err(PrivateTarget::Own(host.to_string()).into())
             }
             Some(Instead { public: true, .. }) | None => Ok(()),
         }
@@ -163,7 +163,7 @@ impl EgressClient {
     pub(super) async fn exchange(
         &self,
         to: &Destination,
-        outgoing: &Outgoing,
+        outgoing: &OutgoingRequest,
         secrets: &[&Secret],
         caps: &Caps,
         audit: &mut HopAudit<'_>,
@@ -226,7 +226,7 @@ impl EgressClient {
         at_most: Duration,
     ) -> Result<(), FetchError> {
         let (at_most, url) = (at_most.min(JUDGED_MAX), request.url.clone());
-        let outgoing = Outgoing::read(request)?;
+        let outgoing = OutgoingRequest::read(request)?;
         let mut audit = HopAudit::begin_judgement(self, Instant::now() + at_most);
         let to = self
             .judge(Destination::read(&url), request_of(&outgoing), &mut audit)
@@ -241,7 +241,11 @@ impl EgressClient {
     }
 
     /// A plugin that sets a name which the operator binds would send something else in the secret's place.
-    fn refuse_bound_names(&self, to: &Destination, outgoing: &Outgoing) -> Result<(), FetchError> {
+    fn refuse_bound_names(
+        &self,
+        to: &Destination,
+        outgoing: &OutgoingRequest,
+    ) -> Result<(), FetchError> {
         for secret in self.secrets.iter().filter(|secret| secret.is_for(to)) {
             if secret.is_taken(to.url(), &outgoing.headers) {
                 return Err(FetchError::Invalid(format!(
@@ -264,7 +268,7 @@ impl EgressClient {
         next: Destination,
         headers: &HeaderMap,
         is_at_home: bool,
-    ) -> Result<Destination, Denial> {
+    ) -> Result<Destination, EgressDenial> {
         let goes_along = |secret: &&Secret| is_at_home && secret.is_for(&next);
         let moves = |secret: &Secret| {
             if goes_along(&secret) {
@@ -346,7 +350,9 @@ impl Egress {
     async fn routes(&self, host: &Host, port: u16) -> Result<Vec<DialRoute>, FetchError> {
         let name = match host {
             Host::Address(address) if own::is_of_this_machine(address.address()) => {
-                return Err(FetchError::Denied(Private::Own(host.to_string()).into()));
+                return Err(FetchError::Denied(
+                    PrivateTarget::Own(host.to_string()).into(),
+                ));
             }
             Host::Address(address) => return Ok(vec![DialRoute::public(*address, port)]),
             Host::Name(name) => name,
@@ -358,7 +364,9 @@ impl Egress {
             Ok(addresses) => addresses,
             Err(LookupError::NotPublic(refused)) => {
                 tracing::debug!(host = name, %refused, "a name is refused for one of its addresses");
-                return Err(FetchError::Denied(Private::Leads(name.clone()).into()));
+                return Err(FetchError::Denied(
+                    PrivateTarget::Leads(name.clone()).into(),
+                ));
             }
             Err(LookupError::NoAddress | LookupError::TooMany | LookupError::Late) => {
                 return Err(FetchError::Unresolved);
@@ -368,7 +376,9 @@ impl Egress {
             .iter()
             .any(|address| own::is_of_this_machine(address.address()))
         {
-            return Err(FetchError::Denied(Private::Leads(name.clone()).into()));
+            return Err(FetchError::Denied(
+                PrivateTarget::Leads(name.clone()).into(),
+            ));
         }
         // More hosts have a way out over IPv4.
         addresses.sort_by_key(|address| address.address().is_ipv6());
@@ -379,8 +389,8 @@ impl Egress {
     }
 }
 
-fn request_of(outgoing: &Outgoing) -> Way<'_> {
-    Way::Request {
+fn request_of(outgoing: &OutgoingRequest) -> DestinationUse<'_> {
+    DestinationUse::Request {
         method: outgoing.method.as_str(),
     }
 }

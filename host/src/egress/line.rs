@@ -11,7 +11,7 @@ use tokio::net::TcpStream;
 
 use super::EgressClient;
 use super::audit::HopAudit;
-use super::message::{Excess, FetchError, Late, within};
+use super::message::{FetchError, Late, SizeExcess, within};
 use super::policy;
 use super::policy::Host;
 use super::traffic::{BEGINNING_BYTES, TrafficShare};
@@ -121,7 +121,7 @@ async fn exchange(
             return Ok(answer);
         }
         if answer.len() > bytes_max {
-            return Err(FetchError::TooLarge(Excess::Body));
+            return Err(FetchError::TooLarge(SizeExcess::Body));
         }
     }
 }

@@ -12,7 +12,7 @@ use hyper::body::{Body as _, Incoming};
 
 use super::decode;
 use super::decode::{DecodeError, Work};
-use super::policy::Denial;
+use super::policy::EgressDenial;
 use super::traffic::{BEGINNING_BYTES, TrafficShare};
 use crate::base::shared_stock::StockPortion;
 use crate::contract::request_headers::may_be_set;
@@ -97,9 +97,9 @@ pub(crate) struct Response {
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum FetchError {
     #[error("{0}")]
-    Denied(Denial),
+    Denied(EgressDenial),
     #[error("a redirect was not followed: {0}")]
-    RedirectDenied(Denial),
+    RedirectDenied(EgressDenial),
     #[error("the request {0}")]
     Invalid(String),
     #[error("the plugin has reached its limit of concurrent requests")]
@@ -115,7 +115,7 @@ pub(crate) enum FetchError {
     #[error("{0}")]
     Late(Late),
     #[error("the response exceeds the {0} limit")]
-    TooLarge(Excess),
+    TooLarge(SizeExcess),
     #[error("there are more than {0} redirects")]
     TooManyRedirects(u32),
     #[error("the response cannot be used: {0}")]
@@ -150,7 +150,7 @@ pub(crate) enum Late {
 
 /// Of what there was too much.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub(crate) enum Excess {
+pub(crate) enum SizeExcess {
     #[error("header")]
     Headers,
     #[error("body size")]
@@ -162,13 +162,13 @@ pub(super) const CREDENTIALS: [HeaderName; 2] = [header::AUTHORIZATION, header::
 
 /// What is sent, but for where to.
 #[derive(Clone, Debug)]
-pub(super) struct Outgoing {
+pub(super) struct OutgoingRequest {
     pub(super) method: Method,
     pub(super) headers: HeaderMap,
     pub(super) body: Bytes,
 }
 
-impl Outgoing {
+impl OutgoingRequest {
     /// Checks what the plugin made.
     pub(super) fn read(request: PluginRequest) -> Result<Self, FetchError> {
         let invalid = |rule: String| FetchError::Invalid(rule);
@@ -251,7 +251,7 @@ pub(super) fn check_head(headers: &HeaderMap) -> Result<(), FetchError> {
         .map(|(name, value)| name.as_str().len() + value.len())
         .sum();
     if headers.len() > HEADERS_MAX || bytes > HEADER_BYTES_MAX {
-        return Err(FetchError::TooLarge(Excess::Headers));
+        return Err(FetchError::TooLarge(SizeExcess::Headers));
     }
     Ok(())
 }
@@ -329,7 +329,7 @@ impl BodyRoom<'_> {
 
 fn undecoded(error: DecodeError) -> FetchError {
     match error {
-        DecodeError::TooLarge { .. } => FetchError::TooLarge(Excess::Body),
+        DecodeError::TooLarge { .. } => FetchError::TooLarge(SizeExcess::Body),
         DecodeError::TooMany
         | DecodeError::Unknown
         | DecodeError::Malformed
@@ -355,7 +355,7 @@ async fn collect(
             continue;
         };
         if data.len() > bytes_max - collected.len() {
-            return Err(FetchError::TooLarge(Excess::Body));
+            return Err(FetchError::TooLarge(SizeExcess::Body));
         }
         if data.len() + collected.len() > BEGINNING_BYTES {
             room.grow().await?;
@@ -370,7 +370,7 @@ async fn collect(
 /// An exchange that went wrong after the connection was there.
 pub(super) fn broken(error: &hyper::Error) -> FetchError {
     if error.is_parse_too_large() {
-        return FetchError::TooLarge(Excess::Headers);
+        return FetchError::TooLarge(SizeExcess::Headers);
     }
     if error.is_timeout() {
         return FetchError::Late(Late::FirstByte);

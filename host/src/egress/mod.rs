@@ -43,16 +43,16 @@ use std::sync::{Arc, Weak};
 
 use parking_lot::Mutex;
 
-use self::dialer::{Dialer, TlsError, Versions};
-use self::doh::Endpoints;
+use self::dialer::{Dialer, HttpVersions, TlsError};
+use self::doh::DohEndpoints;
 pub(crate) use self::doh::{QueryError, Question};
 pub(crate) use self::line::LineQuery;
-pub(crate) use self::message::{Caps, Excess, FetchError, Late, PluginRequest, Response};
+pub(crate) use self::message::{Caps, FetchError, Late, PluginRequest, Response, SizeExcess};
 use self::own::Own;
-pub(crate) use self::policy::Denial;
-use self::resolver::{Resolver, ServersError};
+pub(crate) use self::policy::EgressDenial;
+use self::resolver::{NameResolver, ServersError};
 pub(crate) use self::secret::{Secret, SecretError};
-use self::traffic::{Traffic, TrafficKind};
+use self::traffic::{PluginTraffic, TrafficKind};
 use crate::base::line_rate::LineRate;
 use crate::config;
 use crate::contract::grants::{AtomError, Rights};
@@ -73,9 +73,9 @@ pub(crate) struct Egress {
     /// Where the operator sends requests for a host and a port instead.
     connect_to: HashMap<(String, u16), Instead>,
     own: Own,
-    resolver: Resolver,
+    resolver: NameResolver,
     /// Where questions go.
-    endpoints: Endpoints,
+    endpoints: DohEndpoints,
     dialer: Dialer,
     /// What is under way for each plugin, shared by its revisions. Never held over an await.
     traffic: Mutex<TrafficOfPlugins>,
@@ -89,7 +89,7 @@ struct Instead {
     public: bool,
 }
 
-type TrafficOfPlugins = HashMap<(Arc<str>, TrafficKind), Weak<Traffic>>;
+type TrafficOfPlugins = HashMap<(Arc<str>, TrafficKind), Weak<PluginTraffic>>;
 
 /// The gate as one revision of a plugin stands before it.
 pub(crate) struct EgressClient {
@@ -98,10 +98,10 @@ pub(crate) struct EgressClient {
     revision: u64,
     rights: Arc<Rights>,
     secrets: Arc<[Secret]>,
-    traffic: Arc<Traffic>,
-    questions: Arc<Traffic>,
+    traffic: Arc<PluginTraffic>,
+    questions: Arc<PluginTraffic>,
     lines: Arc<LineRate>,
-    versions: Versions,
+    versions: HttpVersions,
 }
 
 impl Egress {
@@ -145,8 +145,8 @@ impl Egress {
         Ok(Self {
             connect_to,
             own: Own::new(base_url),
-            resolver: Resolver::new(&settings.dns_servers)?,
-            endpoints: Endpoints::new(&settings.resolvers)?,
+            resolver: NameResolver::new(&settings.dns_servers)?,
+            endpoints: DohEndpoints::new(&settings.resolvers)?,
             dialer: Dialer::new(&settings.extra_roots)?,
             traffic: Mutex::default(),
         })
@@ -175,7 +175,7 @@ impl Egress {
             Arc::new(rights),
             Arc::clone(&traffic.lines),
         );
-        let (secrets, versions) = (secrets.into(), Versions::Any);
+        let (secrets, versions) = (secrets.into(), HttpVersions::Any);
         EgressClient {
             egress,
             plugin,
@@ -189,14 +189,14 @@ impl Egress {
         }
     }
 
-    fn traffic(&self, plugin: &Arc<str>, kind: TrafficKind) -> Arc<Traffic> {
+    fn traffic(&self, plugin: &Arc<str>, kind: TrafficKind) -> Arc<PluginTraffic> {
         let mut all = self.traffic.lock();
         all.retain(|_, one| one.strong_count() > 0);
         let key = (Arc::clone(plugin), kind);
         if let Some(shared) = all.get(&key).and_then(Weak::upgrade) {
             return shared;
         }
-        let made = Arc::new(Traffic::new(kind));
+        let made = Arc::new(PluginTraffic::new(kind));
         all.insert(key, Arc::downgrade(&made));
         made
     }

@@ -20,7 +20,7 @@ const TOLD_CHARACTERS_MAX: usize = 80;
 
 /// Why a request may not leave. Three kinds, which a plugin can tell apart. No message holds a path or a query.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub(crate) enum Denial {
+pub(crate) enum EgressDenial {
     /// No grant of the revision covers it.
     #[error("{way} to {host} on port {port} is not granted")]
     Ungranted {
@@ -30,7 +30,7 @@ pub(crate) enum Denial {
     },
     /// It would reach something that is not of the public network.
     #[error("{0}")]
-    NotPublic(#[from] Private),
+    NotPublic(#[from] PrivateTarget),
     /// It is not of a form in which anything may be asked for.
     #[error("the URL {0}")]
     Unacceptable(#[from] Form),
@@ -39,7 +39,7 @@ pub(crate) enum Denial {
 /// What is not public: a name by itself, an address, or what a name leads to. The last tells no address: what a private
 /// network calls its machines is not a plugin's to find out.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub(crate) enum Private {
+pub(crate) enum PrivateTarget {
     #[error("the host `{0}` is never public")]
     Name(String),
     #[error(transparent)]
@@ -79,7 +79,7 @@ pub(crate) enum Form {
     Range,
 }
 
-impl Denial {
+impl EgressDenial {
     /// In one word: which of the three it is.
     pub(crate) fn verdict(&self) -> &'static str {
         match self {
@@ -92,7 +92,7 @@ impl Denial {
 
 /// What is to happen at a destination.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Way<'w> {
+pub(crate) enum DestinationUse<'w> {
     /// One request with this method, at the destination's path.
     Request { method: &'w str },
     /// Bytes both ways, which nobody reads.
@@ -120,7 +120,7 @@ impl Destination {
     ///
     /// # Errors
     /// The URL has a form that is never taken, or a host that is never public.
-    pub(crate) fn read(text: &str) -> Result<Self, Denial> {
+    pub(crate) fn read(text: &str) -> Result<Self, EgressDenial> {
         if text.len() > URL_BYTES_MAX {
             return Err(Form::TooLong(text.len()).into());
         }
@@ -131,7 +131,7 @@ impl Destination {
     ///
     /// # Errors
     /// As for [`Destination::read`]; and there is more in it, or no port.
-    pub(crate) fn read_authority(text: &str) -> Result<Self, Denial> {
+    pub(crate) fn read_authority(text: &str) -> Result<Self, EgressDenial> {
         let (host, port) = text.rsplit_once(':').ok_or(Form::NoPort)?;
         let is_port = (1..=5).contains(&port.len()) && port.bytes().all(|b| b.is_ascii_digit());
         if !is_port || host.is_empty() {
@@ -150,14 +150,14 @@ impl Destination {
     ///
     /// # Errors
     /// As for [`Destination::read`].
-    pub(crate) fn redirected(&self, location: &str) -> Result<Self, Denial> {
+    pub(crate) fn redirected(&self, location: &str) -> Result<Self, EgressDenial> {
         if location.len() > URL_BYTES_MAX {
             return Err(Form::TooLong(location.len()).into());
         }
         Self::of(self.url.join(location).map_err(Form::Unreadable)?)
     }
 
-    fn of(mut url: Url) -> Result<Self, Denial> {
+    fn of(mut url: Url) -> Result<Self, EgressDenial> {
         if !matches!(url.scheme(), "http" | "https") {
             return Err(Form::Scheme(told(url.scheme())).into());
         }
@@ -184,7 +184,11 @@ impl Destination {
     ///
     /// # Errors
     /// They do not: the port is none that may be asked for there, or no grant covers it.
-    pub(crate) fn permit(&self, way: Way<'_>, rights: &Grants) -> Result<(), Denial> {
+    pub(crate) fn permit(
+        &self,
+        way: DestinationUse<'_>,
+        rights: &Grants,
+    ) -> Result<(), EgressDenial> {
         let name = self.host.name();
         let is_usual = matches!(self.port, 80 | 443);
         if !is_usual && !name.is_some_and(|name| rights.name(name, self.port)) {
@@ -192,7 +196,7 @@ impl Destination {
         }
         let (secure, port, path) = (self.is_secure(), self.port, self.url.path());
         let (is_allowed, way) = match way {
-            Way::Request { method } => (
+            DestinationUse::Request { method } => (
                 rights.allow(&RequestForm {
                     method,
                     secure,
@@ -202,12 +206,12 @@ impl Destination {
                 }),
                 told(method),
             ),
-            Way::Tunnel => (rights.allow_tunnel(name, port), "a tunnel".to_owned()),
+            DestinationUse::Tunnel => (rights.allow_tunnel(name, port), "a tunnel".to_owned()),
         };
         if is_allowed {
             Ok(())
         } else {
-            Err(Denial::Ungranted {
+            Err(EgressDenial::Ungranted {
                 way,
                 host: self.host_text(),
                 port,
@@ -224,7 +228,7 @@ impl Destination {
     ///
     /// # Errors
     /// It cannot be written, or would be another destination.
-    pub(crate) fn uri_of(&self, url: &Url) -> Result<Uri, Denial> {
+    pub(crate) fn uri_of(&self, url: &Url) -> Result<Uri, EgressDenial> {
         let is_here = url.origin() == self.url.origin();
         Ok(written(url).filter(|_| is_here).ok_or(Form::Unwritable)?)
     }
@@ -251,18 +255,18 @@ impl Host {
     ///
     /// # Errors
     /// It is no host, or never public.
-    pub(super) fn read(text: &str) -> Result<Self, Denial> {
+    pub(super) fn read(text: &str) -> Result<Self, EgressDenial> {
         if text.len() > HOST_BYTES_MAX {
             return Err(Form::LongHost(text.len()).into());
         }
         Self::judge(url::Host::parse(text).map_err(Form::Unreadable)?)
     }
 
-    fn judge<S: AsRef<str>>(host: url::Host<S>) -> Result<Self, Denial> {
+    fn judge<S: AsRef<str>>(host: url::Host<S>) -> Result<Self, EgressDenial> {
         let public = |address| {
             Public::judge(address)
                 .map(Host::Address)
-                .map_err(Private::from)
+                .map_err(PrivateTarget::from)
         };
         Ok(match host {
             url::Host::Ipv4(address) => public(address.into())?,
@@ -283,11 +287,11 @@ impl Host {
     ///
     /// # Errors
     /// No grant covers the host on the port.
-    pub(super) fn permit_line(&self, port: u16, rights: &Grants) -> Result<(), Denial> {
+    pub(super) fn permit_line(&self, port: u16, rights: &Grants) -> Result<(), EgressDenial> {
         if rights.allow_line(self.name(), port) {
             Ok(())
         } else {
-            Err(Denial::Ungranted {
+            Err(EgressDenial::Ungranted {
                 way: "a line".to_owned(),
                 host: self.to_string(),
                 port,
@@ -306,10 +310,10 @@ impl fmt::Display for Host {
 }
 
 /// A name that may lead to a public address.
-fn public_name(name: &str) -> Result<String, Denial> {
+fn public_name(name: &str) -> Result<String, EgressDenial> {
     let bare = name.strip_suffix('.').unwrap_or(name);
     if is_never_public(bare) {
-        return Err(Private::Name(told(name)).into());
+        return Err(PrivateTarget::Name(told(name)).into());
     }
     // A last dot would be one host to a resolver and another one to the server.
     if bare.len() == name.len() && name.len() <= 253 && name.split('.').all(is_label) {

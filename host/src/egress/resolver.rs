@@ -46,9 +46,9 @@ pub(crate) enum LookupError {
 pub(crate) struct ServersError(#[from] hickory_resolver::net::NetError);
 
 /// Without a resolver, where the system names no servers, no name has an address.
-pub(crate) struct Resolver(Option<TokioResolver>);
+pub(crate) struct NameResolver(Option<TokioResolver>);
 
-impl Resolver {
+impl NameResolver {
     /// Asks these servers, or where there are none, those of the system.
     ///
     /// # Errors

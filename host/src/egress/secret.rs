@@ -9,11 +9,11 @@ use std::fmt;
 use http::{HeaderMap, HeaderValue};
 use url::Url;
 
-use super::policy::{Destination, Way};
+use super::policy::{Destination, DestinationUse};
 use super::redact;
-use super::redact::Forms;
+use super::redact::SecretForms;
 use crate::contract::grants::Grants;
-use crate::contract::secret_binding::{Binding, SecretPlace};
+use crate::contract::secret_binding::{SecretBinding, SecretPlace};
 
 /// A shorter secret would be found in every answer.
 const VALUE_BYTES_MIN: usize = redact::BYTES_MIN;
@@ -37,7 +37,7 @@ pub(crate) struct Secret {
     place: SecretPlace,
     requests: Grants,
     value: String,
-    forms: Forms,
+    forms: SecretForms,
 }
 
 /// Says nothing of the value.
@@ -55,7 +55,7 @@ impl Secret {
     /// # Errors
     /// The variable is not there, or holds nothing that can be sent.
     pub(crate) fn bind(
-        binding: &Binding,
+        binding: &SecretBinding,
         value: impl Fn(&str) -> Option<String>,
     ) -> Result<Self, SecretError> {
         let env = || binding.env.clone();
@@ -68,14 +68,14 @@ impl Secret {
         Ok(Self {
             place: binding.place.clone(),
             requests,
-            forms: Forms::of(&value),
+            forms: SecretForms::of(&value),
             value,
         })
     }
 
     /// Whether it belongs to a request there.
     pub(super) fn is_for(&self, to: &Destination) -> bool {
-        to.permit(Way::Request { method: "GET" }, &self.requests)
+        to.permit(DestinationUse::Request { method: "GET" }, &self.requests)
             .is_ok()
     }
 
@@ -129,7 +129,7 @@ impl Secret {
 mod tests {
     use super::*;
 
-    fn binding(toml: &str) -> Result<Binding, String> {
+    fn binding(toml: &str) -> Result<SecretBinding, String> {
         toml::from_str(toml).map_err(|error| error.message().to_owned())
     }
 
@@ -150,7 +150,7 @@ mod tests {
             r#"{"env":"META_TOKEN","query":"access_token","for":"https://graph.example.com/v1/"}"#
         );
         assert_eq!(
-            serde_json::from_str::<Binding>(&written).expect("the same"),
+            serde_json::from_str::<SecretBinding>(&written).expect("the same"),
             binding(QUERY).expect("a binding")
         );
         let refused = [

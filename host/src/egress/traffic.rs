@@ -50,7 +50,7 @@ pub(super) enum TrafficKind {
 }
 
 /// What one plugin may have under way of a kind, shared by its revisions.
-pub(super) struct Traffic {
+pub(super) struct PluginTraffic {
     requests: SharedStock,
     sent: SharedStock,
     waiting: SharedStock,
@@ -67,7 +67,7 @@ pub(super) struct Traffic {
 
 /// One tenant's part of the traffic, for as long as somebody uses it.
 pub(super) struct TrafficShare {
-    traffic: Arc<Traffic>,
+    traffic: Arc<PluginTraffic>,
     requests: Arc<Semaphore>,
     sent: Arc<Semaphore>,
     waiting: Arc<Semaphore>,
@@ -87,7 +87,7 @@ pub(super) struct ProxiedPlace<'t> {
     _sent: SemaphorePermit<'t>,
 }
 
-impl Traffic {
+impl PluginTraffic {
     pub(super) fn new(kind: TrafficKind) -> Self {
         let requests = match kind {
             TrafficKind::Requests => REQUESTS,

@@ -24,12 +24,12 @@ pub(crate) struct DatabaseEntry {
 }
 
 /// What is left of one entry's bounds.
-struct Budget {
+struct EntryBudget {
     values: Cell<u32>,
     text: Cell<usize>,
 }
 
-impl Budget {
+impl EntryBudget {
     fn value<E: Error>(&self) -> Result<(), E> {
         let left = self.values.get().checked_sub(1);
         let left =
@@ -52,7 +52,7 @@ impl Budget {
 
 impl<'de> Deserialize<'de> for DatabaseEntry {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let budget = Budget {
+        let budget = EntryBudget {
             values: Cell::new(VALUES_MAX),
             text: Cell::new(TEXT_BYTES_MAX),
         };
@@ -71,7 +71,7 @@ impl<'de> Deserialize<'de> for DatabaseEntry {
 /// One value at a depth.
 #[derive(Clone, Copy)]
 struct Within<'b> {
-    budget: &'b Budget,
+    budget: &'b EntryBudget,
     depth: u8,
 }
 

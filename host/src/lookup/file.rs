@@ -56,7 +56,7 @@ pub(crate) enum Broken {
 
 /// A file as the system tells of it. A file that is another one, or was written to, has another stamp.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Stamp {
+pub(crate) struct FileStamp {
     device: u64,
     inode: u64,
     bytes: u64,
@@ -65,9 +65,9 @@ pub(crate) struct Stamp {
 }
 
 /// A file that can be looked up in.
-pub(crate) struct Mapped {
+pub(crate) struct MappedFile {
     path: PathBuf,
-    stamp: Stamp,
+    stamp: FileStamp,
     reader: Reader<Mmap>,
     /// That an entry cannot be read is told once: whoever asks chooses how often it is found.
     told: Once,
@@ -76,7 +76,7 @@ pub(crate) struct Mapped {
 /// What a file says of an address: the network, and the entry.
 pub(crate) type NetworkEntry = (String, Value);
 
-impl Stamp {
+impl FileStamp {
     fn of(path: &Path, metadata: io::Result<fs::Metadata>) -> Result<Self, FileError> {
         let metadata = metadata.map_err(|source| FileError::Read {
             path: path.to_owned(),
@@ -102,7 +102,7 @@ impl Stamp {
     }
 }
 
-impl Mapped {
+impl MappedFile {
     /// Takes a file over, with a copy in this folder. Blocks, for a large file for seconds.
     ///
     /// # Errors
@@ -112,9 +112,9 @@ impl Mapped {
             path: path.to_owned(),
             source,
         };
-        Stamp::read(path)?;
+        FileStamp::read(path)?;
         let file = File::open(path).map_err(read)?;
-        let stamp = Stamp::of(path, file.metadata())?;
+        let stamp = FileStamp::of(path, file.metadata())?;
         if stamp.bytes > BYTES_MAX {
             return Err(FileError::TooLarge {
                 path: path.to_owned(),
@@ -129,7 +129,7 @@ impl Mapped {
         io::copy(&mut (&file).take(BYTES_MAX), &mut copy)
             .and_then(|_| copy.flush())
             .map_err(keep)?;
-        if Stamp::of(path, file.metadata())? != stamp {
+        if FileStamp::of(path, file.metadata())? != stamp {
             return Err(FileError::Changing {
                 path: path.to_owned(),
             });
@@ -149,7 +149,7 @@ impl Mapped {
         })
     }
 
-    pub(crate) fn is(&self, path: &Path, stamp: Stamp) -> bool {
+    pub(crate) fn is(&self, path: &Path, stamp: FileStamp) -> bool {
         self.path == path && self.stamp == stamp
     }
 

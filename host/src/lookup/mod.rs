@@ -30,10 +30,10 @@ use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
 pub(crate) use self::file::{FileError, NetworkEntry};
-use self::file::{Mapped, Stamp};
+use self::file::{FileStamp, MappedFile};
 pub(crate) use self::kept::{DatabaseFolder, Index, KeptError};
-pub(crate) use self::zone::{Basis, Location, Zone, Zones};
-use crate::base::folder_watch::{Depth, Watch};
+pub(crate) use self::zone::{Basis, LocalZone, Location, ZoneTable};
+use crate::base::folder_watch::{FolderWatch, WatchDepth};
 use crate::config::DatabaseSource;
 
 /// A database that cannot be used.
@@ -54,17 +54,17 @@ pub(crate) struct IpDatabases {
     serving: ArcSwap<BTreeMap<String, Arc<Database>>>,
     /// One reading at a time. Never held over an await.
     reading: Mutex<()>,
-    zones: Zones,
+    zones: ZoneTable,
     asked: Notify,
     /// Until it is followed. It stands before anything is read, so that no change falls between the two.
-    watch: Mutex<Option<Watch>>,
+    watch: Mutex<Option<FolderWatch>>,
 }
 
 /// One database.
 pub(crate) struct Database {
     title: Option<String>,
     license: Option<String>,
-    files: Vec<Arc<Mapped>>,
+    files: Vec<Arc<MappedFile>>,
 }
 
 /// A database as it describes itself.
@@ -94,7 +94,7 @@ impl IpDatabases {
             data: data.to_owned(),
             serving: ArcSwap::default(),
             reading: Mutex::default(),
-            zones: Zones::load(),
+            zones: ZoneTable::load(),
             asked: Notify::new(),
             watch,
         })
@@ -109,7 +109,7 @@ impl IpDatabases {
         self.sources().is_ok_and(|sources| sources.is_empty())
     }
 
-    pub(crate) fn zones(&self) -> &Zones {
+    pub(crate) fn zones(&self) -> &ZoneTable {
         &self.zones
     }
 
@@ -208,11 +208,11 @@ impl IpDatabases {
     ) -> Result<Database, DatabaseError> {
         let mut files = Vec::new();
         for path in &source.files {
-            let stamp = Stamp::read(path)?;
+            let stamp = FileStamp::read(path)?;
             let same = old.and_then(|old| old.files.iter().find(|file| file.is(path, stamp)));
             files.push(match same {
                 Some(file) => Arc::clone(file),
-                None => Arc::new(Mapped::load(path, &self.data)?),
+                None => Arc::new(MappedFile::load(path, &self.data)?),
             });
         }
         // The file of one family is asked before one that may have both.
@@ -226,7 +226,10 @@ impl IpDatabases {
 }
 
 /// What is not watched is read again at SIGHUP all the same.
-fn watch(configured: &BTreeMap<String, DatabaseSource>, kept: &DatabaseFolder) -> Option<Watch> {
+fn watch(
+    configured: &BTreeMap<String, DatabaseSource>,
+    kept: &DatabaseFolder,
+) -> Option<FolderWatch> {
     let folder = |file: &PathBuf| file.parent().map(|folder| folder.join("."));
     let mut folders: BTreeSet<PathBuf> = configured
         .values()
@@ -235,9 +238,9 @@ fn watch(configured: &BTreeMap<String, DatabaseSource>, kept: &DatabaseFolder) -
         .collect();
     folders.insert(kept.folder().to_owned());
     let start = || {
-        let mut watch = Watch::new(|_| true)?;
+        let mut watch = FolderWatch::new(|_| true)?;
         for folder in folders.iter().filter(|folder| folder.is_dir()) {
-            watch.add(folder, Depth::Folder)?;
+            watch.add(folder, WatchDepth::Folder)?;
         }
         Ok::<_, notify::Error>(watch)
     };
@@ -255,7 +258,7 @@ fn watch(configured: &BTreeMap<String, DatabaseSource>, kept: &DatabaseFolder) -
 /// # Errors
 /// It would not.
 pub(crate) fn check(path: &Path, folder: &Path) -> Result<(), FileError> {
-    Mapped::load(path, folder).map(|_| ())
+    MappedFile::load(path, folder).map(|_| ())
 }
 
 impl Database {
@@ -280,7 +283,7 @@ impl Database {
     }
 }
 
-impl Mapped {
+impl MappedFile {
     fn about(&self, database: &Database) -> DatabaseInfo {
         let metadata = self.metadata();
         let built = i64::try_from(metadata.build_epoch)

@@ -101,7 +101,7 @@ fn told(bytes: &[u8]) -> Result<Vec<Option<NetworkEntry>>, String> {
     let folder = TempDir::new().expect("a folder");
     let path = folder.path().join("some.mmdb");
     fs::write(&path, bytes).expect("it is written");
-    let mapped = Mapped::load(&path, folder.path()).map_err(|error| error.to_string())?;
+    let mapped = MappedFile::load(&path, folder.path()).map_err(|error| error.to_string())?;
     let addresses = ADDRESSES.map(|address| address.parse::<IpAddr>().expect("an address"));
     let asked = addresses.iter().filter(|address| mapped.is_for(**address));
     asked

@@ -12,7 +12,7 @@ pub(crate) use self::window::Windows;
 
 /// Where a call stands with its limits, for the response's headers.
 #[derive(Debug, Default)]
-pub(crate) struct Meters {
+pub(crate) struct CallMeters {
     /// The window that refused or that has the least left, where the call has any.
     pub(crate) window: Option<WindowStanding>,
     /// The address's window, where a first-party browser calls.

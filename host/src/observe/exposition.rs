@@ -38,7 +38,7 @@ struct MetricFamily {
 }
 
 /// Names and values, in the order that they are printed.
-pub(crate) type Labels<'l> = &'l [(&'l str, &'l str)];
+pub(crate) type MetricLabels<'l> = &'l [(&'l str, &'l str)];
 
 type SampleLabels = Vec<(String, String)>;
 
@@ -81,7 +81,7 @@ impl Exposition {
     }
 
     /// Adds a series to the family.
-    pub(crate) fn sample(&mut self, labels: Labels<'_>, value: impl Into<SampleValue>) {
+    pub(crate) fn sample(&mut self, labels: MetricLabels<'_>, value: impl Into<SampleValue>) {
         let owned = labels
             .iter()
             .map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
@@ -91,7 +91,7 @@ impl Exposition {
     }
 
     /// Adds the series of a histogram to the family.
-    pub(crate) fn histogram(&mut self, labels: Labels<'_>, histogram: &Histogram) {
+    pub(crate) fn histogram(&mut self, labels: MetricLabels<'_>, histogram: &Histogram) {
         let read = histogram.read();
         let mut below = 0;
         let mut buckets: Vec<(f64, u64)> = Vec::with_capacity(read.buckets.len() + 1);

@@ -59,9 +59,9 @@ impl Drop for Held {
 
 /// What several have together now.
 #[derive(Default)]
-pub(crate) struct Sum(AtomicU64);
+pub(crate) struct SumGauge(AtomicU64);
 
-impl Sum {
+impl SumGauge {
     /// One of them has another value than before.
     pub(crate) fn change(&self, before: u64, after: u64) {
         // In the ring of 64 bits less is as good as more.
@@ -76,9 +76,9 @@ impl Sum {
 
 /// The highest value that was ever seen.
 #[derive(Default)]
-pub(crate) struct Peak(AtomicU64);
+pub(crate) struct PeakGauge(AtomicU64);
 
-impl Peak {
+impl PeakGauge {
     pub(crate) fn seen(&self, value: u64) {
         self.0.fetch_max(value, Ordering::Relaxed);
     }

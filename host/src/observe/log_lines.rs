@@ -12,7 +12,7 @@ use tracing_subscriber::util::SubscriberInitExt as _;
 use tracing_subscriber::{EnvFilter, fmt};
 
 use crate::config::LogFormat;
-use crate::contract::operation::{Owner, Via};
+use crate::contract::operation::{CallOrigin, Owner};
 
 /// The host's own targets, and the one of the plugins' lines.
 const OWN: [&str; 2] = ["switchbay", "plugin"];
@@ -49,7 +49,7 @@ pub(crate) struct CallFields<'a> {
     pub(crate) revision: u64,
     /// Absent until the credential is judged.
     pub(crate) owner: Option<&'a Owner>,
-    pub(crate) via: Via,
+    pub(crate) via: CallOrigin,
 }
 
 /// Writes a line about a call: `about_call!(warn, target, about, fields and message)`.

@@ -8,12 +8,12 @@ use std::borrow::Cow;
 use std::sync::Arc;
 use std::time::Instant;
 
-use super::instrument::{Counter, Gauge, Histogram, Peak, Sum};
+use super::instrument::{Counter, Gauge, Histogram, PeakGauge, SumGauge};
 use crate::contract::error::{Code, Refusal};
 
 /// How a call of a plugin ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Outcome {
+pub(crate) enum CallOutcome {
     Ok,
     Failure,
     Trap,
@@ -37,76 +37,76 @@ pub(crate) enum Outcome {
     Abandoned,
 }
 
-impl Outcome {
+impl CallOutcome {
     /// All of them in their order, which the test below checks.
-    const ALL: [Outcome; 16] = [
-        Outcome::Ok,
-        Outcome::Failure,
-        Outcome::Trap,
-        Outcome::Exit,
-        Outcome::TooLarge,
-        Outcome::Deadline,
-        Outcome::CpuSpent,
-        Outcome::MemorySpent,
-        Outcome::Busy,
-        Outcome::OwnShare,
-        Outcome::NoRoom,
-        Outcome::Paused,
-        Outcome::OverBudget,
-        Outcome::Stopped,
-        Outcome::Off,
-        Outcome::Abandoned,
+    const ALL: [CallOutcome; 16] = [
+        CallOutcome::Ok,
+        CallOutcome::Failure,
+        CallOutcome::Trap,
+        CallOutcome::Exit,
+        CallOutcome::TooLarge,
+        CallOutcome::Deadline,
+        CallOutcome::CpuSpent,
+        CallOutcome::MemorySpent,
+        CallOutcome::Busy,
+        CallOutcome::OwnShare,
+        CallOutcome::NoRoom,
+        CallOutcome::Paused,
+        CallOutcome::OverBudget,
+        CallOutcome::Stopped,
+        CallOutcome::Off,
+        CallOutcome::Abandoned,
     ];
 
     /// The value of the label `outcome`.
     pub(crate) fn label(self) -> &'static str {
         match self {
-            Outcome::Ok => "ok",
-            Outcome::Failure => "failure",
-            Outcome::Trap => "trap",
-            Outcome::Exit => "exit",
-            Outcome::TooLarge => "too_large",
-            Outcome::Deadline => "deadline",
-            Outcome::CpuSpent => "cpu_spent",
-            Outcome::MemorySpent => "memory_spent",
-            Outcome::Busy => "busy",
-            Outcome::OwnShare => "own_share",
-            Outcome::NoRoom => "no_room",
-            Outcome::Paused => "paused",
-            Outcome::OverBudget => "over_budget",
-            Outcome::Stopped => "stopped",
-            Outcome::Off => "off",
-            Outcome::Abandoned => "abandoned",
+            CallOutcome::Ok => "ok",
+            CallOutcome::Failure => "failure",
+            CallOutcome::Trap => "trap",
+            CallOutcome::Exit => "exit",
+            CallOutcome::TooLarge => "too_large",
+            CallOutcome::Deadline => "deadline",
+            CallOutcome::CpuSpent => "cpu_spent",
+            CallOutcome::MemorySpent => "memory_spent",
+            CallOutcome::Busy => "busy",
+            CallOutcome::OwnShare => "own_share",
+            CallOutcome::NoRoom => "no_room",
+            CallOutcome::Paused => "paused",
+            CallOutcome::OverBudget => "over_budget",
+            CallOutcome::Stopped => "stopped",
+            CallOutcome::Off => "off",
+            CallOutcome::Abandoned => "abandoned",
         }
     }
 }
 
 /// The calls of one revision.
 #[derive(Default)]
-pub(crate) struct Calls {
-    ended: [Counter; Outcome::ALL.len()],
+pub(crate) struct CallMetrics {
+    ended: [Counter; CallOutcome::ALL.len()],
     duration: Histogram,
 }
 
 /// A call that is under way. Dropped without [`Running::end`], it counts as abandoned.
 pub(crate) struct Running<'c> {
-    calls: &'c Calls,
+    calls: &'c CallMetrics,
     started: Instant,
-    outcome: Outcome,
+    outcome: CallOutcome,
 }
 
-impl Calls {
+impl CallMetrics {
     pub(crate) fn begin(&self, now: Instant) -> Running<'_> {
         Running {
             calls: self,
             started: now,
-            outcome: Outcome::Abandoned,
+            outcome: CallOutcome::Abandoned,
         }
     }
 
     /// How many ended in each way.
-    pub(crate) fn ended(&self) -> impl Iterator<Item = (Outcome, u64)> {
-        Outcome::ALL
+    pub(crate) fn ended(&self) -> impl Iterator<Item = (CallOutcome, u64)> {
+        CallOutcome::ALL
             .into_iter()
             .map(|outcome| (outcome, self.ended[outcome as usize].get()))
     }
@@ -117,7 +117,7 @@ impl Calls {
 }
 
 impl Running<'_> {
-    pub(crate) fn end(mut self, outcome: Outcome) {
+    pub(crate) fn end(mut self, outcome: CallOutcome) {
         self.outcome = outcome;
     }
 }
@@ -131,13 +131,13 @@ impl Drop for Running<'_> {
 
 /// What the instances of one revision use.
 #[derive(Default)]
-pub(crate) struct Vitals {
+pub(crate) struct InstanceMetrics {
     /// Instances that live, idle and running.
     pub(crate) instances: Arc<Gauge>,
     /// The most linear memory that one of them ever had, in bytes.
-    pub(crate) memory_bytes: Peak,
+    pub(crate) memory_bytes: PeakGauge,
     /// The linear memory of all that live, in bytes.
-    pub(crate) memory_held: Sum,
+    pub(crate) memory_held: SumGauge,
     /// Calls of a capability that were denied because it is not granted.
     pub(crate) denials: Counter,
     pub(crate) cache: CacheReads,
@@ -216,9 +216,9 @@ mod tests {
 
     #[test]
     fn each_outcome_stands_at_its_place_under_a_label_of_its_own() {
-        for (index, outcome) in Outcome::ALL.into_iter().enumerate() {
+        for (index, outcome) in CallOutcome::ALL.into_iter().enumerate() {
             assert_eq!(outcome as usize, index, "{outcome:?} stands out of order");
-            let same = Outcome::ALL
+            let same = CallOutcome::ALL
                 .into_iter()
                 .filter(|other| other.label() == outcome.label())
                 .count();

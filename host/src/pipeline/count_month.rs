@@ -11,7 +11,7 @@ use crate::base::clock::epoch_seconds;
 use crate::contract::error::{Code, Refusal};
 use crate::contract::operation::{CallerKind, Consumed, Operation};
 use crate::metering::quota::CountedCall;
-use crate::metering::{Meters, UsageCounts};
+use crate::metering::{CallMeters, UsageCounts};
 use crate::records::month::Month;
 use crate::stores::Store;
 
@@ -22,7 +22,7 @@ pub(super) fn count_month(
     caller: &Caller,
     operation: &Operation,
     now: SystemTime,
-    meters: &mut Meters,
+    meters: &mut CallMeters,
 ) -> Result<(), Refusal> {
     if caller.kind() == CallerKind::FirstParty {
         return Ok(());

@@ -5,7 +5,7 @@
 use std::time::SystemTime;
 
 use crate::auth::oauth::OAuth;
-use crate::auth::{self, AuthError, Caller, Presented};
+use crate::auth::{self, AuthError, Caller, PresentedCredential};
 use crate::contract::error::Refusal;
 use crate::contract::operation::{Face, Scope};
 use crate::stores::Store;
@@ -16,7 +16,7 @@ pub(super) async fn identify(
     oauth: Option<&OAuth>,
     face: Face,
     scope: &Scope,
-    credential: &Presented,
+    credential: &PresentedCredential,
     now: SystemTime,
 ) -> Result<Caller, Refusal> {
     let metadata = oauth

@@ -5,18 +5,18 @@
 use std::time::{Duration, Instant, SystemTime};
 
 use super::check_reply::{checked_failure, checked_success, failed};
-use super::settle::Charge;
+use super::settle::CallCharge;
 use crate::base::tasks::Tasks;
 use crate::catalogue::Bound;
 use crate::contract::error::Refusal;
-use crate::contract::operation::{Answer, Call, PluginReply};
+use crate::contract::operation::{Call, PluginReply, UncheckedAnswer};
 
 /// Invokes the plugin. Gives back what it answered and the time that it took.
 pub(super) async fn invoke(
     calls: &Tasks,
     bound: &Bound,
     call: Call,
-    charge: Option<Charge>,
+    charge: Option<CallCharge>,
 ) -> (Result<PluginReply, Refusal>, Duration) {
     match charge {
         None => run(bound, call).await,
@@ -33,8 +33,8 @@ async fn run(bound: &Bound, call: Call) -> (Result<PluginReply, Refusal>, Durati
     let answer = bound.revision.invoke(call).await;
     let plugin_time = started.elapsed();
     let answered = match answer {
-        Ok(Answer::Success(success)) => checked_success(bound, success),
-        Ok(Answer::Failure(failure)) => Err(checked_failure(&bound.operation, failure)),
+        Ok(UncheckedAnswer::Success(success)) => checked_success(bound, success),
+        Ok(UncheckedAnswer::Failure(failure)) => Err(checked_failure(&bound.operation, failure)),
         Err(error) => Err(failed(&bound.operation, &error)),
     };
     (answered, plugin_time)
@@ -44,7 +44,7 @@ async fn run(bound: &Bound, call: Call) -> (Result<PluginReply, Refusal>, Durati
 async fn run_charged(
     bound: Bound,
     call: Call,
-    charge: Charge,
+    charge: CallCharge,
 ) -> (Result<PluginReply, Refusal>, Duration) {
     let (answered, plugin_time) = run(&bound, call).await;
     let now = SystemTime::now();

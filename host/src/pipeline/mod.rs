@@ -28,21 +28,23 @@ use self::check_reply::failed;
 use self::count_month::count_month;
 use self::identify::identify;
 use self::invoke::invoke;
-use self::read_input::Unread;
+use self::read_input::UnreadArguments;
 use self::read_month::read_month;
-use self::reserve::{Charged, reserve};
+use self::reserve::{ChargedCall, reserve};
 use self::take_slots::take_slots;
 use crate::auth::oauth::OAuth;
-use crate::auth::{Caller, Presented};
+use crate::auth::{Caller, PresentedCredential};
 use crate::base::tasks::Tasks;
 use crate::catalogue::Bound;
 use crate::config::Credits;
 use crate::contract::error::Refusal;
-use crate::contract::operation::{Call, Face, Idempotency, Owner, PluginReply, Scope, Via};
+use crate::contract::operation::{
+    Call, CallOrigin, Face, IdempotencySource, Owner, PluginReply, Scope,
+};
 use crate::contract::schema::FaceSchema;
 use crate::metering::identifier::Identifier;
 use crate::metering::reservations::Reservations;
-use crate::metering::{Meters, UsageCounts, Windows};
+use crate::metering::{CallMeters, UsageCounts, Windows};
 use crate::observe::log_lines::CallFields;
 use crate::observe::metrics::FaceAnswers;
 use crate::places::peer::Address;
@@ -68,11 +70,11 @@ pub(crate) struct Pipeline {
 pub(crate) struct CallRequest<'r> {
     pub(crate) bound: &'r Bound,
     pub(crate) face: Face,
-    pub(crate) credential: Presented,
+    pub(crate) credential: PresentedCredential,
     /// Where the request comes from, if it is a first-party page's; counts where there is no credential.
     pub(crate) first_party: Option<Address>,
     pub(crate) identifier: Identifier,
-    pub(crate) unread: Unread<'r>,
+    pub(crate) unread: UnreadArguments<'r>,
     pub(crate) request_id: &'r str,
     /// Its place, in the lobby until its caller is known.
     pub(crate) visit: &'r RequestPlace,
@@ -81,14 +83,14 @@ pub(crate) struct CallRequest<'r> {
 /// What came of a call. The meters are there however it ended, once it was admitted or refused by one of them.
 pub(crate) struct Answered {
     pub(crate) outcome: Result<PluginReply, Refusal>,
-    pub(crate) meters: Meters,
+    pub(crate) meters: CallMeters,
     pub(crate) plugin_time: Option<Duration>,
 }
 
 /// What a call leaves behind on its way, however far it comes.
 #[derive(Default)]
 struct CallTrace {
-    meters: Meters,
+    meters: CallMeters,
     owner: Option<Owner>,
     plugin_time: Option<Duration>,
 }
@@ -104,7 +106,7 @@ impl Pipeline {
             plugin: &bound.revision.plugin,
             revision: bound.revision.number,
             owner: None,
-            via: Via::Face(face),
+            via: CallOrigin::Face(face),
         };
         let abandoned = AbandonedCallLog { about, started };
         let mut trace = CallTrace::default();
@@ -128,7 +130,7 @@ impl Pipeline {
         &self,
         bound: &Bound,
         face: Face,
-        credential: &Presented,
+        credential: &PresentedCredential,
     ) -> Result<(), Refusal> {
         let (scope, _) = face_of(bound, face);
         self.identify(face, scope, credential).await.map(drop)
@@ -160,7 +162,7 @@ impl Pipeline {
         let input = read_input::read(request.unread, schema)?;
         let identifier = identifier_of(&caller, bound, request.identifier)?;
         count_month(&self.usage, &self.store, &caller, operation, now, meters)?;
-        let charged = Charged {
+        let charged = ChargedCall {
             caller: &caller,
             plugin,
             operation,
@@ -183,7 +185,7 @@ impl Pipeline {
             tenant,
             key: caller.key(),
             caller: caller.kind(),
-            via: Via::Face(request.face),
+            via: CallOrigin::Face(request.face),
             deadline: operation.deadline,
             input: Value::Object(input).to_string(),
         };
@@ -199,7 +201,7 @@ impl Pipeline {
         let allowed = request
             .first_party
             .filter(|_| terms.first_party_per_minute.is_some());
-        if let (Some(address), Presented::Nothing) = (allowed, &request.credential) {
+        if let (Some(address), PresentedCredential::Nothing) = (allowed, &request.credential) {
             return Ok(Caller::of_address(address));
         }
         let caller = self
@@ -213,7 +215,7 @@ impl Pipeline {
         &self,
         face: Face,
         scope: &Scope,
-        credential: &Presented,
+        credential: &PresentedCredential,
     ) -> Result<Caller, Refusal> {
         let (store, oauth) = (&self.store, self.oauth.as_deref());
         identify(store, oauth, face, scope, credential, SystemTime::now()).await
@@ -232,8 +234,8 @@ fn identifier_of(
     identifier: Identifier,
 ) -> Result<Identifier, Refusal> {
     match (caller.account(), bound.operation.terms.idempotency) {
-        (Some(_), Idempotency::Key) => identifier.check().map(|()| identifier),
-        (None, _) | (Some(_), Idempotency::RequestId) => Ok(Identifier::Absent),
+        (Some(_), IdempotencySource::Key) => identifier.check().map(|()| identifier),
+        (None, _) | (Some(_), IdempotencySource::RequestId) => Ok(Identifier::Absent),
     }
 }
 

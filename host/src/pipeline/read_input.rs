@@ -12,7 +12,7 @@ use crate::contract::error::Refusal;
 use crate::contract::schema::{FaceSchema, Offence};
 
 /// Arguments as they came, not looked at yet.
-pub(crate) enum Unread<'r> {
+pub(crate) enum UnreadArguments<'r> {
     Rest {
         /// Raw (percent-encoded) values of the path's parameters.
         params: Vec<(String, String)>,
@@ -37,9 +37,12 @@ pub(crate) enum ArgumentSource {
 }
 
 /// Reads arguments into the JSON object for the plugin.
-pub(crate) fn read(unread: Unread<'_>, schema: &FaceSchema) -> Result<Map<String, Value>, Refusal> {
+pub(crate) fn read(
+    unread: UnreadArguments<'_>,
+    schema: &FaceSchema,
+) -> Result<Map<String, Value>, Refusal> {
     match unread {
-        Unread::Rest {
+        UnreadArguments::Rest {
             params,
             query,
             body,
@@ -51,7 +54,7 @@ pub(crate) fn read(unread: Unread<'_>, schema: &FaceSchema) -> Result<Map<String
             add_body(&mut input, body, source)?;
             checked(input, schema)
         }
-        Unread::Tool {
+        UnreadArguments::Tool {
             arguments,
             fixed,
             bytes_max,

@@ -8,7 +8,7 @@ use crate::auth::Caller;
 use crate::base::clock::epoch_seconds;
 use crate::contract::error::{Code, Refusal};
 use crate::contract::operation::CallerKind;
-use crate::metering::{CreditStanding, Meters, UsageCounts};
+use crate::metering::{CallMeters, CreditStanding, UsageCounts};
 use crate::records::month::Month;
 use crate::records::usage::CountRow;
 use crate::stores::Store;
@@ -20,7 +20,7 @@ pub(super) fn read_month(
     store: &Store,
     caller: &Caller,
     now: SystemTime,
-    meters: &mut Meters,
+    meters: &mut CallMeters,
 ) -> Result<(), Refusal> {
     // Addresses are many, so their calls are counted by the minute alone.
     if caller.kind() == CallerKind::FirstParty {

@@ -9,7 +9,7 @@ use std::time::{Duration, SystemTime};
 
 use uuid::Uuid;
 
-use super::settle::{Charge, unavailable};
+use super::settle::{CallCharge, unavailable};
 use crate::auth::Caller;
 use crate::base::clock::epoch_seconds;
 use crate::config::Credits;
@@ -17,7 +17,7 @@ use crate::contract::error::{Code, Refusal, sentence};
 use crate::contract::operation::{Consumed, Operation};
 use crate::metering::identifier::Identifier;
 use crate::metering::reservations::Reservations;
-use crate::metering::{CreditStanding, Meters};
+use crate::metering::{CallMeters, CreditStanding};
 use crate::records::credits::{Reservation, ReservationRefused};
 use crate::records::month::Month;
 use crate::stores::Store;
@@ -26,7 +26,7 @@ use crate::stores::Store;
 const GRACE: Duration = Duration::from_secs(60);
 
 /// The call of a self-service key.
-pub(super) struct Charged<'c> {
+pub(super) struct ChargedCall<'c> {
     pub(super) caller: &'c Caller,
     pub(super) plugin: &'c str,
     pub(super) operation: &'c Operation,
@@ -41,10 +41,10 @@ pub(super) async fn reserve(
     reservations: &Arc<Reservations>,
     store: &Store,
     prices: &Credits,
-    call: Charged<'_>,
-    meters: &mut Meters,
-) -> Result<Option<Charge>, Refusal> {
-    let Charged {
+    call: ChargedCall<'_>,
+    meters: &mut CallMeters,
+) -> Result<Option<CallCharge>, Refusal> {
+    let ChargedCall {
         caller,
         plugin,
         operation,
@@ -80,7 +80,7 @@ pub(super) async fn reserve(
         }));
     };
     if amount == 0 && identifier.is_none() {
-        return Ok(Some(Charge::new(None, place)));
+        return Ok(Some(CallCharge::new(None, place)));
     }
     let month = Month::of(now_s);
     let limit = caller.credits_per_month(now);
@@ -95,13 +95,13 @@ pub(super) async fn reserve(
                 limit,
                 reset_epoch_s: month.ends_at(),
             });
-            Ok(Some(Charge::new(Some(hold), place)))
+            Ok(Some(CallCharge::new(Some(hold), place)))
         }
         Err(refused) => Err(refusal(&refused, month, now_s)),
     }
 }
 
-fn reservation(call: &Charged<'_>, account: &str, amount: u32) -> Reservation {
+fn reservation(call: &ChargedCall<'_>, account: &str, amount: u32) -> Reservation {
     let now_s = epoch_seconds(call.now);
     Reservation {
         id: Uuid::now_v7().as_u128(),

@@ -7,7 +7,7 @@ use serde::de::IgnoredAny;
 
 use super::check_reply::{checked_failure, failed, place};
 use crate::contract::error::{Code, Refusal};
-use crate::contract::operation::{Answer, Call, Via};
+use crate::contract::operation::{Call, CallOrigin, UncheckedAnswer};
 use crate::records::job::{Job, JobFailure, RunEnd};
 use crate::registry::Registry;
 use crate::runtime::instance::CallError;
@@ -22,13 +22,6 @@ pub(crate) async fn run_job(
     left: Duration,
     run: Arc<JobRun>,
 ) -> RunEnd {
-    let internal = |message: &str| {
-        let failure = JobFailure {
-            code: Code::InternalError.name().to_owned(),
-            message: message.to_owned(),
-        };
-        RunEnd::Failed(failure)
-    };
     let current = registry.current();
     // A plugin that left the manifest may come back before the job's time is over.
     let Some(revision) = current
@@ -45,7 +38,7 @@ pub(crate) async fn run_job(
         .operations()
         .find(|(operation, _)| operation.id == job.operation)
     else {
-        return internal("the plugin no longer has the job's operation");
+        return failed_by_host("the plugin no longer has the job's operation");
     };
     let tenant = job.tenant(run.name.owner);
     let call = Call {
@@ -55,20 +48,22 @@ pub(crate) async fn run_job(
         tenant,
         key: job.key.map(Into::into),
         caller: job.caller,
-        via: Via::Job,
+        via: CallOrigin::Job,
         deadline: left,
         input: job.input,
     };
     let id = run.name.id;
     let refusal = match revision.work(call, run, checkpoint).await {
-        Ok(Answer::Success(success)) => match serde_json::from_str::<IgnoredAny>(&success.data) {
-            Ok(_) => return RunEnd::Completed(success.data),
-            Err(error) => Refusal::internal(format!(
-                "the plugin's data is not valid JSON: {}",
-                place(&error)
-            )),
-        },
-        Ok(Answer::Failure(failure)) => checked_failure(operation, failure),
+        Ok(UncheckedAnswer::Success(success)) => {
+            match serde_json::from_str::<IgnoredAny>(&success.data) {
+                Ok(_) => return RunEnd::Completed(success.data),
+                Err(error) => Refusal::internal(format!(
+                    "the plugin's data is not valid JSON: {}",
+                    place(&error)
+                )),
+            }
+        }
+        Ok(UncheckedAnswer::Failure(failure)) => checked_failure(operation, failure),
         Err(
             error @ (CallError::Stopped
             | CallError::NoRoom(_)
@@ -89,5 +84,12 @@ pub(crate) async fn run_job(
     RunEnd::Failed(JobFailure {
         code: refusal.code.into_owned(),
         message: refusal.message.into_owned(),
+    })
+}
+
+fn failed_by_host(message: &str) -> RunEnd {
+    RunEnd::Failed(JobFailure {
+        code: Code::InternalError.name().to_owned(),
+        message: message.to_owned(),
     })
 }

@@ -4,18 +4,18 @@ use std::time::SystemTime;
 
 use crate::base::clock::epoch_seconds;
 use crate::contract::error::{Code, Refusal};
-use crate::metering::reservations::{AccountPlace, Hold};
-use crate::records::credits::Resolution;
+use crate::metering::reservations::{AccountPlace, ReservationHold};
+use crate::records::credits::ReservationOutcome;
 use crate::stores::StoreError;
 
 /// What an admitted call holds until it ends. Dropped before that, everything is given back.
-pub(super) struct Charge {
-    hold: Option<Hold>,
+pub(super) struct CallCharge {
+    hold: Option<ReservationHold>,
     _place: AccountPlace,
 }
 
-impl Charge {
-    pub(super) fn new(hold: Option<Hold>, place: AccountPlace) -> Self {
+impl CallCharge {
+    pub(super) fn new(hold: Option<ReservationHold>, place: AccountPlace) -> Self {
         Self {
             hold,
             _place: place,
@@ -26,12 +26,12 @@ impl Charge {
     pub(super) async fn settle(self, now: SystemTime) -> Result<(), Refusal> {
         let Some(hold) = self.hold else { return Ok(()) };
         match hold
-            .resolve(Resolution::Settled, epoch_seconds(now))
+            .resolve(ReservationOutcome::Settled, epoch_seconds(now))
             .await
             .map_err(|error| unavailable(&error))?
         {
-            Resolution::Settled => Ok(()),
-            Resolution::Released | Resolution::Expired => Err(Refusal::new(
+            ReservationOutcome::Settled => Ok(()),
+            ReservationOutcome::Released | ReservationOutcome::Expired => Err(Refusal::new(
                 Code::UsageReservationExpired,
                 "The call's reservation expired before the call ended",
             )),
@@ -41,7 +41,10 @@ impl Charge {
     /// Gives back what a failure does not cost; durable when this returns.
     pub(super) async fn release(self, now: SystemTime) {
         let Some(hold) = self.hold else { return };
-        if let Err(error) = hold.resolve(Resolution::Released, epoch_seconds(now)).await {
+        if let Err(error) = hold
+            .resolve(ReservationOutcome::Released, epoch_seconds(now))
+            .await
+        {
             tracing::error!(%error, "a reservation cannot be released; it will expire");
         }
     }

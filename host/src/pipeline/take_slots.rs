@@ -10,8 +10,8 @@ use crate::auth::Caller;
 use crate::base::clock::epoch_seconds;
 use crate::contract::error::{Code, Refusal};
 use crate::contract::operation::{CallerKind, Consumed, Operation};
-use crate::metering::window::{Length, Slot, SubjectKind};
-use crate::metering::{Meters, Windows};
+use crate::metering::window::{Slot, SubjectKind, WindowLength};
+use crate::metering::{CallMeters, Windows};
 
 /// Takes the call's slots, or refuses with the time to wait. Either way the meters say where it stands.
 pub(super) fn take_slots(
@@ -20,7 +20,7 @@ pub(super) fn take_slots(
     plugin: &str,
     operation: &Operation,
     now: SystemTime,
-    meters: &mut Meters,
+    meters: &mut CallMeters,
 ) -> Result<(), Refusal> {
     let (slots, told) = match caller.kind() {
         CallerKind::ApiKey | CallerKind::OAuth => {
@@ -39,7 +39,7 @@ pub(super) fn take_slots(
         }
         Err(refused) => *told.insert(refused),
     };
-    let length = if refused.window_s == Length::Second.seconds() {
+    let length = if refused.window_s == WindowLength::Second.seconds() {
         "second"
     } else {
         "minute"
@@ -54,7 +54,7 @@ pub(super) fn take_slots(
 /// The subjects begin with a letter of their kind, and no id has a zero byte.
 fn slots(caller: &Caller, plugin: &str, operation: &Operation) -> Vec<Slot> {
     let mut slots = Vec::new();
-    let mut add = |subject: String, limit: Option<u32>, length: Length| {
+    let mut add = |subject: String, limit: Option<u32>, length: WindowLength| {
         slots.extend(limit.map(|limit| Slot {
             subject,
             kind: SubjectKind::Credential,
@@ -67,18 +67,18 @@ fn slots(caller: &Caller, plugin: &str, operation: &Operation) -> Vec<Slot> {
         add(
             format!("k{}", caller.owner()),
             limits.per_minute,
-            Length::Minute,
+            WindowLength::Minute,
         );
         add(
             format!("k{}", caller.owner()),
             limits.per_second,
-            Length::Second,
+            WindowLength::Second,
         );
         if let Some(account) = caller.account() {
             add(
                 format!("a{}", account.id),
                 account.per_second,
-                Length::Second,
+                WindowLength::Second,
             );
         }
     }
@@ -88,7 +88,7 @@ fn slots(caller: &Caller, plugin: &str, operation: &Operation) -> Vec<Slot> {
     add(
         format!("o{}\0{plugin}\0{}", caller.owner(), operation.id),
         of_operation,
-        Length::Minute,
+        WindowLength::Minute,
     );
     slots
 }
@@ -101,7 +101,7 @@ fn allowance(caller: &Caller, plugin: &str, operation: &Operation) -> Vec<Slot> 
         subject: subject(),
         kind: SubjectKind::Address,
         limit,
-        length: Length::Minute,
+        length: WindowLength::Minute,
     };
     limit.map(slot).collect()
 }

@@ -14,7 +14,7 @@ use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
 use super::peer::Address;
-use super::{PeerShare, Places};
+use super::{ListenerPlaces, PeerShare};
 use crate::observe::instrument::Gauge;
 
 /// Answers that a connection may be sent without a place at once.
@@ -61,7 +61,7 @@ pub(crate) struct PeerConnection {
 
 /// A connection's place, until it is dropped.
 pub(crate) struct ConnectionPlace {
-    places: Places,
+    places: ListenerPlaces,
     guest: Arc<PeerConnection>,
     address: IpAddr,
     share: Option<Arc<PeerShare>>,
@@ -144,7 +144,7 @@ impl Drop for ConnectionPlace {
     }
 }
 
-impl Places {
+impl ListenerPlaces {
     /// Lets a connection in. Where its peer has its share, or the listener is full, another is closed for it.
     pub(crate) fn admit(&self, address: IpAddr) -> Result<ConnectionPlace, ConnectionRefused> {
         let address = address.to_canonical();

@@ -8,7 +8,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::{Instant, timeout_at};
 
 use super::peer::Address;
-use super::{PeerConnection, PeerShare, Places, PlacesFull, Unsent};
+use super::{ListenerPlaces, PeerConnection, PeerShare, PlacesFull, Unsent};
 use crate::base::shared_stock::StockPortion;
 
 /// How long a request waits for the lobby. Its peer's own requests, whose bodies are being read, stand before it.
@@ -16,7 +16,7 @@ const WAIT: Duration = Duration::from_secs(5);
 
 /// A request, from its head to the end of its answer, as far as it takes room.
 pub(crate) struct RequestPlace {
-    places: Places,
+    places: ListenerPlaces,
     guest: Arc<PeerConnection>,
     share: Arc<PeerShare>,
     address: Address,
@@ -43,7 +43,7 @@ impl Drop for CountedRequest {
 
 impl RequestPlace {
     pub(super) fn new(
-        places: &Places,
+        places: &ListenerPlaces,
         guest: &Arc<PeerConnection>,
         share: Arc<PeerShare>,
         address: Address,

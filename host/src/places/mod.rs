@@ -22,7 +22,7 @@ use tokio::sync::Semaphore;
 use self::crowd::ConnectionTable;
 pub(crate) use self::crowd::{ConnectionPlace, ConnectionRefused, PeerConnection};
 pub(crate) use self::lobby::{RequestPlace, UnplacedAnswer};
-use self::peer::{Address, Proxies};
+use self::peer::{Address, TrustedProxies};
 pub(crate) use self::unsent::Unsent;
 use crate::base::shared_stock::SharedStock;
 use crate::config::PlaceLimits;
@@ -36,11 +36,11 @@ const SHARES_MIN: usize = 1024;
 
 /// What of one listener is taken: shared with whoever tells the operator.
 #[derive(Clone)]
-pub(crate) struct Places(Arc<Listener>);
+pub(crate) struct ListenerPlaces(Arc<Listener>);
 
 struct Listener {
     limits: PlaceLimits,
-    proxies: Proxies,
+    proxies: TrustedProxies,
     in_flight: Arc<Semaphore>,
     lobby: SharedStock,
     /// A place for each request that waits for the lobby.
@@ -99,8 +99,8 @@ impl PlacesFull {
     }
 }
 
-impl Places {
-    pub(crate) fn new(limits: PlaceLimits, proxies: Proxies) -> Self {
+impl ListenerPlaces {
+    pub(crate) fn new(limits: PlaceLimits, proxies: TrustedProxies) -> Self {
         let (lobby, own) = (part(limits.in_flight), part(limits.peer_in_flight));
         Self(Arc::new(Listener {
             limits,
@@ -192,7 +192,7 @@ mod tests {
             peer_in_flight: 1,
             peer_unsent_bytes: 1,
         };
-        let places = Places::new(limits, Proxies::default());
+        let places = ListenerPlaces::new(limits, TrustedProxies::default());
         let kept = places.share(Address::of(Ipv4Addr::LOCALHOST.into()));
         for number in 0..100_000_u32 {
             places.share(Address::of(Ipv4Addr::from(0x0a00_0000 + number).into()));

@@ -20,7 +20,7 @@ pub(crate) struct Address(IpAddr);
 
 /// The proxies whose word on a client's address counts.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Proxies(Vec<IpNet>);
+pub(crate) struct TrustedProxies(Vec<IpNet>);
 
 impl Address {
     /// The network that counts as one client.
@@ -44,7 +44,7 @@ impl fmt::Display for Address {
     }
 }
 
-impl Proxies {
+impl TrustedProxies {
     pub(crate) fn new(trusted: Vec<IpNet>) -> Self {
         Self(trusted)
     }
@@ -97,7 +97,7 @@ mod tests {
 
     fn check(peer: &str, forwarded: &[&'static str], expected: &str) {
         let trusted = ["10.0.0.0/8", "fd00::/8"].map(|text| text.parse().expect("a network"));
-        let proxies = Proxies::new(trusted.to_vec());
+        let proxies = TrustedProxies::new(trusted.to_vec());
         let mut headers = HeaderMap::new();
         for value in forwarded {
             headers.append(

@@ -5,14 +5,14 @@
 
 use std::sync::Arc;
 
-use super::{PeerConnection, PeerShare, Places, PlacesFull};
+use super::{ListenerPlaces, PeerConnection, PeerShare, PlacesFull};
 
 /// Answers up to this many bytes are taken always, so that a refusal is told: their number has a limit of its own.
 const SMALL_BYTES: usize = 4096;
 
 /// The bytes of one answer, until they are sent or thrown away.
 pub(crate) struct Unsent {
-    places: Places,
+    places: ListenerPlaces,
     guest: Arc<PeerConnection>,
     share: Arc<PeerShare>,
     bytes: u64,
@@ -20,7 +20,7 @@ pub(crate) struct Unsent {
 
 impl Unsent {
     pub(super) fn hold(
-        places: &Places,
+        places: &ListenerPlaces,
         guest: &Arc<PeerConnection>,
         share: &Arc<PeerShare>,
         bytes: usize,

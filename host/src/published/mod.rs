@@ -16,7 +16,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 
 pub(crate) use self::document::Document;
-use self::resources::Resources;
+use self::resources::McpResources;
 use crate::catalogue::revision::Revision;
 use crate::catalogue::{Bound, Catalogue, CollisionError};
 use crate::config::Credits;
@@ -67,7 +67,7 @@ pub(crate) struct PublishedDocuments {
     /// The result of `tools/list`.
     pub(crate) tools: Bytes,
     /// The results of `resources/list` and of `resources/read`.
-    pub(crate) resources: Resources,
+    pub(crate) resources: McpResources,
 }
 
 impl PublishedDocuments {
@@ -76,7 +76,7 @@ impl PublishedDocuments {
         let openapi = Document::new(openapi::document(bound, base_url), "application/json");
         let guide = Document::new(guide::document(bound, site), "text/markdown");
         Self {
-            resources: Resources::new(&guide, &openapi),
+            resources: McpResources::new(&guide, &openapi),
             openapi,
             guide,
             card: Document::new(cards::server_card(base_url), "application/json"),

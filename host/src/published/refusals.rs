@@ -6,7 +6,7 @@
 use http::StatusCode;
 
 use crate::contract::error::Code;
-use crate::contract::operation::{Consumed, Idempotency, Operation};
+use crate::contract::operation::{Consumed, IdempotencySource, Operation};
 
 /// A code, with everything that it is said to mean here.
 pub(crate) struct DocumentedRefusal<'o> {
@@ -69,7 +69,7 @@ pub(crate) const OF_TERMS: [Code; 6] = [
 pub(crate) fn of_terms(operation: &Operation) -> Vec<Code> {
     let terms = &operation.terms;
     let (by_key, pays) = (
-        terms.idempotency == Idempotency::Key,
+        terms.idempotency == IdempotencySource::Key,
         terms.consumes(Consumed::Credits),
     );
     let is_late = operation.on_deadline.code == Code::UpstreamTimeout.name();

@@ -9,14 +9,14 @@ const GUIDE: &str = "service://developer-guide";
 const OPENAPI: &str = "service://openapi";
 
 /// What is answered of the resources: made with the documents, and shared by all answers.
-pub(crate) struct Resources {
+pub(crate) struct McpResources {
     /// The result of `resources/list`.
     pub(crate) list: Bytes,
     guide: Bytes,
     openapi: Bytes,
 }
 
-impl Resources {
+impl McpResources {
     pub(crate) fn new(guide: &Document, openapi: &Document) -> Self {
         Self {
             list: list(guide, openapi),

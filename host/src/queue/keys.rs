@@ -3,12 +3,12 @@
 use std::sync::Arc;
 use std::time::SystemTime;
 
-use super::Jobs;
+use super::JobQueue;
 use crate::base::tasks::blocking;
 use crate::records::api_key::KeyRecord;
 use crate::stores::StoreError;
 
-impl Jobs {
+impl JobQueue {
     /// Looks at once for jobs of keys that are not good any more, because one was revoked.
     pub(crate) fn keys_changed(&self) {
         self.keys_changed.notify_one();

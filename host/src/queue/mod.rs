@@ -17,25 +17,25 @@ use parking_lot::{Mutex, MutexGuard};
 use tokio::sync::{Notify, broadcast};
 use uuid::Uuid;
 
-pub(crate) use self::board::{After, NextJob};
-use self::board::{Board, QueuedJob};
-pub(crate) use self::submission::{Submission, SubmitError, Submitter};
+use self::board::{JobBoard, QueuedJob};
+pub(crate) use self::board::{NextJob, RunEnding};
+pub(crate) use self::submission::{JobSubmission, JobSubmitter, SubmitError};
 pub(crate) use self::turns::RunReport;
 use crate::base::clock::epoch_ms;
 use crate::base::tasks::{Tasks, blocking};
 use crate::config::JobLimits;
 use crate::records::job::{Job, JobName, JobState};
-use crate::stores::{Page, Store, StoreError};
+use crate::stores::{ItemPage, Store, StoreError};
 
 /// Ends that a call which waits for one may lag behind; it looks into the store then.
 const ENDS_WAITING_MAX: usize = 256;
 
 /// All jobs of this process.
-pub(crate) struct Jobs {
+pub(crate) struct JobQueue {
     store: Arc<Store>,
     tasks: Tasks,
     /// Never held over an await.
-    board: Mutex<Board>,
+    board: Mutex<JobBoard>,
     /// Told when a job may have its turn.
     wake: Notify,
     /// Told when a key may not be good any more.
@@ -45,14 +45,14 @@ pub(crate) struct Jobs {
     ended: broadcast::Sender<Uuid>,
 }
 
-impl Jobs {
+impl JobQueue {
     /// The jobs that the store holds. Those that ran when their process ended wait for a new run.
     pub(crate) fn open(
         store: Arc<Store>,
         limits: JobLimits,
         tasks: Tasks,
     ) -> Result<Arc<Self>, StoreError> {
-        let mut board = Board::new(limits);
+        let mut board = JobBoard::new(limits);
         let mut jobs = store.jobs()?;
         jobs.sort_by_key(|(name, job)| (job.submitted_ms, name.id));
         let (now, mut open) = (Instant::now(), 0_usize);
@@ -91,7 +91,7 @@ impl Jobs {
         name: JobName,
         (offset, items_max, bytes_max): (u32, u32, usize),
         now: SystemTime,
-    ) -> Result<Option<(Job, Page)>, StoreError> {
+    ) -> Result<Option<(Job, ItemPage)>, StoreError> {
         let (store, now_ms) = (Arc::clone(&self.store), epoch_ms(now));
         blocking(move || {
             let Some(job) = store.job(&name)?.filter(|job| now_ms < job.expires_ms) else {
@@ -164,7 +164,7 @@ impl Jobs {
         self.ended.send(id).ok();
     }
 
-    fn board(&self) -> MutexGuard<'_, Board> {
+    fn board(&self) -> MutexGuard<'_, JobBoard> {
         self.board.lock()
     }
 }

@@ -7,18 +7,18 @@ use std::time::{Duration, Instant, SystemTime};
 
 use uuid::Uuid;
 
-use super::Jobs;
+use super::JobQueue;
 use super::board::QueuedJob;
 use crate::base::clock::{epoch_ms, milliseconds};
 use crate::base::tasks::blocking;
 use crate::contract::operation::{CallerKind, Owner};
 use crate::contract::tenant::Tenant;
-use crate::records::job::{Job, JobName, JobState, Progress};
+use crate::records::job::{Job, JobName, JobProgress, JobState};
 use crate::stores::{Earlier, StoreError};
 
 /// Who submits.
 #[derive(Clone, Debug)]
-pub(crate) struct Submitter {
+pub(crate) struct JobSubmitter {
     pub(crate) owner: Owner,
     /// Whose share the job takes.
     pub(crate) tenant: Tenant,
@@ -32,7 +32,7 @@ pub(crate) struct Submitter {
 
 /// What is submitted; whoever reads it from a plugin has checked it.
 #[derive(Clone, Debug)]
-pub(crate) struct Submission {
+pub(crate) struct JobSubmission {
     pub(crate) request_id: String,
     pub(crate) fingerprint: String,
     pub(crate) input: String,
@@ -51,12 +51,12 @@ pub(crate) enum SubmitError {
     Store(#[from] StoreError),
 }
 
-impl Jobs {
+impl JobQueue {
     /// Keeps a job, and lets it wait for its turn.
     pub(crate) async fn submit(
         self: &Arc<Self>,
-        from: Submitter,
-        submission: Submission,
+        from: JobSubmitter,
+        submission: JobSubmission,
         now: SystemTime,
     ) -> Result<Uuid, SubmitError> {
         let name = JobName {
@@ -104,7 +104,7 @@ impl Jobs {
 }
 
 /// A job that was submitted at a time and has not begun.
-fn job(from: Submitter, submission: Submission, submitted_ms: u64) -> Job {
+fn job(from: JobSubmitter, submission: JobSubmission, submitted_ms: u64) -> Job {
     let later = |time: Duration| submitted_ms.saturating_add(milliseconds(time));
     Job {
         operation: from.operation,
@@ -119,7 +119,7 @@ fn job(from: Submitter, submission: Submission, submitted_ms: u64) -> Job {
         expires_ms: later(submission.ttl),
         state: JobState::Pending,
         attempt: 0,
-        progress: Progress::default(),
+        progress: JobProgress::default(),
         items: 0,
         cpu_ms: 0,
         output: None,
@@ -129,7 +129,7 @@ fn job(from: Submitter, submission: Submission, submitted_ms: u64) -> Job {
 
 /// A place on the board for a job that is being written. Dropped, it is free again.
 struct BoardPlace {
-    jobs: Arc<Jobs>,
+    jobs: Arc<JobQueue>,
     /// `None` once it is kept.
     name: Option<JobName>,
 }

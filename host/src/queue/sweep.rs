@@ -5,7 +5,7 @@ use std::time::{Duration, SystemTime};
 
 use tokio_util::sync::CancellationToken;
 
-use super::Jobs;
+use super::JobQueue;
 use crate::base::clock::epoch_ms;
 use crate::base::tasks::blocking;
 
@@ -14,7 +14,7 @@ const SWEEP: Duration = Duration::from_secs(1);
 /// Jobs that are forgotten in one sweep.
 const FORGOTTEN_AT_ONCE: usize = 64;
 
-impl Jobs {
+impl JobQueue {
     /// Sweeps until the process stops.
     pub(crate) async fn keep_swept(self: Arc<Self>, stop: CancellationToken) {
         let mut sweeps = tokio::time::interval(SWEEP);

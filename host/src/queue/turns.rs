@@ -5,11 +5,11 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 
-use super::Jobs;
-use super::board::{After, NextJob};
+use super::JobQueue;
+use super::board::{NextJob, RunEnding};
 use crate::base::clock::epoch_ms;
 use crate::base::tasks::blocking;
-use crate::records::job::{Job, JobName, Progress, RunEnd};
+use crate::records::job::{Job, JobName, JobProgress, RunEnd};
 use crate::stores::{Keep, KeepOutcome, StoreError};
 
 /// How often those that wait are looked at, whether they are late.
@@ -19,12 +19,12 @@ const LATE: Duration = Duration::from_secs(1);
 pub(crate) struct RunReport {
     pub(crate) attempt: u32,
     pub(crate) end: RunEnd,
-    pub(crate) progress: Progress,
+    pub(crate) progress: JobProgress,
     /// What all runs used so far.
     pub(crate) cpu_ms: u64,
 }
 
-impl Jobs {
+impl JobQueue {
     /// The next job whose turn it is, if it is one's.
     pub(crate) fn next_turn(&self) -> Option<NextJob> {
         self.board()
@@ -41,9 +41,9 @@ impl Jobs {
     }
 
     /// A turn is over: the job too, or it waits for another.
-    pub(crate) fn turn_ended(&self, name: &JobName, after: After) {
+    pub(crate) fn turn_ended(&self, name: &JobName, after: RunEnding) {
         self.board().ran(name, after, Instant::now());
-        if after == After::Over {
+        if after == RunEnding::Over {
             self.tell_of_end(name.id);
         }
         self.wake.notify_one();
@@ -72,7 +72,7 @@ impl Jobs {
         name: &JobName,
         ended: RunReport,
         now: SystemTime,
-    ) -> Result<After, StoreError> {
+    ) -> Result<RunEnding, StoreError> {
         let now_ms = epoch_ms(now);
         let written = self.store.change_job(name.clone(), move |job| {
             if job.is_run(ended.attempt) {
@@ -83,14 +83,14 @@ impl Jobs {
             (job.state, job.bytes.saturating_sub(before))
         });
         let Some((state, grown)) = written.await? else {
-            return Ok(After::Over);
+            return Ok(RunEnding::Over);
         };
         self.board()
             .grew(name, i64::try_from(grown).unwrap_or(i64::MAX));
         Ok(if state.is_over() {
-            After::Over
+            RunEnding::Over
         } else {
-            After::CutOff
+            RunEnding::CutOff
         })
     }
 

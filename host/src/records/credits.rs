@@ -35,7 +35,7 @@ pub(crate) struct Reservation {
 
 /// How a reservation ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Resolution {
+pub(crate) enum ReservationOutcome {
     Settled,
     Released,
     Expired,
@@ -75,41 +75,41 @@ impl Balance {
     }
 
     /// With a reservation of the amount resolved.
-    pub(crate) fn resolve(self, amount: u64, resolution: Resolution) -> Self {
+    pub(crate) fn resolve(self, amount: u64, resolution: ReservationOutcome) -> Self {
         let pending = self.pending.saturating_sub(amount);
         match resolution {
-            Resolution::Settled => Self {
+            ReservationOutcome::Settled => Self {
                 posted: self.posted.saturating_add(amount),
                 pending,
             },
-            Resolution::Released | Resolution::Expired => Self { pending, ..self },
+            ReservationOutcome::Released | ReservationOutcome::Expired => Self { pending, ..self },
         }
     }
 }
 
-impl Resolution {
+impl ReservationOutcome {
     /// All of them.
-    pub(crate) const ALL: [Resolution; 3] = [
-        Resolution::Settled,
-        Resolution::Released,
-        Resolution::Expired,
+    pub(crate) const ALL: [ReservationOutcome; 3] = [
+        ReservationOutcome::Settled,
+        ReservationOutcome::Released,
+        ReservationOutcome::Expired,
     ];
 
     /// For people.
     pub(crate) fn name(self) -> &'static str {
         match self {
-            Resolution::Settled => "settled",
-            Resolution::Released => "released",
-            Resolution::Expired => "expired",
+            ReservationOutcome::Settled => "settled",
+            ReservationOutcome::Released => "released",
+            ReservationOutcome::Expired => "expired",
         }
     }
 
     /// As it is stored.
     pub(crate) fn number(self) -> u8 {
         match self {
-            Resolution::Settled => 1,
-            Resolution::Released => 2,
-            Resolution::Expired => 3,
+            ReservationOutcome::Settled => 1,
+            ReservationOutcome::Released => 2,
+            ReservationOutcome::Expired => 3,
         }
     }
 

@@ -68,7 +68,7 @@ pub(crate) struct Job {
     pub(crate) state: JobState,
     /// Runs that were begun.
     pub(crate) attempt: u32,
-    pub(crate) progress: Progress,
+    pub(crate) progress: JobProgress,
     pub(crate) items: u32,
     pub(crate) bytes: u64,
     /// Processor time of all its runs so far, in milliseconds.
@@ -80,7 +80,7 @@ pub(crate) struct Job {
 
 /// How far a job says that it is.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Progress {
+pub(crate) struct JobProgress {
     pub(crate) total: Option<u32>,
     pub(crate) completed: u32,
 }
@@ -201,7 +201,7 @@ mod tests {
             expires_ms: 1000,
             state: JobState::Pending,
             attempt: 0,
-            progress: Progress::default(),
+            progress: JobProgress::default(),
             items: 0,
             bytes: 0,
             cpu_ms: 0,

@@ -4,7 +4,7 @@ use super::month::Month;
 
 /// The calls of one owner to one operation in one month.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Count {
+pub(crate) struct UsageCount {
     pub(crate) calls: u64,
     /// Those among them that count toward the monthly limit.
     pub(crate) limited: u64,
@@ -17,5 +17,5 @@ pub(crate) struct CountRow {
     pub(crate) month: Month,
     /// Plugin and operation, with a slash between.
     pub(crate) operation: String,
-    pub(crate) count: Count,
+    pub(crate) count: UsageCount,
 }

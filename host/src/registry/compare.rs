@@ -13,18 +13,18 @@ use serde_json::Value;
 use super::lifecycle::RevisionRecord;
 use super::{Registry, RegistryError};
 use crate::base::tasks::blocking;
-use crate::contract::grants::Difference;
+use crate::contract::grants::GrantDifference;
 
 /// How one revision differs from another.
 #[derive(Clone, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub(crate) struct Comparison {
+pub(crate) struct RevisionComparison {
     pub(crate) plugin: String,
     pub(crate) revision: u64,
     /// The revision that it is held against: the one that serves, where no other was asked for.
     pub(crate) against: Option<u64>,
     /// From what the other may do to what this one wants.
-    pub(crate) rights: Difference,
+    pub(crate) rights: GrantDifference,
     /// What it wants and is not granted: what an approval would grant.
     pub(crate) missing: Vec<Missing>,
     /// One line for each operation that a client would find added, removed or changed.
@@ -46,7 +46,7 @@ impl Registry {
         plugin: &str,
         number: u64,
         against: Option<u64>,
-    ) -> Result<Comparison, RegistryError> {
+    ) -> Result<RevisionComparison, RegistryError> {
         let life = self.life_of(plugin).await?;
         let record = life.revision(number)?;
         let other = match against {
@@ -59,11 +59,11 @@ impl Registry {
             .wants
             .iter()
             .filter(|want| missing.iter().any(|atom| *atom == want.atom));
-        Ok(Comparison {
+        Ok(RevisionComparison {
             plugin: plugin.to_owned(),
             revision: number,
             against: other.map(|other| other.number),
-            rights: Difference::between(&rights, &record.wanted()),
+            rights: GrantDifference::between(&rights, &record.wanted()),
             missing: wants
                 .map(|want| Missing {
                     atom: want.atom.to_string(),
@@ -174,7 +174,7 @@ fn operations(
 }
 
 /// For people: what it would be allowed first, then what clients would see.
-impl fmt::Display for Comparison {
+impl fmt::Display for RevisionComparison {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.against {
             Some(against) => writeln!(

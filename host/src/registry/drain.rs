@@ -15,14 +15,14 @@ use crate::catalogue::revision::Revision;
 const DRAINING_MAX: usize = 16;
 
 /// All that drain now.
-pub(super) struct Drains {
+pub(super) struct DrainingRevisions {
     /// For the body of a request to arrive.
     body: Duration,
     /// Oldest first. Never held over an await.
     revisions: Mutex<Vec<Weak<Revision>>>,
 }
 
-impl Drains {
+impl DrainingRevisions {
     /// With the time that the body of a request has.
     pub(super) fn new(body: Duration) -> Self {
         Self {

@@ -6,16 +6,16 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use super::lifecycle::{LifeError, RevisionState, Seen};
+use super::lifecycle::{LifeError, RevisionState, SeenEntry};
 use super::stage::component_path;
-use super::{ComponentSource, Order, Registry, RegistryError, manifest_mark, mark, pool};
+use super::{ComponentSource, Registry, RegistryError, StageOrder, manifest_mark, mark, pool};
 use crate::base::tasks::blocking;
 use crate::contract::manifest::{Manifest, ManifestEntry};
 use crate::published::Snapshot;
 use crate::runtime::components::{digest_of, fetch};
 
 /// What became of one entry.
-pub(crate) struct Followed {
+pub(crate) struct FollowedEntry {
     pub(crate) plugin: String,
     pub(crate) outcome: Result<BroughtIn, RegistryError>,
     pub(crate) took: Duration,
@@ -33,7 +33,10 @@ pub(crate) enum BroughtIn {
 
 impl Registry {
     /// Reads the manifest again and brings in what it says anew.
-    pub(crate) async fn follow(self: &Arc<Self>, by: &str) -> Result<Vec<Followed>, RegistryError> {
+    pub(crate) async fn follow(
+        self: &Arc<Self>,
+        by: &str,
+    ) -> Result<Vec<FollowedEntry>, RegistryError> {
         let path = self.manifest_path.clone();
         let manifest = blocking(move || Manifest::read(&path)).await?;
         pool(&manifest, self.instances_max)?;
@@ -79,12 +82,12 @@ impl Registry {
         Ok(())
     }
 
-    async fn bring_in_all(self: &Arc<Self>, by: &str) -> Vec<Followed> {
+    async fn bring_in_all(self: &Arc<Self>, by: &str) -> Vec<FollowedEntry> {
         let mut all = Vec::new();
         for entry in &self.manifest().entries {
             let started = Instant::now();
             let outcome = self.bring_in_one(entry, by).await;
-            all.push(Followed {
+            all.push(FollowedEntry {
                 plugin: entry.name.clone(),
                 outcome,
                 took: started.elapsed(),
@@ -114,7 +117,7 @@ impl Registry {
         } else {
             "its source changed"
         };
-        let order = Order {
+        let order = StageOrder {
             from: ComponentSource::Manifest,
             digest: None,
             goes_live: true,
@@ -186,7 +189,7 @@ impl Registry {
         let digest = blocking(move || fetch(&path).map(|bytes| digest_of(&bytes)))
             .await
             .map_err(failed)?;
-        let now = Seen {
+        let now = SeenEntry {
             digest,
             settings: entry.settings.clone(),
         };

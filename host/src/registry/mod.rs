@@ -27,20 +27,20 @@ use tokio::sync::{Mutex as AsyncMutex, MutexGuard, broadcast};
 use tokio_util::sync::CancellationToken;
 
 pub(crate) use self::changes::PluginAction;
-use self::drain::Drains;
+use self::drain::DrainingRevisions;
 pub(crate) use self::error::RegistryError;
-pub(crate) use self::follow::{BroughtIn, Followed};
+pub(crate) use self::follow::{BroughtIn, FollowedEntry};
 use self::lifecycle::{OperatorNote, PluginRecord, RevisionRecord, RevisionState};
-use self::revision_parts::Slots;
-pub(crate) use self::stage::{ComponentSource, Order, component_path};
+use self::revision_parts::PluginSlots;
+pub(crate) use self::stage::{ComponentSource, StageOrder, component_path};
 use crate::base::clock::epoch_seconds;
 use crate::base::tasks::{Tasks, blocking};
 use crate::catalogue::revision::Revision;
-use crate::config::Shares;
+use crate::config::TenantShares;
 use crate::contract::manifest::{Manifest, ManifestEntry, PluginLimits};
 use crate::published::{Site, Snapshot};
 use crate::runtime::call_places::Occupancy;
-use crate::runtime::components::Components;
+use crate::runtime::components::ComponentFolder;
 use crate::runtime::engine::Runtime;
 use crate::runtime::loader;
 use crate::stores::{KeptEvent, Store};
@@ -61,7 +61,7 @@ pub(crate) struct RegistryParts {
     pub(crate) manifest_path: PathBuf,
     pub(crate) instances_max: u32,
     /// What one tenant may have of each plugin.
-    pub(crate) shares: Shares,
+    pub(crate) shares: TenantShares,
     /// How long the body of a request may take.
     pub(crate) body: Duration,
     pub(crate) site: Site,
@@ -74,17 +74,17 @@ pub(crate) struct Registry {
     tasks: Tasks,
     runtime: Arc<Runtime>,
     store: Arc<Store>,
-    components: Components,
+    components: ComponentFolder,
     manifest_path: PathBuf,
     instances_max: u32,
-    shares: Shares,
+    shares: TenantShares,
     safe_mode: bool,
     manifest: ArcSwap<Manifest>,
     current: ArcSwap<Snapshot>,
     lives: AsyncMutex<BTreeMap<String, PluginRecord>>,
     /// What the revisions of each plugin share. Never held over an await.
-    slots: Mutex<HashMap<String, Arc<Slots>>>,
-    drains: Drains,
+    slots: Mutex<HashMap<String, Arc<PluginSlots>>>,
+    drains: DrainingRevisions,
     /// Ends the preparing of a revision that is rejected meanwhile. Never held over an await.
     under_way: Mutex<HashMap<(String, u64), CancellationToken>>,
     events: broadcast::Sender<Arc<KeptEvent>>,
@@ -109,7 +109,7 @@ impl Registry {
         } = parts;
         pool(&manifest, instances_max)?;
         let components =
-            Components::open(&data).map_err(|error| RegistryError::load("all", error))?;
+            ComponentFolder::open(&data).map_err(|error| RegistryError::load("all", error))?;
         let records: Vec<PluginRecord> = store.plugins()?;
         let lives = records
             .into_iter()
@@ -128,7 +128,7 @@ impl Registry {
             current: ArcSwap::from_pointee(Snapshot::new(Vec::new(), &site)?),
             lives: AsyncMutex::new(lives),
             slots: Mutex::default(),
-            drains: Drains::new(body),
+            drains: DrainingRevisions::new(body),
             under_way: Mutex::default(),
             events: broadcast::channel(EVENTS_WAITING_MAX).0,
         });
@@ -280,10 +280,10 @@ impl Registry {
         })
     }
 
-    fn slots(&self, plugin: &str, limits: &PluginLimits) -> Arc<Slots> {
+    fn slots(&self, plugin: &str, limits: &PluginLimits) -> Arc<PluginSlots> {
         let mut slots = self.slots.lock();
         let known = slots.entry(plugin.to_owned());
-        Arc::clone(known.or_insert_with(|| Arc::new(Slots::new(plugin, self.shares, limits))))
+        Arc::clone(known.or_insert_with(|| Arc::new(PluginSlots::new(plugin, self.shares, limits))))
     }
 
     /// How the places of each plugin stand.

@@ -6,29 +6,29 @@ use std::sync::Arc;
 
 use super::lifecycle::RevisionRecord;
 use crate::base::line_rate::LineRate;
-use crate::catalogue::revision::{Revision, Runner};
-use crate::config::{self, Shares};
+use crate::catalogue::revision::{CallRunner, Revision};
+use crate::config::{self, TenantShares};
 use crate::contract::description::Description;
 use crate::contract::grants::Rights;
 use crate::contract::manifest::PluginLimits;
 use crate::egress::{Secret, SecretError};
 use crate::runtime::call_places::{CallPlaces, ShareLimits};
-use crate::runtime::capabilities::{GrantedCapabilities, JobsOf, Records};
-use crate::runtime::components::Components;
+use crate::runtime::capabilities::{GrantedCapabilities, JobsOf, PluginRecords};
+use crate::runtime::components::ComponentFolder;
 use crate::runtime::engine::Runtime;
 use crate::runtime::instance::{InstanceParts, Instances, Off};
 use crate::runtime::loader::{Linked, LoadError, linked};
 use crate::stores::Store;
 
 /// What all revisions of one plugin share.
-pub(super) struct Slots {
+pub(super) struct PluginSlots {
     pub(super) places: Arc<CallPlaces>,
     pub(super) line_rate: Arc<LineRate>,
     waiting_each: usize,
 }
 
-impl Slots {
-    pub(super) fn new(plugin: &str, shares: Shares, limits: &PluginLimits) -> Self {
+impl PluginSlots {
+    pub(super) fn new(plugin: &str, shares: TenantShares, limits: &PluginLimits) -> Self {
         let waiting_each = shares.waiting;
         let places = CallPlaces::new(plugin, share_limits(limits, waiting_each), shares.cpu);
         Self {
@@ -59,9 +59,9 @@ pub(super) struct Whole {
 /// A revision that can be called.
 pub(super) async fn load(
     runtime: &Arc<Runtime>,
-    components: &Components,
+    components: &ComponentFolder,
     whole: Whole,
-    slots: Arc<Slots>,
+    slots: Arc<PluginSlots>,
     store: &Arc<Store>,
 ) -> Result<Revision, LoadError> {
     let linked = linked(runtime, components, &whole.record.digest).await?;
@@ -72,7 +72,7 @@ fn assemble(
     runtime: &Runtime,
     linked: Linked,
     whole: Whole,
-    slots: &Slots,
+    slots: &PluginSlots,
     store: &Arc<Store>,
 ) -> Result<Revision, LoadError> {
     let Whole {
@@ -98,7 +98,7 @@ fn assemble(
             .map(|bytes| runtime.caches().lease(&plugin, bytes)),
         records: rights
             .bytes_of("state")
-            .map(|bytes| Records::new(store, &plugin, bytes)),
+            .map(|bytes| PluginRecords::new(store, &plugin, bytes)),
         jobs: Some(JobsOf {
             jobs: Arc::clone(runtime.jobs()),
             plugin: plugin.as_str().into(),
@@ -124,7 +124,7 @@ fn assemble(
         places: Arc::clone(&slots.places),
         line_rate: Arc::clone(&slots.line_rate),
     });
-    let runner = Runner::Component(Arc::new(instances));
+    let runner = CallRunner::Component(Arc::new(instances));
     Ok(Revision::new(
         &plugin,
         record.number,
@@ -149,6 +149,6 @@ pub(super) fn off(whole: Whole, off: Off) -> Revision {
         &record.digest,
         description,
         rights,
-        Runner::Off(off),
+        CallRunner::Off(off),
     )
 }

@@ -11,12 +11,12 @@ use tokio_util::sync::CancellationToken;
 
 use super::crate_folder::artifact;
 use super::lifecycle::{
-    Described, Fetched, LifeError, OperatorNote, PluginRecord, RevisionState, Seen,
+    Described, Fetched, LifeError, OperatorNote, PluginRecord, RevisionState, SeenEntry,
 };
 use super::revision_parts::Whole;
 use super::{Registry, RegistryError, mark};
 use crate::base::tasks::blocking;
-use crate::catalogue::revision::{Revision, Runner};
+use crate::catalogue::revision::{CallRunner, Revision};
 use crate::contract::manifest::ManifestSource;
 use crate::runtime::components::{ComponentError, digest_of, fetch};
 use crate::runtime::instance::Off;
@@ -33,7 +33,7 @@ pub(crate) enum ComponentSource {
 }
 
 /// What is to be staged, and what then.
-pub(crate) struct Order {
+pub(crate) struct StageOrder {
     pub(crate) from: ComponentSource,
     /// The digest that the component must have, in hexadecimal.
     pub(crate) digest: Option<String>,
@@ -48,7 +48,7 @@ impl Registry {
     pub(crate) async fn stage(
         self: &Arc<Self>,
         plugin: &str,
-        order: Order,
+        order: StageOrder,
     ) -> Result<u64, RegistryError> {
         let (registry, plugin) = (Arc::clone(self), plugin.to_owned());
         self.tasks
@@ -56,9 +56,9 @@ impl Registry {
             .await
     }
 
-    async fn fetch(&self, plugin: &str, order: Order) -> Result<u64, RegistryError> {
+    async fn fetch(&self, plugin: &str, order: StageOrder) -> Result<u64, RegistryError> {
         let entry = self.entry(plugin)?;
-        let Order {
+        let StageOrder {
             from,
             digest: expected,
             goes_live,
@@ -102,7 +102,7 @@ impl Registry {
         );
         let settings = entry.settings.clone();
         if is_manifest {
-            next.see(Seen {
+            next.see(SeenEntry {
                 digest: digest.clone(),
                 settings: settings.clone(),
             });
@@ -218,7 +218,7 @@ impl Registry {
         // What goes live is compared with what serves when it is put beside that.
         if staged == RevisionState::AwaitingApproval || !record.goes_live {
             let rights = next.rights(&record);
-            let runner = Runner::Off(Off::Disabled);
+            let runner = CallRunner::Off(Off::Disabled);
             let known = Revision::new(plugin, number, &record.digest, description, rights, runner);
             self.with(Arc::new(known)).await?;
             self.commit(&mut turn, next).await?;

@@ -10,7 +10,7 @@ use tokio_util::task::TaskTracker;
 
 use crate::base::clock::{epoch_ms, microseconds};
 use crate::pipeline::run_job::run_job;
-use crate::queue::{After, Jobs, NextJob};
+use crate::queue::{JobQueue, NextJob, RunEnding};
 use crate::records::job::{JobFailure, JobName, RunEnd};
 use crate::registry::Registry;
 use crate::runtime::job_run::JobRun;
@@ -18,14 +18,18 @@ use crate::stores::StoreError;
 
 /// What runs jobs.
 pub(crate) struct JobRunner {
-    jobs: Arc<Jobs>,
+    jobs: Arc<JobQueue>,
     registry: Arc<Registry>,
     stop: CancellationToken,
 }
 
 impl JobRunner {
     /// Runs the jobs of a queue on the revisions that a registry serves, until the process stops.
-    pub(crate) fn new(jobs: Arc<Jobs>, registry: Arc<Registry>, stop: CancellationToken) -> Self {
+    pub(crate) fn new(
+        jobs: Arc<JobQueue>,
+        registry: Arc<Registry>,
+        stop: CancellationToken,
+    ) -> Self {
         Self {
             jobs,
             registry,
@@ -64,13 +68,13 @@ impl JobRunner {
             Ok(true) => self.run_once(&name, &cancelled).await,
             Ok(false) => {
                 let cancelled = self.jobs.cancel(name.clone(), SystemTime::now()).await;
-                cancelled.map(|_| After::Over)
+                cancelled.map(|_| RunEnding::Over)
             }
             Err(error) => Err(error),
         };
         let after = ran.unwrap_or_else(|error| {
             tracing::error!(plugin = &*name.plugin, job = %name.id, %error, "a job cannot be read or written");
-            After::Failed
+            RunEnding::Failed
         });
         self.jobs.turn_ended(&name, after);
     }
@@ -79,10 +83,10 @@ impl JobRunner {
         &self,
         name: &JobName,
         cancelled: &CancellationToken,
-    ) -> Result<After, StoreError> {
+    ) -> Result<RunEnding, StoreError> {
         let now = SystemTime::now();
         let Some((job, checkpoint)) = self.jobs.begin_run(name, now).await? else {
-            return Ok(After::Over);
+            return Ok(RunEnding::Over);
         };
         let left = Duration::from_millis(job.due_ms.saturating_sub(epoch_ms(now)));
         let run = Arc::new(JobRun::new(&self.jobs, name.clone(), &job));
@@ -90,7 +94,7 @@ impl JobRunner {
         let end = tokio::select! {
             biased;
             // Whoever cancels has written the end.
-            () = cancelled.cancelled() => return Ok(After::Over),
+            () = cancelled.cancelled() => return Ok(RunEnding::Over),
             () = self.stop.cancelled() => RunEnd::CutOff,
             end = run_job(&self.registry, job, checkpoint, left, Arc::clone(&run)) => end,
         };

@@ -1,6 +1,6 @@
 //! The places of one plugin: a call waits here for its turn, and pays here for the processor time that it used.
 //!
-//! Whose turn it is is [`PlaceShares`]' to say, and who may not call at all [`Standings`]'; here is the lock that both stand under,
+//! Whose turn it is is [`PlaceShares`]' to say, and who may not call at all [`TenantStandings`]'; here is the lock that both stand under,
 //! the waiting, and the guard that gives a place back however its call ends. Shared by all revisions of the plugin, so that a
 //! swap does not double what it may use. Must not know what a call does.
 
@@ -13,9 +13,9 @@ use tokio::sync::oneshot;
 
 use super::processor::CpuMeter;
 pub(crate) use super::shares::ShareLimits;
-use super::shares::{Entered, PlaceShares};
+use super::shares::{EntryOutcome, PlaceShares};
 pub(crate) use super::standings::{Barred, Ended};
-use super::standings::{Paused, Standings};
+use super::standings::{Paused, TenantStandings};
 use crate::contract::tenant::Tenant;
 
 /// The places of one plugin.
@@ -27,7 +27,7 @@ pub(crate) struct CallPlaces {
 
 struct PlacesState {
     shares: PlaceShares<oneshot::Sender<()>>,
-    standings: Standings,
+    standings: TenantStandings,
     /// Of all calls and jobs.
     used: Duration,
 }
@@ -75,7 +75,7 @@ pub(crate) struct CallTab {
 
 impl CallPlaces {
     pub(crate) fn new(plugin: &str, limits: ShareLimits, per_minute: Duration) -> Arc<Self> {
-        let (shares, standings) = (PlaceShares::new(limits), Standings::new(per_minute));
+        let (shares, standings) = (PlaceShares::new(limits), TenantStandings::new(per_minute));
         let state = Mutex::new(PlacesState {
             shares,
             standings,
@@ -169,9 +169,9 @@ impl CallPlaces {
             bell
         });
         match entered {
-            Entered::Begun => Ok(None),
-            Entered::Waits(number) => Ok(rung.map(|rung| (number, rung))),
-            Entered::Full => Err(NoPlace::Crowded {
+            EntryOutcome::Begun => Ok(None),
+            EntryOutcome::Waits(number) => Ok(rung.map(|rung| (number, rung))),
+            EntryOutcome::Full => Err(NoPlace::Crowded {
                 most: state.shares.limits().waiting_each,
             }),
         }

@@ -61,14 +61,14 @@ pub(crate) enum CompileError {
 }
 
 /// The host's end.
-pub(crate) struct Compiler {
+pub(crate) struct ComponentCompiler {
     program: PathBuf,
     limits: Compile,
     /// Held while a component compiles: the limits are one child's, and twenty children are no limit.
     turn: Mutex<()>,
 }
 
-impl Compiler {
+impl ComponentCompiler {
     /// Compiles with this `switchbay` program.
     pub(crate) fn new(program: &Path, limits: Compile) -> Self {
         Self {

@@ -54,11 +54,11 @@ pub(crate) enum ComponentError {
 
 /// The folder of kept components.
 #[derive(Clone)]
-pub(crate) struct Components {
+pub(crate) struct ComponentFolder {
     folder: PathBuf,
 }
 
-impl Components {
+impl ComponentFolder {
     /// Opens or makes the folder.
     pub(crate) fn open(data: &Path) -> Result<Self, ComponentError> {
         let folder = data.join("components");

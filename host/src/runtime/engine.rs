@@ -19,13 +19,13 @@ use wasmtime::component::Component;
 use wasmtime::{Config, Engine, InstanceAllocationStrategy, PoolingAllocationConfig};
 
 use super::background::Background;
-use super::capabilities::Caches;
-use super::compiler::{CompileError, Compiler};
+use super::capabilities::PluginCaches;
+use super::compiler::{CompileError, ComponentCompiler};
 use super::run_queue::RunQueue;
 use crate::base::tasks::blocking;
 use crate::egress::Egress;
 use crate::lookup::IpDatabases;
-use crate::queue::Jobs;
+use crate::queue::JobQueue;
 use crate::stores::{Store, StoreError};
 
 /// How often a running guest yields and its processor budget is looked at.
@@ -71,19 +71,19 @@ pub(crate) enum EngineError {
 /// What the process lends to those that run here.
 pub(crate) struct CapabilityProviders {
     pub(crate) egress: Arc<Egress>,
-    pub(crate) jobs: Arc<Jobs>,
+    pub(crate) jobs: Arc<JobQueue>,
     pub(crate) ip_databases: Arc<IpDatabases>,
 }
 
 /// The engine with its ticker thread, which ends when this is dropped.
 pub(crate) struct Runtime {
     engine: Engine,
-    compiler: Compiler,
+    compiler: ComponentCompiler,
     cache: PathBuf,
     /// Names the folder of the cache, and so the engine that its code is for.
     fingerprint: String,
     store: Arc<Store>,
-    caches: Caches,
+    caches: PluginCaches,
     lendable: CapabilityProviders,
     run_queue: Arc<RunQueue>,
     background: Arc<Background>,
@@ -98,7 +98,7 @@ impl Runtime {
         folder: &Path,
         store: Arc<Store>,
         instances_max: u32,
-        compiler: Compiler,
+        compiler: ComponentCompiler,
         lendable: CapabilityProviders,
     ) -> Result<Self, EngineError> {
         let started = |error: wasmtime::Error| EngineError::Start(format!("{error:#}"));
@@ -118,7 +118,7 @@ impl Runtime {
         let ticker = tick(engine.clone(), Arc::clone(&stop)).map_err(|error| {
             EngineError::Start(format!("cannot start the ticker's thread: {error}"))
         })?;
-        let (caches, ticker) = (Caches::default(), Some(ticker));
+        let (caches, ticker) = (PluginCaches::default(), Some(ticker));
         let run_queue = RunQueue::new(processors());
         let background = Background::start(2 * processors()).map_err(|error| {
             EngineError::Start(format!(
@@ -146,12 +146,12 @@ impl Runtime {
     }
 
     /// What the plugins that run here remember.
-    pub(crate) fn caches(&self) -> &Caches {
+    pub(crate) fn caches(&self) -> &PluginCaches {
         &self.caches
     }
 
     /// The jobs of what runs here.
-    pub(crate) fn jobs(&self) -> &Arc<Jobs> {
+    pub(crate) fn jobs(&self) -> &Arc<JobQueue> {
         &self.lendable.jobs
     }
 
@@ -194,7 +194,7 @@ impl Runtime {
         digest: &str,
     ) -> Result<Component, EngineError> {
         let path = self.compiled(digest);
-        let partial = Partial(self.cache.join(format!("{}.{PARTIAL}", Uuid::now_v7())));
+        let partial = PartialFile(self.cache.join(format!("{}.{PARTIAL}", Uuid::now_v7())));
         self.compiler.compile(bytes, &partial.0).await?;
         // The digest first: code without one is compiled again, and so is code that a crash left beside another's.
         let code = digest_of_file(&partial.0).await?;
@@ -260,9 +260,9 @@ async fn digest_of_file(path: &Path) -> Result<[u8; 32], EngineError> {
 }
 
 /// A file that the compiler writes; it goes with this unless it was renamed.
-struct Partial(PathBuf);
+struct PartialFile(PathBuf);
 
-impl Drop for Partial {
+impl Drop for PartialFile {
     fn drop(&mut self) {
         if let Err(error) = fs::remove_file(&self.0)
             && error.kind() != std::io::ErrorKind::NotFound

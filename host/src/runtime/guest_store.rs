@@ -24,7 +24,7 @@ const HOST_CALL_BYTES_MIN: usize = 5 << 20;
 
 /// The processor time that an instance may use.
 #[derive(Clone, Copy)]
-pub(crate) struct Budgets {
+pub(crate) struct CpuBudgets {
     pub(crate) slice: Duration,
     /// Of a job: what is left of it for this run, and what it was.
     pub(crate) job: Option<(Duration, Duration)>,
@@ -37,7 +37,7 @@ pub(crate) fn prepare(
     state: GuestState,
     limits: &PluginLimits,
     cpu: &Arc<CpuMeter>,
-    budgets: Budgets,
+    budgets: CpuBudgets,
 ) -> Store<GuestState> {
     let mut store = Store::new(engine, state);
     store.limiter(|state| state.limiter());

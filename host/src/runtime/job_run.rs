@@ -7,13 +7,13 @@ use parking_lot::Mutex;
 
 use super::processor::CpuMeter;
 use crate::base::clock::milliseconds;
-use crate::queue::{Jobs, RunReport};
-use crate::records::job::{Job, JobName, Progress, RunEnd};
+use crate::queue::{JobQueue, RunReport};
+use crate::records::job::{Job, JobName, JobProgress, RunEnd};
 use crate::stores::{Keep, KeepOutcome, StoreError};
 
 /// One run of a job, as its plugin reaches it.
 pub(crate) struct JobRun {
-    jobs: Arc<Jobs>,
+    jobs: Arc<JobQueue>,
     pub(crate) name: JobName,
     pub(crate) attempt: u32,
     /// Counts the processor time of the run.
@@ -22,12 +22,12 @@ pub(crate) struct JobRun {
     cpu_before: Duration,
     cpu_max: Duration,
     /// As it was told last. Never held over an await.
-    progress: Mutex<Progress>,
+    progress: Mutex<JobProgress>,
 }
 
 impl JobRun {
     /// A run that begins now.
-    pub(crate) fn new(jobs: &Arc<Jobs>, name: JobName, job: &Job) -> Self {
+    pub(crate) fn new(jobs: &Arc<JobQueue>, name: JobName, job: &Job) -> Self {
         Self {
             jobs: Arc::clone(jobs),
             name,
@@ -87,11 +87,11 @@ impl JobRun {
     }
 
     /// Tells how far the work is.
-    pub(crate) fn tell(&self, progress: Progress) {
+    pub(crate) fn tell(&self, progress: JobProgress) {
         *self.progress.lock() = progress;
     }
 
-    fn progress(&self) -> Progress {
+    fn progress(&self) -> JobProgress {
         *self.progress.lock()
     }
 }

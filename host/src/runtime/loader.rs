@@ -9,8 +9,8 @@ use wasmtime::component::{Component, Linker};
 
 use super::capabilities;
 use super::capabilities::bindings::FeaturePluginPre;
-use super::capabilities::{GuestState, Standing, worker};
-use super::components::{ComponentError, Components};
+use super::capabilities::{GuestState, ImportStanding, worker};
+use super::components::{ComponentError, ComponentFolder};
 use super::engine::{EngineError, Runtime};
 use super::instance::{CallError, Instances};
 use crate::base::tasks::blocking;
@@ -65,7 +65,7 @@ pub(crate) struct Linked {
 /// The compiled form of a kept component, from the cache where it is there.
 pub(crate) async fn compile(
     runtime: &Runtime,
-    components: &Components,
+    components: &ComponentFolder,
     digest: &str,
 ) -> Result<Component, LoadError> {
     if let Some(component) = runtime.cached(digest).await {
@@ -79,7 +79,7 @@ pub(crate) async fn compile(
 /// A kept component, linked. Linking takes a while, so it is done on a thread that may.
 pub(crate) async fn linked(
     runtime: &Arc<Runtime>,
-    components: &Components,
+    components: &ComponentFolder,
     digest: &str,
 ) -> Result<Linked, LoadError> {
     let component = compile(runtime, components, digest).await?;
@@ -101,12 +101,12 @@ pub(crate) fn link(runtime: &Runtime, component: &Component) -> Result<Linked, L
     let mut lent = Vec::new();
     for (import, _) in kind.imports(engine) {
         match capabilities::standing(import) {
-            Standing::Base => {}
-            Standing::Lent(capability) => {
+            ImportStanding::Base => {}
+            ImportStanding::Lent(capability) => {
                 capability.link(&mut linker).map_err(world)?;
                 lent.push((import.to_owned(), capability.atom));
             }
-            Standing::Unknown => {
+            ImportStanding::Unknown => {
                 return Err(LoadError::UnknownImport {
                     import: import.to_owned(),
                 });

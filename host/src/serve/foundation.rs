@@ -7,7 +7,7 @@ use std::time::{Duration, SystemTime};
 use tokio::sync::Semaphore;
 use url::Url;
 
-use super::maintenance::Maintenance;
+use super::maintenance::PeriodicMaintenance;
 use super::{Service, StartError, StartFault, places};
 use crate::auth::first_party::FirstParty;
 use crate::auth::oauth::OAuth;
@@ -22,9 +22,9 @@ use crate::metering::usage_writer::UsageWriter;
 use crate::metering::{UsageCounts, Windows};
 use crate::pipeline::Pipeline;
 use crate::published::Site;
-use crate::queue::Jobs;
+use crate::queue::JobQueue;
 use crate::registry::{Registry, RegistryParts};
-use crate::runtime::compiler::Compiler;
+use crate::runtime::compiler::ComponentCompiler;
 use crate::runtime::engine::{CapabilityProviders, Runtime};
 use crate::stores::Store;
 use crate::transport::http::PublicApi;
@@ -42,7 +42,7 @@ use crate::transport::rest::RestTransport;
 const DATABASES: Duration = Duration::from_secs(10);
 
 /// What the process keeps and reaches, which the rest is built on.
-pub(super) struct Foundation {
+pub(super) struct HostFoundation {
     pub(super) config: Arc<Config>,
     base_url: String,
     pub(super) store: Arc<Store>,
@@ -54,7 +54,7 @@ pub(super) struct Foundation {
     pub(super) tasks: Tasks,
 }
 
-impl Foundation {
+impl HostFoundation {
     pub(super) async fn open(
         config: Config,
         store: Arc<Store>,
@@ -88,7 +88,7 @@ impl Foundation {
     pub(super) async fn registry(
         &self,
         manifest: Manifest,
-        jobs: &Arc<Jobs>,
+        jobs: &Arc<JobQueue>,
         program: &Path,
     ) -> Result<Arc<Registry>, StartError> {
         let config = &self.config;
@@ -98,7 +98,7 @@ impl Foundation {
             &config.data,
             Arc::clone(&self.store),
             config.instances_max,
-            Compiler::new(program, config.compile),
+            ComponentCompiler::new(program, config.compile),
             CapabilityProviders {
                 egress: Arc::clone(&self.egress),
                 jobs: Arc::clone(jobs),
@@ -131,7 +131,7 @@ impl Foundation {
     }
 
     /// Hands each room what it needs.
-    pub(super) fn service(self, registry: Arc<Registry>, jobs: Arc<Jobs>) -> Service {
+    pub(super) fn service(self, registry: Arc<Registry>, jobs: Arc<JobQueue>) -> Service {
         let (calls, reservations) = (Tasks::default(), Reservations::new(Arc::clone(&self.store)));
         let usage = UsageWriter {
             usage: Arc::new(UsageCounts::default()),
@@ -159,7 +159,7 @@ impl Foundation {
             jobs: Arc::clone(&jobs),
         };
         let public_api = self.public_api(&registry, &pipeline);
-        let maintenance = Maintenance {
+        let maintenance = PeriodicMaintenance {
             registry: Arc::clone(&registry),
             proxy: Arc::clone(&self.proxy),
             store: Arc::clone(&self.store),
@@ -209,7 +209,7 @@ impl Foundation {
     fn operator_api(
         self,
         registry: &Arc<Registry>,
-        jobs: &Arc<Jobs>,
+        jobs: &Arc<JobQueue>,
         usage: UsageWriter,
         metrics: MetricsSources,
     ) -> OperatorApi {

@@ -27,7 +27,7 @@ const MONTHS_KEPT: u32 = 13;
 const WRITE_USAGE: Duration = Duration::from_secs(1);
 
 /// What is maintained.
-pub(super) struct Maintenance {
+pub(super) struct PeriodicMaintenance {
     pub(super) registry: Arc<Registry>,
     pub(super) proxy: Arc<Proxy>,
     pub(super) store: Arc<Store>,
@@ -35,7 +35,7 @@ pub(super) struct Maintenance {
     pub(super) usage: UsageWriter,
 }
 
-impl Maintenance {
+impl PeriodicMaintenance {
     /// Sweeps, writes and gives back, as long as anything is served: also while the process drains.
     pub(super) async fn run_maintenance(&self, served: &CancellationToken) {
         let mut sweeps = tokio::time::interval(SWEEP);

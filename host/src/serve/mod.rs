@@ -12,8 +12,8 @@ use std::time::SystemTime;
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
-use self::foundation::Foundation;
-use self::maintenance::Maintenance;
+use self::foundation::HostFoundation;
+use self::maintenance::PeriodicMaintenance;
 use crate::auth::oauth::OAuth;
 use crate::base::clock::epoch_seconds;
 use crate::base::tasks::Tasks;
@@ -23,9 +23,9 @@ use crate::egress::EgressError;
 use crate::egress::operators_own::DocumentError;
 use crate::egress::proxy::{ListenError, Proxy};
 use crate::lookup::{IpDatabases, KeptError};
-use crate::places::Places;
-use crate::places::peer::Proxies;
-use crate::queue::Jobs;
+use crate::places::ListenerPlaces;
+use crate::places::peer::TrustedProxies;
+use crate::queue::JobQueue;
 use crate::registry::{Registry, RegistryError};
 use crate::runner::JobRunner;
 use crate::runtime::engine::EngineError;
@@ -86,14 +86,14 @@ pub struct Service {
     pub(crate) ip_databases: Arc<IpDatabases>,
     pub(crate) tasks: Tasks,
     proxy: Arc<Proxy>,
-    jobs: Arc<Jobs>,
+    jobs: Arc<JobQueue>,
     oauth: Option<Arc<OAuth>>,
     /// Paid calls.
     calls: Tasks,
-    public: Places,
+    public: ListenerPlaces,
     public_api: Arc<PublicApi>,
     operator_api: Arc<OperatorApi>,
-    maintenance: Maintenance,
+    maintenance: PeriodicMaintenance,
 }
 
 impl Service {
@@ -109,8 +109,8 @@ impl Service {
         program: &Path,
     ) -> Result<Self, StartError> {
         let manifest = Manifest::read(&config.manifest)?;
-        let foundation = Foundation::open(config, store.store, base_url).await?;
-        let jobs = Jobs::open(
+        let foundation = HostFoundation::open(config, store.store, base_url).await?;
+        let jobs = JobQueue::open(
             Arc::clone(&foundation.store),
             foundation.config.jobs,
             foundation.tasks.clone(),
@@ -204,8 +204,11 @@ impl Service {
     }
 }
 
-fn places(config: &Config) -> Places {
-    Places::new(config.places, Proxies::new(config.trusted_proxies.clone()))
+fn places(config: &Config) -> ListenerPlaces {
+    ListenerPlaces::new(
+        config.places,
+        TrustedProxies::new(config.trusted_proxies.clone()),
+    )
 }
 
 /// A store that was opened, before anything slow is done: a second process on the same data fails at once.

@@ -6,7 +6,7 @@ use redb::{ReadTransaction, ReadableTable as _, ReadableTableMetadata as _};
 
 use super::embedded::{Store, StoreError};
 use super::ledger::{BALANCES, PENDING, RESERVATIONS, RESOLUTIONS, SPENT};
-use crate::records::credits::{Balance, Resolution};
+use crate::records::credits::{Balance, ReservationOutcome};
 
 /// Disagreements that are told; all are counted.
 const TOLD_MAX: usize = 100;
@@ -102,7 +102,7 @@ impl LedgerSums {
                 posted: sum.0,
                 pending: sum.1 + amount,
             };
-            let balance = match resolution.map(Resolution::from_number) {
+            let balance = match resolution.map(ReservationOutcome::from_number) {
                 None => balance,
                 Some(Some(resolution)) => balance.resolve(amount, resolution),
                 Some(None) => {
@@ -115,7 +115,7 @@ impl LedgerSums {
             *sum = (balance.posted, balance.pending);
             audit.pending += u64::from(resolution.is_none());
             sums.resolved += u64::from(resolution.is_some());
-            if resolution == Some(Resolution::Settled.number()) {
+            if resolution == Some(ReservationOutcome::Settled.number()) {
                 let (account, key, operation) =
                     (account.to_owned(), key.to_owned(), operation.to_owned());
                 *sums
@@ -225,11 +225,11 @@ mod tests {
                 .expect("reserved");
         }
         store
-            .resolve("a", 1, Resolution::Settled, 0)
+            .resolve("a", 1, ReservationOutcome::Settled, 0)
             .await
             .expect("written");
         store
-            .resolve("a", 2, Resolution::Released, 0)
+            .resolve("a", 2, ReservationOutcome::Released, 0)
             .await
             .expect("written");
         store.write(change).await.expect("written");

@@ -6,7 +6,7 @@ use redb::{ReadableTable as _, TableDefinition, WriteTransaction};
 
 use super::embedded::{Store, StoreError};
 use super::ledger;
-use crate::records::credits::{Reservation, ReservationRefused, Resolution};
+use crate::records::credits::{Reservation, ReservationOutcome, ReservationRefused};
 
 /// Account, key, identifier → the reservation, and when it was made.
 const BURNT: TableDefinition<'_, (&str, &str, &str), (u128, u64)> =
@@ -94,9 +94,11 @@ fn is_burnt(at: u64, now_s: u64) -> bool {
 }
 
 fn refused(resolution: Option<u8>) -> ReservationRefused {
-    match resolution.and_then(Resolution::from_number) {
-        Some(Resolution::Expired) => ReservationRefused::Lapsed,
-        Some(Resolution::Settled | Resolution::Released) | None => ReservationRefused::Handled,
+    match resolution.and_then(ReservationOutcome::from_number) {
+        Some(ReservationOutcome::Expired) => ReservationRefused::Lapsed,
+        Some(ReservationOutcome::Settled | ReservationOutcome::Released) | None => {
+            ReservationRefused::Handled
+        }
     }
 }
 

@@ -10,7 +10,7 @@ use uuid::Uuid;
 
 use super::embedded::{Store, StoreError, decode, encode};
 use crate::contract::operation::Owner;
-use crate::records::job::{BYTES_MAX, ITEMS_MAX, Job, JobName, Progress};
+use crate::records::job::{BYTES_MAX, ITEMS_MAX, Job, JobName, JobProgress};
 
 /// Owner, plugin, id.
 type Name = (&'static str, &'static str, u128);
@@ -61,14 +61,14 @@ pub(crate) struct Keep {
     pub(crate) attempt: u32,
     pub(crate) item: Option<(String, String)>,
     pub(crate) checkpoint: Option<String>,
-    pub(crate) progress: Progress,
+    pub(crate) progress: JobProgress,
     /// Processor time of all its runs so far, in milliseconds.
     pub(crate) cpu_ms: u64,
 }
 
 /// A page of what a job emitted.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Page {
+pub(crate) struct ItemPage {
     /// Key and value.
     pub(crate) items: Vec<(String, String)>,
     /// Where the next one begins, if there are more items.
@@ -194,10 +194,10 @@ impl Store {
         offset: u32,
         items_max: u32,
         bytes_max: usize,
-    ) -> Result<Page, StoreError> {
+    ) -> Result<ItemPage, StoreError> {
         let (owner, plugin, id) = name.key();
         self.read(ITEMS, |table| {
-            let mut page = Page::default();
+            let mut page = ItemPage::default();
             let mut bytes = 0;
             let range = (owner, plugin, id, offset)..=(owner, plugin, id, u32::MAX);
             for (entry, place) in table

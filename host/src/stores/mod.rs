@@ -20,7 +20,7 @@ mod usage;
 mod writer;
 
 pub(crate) use self::embedded::{Store, StoreError};
-pub(crate) use self::jobs::{Earlier, Keep, KeepOutcome, Page};
+pub(crate) use self::jobs::{Earlier, ItemPage, Keep, KeepOutcome};
 pub(crate) use self::ledger::LedgerEntry;
 pub(crate) use self::plugins::KeptEvent;
-pub(crate) use self::state::{Expected, KeptRecord, ListedRecord, Unwritten};
+pub(crate) use self::state::{ExpectedVersion, KeptRecord, ListedRecord, WriteRefusal};

@@ -39,7 +39,7 @@ pub(crate) struct ListedRecord {
 
 /// What must be there for a write to be made.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Expected {
+pub(crate) enum ExpectedVersion {
     Any,
     Absent,
     Version(u64),
@@ -47,7 +47,7 @@ pub(crate) enum Expected {
 
 /// Why a write was not made.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
-pub(crate) enum Unwritten {
+pub(crate) enum WriteRefusal {
     #[error("the stored value changed since it was read")]
     Conflict { found: Option<u64> },
     #[error("the plugin's records would take {bytes} bytes; {bytes_max} are granted")]
@@ -58,7 +58,7 @@ pub(crate) enum Unwritten {
 
 /// What the records of one plugin come to.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Used {
+pub(crate) struct StateUsage {
     pub(crate) bytes: u64,
     pub(crate) records: u64,
     last_version: u64,
@@ -126,9 +126,9 @@ impl Store {
         plugin: &str,
         key: &str,
         value: Vec<u8>,
-        expected: Expected,
+        expected: ExpectedVersion,
         bytes_max: u64,
-    ) -> Result<Result<u64, Unwritten>, StoreError> {
+    ) -> Result<Result<u64, WriteRefusal>, StoreError> {
         let (plugin, key) = (plugin.to_owned(), key.to_owned());
         self.write(move |transaction| put(transaction, &plugin, &key, &value, expected, bytes_max))
             .await
@@ -139,28 +139,28 @@ impl Store {
         &self,
         plugin: &str,
         key: &str,
-        expected: Expected,
-    ) -> Result<Result<(), Unwritten>, StoreError> {
+        expected: ExpectedVersion,
+    ) -> Result<Result<(), WriteRefusal>, StoreError> {
         let (plugin, key) = (plugin.to_owned(), key.to_owned());
         self.write(move |transaction| delete(transaction, &plugin, &key, expected))
             .await
     }
 
     /// What each plugin uses that ever kept a record, in the order of their names.
-    pub(crate) fn records_used(&self) -> Result<Vec<(String, Used)>, StoreError> {
+    pub(crate) fn records_used(&self) -> Result<Vec<(String, StateUsage)>, StoreError> {
         self.read(USED, |table| {
             let entries = table.iter().map_err(StoreError::engine)?;
             entries
                 .map(|entry| {
                     let (plugin, used) = entry.map_err(StoreError::engine)?;
-                    Ok((plugin.value().to_owned(), Used::of(used.value())))
+                    Ok((plugin.value().to_owned(), StateUsage::of(used.value())))
                 })
                 .collect()
         })
     }
 }
 
-impl Used {
+impl StateUsage {
     fn of((bytes, records, last_version): (u64, u64, u64)) -> Self {
         Self {
             bytes,
@@ -184,17 +184,17 @@ impl Used {
     }
 }
 
-impl Expected {
-    fn meets(self, found: Option<u64>) -> Result<(), Unwritten> {
+impl ExpectedVersion {
+    fn meets(self, found: Option<u64>) -> Result<(), WriteRefusal> {
         let is_met = match self {
-            Expected::Any => true,
-            Expected::Absent => found.is_none(),
-            Expected::Version(version) => found == Some(version),
+            ExpectedVersion::Any => true,
+            ExpectedVersion::Absent => found.is_none(),
+            ExpectedVersion::Version(version) => found == Some(version),
         };
         if is_met {
             Ok(())
         } else {
-            Err(Unwritten::Conflict { found })
+            Err(WriteRefusal::Conflict { found })
         }
     }
 }
@@ -204,9 +204,9 @@ fn put(
     plugin: &str,
     key: &str,
     value: &[u8],
-    expected: Expected,
+    expected: ExpectedVersion,
     bytes_max: u64,
-) -> Result<Result<u64, Unwritten>, StoreError> {
+) -> Result<Result<u64, WriteRefusal>, StoreError> {
     let mut records = transaction
         .open_table(RECORDS)
         .map_err(StoreError::engine)?;
@@ -218,13 +218,13 @@ fn put(
     let used = used(&all, plugin)?;
     let now = used.with(found.map(|(_, bytes)| bytes), Some(counted(key, value)));
     if now.bytes > bytes_max && now.bytes > used.bytes {
-        return Ok(Err(Unwritten::NoBytes {
+        return Ok(Err(WriteRefusal::NoBytes {
             bytes: now.bytes,
             bytes_max,
         }));
     }
     if now.records > RECORDS_MAX {
-        return Ok(Err(Unwritten::NoRecords));
+        return Ok(Err(WriteRefusal::NoRecords));
     }
     records
         .insert((plugin, key), (now.last_version, value))
@@ -237,8 +237,8 @@ fn delete(
     transaction: &WriteTransaction,
     plugin: &str,
     key: &str,
-    expected: Expected,
-) -> Result<Result<(), Unwritten>, StoreError> {
+    expected: ExpectedVersion,
+) -> Result<Result<(), WriteRefusal>, StoreError> {
     let mut records = transaction
         .open_table(RECORDS)
         .map_err(StoreError::engine)?;
@@ -268,9 +268,12 @@ fn found(
     }))
 }
 
-fn used(all: &redb::Table<'_, &str, (u64, u64, u64)>, plugin: &str) -> Result<Used, StoreError> {
+fn used(
+    all: &redb::Table<'_, &str, (u64, u64, u64)>,
+    plugin: &str,
+) -> Result<StateUsage, StoreError> {
     let stored = all.get(plugin).map_err(StoreError::engine)?;
-    Ok(stored.map_or_else(Used::default, |stored| Used::of(stored.value())))
+    Ok(stored.map_or_else(StateUsage::default, |stored| StateUsage::of(stored.value())))
 }
 
 fn counted(key: &str, value: &[u8]) -> u64 {
@@ -290,7 +293,7 @@ mod tests {
         let store = Store::open(folder.path()).expect("a store");
         let put = async |key| {
             store
-                .put_record("plugin", key, Vec::new(), Expected::Any, u64::MAX)
+                .put_record("plugin", key, Vec::new(), ExpectedVersion::Any, u64::MAX)
                 .await
                 .expect("the store works")
         };
@@ -305,10 +308,10 @@ mod tests {
             })
             .await
             .expect("written");
-        assert_eq!(put("b").await, Err(Unwritten::NoRecords));
+        assert_eq!(put("b").await, Err(WriteRefusal::NoRecords));
         assert_eq!(put("a").await, Ok(2), "in the place of what was there");
         store
-            .delete_record("plugin", "a", Expected::Version(2))
+            .delete_record("plugin", "a", ExpectedVersion::Version(2))
             .await
             .expect("the store works")
             .expect("deleted");

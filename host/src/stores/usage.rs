@@ -4,7 +4,7 @@ use redb::{TableDefinition, WriteTransaction};
 
 use super::embedded::{Store, StoreError};
 use crate::records::month::Month;
-use crate::records::usage::{Count, CountRow};
+use crate::records::usage::{CountRow, UsageCount};
 
 /// Owner (a key's id), month, plugin and operation → calls, and those that count toward the monthly limit.
 pub(super) const USAGE: TableDefinition<'_, (&str, u32, &str), (u64, u64)> =
@@ -29,7 +29,7 @@ impl Store {
                     owner,
                     month,
                     operation,
-                    count: Count { calls, limited },
+                    count: UsageCount { calls, limited },
                 });
             }
             Ok(rows)

@@ -21,14 +21,14 @@ const GROUP_MAX: usize = 256;
 /// The way to the writer. Dropping it ends the thread after everything that was queued.
 pub(super) struct Writer {
     /// `None` only while this is dropped.
-    queue: Option<mpsc::Sender<Box<dyn Change>>>,
+    queue: Option<mpsc::Sender<Box<dyn QueuedChange>>>,
     thread: Option<JoinHandle<()>>,
     /// Whether the engine failed at the last group.
     fails: Arc<AtomicBool>,
 }
 
 /// A change with its caller, the type of its value forgotten.
-trait Change: Send {
+trait QueuedChange: Send {
     /// Makes the change within a transaction; may be called again with another when that one was thrown away.
     fn make(&mut self, transaction: &WriteTransaction) -> Result<(), StoreError>;
     /// Tells the caller, once.
@@ -42,7 +42,7 @@ struct WaitingWrite<T, F, A> {
     caller: oneshot::Sender<Result<T, StoreError>>,
 }
 
-impl<T, F, A> Change for WaitingWrite<T, F, A>
+impl<T, F, A> QueuedChange for WaitingWrite<T, F, A>
 where
     T: Send,
     F: FnMut(&WriteTransaction) -> Result<T, StoreError> + Send,
@@ -115,7 +115,11 @@ impl Drop for Writer {
     }
 }
 
-fn write(database: &Database, mut changes: mpsc::Receiver<Box<dyn Change>>, fails: &AtomicBool) {
+fn write(
+    database: &Database,
+    mut changes: mpsc::Receiver<Box<dyn QueuedChange>>,
+    fails: &AtomicBool,
+) {
     while let Some(first) = changes.blocking_recv() {
         let mut group = vec![first];
         while group.len() < GROUP_MAX
@@ -127,7 +131,7 @@ fn write(database: &Database, mut changes: mpsc::Receiver<Box<dyn Change>>, fail
     }
 }
 
-fn commit_group(database: &Database, mut group: Vec<Box<dyn Change>>, fails: &AtomicBool) {
+fn commit_group(database: &Database, mut group: Vec<Box<dyn QueuedChange>>, fails: &AtomicBool) {
     while !group.is_empty() {
         let committed = commit(database, &mut group);
         // Before whoever waits is told.
@@ -160,7 +164,7 @@ impl Failed {
     }
 }
 
-fn commit(database: &Database, group: &mut [Box<dyn Change>]) -> Result<(), Failed> {
+fn commit(database: &Database, group: &mut [Box<dyn QueuedChange>]) -> Result<(), Failed> {
     let all = |error: StoreError| Failed::All(error);
     let mut transaction = database
         .begin_write()

@@ -14,9 +14,9 @@ use http_body_util::{BodyExt, Limited};
 use hyper::body::{Body, Bytes, Incoming};
 
 use super::http::connection::HttpResponse as Response;
-use super::http::content::Content;
+use super::http::content::ResponseContent;
 use super::http::{cross_origin, envelope};
-use crate::auth::Presented;
+use crate::auth::PresentedCredential;
 use crate::auth::first_party::FirstParty;
 use crate::base::entity_tag::entity_tag;
 use crate::base::media_type;
@@ -25,7 +25,7 @@ use crate::catalogue::{Bound, Catalogue};
 use crate::contract::error::{Code, Refusal};
 use crate::contract::operation::{Face, PluginReply, RestFace};
 use crate::metering::identifier::Identifier;
-use crate::pipeline::read_input::{ArgumentSource, Unread};
+use crate::pipeline::read_input::{ArgumentSource, UnreadArguments};
 use crate::pipeline::{self, CallRequest, Pipeline};
 use crate::places::RequestPlace;
 
@@ -104,10 +104,10 @@ impl RestTransport {
         let call = CallRequest {
             bound,
             face: Face::Rest,
-            credential: Presented::read(&parts.headers),
+            credential: PresentedCredential::read(&parts.headers),
             first_party: origin.is_some().then(|| visit.address()),
             identifier: Identifier::read(&parts.headers),
-            unread: Unread::Rest {
+            unread: UnreadArguments::Rest {
                 params,
                 query: parts.uri.query(),
                 body: &body,
@@ -305,7 +305,7 @@ impl RestAnswer {
                 .headers_mut()
                 .insert(CONTENT_LENGTH, HeaderValue::from(length));
         }
-        *self.response.body_mut() = Content::empty();
+        *self.response.body_mut() = ResponseContent::empty();
         self
     }
 }

@@ -4,10 +4,10 @@
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
 
-use crate::base::token_bucket::Bucket;
+use crate::base::token_bucket::TokenBucket;
 
 /// Four fetches at once after a silence, then one every 15 seconds.
-const FETCHES: Bucket = Bucket::new(4, Duration::from_secs(15));
+const FETCHES: TokenBucket = TokenBucket::new(4, Duration::from_secs(15));
 /// How long a key id that a fetch did not bring causes no other.
 const MISSING: Duration = Duration::from_secs(60);
 /// Key ids that are remembered as missing; a full memory is begun anew.
@@ -15,7 +15,7 @@ const MISSING_MAX: usize = 1024;
 
 /// What the fetches so far allow.
 pub(super) struct Gate {
-    fetches: Bucket,
+    fetches: TokenBucket,
     /// Which key id is being fetched for, while a fetch is under way.
     under_way: Option<Option<String>>,
     missing: HashMap<String, Instant>,

@@ -55,11 +55,11 @@ pub(super) struct KeySet(Vec<Key>);
 #[derive(PartialEq, Eq)]
 pub(super) struct Key {
     kid: String,
-    material: Material,
+    material: KeyMaterial,
 }
 
 #[derive(PartialEq, Eq)]
-enum Material {
+enum KeyMaterial {
     Rsa {
         n: Vec<u8>,
         e: Vec<u8>,
@@ -126,20 +126,20 @@ impl KeySet {
 impl Key {
     fn algorithm(&self) -> Algorithm {
         match self.material {
-            Material::Rsa { .. } => Algorithm::Rs256,
-            Material::P256(_) => Algorithm::Es256,
+            KeyMaterial::Rsa { .. } => Algorithm::Rs256,
+            KeyMaterial::P256(_) => Algorithm::Es256,
         }
     }
 
     /// Whether this key made the signature of the message.
     pub(super) fn made(&self, signature: &[u8], message: &[u8]) -> bool {
         let verified = match &self.material {
-            Material::Rsa { n, e } => RsaPublicKeyComponents { n, e }.verify(
+            KeyMaterial::Rsa { n, e } => RsaPublicKeyComponents { n, e }.verify(
                 &RSA_PKCS1_2048_8192_SHA256,
                 message,
                 signature,
             ),
-            Material::P256(point) => {
+            KeyMaterial::P256(point) => {
                 UnparsedPublicKey::new(&ECDSA_P256_SHA256_FIXED, point).verify(message, signature)
             }
         };
@@ -165,18 +165,18 @@ fn key(published: PublishedKey) -> Option<Key> {
         && key_ops
             .is_none_or(|operations| operations.iter().any(|operation| operation == "verify"));
     let material = match kty.as_str() {
-        "RSA" => Material::Rsa {
+        "RSA" => KeyMaterial::Rsa {
             n: decoded(n)?,
             e: decoded(e)?,
         },
         "EC" if crv.as_deref() == Some("P-256") => {
-            Material::P256([vec![4], decoded(x)?, decoded(y)?].concat())
+            KeyMaterial::P256([vec![4], decoded(x)?, decoded(y)?].concat())
         }
         _ => return None,
     };
     let sound = match &material {
-        Material::Rsa { n, .. } => n.len() >= RSA_BYTES_MIN,
-        Material::P256(point) => point.len() == 1 + 2 * COORDINATE_BYTES,
+        KeyMaterial::Rsa { n, .. } => n.len() >= RSA_BYTES_MIN,
+        KeyMaterial::P256(point) => point.len() == 1 + 2 * COORDINATE_BYTES,
     };
     let key = Key { kid, material };
     let bound = alg.is_none_or(|name| Algorithm::from_name(&name) == Some(key.algorithm()));

@@ -22,7 +22,7 @@ use tokio::sync::{Notify, Semaphore, watch};
 use self::gate::{FetchTurn, Gate};
 use self::issuer::Issuer;
 use self::keys::KeySet;
-use self::token::Unverified;
+use self::token::UnverifiedToken;
 pub(crate) use self::token::{AccessToken, TokenError, is_token};
 use crate::base::clock::epoch_seconds;
 use crate::config::OAuthSettings;
@@ -153,7 +153,7 @@ impl OAuth {
                 return Ok(Arc::clone(token));
             }
         }
-        let unverified = Unverified::parse(text)?;
+        let unverified = UnverifiedToken::parse(text)?;
         let known = self.known_with(&unverified.kid).await?;
         let key = known
             .keys

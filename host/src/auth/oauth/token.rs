@@ -51,7 +51,7 @@ pub(crate) enum TokenError {
 }
 
 /// A token's text, taken apart.
-pub(super) struct Unverified<'t> {
+pub(super) struct UnverifiedToken<'t> {
     pub(super) kid: String,
     pub(super) algorithm: Algorithm,
     message: &'t str,
@@ -75,7 +75,7 @@ pub(crate) fn is_token(credential: &str) -> bool {
     credential.bytes().filter(|byte| *byte == b'.').count() == 2
 }
 
-impl<'t> Unverified<'t> {
+impl<'t> UnverifiedToken<'t> {
     /// Reads the header of a text with two dots.
     pub(super) fn parse(text: &'t str) -> Result<Self, TokenError> {
         let (message, signature) = text.rsplit_once('.').ok_or(TokenError::Form)?;

@@ -18,7 +18,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use sha2::{Digest as _, Sha512};
 
-use self::npm::Release;
+use self::npm::PackageRelease;
 pub(crate) use self::npm::{NpmError, NpmRegistry};
 use self::package::PackageError;
 use crate::egress::operators_own::DocumentError;
@@ -131,7 +131,7 @@ pub(crate) async fn fetch(
     mut tell: impl FnMut(FetchStep<'_>),
 ) -> Result<(), DataError> {
     let release = registry.latest(set.package).await?;
-    let Release {
+    let PackageRelease {
         version,
         license,
         tarball,
@@ -183,7 +183,7 @@ pub(crate) async fn fetch(
 /// A release's archive, in a file without a name; it is what the registry says.
 async fn archive(
     registry: &NpmRegistry,
-    release: &Release,
+    release: &PackageRelease,
     folder: &Path,
     tell: &mut impl FnMut(FetchStep<'_>),
 ) -> Result<File, DataError> {

@@ -23,14 +23,14 @@ use serde_json::{Value, json};
 pub(super) use self::show::status;
 use super::client;
 use super::client::Payload;
-use super::place::Common;
+use super::place::CommonArguments;
 use super::table::{Table, text};
 use super::{CommandFailure, one_line};
 
 #[derive(Subcommand)]
 pub(super) enum PluginCommand {
     /// List all plugins with their state
-    List(Common),
+    List(CommonArguments),
     /// Show one plugin: its rights, operations and revisions
     Show(PluginArgument),
     /// Stage a component as a new revision and wait until it is prepared
@@ -54,7 +54,7 @@ pub(super) enum PluginCommand {
     /// Issue a proxy credential with exactly the plugin's rights, to try them with curl
     Proxy(ProxyArguments),
     /// Read the plugin manifest again and apply its changes
-    Follow(Common),
+    Follow(CommonArguments),
 }
 
 #[derive(Args)]
@@ -62,7 +62,7 @@ pub(super) struct PluginArgument {
     /// The plugin's name in the manifest
     plugin: String,
     #[command(flatten)]
-    common: Common,
+    common: CommonArguments,
 }
 
 /// Who does something and why, for the history.
@@ -91,7 +91,7 @@ pub(super) struct One {
     /// The revision's number [default: the candidate]
     revision: Option<u64>,
     #[command(flatten)]
-    common: Common,
+    common: CommonArguments,
     #[command(flatten)]
     reason: Reason,
 }
@@ -109,7 +109,7 @@ pub(super) struct Stage {
     #[arg(long)]
     activate: bool,
     #[command(flatten)]
-    common: Common,
+    common: CommonArguments,
     #[command(flatten)]
     reason: Reason,
 }
@@ -124,7 +124,7 @@ pub(super) struct Diff {
     #[arg(long, value_name = "REVISION")]
     against: Option<u64>,
     #[command(flatten)]
-    common: Common,
+    common: CommonArguments,
 }
 
 #[derive(Args)]
@@ -161,7 +161,7 @@ pub(super) struct Revoke {
     /// The approved atom to take back, as listed by `plugin show`
     atom: String,
     #[command(flatten)]
-    common: Common,
+    common: CommonArguments,
     #[command(flatten)]
     reason: Reason,
 }
@@ -289,7 +289,7 @@ async fn proxy(arguments: &ProxyArguments) -> Result<(), CommandFailure> {
     Ok(())
 }
 
-async fn follow(common: &Common) -> Result<(), CommandFailure> {
+async fn follow(common: &CommonArguments) -> Result<(), CommandFailure> {
     let done = post(&common.folder()?, "/admin/v1/manifest/follow", &json!({})).await?;
     if common.json {
         println!("{done:#}");

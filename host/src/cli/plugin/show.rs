@@ -2,12 +2,12 @@
 
 use serde_json::Value;
 
-use super::{Common, PluginArgument, get, path};
+use super::{CommonArguments, PluginArgument, get, path};
 use crate::cli::table::{Table, text};
 use crate::cli::{CommandFailure, one_line};
 
 /// `switchbay status`.
-pub(in crate::cli) async fn status(common: &Common) -> Result<(), CommandFailure> {
+pub(in crate::cli) async fn status(common: &CommonArguments) -> Result<(), CommandFailure> {
     let status = get(&common.folder()?, "/admin/v1/status").await?;
     if common.json {
         println!("{status:#}");
@@ -46,7 +46,7 @@ pub(in crate::cli) async fn status(common: &Common) -> Result<(), CommandFailure
     }
 }
 
-pub(super) async fn list(common: &Common) -> Result<(), CommandFailure> {
+pub(super) async fn list(common: &CommonArguments) -> Result<(), CommandFailure> {
     let listed = get(&common.folder()?, "/admin/v1/plugins").await?;
     if common.json {
         println!("{listed:#}");

@@ -17,7 +17,7 @@ use self::written::{
 use super::error::Code;
 use super::faces::{is_identifier, rest_face, schema_error, tool_face, tool_input, twice};
 use super::grants::{Atom, AtomError, Grants};
-use super::operation::{DeclaredError, DeclaredFailure, Example, Operation};
+use super::operation::{DeclaredError, DeclaredFailure, InputExample, Operation};
 use super::profile;
 use super::profile::ProfileError;
 use super::schema::{FaceSchema, OutputSchema, SchemaError};
@@ -350,21 +350,22 @@ fn declared_error(row: WrittenError) -> Result<DeclaredError, String> {
             row.status
         )
     })?;
-    match Code::from_name(&code) {
-        Some(known) if known.status() != status => Err(format!(
+    let known = Code::from_name(&code);
+    if let Some(known) = known.filter(|known| known.status() != status) {
+        return Err(format!(
             "declares `{code}` with status {status}; this service uses {}",
             known.status()
-        )),
-        // The host alone judges credentials: a client reads these as a challenge.
-        Some(Code::Unauthorized | Code::Forbidden) => {
-            Err(format!("declares `{code}`, which is reserved for the host"))
-        }
-        _ => Ok(DeclaredError {
-            code,
-            status,
-            when: row.when,
-        }),
+        ));
     }
+    // The host alone judges credentials: a client reads these as a challenge.
+    if matches!(known, Some(Code::Unauthorized | Code::Forbidden)) {
+        return Err(format!("declares `{code}`, which is reserved for the host"));
+    }
+    Ok(DeclaredError {
+        code,
+        status,
+        when: row.when,
+    })
 }
 
 fn error_status(status: u16) -> Option<StatusCode> {
@@ -403,7 +404,10 @@ fn own_failure(
     })
 }
 
-fn examples(rows: Vec<WrittenExample>, input: Option<&FaceSchema>) -> Result<Vec<Example>, String> {
+fn examples(
+    rows: Vec<WrittenExample>,
+    input: Option<&FaceSchema>,
+) -> Result<Vec<InputExample>, String> {
     let mut examples = Vec::with_capacity(rows.len());
     for WrittenExample {
         title,
@@ -419,7 +423,7 @@ fn examples(rows: Vec<WrittenExample>, input: Option<&FaceSchema>) -> Result<Vec
                 offence.rule
             ));
         }
-        examples.push(Example {
+        examples.push(InputExample {
             title,
             input: example,
         });

@@ -5,8 +5,8 @@ use serde::Deserialize;
 use serde_json::{Map, Value};
 
 use crate::contract::faces::{WrittenRest, WrittenTool};
-use crate::contract::operation::{Consumed, Idempotency};
-use crate::contract::terms::Settle;
+use crate::contract::operation::{Consumed, IdempotencySource};
+use crate::contract::terms::SettlementPoint;
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -50,8 +50,8 @@ pub(crate) struct WrittenOperation {
     pub(crate) first_party_per_minute: Option<u32>,
     pub(crate) consumes: Option<Vec<Consumed>>,
     pub(crate) cost: Option<u32>,
-    pub(crate) settle: Option<Settle>,
-    pub(crate) idempotency: Option<Idempotency>,
+    pub(crate) settle: Option<SettlementPoint>,
+    pub(crate) idempotency: Option<IdempotencySource>,
     #[serde(default)]
     pub(crate) judges: Vec<String>,
 }

@@ -157,11 +157,11 @@ fn known() -> String {
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) struct Atom {
     interface: &'static str,
-    right: Right,
+    right: RightKind,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-enum Right {
+enum RightKind {
     Whole,
     /// In bytes, never 0.
     Size(u64),
@@ -191,8 +191,11 @@ impl Atom {
     /// What an atom of a size lends, in bytes.
     pub(crate) fn bytes(&self) -> Option<u64> {
         match self.right {
-            Right::Size(bytes) => Some(bytes),
-            Right::Whole | Right::Http(_) | Right::HostPort(..) | Right::Name(_) => None,
+            RightKind::Size(bytes) => Some(bytes),
+            RightKind::Whole
+            | RightKind::Http(_)
+            | RightKind::HostPort(..)
+            | RightKind::Name(_) => None,
         }
     }
 
@@ -207,10 +210,10 @@ impl Atom {
             return None;
         }
         let right = match (&self.right, &other.right) {
-            (Right::Size(one), Right::Size(two)) => Right::Size(*one.min(two)),
-            (Right::Http(one), Right::Http(two)) => Right::Http(one.meet(two)?),
-            (Right::HostPort(one, port), Right::HostPort(two, same)) if port == same => {
-                Right::HostPort(one.meet(two)?.clone(), *port)
+            (RightKind::Size(one), RightKind::Size(two)) => RightKind::Size(*one.min(two)),
+            (RightKind::Http(one), RightKind::Http(two)) => RightKind::Http(one.meet(two)?),
+            (RightKind::HostPort(one, port), RightKind::HostPort(two, same)) if port == same => {
+                RightKind::HostPort(one.meet(two)?.clone(), *port)
             }
             (one, two) if one == two => one.clone(),
             _ => return None,
@@ -223,40 +226,42 @@ impl Atom {
 
     /// Whether a request is within this atom of `http`.
     pub(crate) fn allows(&self, asked: &RequestForm<'_>) -> bool {
-        matches!(&self.right, Right::Http(fetch) if fetch.allows(asked))
+        matches!(&self.right, RightKind::Http(fetch) if fetch.allows(asked))
     }
 
     /// Whether the right is this name.
     pub(crate) fn has_name(&self, name: &str) -> bool {
-        matches!(&self.right, Right::Name(known) if known == name)
+        matches!(&self.right, RightKind::Name(known) if known == name)
     }
 
     /// Whether this atom of `http` lets a tunnel to there be opened.
     pub(crate) fn allows_tunnel(&self, name: Option<&str>, port: u16) -> bool {
-        matches!(&self.right, Right::Http(fetch) if fetch.allows_tunnel(name, port))
+        matches!(&self.right, RightKind::Http(fetch) if fetch.allows_tunnel(name, port))
     }
 
     /// Whether this atom of `line-query` covers the host on the port.
     pub(crate) fn allows_line(&self, host: Option<&str>, port: u16) -> bool {
         match &self.right {
-            Right::HostPort(place, granted) => {
+            RightKind::HostPort(place, granted) => {
                 *granted == port && host.map_or(*place == HostPattern::Any, |host| place.has(host))
             }
-            Right::Whole | Right::Size(_) | Right::Http(_) | Right::Name(_) => false,
+            RightKind::Whole | RightKind::Size(_) | RightKind::Http(_) | RightKind::Name(_) => {
+                false
+            }
         }
     }
 
     /// Whether this atom of `http` names the host on the port.
     pub(crate) fn names(&self, name: &str, port: u16) -> bool {
-        matches!(&self.right, Right::Http(fetch) if fetch.names(name, port))
+        matches!(&self.right, RightKind::Http(fetch) if fetch.names(name, port))
     }
 
     /// Whether this atom of `http` or `line-query` is about one host, by its name.
     pub(crate) fn names_one_host(&self) -> bool {
         match &self.right {
-            Right::Http(fetch) => fetch.names_one_host(),
-            Right::HostPort(place, _) => place.is_one(),
-            Right::Whole | Right::Size(_) | Right::Name(_) => false,
+            RightKind::Http(fetch) => fetch.names_one_host(),
+            RightKind::HostPort(place, _) => place.is_one(),
+            RightKind::Whole | RightKind::Size(_) | RightKind::Name(_) => false,
         }
     }
 
@@ -264,7 +269,7 @@ impl Atom {
     pub(crate) fn excludes(&self, other: &Atom) -> bool {
         let sizes = matches!(
             (&self.right, &other.right),
-            (Right::Size(_), Right::Size(_))
+            (RightKind::Size(_), RightKind::Size(_))
         );
         self == other || sizes && self.interface == other.interface
     }
@@ -272,14 +277,17 @@ impl Atom {
     /// The same right in pieces that cannot be granted in part: one method each.
     pub(crate) fn parts(&self) -> Vec<Atom> {
         match &self.right {
-            Right::Http(fetch) => fetch
+            RightKind::Http(fetch) => fetch
                 .parts()
                 .map(|part| Atom {
                     interface: self.interface,
-                    right: Right::Http(part),
+                    right: RightKind::Http(part),
                 })
                 .collect(),
-            Right::Whole | Right::Size(_) | Right::HostPort(..) | Right::Name(_) => {
+            RightKind::Whole
+            | RightKind::Size(_)
+            | RightKind::HostPort(..)
+            | RightKind::Name(_) => {
                 vec![self.clone()]
             }
         }
@@ -289,8 +297,8 @@ impl Atom {
     pub(crate) fn is_about_the_same_as(&self, other: &Atom) -> bool {
         self.interface == other.interface
             && match (&self.right, &other.right) {
-                (Right::Size(_), Right::Size(_)) => true,
-                (Right::Http(one), Right::Http(two)) => one.target() == two.target(),
+                (RightKind::Size(_), RightKind::Size(_)) => true,
+                (RightKind::Http(one), RightKind::Http(two)) => one.target() == two.target(),
                 (one, two) => one == two,
             }
     }
@@ -323,20 +331,20 @@ fn read(text: &str) -> Result<Atom, AtomRule> {
         form: kind.form(),
     };
     let right = match (kind, rest) {
-        (AtomKind::Bare, None) => Right::Whole,
-        (AtomKind::Size, Some(rest)) => Right::Size(size(rest, form)?),
-        (AtomKind::Http, Some(rest)) => Right::Http(HttpRight::read(rest, form)?),
+        (AtomKind::Bare, None) => RightKind::Whole,
+        (AtomKind::Size, Some(rest)) => RightKind::Size(size(rest, form)?),
+        (AtomKind::Http, Some(rest)) => RightKind::Http(HttpRight::read(rest, form)?),
         (AtomKind::HostPort, Some(rest)) => {
             let (host, port) = rest.rsplit_once(':').ok_or_else(form)?;
-            Right::HostPort(HostPattern::read_or_any(host)?, super::host::port(port)?)
+            RightKind::HostPort(HostPattern::read_or_any(host)?, super::host::port(port)?)
         }
-        (AtomKind::Name, Some(name)) if is_word(name) => Right::Name(name.to_owned()),
+        (AtomKind::Name, Some(name)) if is_word(name) => RightKind::Name(name.to_owned()),
         (AtomKind::Operation, Some(pair))
             if pair
                 .split_once('.')
                 .is_some_and(|(one, two)| is_word(one) && is_word(two)) =>
         {
-            Right::Name(pair.to_owned())
+            RightKind::Name(pair.to_owned())
         }
         (
             AtomKind::Bare
@@ -386,17 +394,17 @@ impl fmt::Display for Atom {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let interface = self.interface;
         match &self.right {
-            Right::Whole => f.write_str(interface),
-            Right::Size(bytes) => {
+            RightKind::Whole => f.write_str(interface),
+            RightKind::Size(bytes) => {
                 let (unit, factor) = UNITS
                     .into_iter()
                     .find(|(_, factor)| bytes % factor == 0)
                     .unwrap_or(("", 1));
                 write!(f, "{interface}:{}{unit}", bytes / factor)
             }
-            Right::Http(fetch) => write!(f, "{interface}:{fetch}"),
-            Right::HostPort(host, port) => write!(f, "{interface}:{host}:{port}"),
-            Right::Name(name) => write!(f, "{interface}:{name}"),
+            RightKind::Http(fetch) => write!(f, "{interface}:{fetch}"),
+            RightKind::HostPort(host, port) => write!(f, "{interface}:{host}:{port}"),
+            RightKind::Name(name) => write!(f, "{interface}:{name}"),
         }
     }
 }

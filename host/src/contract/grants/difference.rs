@@ -8,24 +8,24 @@ use super::{Atom, Grants};
 
 /// What became of each atom. An atom whose size or methods alone changed is told as widened or narrowed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub(crate) struct Difference {
+pub(crate) struct GrantDifference {
     added: Grants,
     removed: Grants,
     kept: Grants,
-    widened: Vec<Resized>,
-    narrowed: Vec<Resized>,
+    widened: Vec<ResizedAtom>,
+    narrowed: Vec<ResizedAtom>,
     /// Whether something is allowed after it that was not before. An added atom that another covers allows nothing new.
     pub(crate) widens: bool,
 }
 
 /// One atom before and after.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-struct Resized {
+struct ResizedAtom {
     from: Atom,
     to: Atom,
 }
 
-impl Difference {
+impl GrantDifference {
     pub(crate) fn between(before: &Grants, after: &Grants) -> Self {
         let fresh = |atom: &&Atom| !before.0.contains(*atom);
         let mut gone: Vec<&Atom> = before
@@ -58,7 +58,7 @@ impl Difference {
             } else {
                 &mut difference.narrowed
             };
-            list.push(Resized {
+            list.push(ResizedAtom {
                 from,
                 to: to.clone(),
             });
@@ -82,9 +82,9 @@ impl Difference {
 }
 
 /// One line for each change, in canonical order: `+ added`, `- removed`, `~ after, was before (wider)`.
-impl fmt::Display for Difference {
+impl fmt::Display for GrantDifference {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let resized = |one: &Resized, how| format!("~ {}, was {} ({how})", one.to, one.from);
+        let resized = |one: &ResizedAtom, how| format!("~ {}, was {} ({how})", one.to, one.from);
         let mut lines: Vec<(&Atom, String)> = Vec::new();
         lines.extend(self.removed.iter().map(|atom| (atom, format!("- {atom}"))));
         lines.extend(self.added.iter().map(|atom| (atom, format!("+ {atom}"))));

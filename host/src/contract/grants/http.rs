@@ -16,12 +16,12 @@ pub(crate) const METHODS: [&str; 7] = ["GET", "HEAD", "POST", "PUT", "PATCH", "D
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) struct HttpRight {
     target: HttpTarget,
-    methods: Methods,
+    methods: MethodSet,
 }
 
 /// A set that is never empty: bit n stands for `METHODS[n]`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-struct Methods(u8);
+struct MethodSet(u8);
 
 /// Where to.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -98,7 +98,7 @@ impl HttpRight {
             _ => HttpTarget::read(target, form)?,
         };
         Ok(Self {
-            methods: Methods::read(methods)?,
+            methods: MethodSet::read(methods)?,
             target,
         })
     }
@@ -108,7 +108,7 @@ impl HttpRight {
     }
 
     pub(crate) fn meet(&self, other: &HttpRight) -> Option<HttpRight> {
-        let methods = Methods(self.methods.0 & other.methods.0);
+        let methods = MethodSet(self.methods.0 & other.methods.0);
         let target = self.target.meet(&other.target)?;
         (methods.0 != 0).then_some(HttpRight { methods, target })
     }
@@ -116,15 +116,15 @@ impl HttpRight {
     /// One for each method.
     pub(crate) fn parts(&self) -> impl Iterator<Item = HttpRight> {
         self.methods.bits().map(|(bit, _)| HttpRight {
-            methods: Methods(bit),
+            methods: MethodSet(bit),
             target: self.target.clone(),
         })
     }
 }
 
-impl Methods {
+impl MethodSet {
     fn read(text: &str) -> Result<Self, AtomRule> {
-        let mut methods = Methods(0);
+        let mut methods = MethodSet(0);
         for method in text.split(',') {
             let known = METHODS.iter().position(|known| *known == method);
             let bit = 1

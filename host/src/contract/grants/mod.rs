@@ -17,7 +17,7 @@ use serde::{Deserialize, Serialize, Serializer};
 
 use self::atom::AtomRule;
 pub(crate) use self::atom::{Atom, AtomError};
-pub(crate) use self::difference::Difference;
+pub(crate) use self::difference::GrantDifference;
 pub(crate) use self::host::is_never_public;
 pub(crate) use self::http::RequestForm;
 pub(crate) use self::rights::Rights;

@@ -28,7 +28,7 @@ pub(super) const ACCEPTED: &str = "gzip, br, zstd, deflate";
 
 /// A way in which a body was made smaller.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Coding {
+pub(super) enum ContentCoding {
     Gzip,
     Brotli,
     Zstd,
@@ -83,15 +83,15 @@ impl Work {
 /// Reads the values of `Content-Encoding`, in the order in which the codings were applied.
 pub(super) fn codings<'v>(
     values: impl Iterator<Item = &'v str>,
-) -> Result<Vec<Coding>, DecodeError> {
+) -> Result<Vec<ContentCoding>, DecodeError> {
     let mut codings = Vec::new();
     for name in values.flat_map(|value| value.split(',')).map(str::trim) {
         let coding = match name.to_ascii_lowercase().as_str() {
             "" | "identity" => continue,
-            "gzip" | "x-gzip" => Coding::Gzip,
-            "br" => Coding::Brotli,
-            "zstd" => Coding::Zstd,
-            "deflate" => Coding::Deflate,
+            "gzip" | "x-gzip" => ContentCoding::Gzip,
+            "br" => ContentCoding::Brotli,
+            "zstd" => ContentCoding::Zstd,
+            "deflate" => ContentCoding::Deflate,
             _ => return Err(DecodeError::Unknown),
         };
         if codings.len() == CODINGS_MAX {
@@ -104,7 +104,7 @@ pub(super) fn codings<'v>(
 
 /// The body without its codings. Runs for as long as that takes, so it is no work for the thread of a reactor.
 pub(super) fn decode(
-    codings: &[Coding],
+    codings: &[ContentCoding],
     body: Vec<u8>,
     bytes_max: usize,
     work: &Work,
@@ -115,14 +115,14 @@ pub(super) fn decode(
         (false, true) => DecodeError::TooLarge { bytes_max },
         (false, false) => DecodeError::Malformed,
     };
-    let metered = Metered {
+    let metered = MeteredReader {
         from: Cursor::new(body),
         work,
     };
     let mut reader: Box<dyn Read + '_> = Box::new(BufReader::with_capacity(BUFFER_BYTES, metered));
     for coding in codings.iter().rev() {
         let decoder = coding.decoder(reader).map_err(|_| failed(&spent))?;
-        reader = Box::new(Capped {
+        reader = Box::new(CappedReader {
             decoder,
             left: bytes_max,
             spent: Rc::clone(&spent),
@@ -135,16 +135,16 @@ pub(super) fn decode(
     Ok(decoded)
 }
 
-impl Coding {
+impl ContentCoding {
     fn decoder<'w>(self, from: Box<dyn Read + 'w>) -> io::Result<Box<dyn Read + 'w>> {
         Ok(match self {
-            Coding::Gzip => Box::new(MultiGzDecoder::new(from)),
-            Coding::Brotli => Box::new(Decompressor::new(from, BUFFER_BYTES)),
-            Coding::Zstd => {
+            ContentCoding::Gzip => Box::new(MultiGzDecoder::new(from)),
+            ContentCoding::Brotli => Box::new(Decompressor::new(from, BUFFER_BYTES)),
+            ContentCoding::Zstd => {
                 let decoder = StreamingDecoder::new_with_max_window_size(from, ZSTD_WINDOW_MAX);
                 Box::new(OneFrame(decoder.map_err(io::Error::other)?))
             }
-            Coding::Deflate => deflate(from)?,
+            ContentCoding::Deflate => deflate(from)?,
         })
     }
 }
@@ -176,12 +176,12 @@ impl Read for OneFrame<'_> {
 }
 
 /// Gives out the encoded body for as long as the work on it may go on. What is made of one piece has a bound by itself.
-struct Metered<'w> {
+struct MeteredReader<'w> {
     from: Cursor<Vec<u8>>,
     work: &'w Work,
 }
 
-impl Read for Metered<'_> {
+impl Read for MeteredReader<'_> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         if self.work.goes_on() {
             self.from.read(buffer)
@@ -192,13 +192,13 @@ impl Read for Metered<'_> {
 }
 
 /// Gives out so many bytes and fails on the next.
-struct Capped<'w> {
+struct CappedReader<'w> {
     decoder: Box<dyn Read + 'w>,
     left: usize,
     spent: Rc<Cell<bool>>,
 }
 
-impl Read for Capped<'_> {
+impl Read for CappedReader<'_> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let room = buffer.len().min(self.left.saturating_add(1));
         let read = self.decoder.read(&mut buffer[..room])?;

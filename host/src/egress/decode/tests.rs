@@ -7,26 +7,26 @@ use flate2::write::{DeflateEncoder, GzEncoder, ZlibEncoder};
 
 use super::*;
 
-fn encode(coding: Coding, text: &[u8]) -> Vec<u8> {
+fn encode(coding: ContentCoding, text: &[u8]) -> Vec<u8> {
     match coding {
-        Coding::Gzip => {
+        ContentCoding::Gzip => {
             let mut encoder = GzEncoder::new(Vec::new(), Compression::best());
             encoder
                 .write_all(text)
                 .and_then(|()| encoder.finish())
                 .expect("it is in memory")
         }
-        Coding::Deflate => {
+        ContentCoding::Deflate => {
             let mut encoder = ZlibEncoder::new(Vec::new(), Compression::best());
             encoder
                 .write_all(text)
                 .and_then(|()| encoder.finish())
                 .expect("it is in memory")
         }
-        Coding::Zstd => {
+        ContentCoding::Zstd => {
             ruzstd::encoding::compress_to_vec(text, ruzstd::encoding::CompressionLevel::Fastest)
         }
-        Coding::Brotli => {
+        ContentCoding::Brotli => {
             let mut encoded = Vec::new();
             let mut encoder = brotli::CompressorWriter::new(&mut encoded, 4096, 9, 22);
             encoder.write_all(text).expect("it is in memory");
@@ -37,12 +37,21 @@ fn encode(coding: Coding, text: &[u8]) -> Vec<u8> {
 }
 
 /// Decodes for somebody who waits.
-fn decoded(codings: &[Coding], body: Vec<u8>, bytes_max: usize) -> Result<Vec<u8>, DecodeError> {
+fn decoded(
+    codings: &[ContentCoding],
+    body: Vec<u8>,
+    bytes_max: usize,
+) -> Result<Vec<u8>, DecodeError> {
     let wanted = Arc::new(());
     decode(codings, body, bytes_max, &Work::wanted_by(&wanted))
 }
 
-const ALL: [Coding; 4] = [Coding::Gzip, Coding::Brotli, Coding::Zstd, Coding::Deflate];
+const ALL: [ContentCoding; 4] = [
+    ContentCoding::Gzip,
+    ContentCoding::Brotli,
+    ContentCoding::Zstd,
+    ContentCoding::Deflate,
+];
 
 #[test]
 fn what_was_encoded_is_decoded_once_and_twice() {
@@ -67,7 +76,10 @@ fn what_was_encoded_is_decoded_once_and_twice() {
         .write_all(&text)
         .and_then(|()| raw.finish())
         .expect("it is in memory");
-    assert_eq!(decoded(&[Coding::Deflate], raw, text.len()), Ok(text));
+    assert_eq!(
+        decoded(&[ContentCoding::Deflate], raw, text.len()),
+        Ok(text)
+    );
 }
 
 #[test]
@@ -88,12 +100,12 @@ fn one_byte_too_many_is_refused() {
 #[test]
 fn a_bomb_within_a_bomb_is_stopped_between_them() {
     // Half a gigabyte of zeros, and the layer between them is larger than the body may be as well.
-    let inner = encode(Coding::Gzip, &vec![0; 64 << 20]);
-    let bomb = encode(Coding::Gzip, &inner);
+    let inner = encode(ContentCoding::Gzip, &vec![0; 64 << 20]);
+    let bomb = encode(ContentCoding::Gzip, &inner);
     let bytes_max = 32 << 10;
     assert!(bomb.len() < inner.len() && inner.len() > bytes_max);
     assert_eq!(
-        decoded(&[Coding::Gzip, Coding::Gzip], bomb, bytes_max),
+        decoded(&[ContentCoding::Gzip, ContentCoding::Gzip], bomb, bytes_max),
         Err(DecodeError::TooLarge { bytes_max })
     );
 }
@@ -115,10 +127,10 @@ fn what_is_cut_or_has_more_behind_it_is_malformed() {
             "{coding:?}"
         );
     }
-    let mut two = encode(Coding::Zstd, &text);
-    two.extend(encode(Coding::Zstd, &text));
+    let mut two = encode(ContentCoding::Zstd, &text);
+    two.extend(encode(ContentCoding::Zstd, &text));
     assert_eq!(
-        decoded(&[Coding::Zstd], two, 1 << 20),
+        decoded(&[ContentCoding::Zstd], two, 1 << 20),
         Err(DecodeError::Malformed)
     );
 }
@@ -128,7 +140,7 @@ fn codings_are_read_in_their_order_and_two_at_most() {
     let read = |values: &[&str]| codings(values.iter().copied());
     assert_eq!(
         read(&["GZIP, identity", " br"]),
-        Ok(vec![Coding::Gzip, Coding::Brotli])
+        Ok(vec![ContentCoding::Gzip, ContentCoding::Brotli])
     );
     assert_eq!(read(&["", "identity"]), Ok(Vec::new()));
     assert_eq!(read(&["gzip, gzip, gzip"]), Err(DecodeError::TooMany));

@@ -82,7 +82,7 @@ pub(crate) struct CountedStream<S> {
     stream: S,
     cut: Cut,
     /// Of HTTP/2 alone.
-    frames: Option<Frames>,
+    frames: Option<FrameCounter>,
 }
 
 impl<S> CountedStream<S> {
@@ -91,7 +91,7 @@ impl<S> CountedStream<S> {
         Self {
             stream,
             cut: Cut::default(),
-            frames: two.then(Frames::new),
+            frames: two.then(FrameCounter::new),
         }
     }
 }
@@ -167,7 +167,7 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for CountedStream<S> {
 }
 
 /// The frames of one connection, and how many more the server may send.
-struct Frames {
+struct FrameCounter {
     sent: FrameHeads,
     received: FrameHeads,
     heads_left: u32,
@@ -180,7 +180,7 @@ const HEADERS: u8 = 1;
 const SETTINGS: u8 = 4;
 const PING: u8 = 6;
 
-impl Frames {
+impl FrameCounter {
     fn new() -> Self {
         let sent = FrameHeads {
             skip: PREFACE_BYTES,

@@ -13,8 +13,8 @@ fn frame(kind: u8, payload: &[u8]) -> Vec<u8> {
 }
 
 /// A connection over which one request was sent.
-fn asked() -> Frames {
-    let mut frames = Frames::new();
+fn asked() -> FrameCounter {
+    let mut frames = FrameCounter::new();
     frames.sent(
         &[
             vec![b'P'; PREFACE_BYTES],
@@ -57,14 +57,14 @@ fn an_answer_has_so_many_heads_and_a_connection_so_many_frames_that_carry_nothin
     assert!(frames.received(&frame(DATA, b"x").repeat(100_000)));
     assert!(frames.received(&frame(PING, &[0; 8]).repeat(321)));
     assert!(!frames.received(&frame(PING, &[0; 8])));
-    assert!(!Frames::new().received(&frame(HEADERS, b"nobody asked")));
+    assert!(!FrameCounter::new().received(&frame(HEADERS, b"nobody asked")));
     let mut frames = asked();
     assert!(!frames.received(&frame(DATA, b"").repeat(400)));
 }
 
 #[test]
 fn what_is_saved_up_has_a_bound() {
-    let mut frames = Frames::new();
+    let mut frames = FrameCounter::new();
     frames.sent(
         &[
             vec![b'P'; PREFACE_BYTES],

@@ -12,18 +12,18 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
 use tokio_util::sync::CancellationToken;
 
-use super::credential::Grant;
+use super::credential::LeaseGrant;
 use crate::config;
 
 /// What went through one connection, in bytes, and why it was ended from here, if it was.
 #[derive(Debug, Default)]
-pub(crate) struct Flow {
+pub(crate) struct ProxyFlow {
     up: AtomicU64,
     down: AtomicU64,
     cut: OnceLock<&'static str>,
 }
 
-impl Flow {
+impl ProxyFlow {
     /// From the client.
     pub(crate) fn up(&self) -> u64 {
         self.up.load(Ordering::Relaxed)
@@ -79,7 +79,7 @@ impl Flow {
 
 /// What ends a passage.
 pub(super) struct PassageEnd<'e> {
-    pub(super) grant: &'e Grant,
+    pub(super) grant: &'e LeaseGrant,
     /// When its time is over, or its credential's.
     pub(super) late: Instant,
     pub(super) settings: &'e config::ProxySettings,
@@ -92,13 +92,18 @@ pub(super) struct Client {
     stream: TcpStream,
     /// What was read already.
     early: Bytes,
-    flow: Arc<Flow>,
+    flow: Arc<ProxyFlow>,
     /// Both ways together.
     bytes_max: u64,
 }
 
 impl Client {
-    pub(super) fn new(stream: TcpStream, early: Bytes, flow: Arc<Flow>, bytes_max: u64) -> Self {
+    pub(super) fn new(
+        stream: TcpStream,
+        early: Bytes,
+        flow: Arc<ProxyFlow>,
+        bytes_max: u64,
+    ) -> Self {
         Self {
             stream,
             early,

@@ -20,7 +20,7 @@ use crate::egress::EgressClient;
 const LENT_MAX: usize = 256;
 
 /// What a credential carries.
-pub(super) struct Grant {
+pub(super) struct LeaseGrant {
     pub(super) door: EgressClient,
     /// Whom it was lent to, for the audit.
     pub(super) lent_to: Arc<str>,
@@ -36,7 +36,7 @@ type Digest = [u8; 32];
 pub(super) struct ProxyLeases {
     /// By the digest of the user's name, a colon and the password: two that are compared are digests, so that the time it takes tells
     /// nothing. Never held over an await.
-    grants: Mutex<HashMap<Digest, Arc<Grant>>>,
+    grants: Mutex<HashMap<Digest, Arc<LeaseGrant>>>,
 }
 
 /// As many credentials live as may.
@@ -69,7 +69,7 @@ impl ProxyLeases {
             gone.child_token(),
         );
         let until = Instant::now() + time;
-        let grant = Grant {
+        let grant = LeaseGrant {
             door,
             lent_to: lent_to.into(),
             until,
@@ -91,7 +91,7 @@ impl ProxyLeases {
     }
 
     /// What the value of `Proxy-Authorization` opens.
-    pub(super) fn find(&self, value: Option<&str>) -> Option<Arc<Grant>> {
+    pub(super) fn find(&self, value: Option<&str>) -> Option<Arc<LeaseGrant>> {
         let (scheme, encoded) = value?.split_once(' ')?;
         let basic = scheme
             .eq_ignore_ascii_case("basic")
@@ -107,7 +107,7 @@ impl ProxyLeases {
     }
 }
 
-impl Grant {
+impl LeaseGrant {
     fn lives(&self) -> bool {
         Instant::now() < self.until && !self.ended.is_cancelled()
     }

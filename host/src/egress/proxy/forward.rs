@@ -18,13 +18,13 @@ use hyper_util::rt::TokioIo;
 use parking_lot::Mutex;
 use tokio::net::TcpStream;
 
-use super::client::{Client, Flow, PassageEnd};
-use super::credential::Grant;
+use super::client::{Client, PassageEnd, ProxyFlow};
+use super::credential::LeaseGrant;
 use super::head::{HEAD_BYTES_MAX, ProxyRequest};
 use super::refusal::ProxyRefusal;
-use crate::egress::audit::{HopAudit, Proxied};
+use crate::egress::audit::{HopAudit, ProxiedAudit};
 use crate::egress::message::{
-    Caps, FetchError, HEADERS_MAX, Outgoing, REQUEST_BYTES_MAX, check_head,
+    Caps, FetchError, HEADERS_MAX, OutgoingRequest, REQUEST_BYTES_MAX, check_head,
 };
 use crate::egress::traffic::ProxiedPlace;
 
@@ -64,8 +64,8 @@ pub(super) async fn serve(
     asked: &ProxyRequest,
     end: &PassageEnd<'_>,
 ) {
-    let (grant, flow) = (end.grant, Arc::new(Flow::default()));
-    let proxied = Proxied {
+    let (grant, flow) = (end.grant, Arc::new(ProxyFlow::default()));
+    let proxied = ProxiedAudit {
         way: "request",
         lent_to: Arc::clone(&grant.lent_to),
         flow: Arc::clone(&flow),
@@ -115,7 +115,7 @@ pub(super) async fn serve(
 async fn answer<'g>(
     request: http::Request<Incoming>,
     asked: &ProxyRequest,
-    grant: &'g Grant,
+    grant: &'g LeaseGrant,
     PassageGuard { place, audit }: &mut PassageGuard<'g>,
 ) -> Result<Response<ForwardedBody>, ProxyRefusal> {
     let (door, (parts, body)) = (&grant.door, request.into_parts());
@@ -147,7 +147,7 @@ async fn answer<'g>(
     REMADE.iter().for_each(|name| {
         headers.remove(name);
     });
-    let outgoing = Outgoing {
+    let outgoing = OutgoingRequest {
         method: parts.method,
         headers,
         body: body.to_bytes(),

@@ -8,7 +8,7 @@ use http::Version;
 use super::refusal::ProxyRefusal;
 use crate::egress::message::HEADERS_MAX;
 use crate::egress::policy;
-use crate::egress::policy::{Denial, Destination, Way};
+use crate::egress::policy::{Destination, DestinationUse, EgressDenial};
 
 /// The longest head, in bytes.
 pub(super) const HEAD_BYTES_MAX: usize = 32 * 1024;
@@ -40,7 +40,7 @@ impl ProxyRequest {
     ///
     /// # Errors
     /// It is nothing that could be asked for.
-    pub(in crate::egress) fn destination(&self) -> Result<Destination, Denial> {
+    pub(in crate::egress) fn destination(&self) -> Result<Destination, EgressDenial> {
         match self {
             Self::Tunnel(authority) => Destination::read_authority(authority),
             Self::Request { url, .. } => Destination::read(url),
@@ -55,10 +55,10 @@ impl ProxyRequest {
         }
     }
 
-    pub(in crate::egress) fn way(&self) -> Way<'_> {
+    pub(in crate::egress) fn way(&self) -> DestinationUse<'_> {
         match self {
-            Self::Tunnel(_) => Way::Tunnel,
-            Self::Request { method, .. } => Way::Request { method },
+            Self::Tunnel(_) => DestinationUse::Tunnel,
+            Self::Request { method, .. } => DestinationUse::Request { method },
         }
     }
 }

@@ -31,8 +31,8 @@ use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-pub(crate) use self::client::Flow;
 use self::client::PassageEnd;
+pub(crate) use self::client::ProxyFlow;
 use self::credential::ProxyLeases;
 pub(crate) use self::credential::{ProxyLease, TooManyLent};
 use self::head::{HEAD_BYTES_MAX, ProxyHead, ProxyRequest};

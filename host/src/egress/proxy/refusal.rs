@@ -10,7 +10,7 @@ use tokio::net::TcpStream;
 
 use super::head::HEAD_BYTES_MAX;
 use crate::egress::message::FetchError;
-use crate::egress::policy::Denial;
+use crate::egress::policy::EgressDenial;
 
 /// For a client to take a refusal, and to stop sending: a socket that is closed with unread bytes sends a reset, which can
 /// overtake the refusal on its way.
@@ -45,8 +45,8 @@ pub(in crate::egress) enum ProxyRefusal {
     Gate(FetchError),
 }
 
-impl From<Denial> for ProxyRefusal {
-    fn from(denial: Denial) -> Self {
+impl From<EgressDenial> for ProxyRefusal {
+    fn from(denial: EgressDenial) -> Self {
         Self::Gate(FetchError::Denied(denial))
     }
 }
@@ -164,9 +164,9 @@ pub(super) async fn send(mut stream: TcpStream, refusal: &ProxyRefusal) {
 fn gate(error: &FetchError) -> (StatusCode, &'static str) {
     match error {
         FetchError::Denied(denial) | FetchError::RedirectDenied(denial) => match denial {
-            Denial::Ungranted { .. } => (StatusCode::FORBIDDEN, "http_request_denied"),
-            Denial::NotPublic(_) => (StatusCode::FORBIDDEN, "destination_ip_prohibited"),
-            Denial::Unacceptable(_) => (StatusCode::BAD_REQUEST, "http_request_error"),
+            EgressDenial::Ungranted { .. } => (StatusCode::FORBIDDEN, "http_request_denied"),
+            EgressDenial::NotPublic(_) => (StatusCode::FORBIDDEN, "destination_ip_prohibited"),
+            EgressDenial::Unacceptable(_) => (StatusCode::BAD_REQUEST, "http_request_error"),
         },
         FetchError::Invalid(_) => (StatusCode::BAD_REQUEST, "http_request_error"),
         FetchError::Busy | FetchError::Full => {

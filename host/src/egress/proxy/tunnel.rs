@@ -6,12 +6,12 @@ use bytes::Bytes;
 use tokio::io::{AsyncWriteExt as _, copy_bidirectional};
 use tokio::net::TcpStream;
 
-use super::client::{Client, Flow, PassageEnd};
-use super::credential::Grant;
+use super::client::{Client, PassageEnd, ProxyFlow};
+use super::credential::LeaseGrant;
 use super::head::ProxyRequest;
 use super::refusal;
 use super::refusal::ProxyRefusal;
-use crate::egress::audit::{HopAudit, Proxied};
+use crate::egress::audit::{HopAudit, ProxiedAudit};
 use crate::egress::message::{FetchError, Late};
 
 /// What a client is told before its bytes go on.
@@ -24,8 +24,8 @@ pub(super) async fn serve(
     asked: &ProxyRequest,
     end: &PassageEnd<'_>,
 ) {
-    let (grant, flow) = (end.grant, Arc::new(Flow::default()));
-    let proxied = Proxied {
+    let (grant, flow) = (end.grant, Arc::new(ProxyFlow::default()));
+    let proxied = ProxiedAudit {
         way: "tunnel",
         lent_to: Arc::clone(&grant.lent_to),
         flow: Arc::clone(&flow),
@@ -63,7 +63,7 @@ pub(super) async fn serve(
 /// The verdict, and then a connection to the first of the destination's addresses that takes one.
 async fn open(
     asked: &ProxyRequest,
-    grant: &Grant,
+    grant: &LeaseGrant,
     audit: &mut HopAudit<'_>,
 ) -> Result<TcpStream, FetchError> {
     let door = &grant.door;

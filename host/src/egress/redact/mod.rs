@@ -18,7 +18,7 @@ const REDACTED: &[u8] = b"[secret]";
 pub(super) const BYTES_MIN: usize = 8;
 
 /// All that gives one secret away.
-pub(super) struct Forms(Vec<SecretForm>);
+pub(super) struct SecretForms(Vec<SecretForm>);
 
 /// A value, and it as other characters write it.
 struct SecretForm {
@@ -28,7 +28,7 @@ struct SecretForm {
     written: Vec<Vec<u8>>,
 }
 
-impl Forms {
+impl SecretForms {
     /// Of a value that is sent: all of it, what stands behind its scheme (`Bearer x`), and of `Basic` what that encodes.
     pub(super) fn of(value: &str) -> Self {
         let mut values = vec![value.as_bytes().to_vec()];

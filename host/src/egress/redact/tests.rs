@@ -7,7 +7,7 @@ use base64::engine::general_purpose::URL_SAFE;
 use super::*;
 
 fn redacted(value: &str, said: &str) -> String {
-    String::from_utf8(Forms::of(value).redact(said.as_bytes().to_vec())).expect("text")
+    String::from_utf8(SecretForms::of(value).redact(said.as_bytes().to_vec())).expect("text")
 }
 
 #[test]
@@ -125,7 +125,7 @@ fn everything_else_comes_through() {
         for _ in 0..u.int_in_range(0..=30)? {
             said.push_str(u.choose(&pieces)?);
         }
-        let forms = Forms::of("p&ss/w%rd");
+        let forms = SecretForms::of("p&ss/w%rd");
         let told = forms.redact(said.clone().into_bytes());
         assert_eq!(
             told != said.as_bytes(),

@@ -10,7 +10,7 @@ use std::net::IpAddr;
 
 use serde_json::Value;
 
-use super::policy::{Denial, Destination, Host, Private, Way};
+use super::policy::{Destination, DestinationUse, EgressDenial, Host, PrivateTarget};
 use crate::base::address::Public;
 use crate::contract::grants::{Grants, Rights};
 
@@ -19,11 +19,11 @@ fn everything_public() -> Grants {
 }
 
 /// The verdict as the gate comes to it: the URL, the grants, and then the addresses that the name leads to.
-fn judge(url: &str, answers: &[IpAddr], rights: &Grants) -> Result<Destination, Denial> {
+fn judge(url: &str, answers: &[IpAddr], rights: &Grants) -> Result<Destination, EgressDenial> {
     let destination = Destination::read(url)?;
-    destination.permit(Way::Request { method: "GET" }, rights)?;
+    destination.permit(DestinationUse::Request { method: "GET" }, rights)?;
     if let Host::Name(_) = destination.host() {
-        Public::judge_all(answers.iter().copied()).map_err(Private::from)?;
+        Public::judge_all(answers.iter().copied()).map_err(PrivateTarget::from)?;
     }
     Ok(destination)
 }
@@ -84,7 +84,7 @@ fn what_is_public_is_let_through() {
 fn verdict(method: &str, url: &str, atoms: &[&str]) -> &'static str {
     let rights = Grants::parse(atoms).expect("atoms");
     match Destination::read(url)
-        .and_then(|destination| destination.permit(Way::Request { method }, &rights))
+        .and_then(|destination| destination.permit(DestinationUse::Request { method }, &rights))
     {
         Ok(()) => "allowed",
         Err(denial) => denial.verdict(),
@@ -273,7 +273,7 @@ fn a_redirect_is_read_against_where_it_came_from_and_judged_anew() {
         "http://169.254.169.254",
     ] {
         assert_eq!(
-            to(location).as_ref().map_err(Denial::verdict),
+            to(location).as_ref().map_err(EgressDenial::verdict),
             Err("not_public"),
             "{location}"
         );
@@ -286,7 +286,7 @@ fn a_redirect_is_read_against_where_it_came_from_and_judged_anew() {
         "data:,x",
     ] {
         assert_eq!(
-            to(location).as_ref().map_err(Denial::verdict),
+            to(location).as_ref().map_err(EgressDenial::verdict),
             Err("not_acceptable"),
             "{location}"
         );
@@ -294,11 +294,11 @@ fn a_redirect_is_read_against_where_it_came_from_and_judged_anew() {
 }
 
 /// The verdict on a host alone, as for a query of one line.
-fn judge_line(host: &str, answers: &[IpAddr]) -> Result<Host, Denial> {
+fn judge_line(host: &str, answers: &[IpAddr]) -> Result<Host, EgressDenial> {
     let host = Host::read(host)?;
     host.permit_line(43, &Grants::parse(["line-query:*:43"]).expect("an atom"))?;
     if let Host::Name(_) = &host {
-        Public::judge_all(answers.iter().copied()).map_err(Private::from)?;
+        Public::judge_all(answers.iter().copied()).map_err(PrivateTarget::from)?;
     }
     Ok(host)
 }
@@ -330,7 +330,7 @@ fn a_host_alone_is_judged_as_in_a_url() {
         let host = parsed.host_str().expect("a host");
         let verdict = judge_line(host, &answers);
         assert_eq!(
-            verdict.as_ref().map_err(Denial::verdict),
+            verdict.as_ref().map_err(EgressDenial::verdict),
             Err("not_public"),
             "{host:?}"
         );
@@ -349,7 +349,9 @@ fn a_query_of_one_line_is_within_an_atom_or_denied() {
     let verdict = |host: &str, port: u16, atoms: &[&str]| {
         let rights = Grants::parse(atoms).expect("atoms");
         let judged = Host::read(host).and_then(|host| host.permit_line(port, &rights));
-        judged.as_ref().map_or_else(Denial::verdict, |()| "allowed")
+        judged
+            .as_ref()
+            .map_or_else(EgressDenial::verdict, |()| "allowed")
     };
     let named = [
         "line-query:whois.example.net:43",

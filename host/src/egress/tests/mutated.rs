@@ -6,7 +6,7 @@ use url::Url;
 
 use super::{everything_public, hostile, public, text};
 use crate::base::address::Public;
-use crate::egress::policy::{Denial, Destination, Host, Way};
+use crate::egress::policy::{Destination, DestinationUse, EgressDenial, Host};
 
 const URLS: usize = 100_000;
 
@@ -170,7 +170,7 @@ fn check_allowed(url: &str, destination: &Destination) {
 }
 
 /// What is denied: there is a reason that stands on its own.
-fn check_denied(url: &str, denial: &Denial) {
+fn check_denied(url: &str, denial: &EgressDenial) {
     let Ok(parsed) = Url::parse(url) else { return };
     let literal = match parsed.host() {
         Some(url::Host::Ipv4(address)) => Some(IpAddr::from(address)),
@@ -221,7 +221,7 @@ fn the_verdict_on_a_url_is_the_verdict_on_what_is_dialled() {
         let (one, other) = (random.below(seeds.len()), random.below(seeds.len()));
         let url = mutate(&seeds[one], &seeds[other], &mut random);
         let judged = Destination::read(&url).and_then(|to| {
-            to.permit(Way::Request { method: "GET" }, &rights)
+            to.permit(DestinationUse::Request { method: "GET" }, &rights)
                 .map(|()| to)
         });
         match judged {

@@ -10,7 +10,7 @@ use url::{Host as UrlHost, Url};
 use super::{answers, everything_public, hostile, judge, public, text};
 use crate::base::address::Public;
 use crate::contract::grants::Grants;
-use crate::egress::policy::{Denial, Destination, Host, Private};
+use crate::egress::policy::{Destination, EgressDenial, Host, PrivateTarget};
 use crate::egress::proxy::head::{ProxyHead, ProxyRequest};
 
 fn asked(method: &str, target: &str) -> Option<ProxyRequest> {
@@ -23,16 +23,16 @@ fn verdict(
     asked: &ProxyRequest,
     answers: &[IpAddr],
     rights: &Grants,
-) -> Result<Destination, Denial> {
+) -> Result<Destination, EgressDenial> {
     let destination = asked.destination()?;
     destination.permit(asked.way(), rights)?;
     if let Host::Name(_) = destination.host() {
-        Public::judge_all(answers.iter().copied()).map_err(Private::from)?;
+        Public::judge_all(answers.iter().copied()).map_err(PrivateTarget::from)?;
     }
     Ok(destination)
 }
 
-fn told(verdict: &Result<Destination, Denial>) -> String {
+fn told(verdict: &Result<Destination, EgressDenial>) -> String {
     match verdict {
         Ok(destination) => format!("{}:{}", destination.host_text(), destination.port()),
         Err(denial) => denial.verdict().to_owned(),

@@ -34,7 +34,7 @@ pub(crate) enum Basis {
 
 /// A zone at one time.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Zone {
+pub(crate) struct LocalZone {
     pub(crate) id: String,
     pub(crate) abbreviation: String,
     /// East of UTC.
@@ -46,13 +46,13 @@ pub(crate) struct Zone {
 }
 
 /// All zones of the world.
-pub(crate) struct Zones {
+pub(crate) struct ZoneTable {
     rules: TimeZoneDatabase,
     single: HashMap<&'static str, &'static str>,
     boundaries: EmbeddedFinder,
 }
 
-impl Zones {
+impl ZoneTable {
     /// Reads the boundaries, which takes some milliseconds.
     pub(crate) fn load() -> Self {
         let single = SINGLE_ZONES
@@ -67,11 +67,11 @@ impl Zones {
     }
 
     /// The zone of a place at a time; `None` where nothing tells it.
-    pub(crate) fn of(&self, place: &Location, now: SystemTime) -> Option<Zone> {
+    pub(crate) fn of(&self, place: &Location, now: SystemTime) -> Option<LocalZone> {
         let (zone, basis) = self.find(place)?;
         let now = Timestamp::try_from(now).ok()?;
         let info = zone.to_offset_info(now);
-        Some(Zone {
+        Some(LocalZone {
             id: zone.iana_name()?.to_owned(),
             abbreviation: info.abbreviation().to_owned(),
             offset_seconds: info.offset().seconds(),

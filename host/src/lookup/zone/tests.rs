@@ -7,11 +7,11 @@ fn at(time: &str) -> SystemTime {
 }
 
 /// Id, abbreviation, offset, daylight saving, local time and basis in one line.
-fn told(zones: &Zones, place: &Location, time: &str) -> String {
+fn told(zones: &ZoneTable, place: &Location, time: &str) -> String {
     let Some(zone) = zones.of(place, at(time)) else {
         return "none".to_owned();
     };
-    let Zone {
+    let LocalZone {
         id,
         abbreviation,
         offset_seconds,
@@ -22,7 +22,7 @@ fn told(zones: &Zones, place: &Location, time: &str) -> String {
     format!("{id} {abbreviation} {offset_seconds} {is_dst} {local_time} {basis:?}")
 }
 
-fn basis(zones: &Zones, place: &Location) -> Option<(Option<String>, Basis)> {
+fn basis(zones: &ZoneTable, place: &Location) -> Option<(Option<String>, Basis)> {
     let (zone, basis) = zones.find(place)?;
     Some((zone.iana_name().map(str::to_owned), basis))
 }
@@ -44,7 +44,7 @@ fn lying(country: Option<&str>, latitude: f64, longitude: f64) -> Location {
 
 #[test]
 fn the_clock_changes_to_the_second() {
-    let zones = Zones::load();
+    let zones = ZoneTable::load();
     let check = |zone: &str, time: &str, expected: &str| {
         assert_eq!(
             told(&zones, &named(zone), time),
@@ -101,7 +101,7 @@ fn the_clock_changes_to_the_second() {
 
 #[test]
 fn a_name_wins_over_the_country_and_that_over_the_boundaries() {
-    let zones = Zones::load();
+    let zones = ZoneTable::load();
     let is = |place: &Location, id: &str, by: Basis| {
         assert_eq!(
             basis(&zones, place),
@@ -169,7 +169,7 @@ fn a_name_wins_over_the_country_and_that_over_the_boundaries() {
 
 #[test]
 fn a_place_that_may_be_in_several_zones_or_is_none_has_no_zone() {
-    let zones = Zones::load();
+    let zones = ZoneTable::load();
     let basis = |place: &Location| basis(&zones, place);
     assert_eq!(
         basis(&Location {
@@ -197,7 +197,7 @@ fn a_place_that_may_be_in_several_zones_or_is_none_has_no_zone() {
 
 #[test]
 fn every_zone_of_the_tables_is_in_the_rules() {
-    let zones = Zones::load();
+    let zones = ZoneTable::load();
     assert_eq!(zones.single.len(), 216);
     for (country, zone) in &zones.single {
         assert!(

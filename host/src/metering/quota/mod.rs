@@ -9,7 +9,7 @@ use std::collections::HashMap;
 use parking_lot::{Mutex, MutexGuard};
 
 use crate::records::month::Month;
-use crate::records::usage::{Count, CountRow};
+use crate::records::usage::{CountRow, UsageCount};
 
 /// Where an owner stands with its month.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -40,7 +40,7 @@ pub(crate) struct UsageCounts {
 struct OwnerMonth {
     /// The sum of the counts toward the limit.
     limited: u64,
-    operations: HashMap<String, (Count, WrittenState)>,
+    operations: HashMap<String, (UsageCount, WrittenState)>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -182,7 +182,7 @@ impl OwnerMonth {
             None => self
                 .operations
                 .entry(call.operation.to_owned())
-                .or_insert((Count::default(), WrittenState::No)),
+                .or_insert((UsageCount::default(), WrittenState::No)),
         };
         *written = WrittenState::No;
         count.calls += 1;

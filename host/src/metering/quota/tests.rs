@@ -10,7 +10,7 @@ use super::*;
 fn a_month_that_ends_under_a_call_loses_no_count() {
     let (usage, november) = (UsageCounts::default(), Month::of(1_796_083_199));
     let december = Month::of(1_796_083_200);
-    let count = Count {
+    let count = UsageCount {
         calls: 7,
         limited: 7,
     };
@@ -41,14 +41,14 @@ fn a_month_that_ends_under_a_call_loses_no_count() {
         .count_from(&call, november, vec![row])
         .expect("one is left");
     assert_eq!(standing.map(|standing| standing.remaining), Some(0));
-    let written: Vec<Count> = usage
+    let written: Vec<UsageCount> = usage
         .unwritten(december)
         .iter()
         .map(|row| row.count)
         .collect();
     assert_eq!(
         written,
-        [Count {
+        [UsageCount {
             calls: 8,
             limited: 8
         }]
@@ -66,7 +66,7 @@ fn a_crash_loses_what_was_not_written_and_never_adds_a_count() {
         let mut month = Month::of(1_796_083_199);
         let (mut usage, mut stored) = (
             UsageCounts::default(),
-            HashMap::<(Month, String), Count>::new(),
+            HashMap::<(Month, String), UsageCount>::new(),
         );
         let (mut admitted, mut held) = (HashMap::<Month, u64>::new(), HashMap::<Month, u64>::new());
         while !u.is_empty() {

@@ -1,6 +1,6 @@
 //! The reservations and places of the calls that are under way in this process.
 //!
-//! Whoever drops a [`Hold`] gives the reservation up, however that comes about (a trap, a timeout, a client that went away
+//! Whoever drops a [`ReservationHold`] gives the reservation up, however that comes about (a trap, a timeout, a client that went away
 //! before dispatch): [`Reservations::tend`] then releases it. One that nobody gives up or resolves expires by a clock that
 //! cannot be set. Must not know what a call is.
 
@@ -12,7 +12,7 @@ use parking_lot::{Mutex, MutexGuard};
 use tokio::sync::Notify;
 
 use crate::observe::instrument::Counter;
-use crate::records::credits::{Reservation, ReservationRefused, Resolution};
+use crate::records::credits::{Reservation, ReservationOutcome, ReservationRefused};
 use crate::stores::{Store, StoreError};
 
 /// All of them.
@@ -27,14 +27,14 @@ pub(crate) struct Reservations {
 /// What came of the reservations, for the operator.
 #[derive(Default)]
 pub(crate) struct ReservationCounts {
-    resolved: [Counter; Resolution::ALL.len()],
+    resolved: [Counter; ReservationOutcome::ALL.len()],
     credits_settled: Counter,
 }
 
 impl ReservationCounts {
     /// How many ended in each way.
-    pub(crate) fn resolved(&self) -> impl Iterator<Item = (Resolution, u64)> {
-        Resolution::ALL
+    pub(crate) fn resolved(&self) -> impl Iterator<Item = (ReservationOutcome, u64)> {
+        ReservationOutcome::ALL
             .into_iter()
             .zip(self.resolved.iter().map(Counter::get))
     }
@@ -44,15 +44,15 @@ impl ReservationCounts {
         self.credits_settled.get()
     }
 
-    fn count(&self, resolution: Resolution, amount: u64) {
-        if let Some(counter) = Resolution::ALL
+    fn count(&self, resolution: ReservationOutcome, amount: u64) {
+        if let Some(counter) = ReservationOutcome::ALL
             .iter()
             .zip(&self.resolved)
             .find(|(one, _)| **one == resolution)
         {
             counter.1.increment();
         }
-        if resolution == Resolution::Settled {
+        if resolution == ReservationOutcome::Settled {
             self.credits_settled.add(amount);
         }
     }
@@ -60,12 +60,12 @@ impl ReservationCounts {
 
 #[derive(Default)]
 struct CallsUnderWay {
-    reserved: HashMap<u128, Reserved>,
+    reserved: HashMap<u128, HeldCredits>,
     /// Calls at once, by account; an account without any has no entry.
     calls: HashMap<String, u32>,
 }
 
-struct Reserved {
+struct HeldCredits {
     account: String,
     amount: u64,
     expires_at: Instant,
@@ -79,7 +79,7 @@ pub(crate) struct AccountPlace {
 }
 
 /// A reservation, until it is resolved or dropped.
-pub(crate) struct Hold {
+pub(crate) struct ReservationHold {
     reservations: Arc<Reservations>,
     id: u128,
     account: String,
@@ -116,14 +116,14 @@ impl Reservations {
         reservation: Reservation,
         limit: u64,
         lifetime: Duration,
-    ) -> Result<Result<Hold, ReservationRefused>, StoreError> {
+    ) -> Result<Result<ReservationHold, ReservationRefused>, StoreError> {
         let (id, account, amount) = (
             reservation.id,
             reservation.account.clone(),
             reservation.amount,
         );
         let expires_at = Instant::now() + lifetime;
-        let reserved = Reserved {
+        let reserved = HeldCredits {
             account: account.clone(),
             amount,
             expires_at,
@@ -131,7 +131,7 @@ impl Reservations {
         };
         self.lock().reserved.insert(id, reserved);
         // Made before the write, so that a caller that goes away in the middle of it gives the reservation up.
-        let hold = Hold {
+        let hold = ReservationHold {
             reservations: Arc::clone(self),
             id,
             account,
@@ -152,16 +152,17 @@ impl Reservations {
 
     /// Releases what was given up and expires what is overdue. What cannot be written stays for the next time.
     pub(crate) async fn tend(&self, now: Instant, now_s: u64) -> Result<(), StoreError> {
-        let due: Vec<(u128, String, Resolution)> = {
+        let due: Vec<(u128, String, ReservationOutcome)> = {
             let under_way = self.lock();
             let resolution =
-                |reserved: &Reserved| match (reserved.is_given_up, reserved.expires_at <= now) {
-                    (true, _) => Some(Resolution::Released),
-                    (false, true) => Some(Resolution::Expired),
+                |reserved: &HeldCredits| match (reserved.is_given_up, reserved.expires_at <= now) {
+                    (true, _) => Some(ReservationOutcome::Released),
+                    (false, true) => Some(ReservationOutcome::Expired),
                     (false, false) => None,
                 };
-            let due =
-                |(id, one): (&u128, &Reserved)| Some((*id, one.account.clone(), resolution(one)?));
+            let due = |(id, one): (&u128, &HeldCredits)| {
+                Some((*id, one.account.clone(), resolution(one)?))
+            };
             under_way.reserved.iter().filter_map(due).collect()
         };
         for (id, account, resolution) in due {
@@ -180,7 +181,7 @@ impl Reservations {
         &self.counts
     }
 
-    fn forget(&self, id: u128, stands: Option<Resolution>) {
+    fn forget(&self, id: u128, stands: Option<ReservationOutcome>) {
         let reserved = self.lock().reserved.remove(&id);
         if let (Some(reserved), Some(stands)) = (reserved, stands) {
             self.counts.count(stands, reserved.amount);
@@ -192,14 +193,14 @@ impl Reservations {
     }
 }
 
-impl Hold {
+impl ReservationHold {
     /// Resolves the reservation, and gives back the resolution that stands. Where it cannot be written the reservation is
     /// given up; if the write took place after all, it stands.
     pub(crate) async fn resolve(
         self,
-        resolution: Resolution,
+        resolution: ReservationOutcome,
         now_s: u64,
-    ) -> Result<Resolution, StoreError> {
+    ) -> Result<ReservationOutcome, StoreError> {
         let stands = self
             .reservations
             .store
@@ -207,11 +208,11 @@ impl Hold {
             .await?;
         // Dropped without an entry, this gives nothing up.
         self.reservations.forget(self.id, stands);
-        Ok(stands.unwrap_or(Resolution::Expired))
+        Ok(stands.unwrap_or(ReservationOutcome::Expired))
     }
 }
 
-impl Drop for Hold {
+impl Drop for ReservationHold {
     fn drop(&mut self) {
         if let Some(reserved) = self.reservations.lock().reserved.get_mut(&self.id) {
             reserved.is_given_up = true;

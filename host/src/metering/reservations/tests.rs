@@ -25,7 +25,7 @@ fn reservation(id: u128) -> Reservation {
     }
 }
 
-async fn reserve(reservations: &Arc<Reservations>, id: u128) -> Hold {
+async fn reserve(reservations: &Arc<Reservations>, id: u128) -> ReservationHold {
     reservations
         .reserve(reservation(id), 9, LIFETIME)
         .await
@@ -56,8 +56,11 @@ async fn what_is_dropped_is_released_and_what_nobody_resolves_expires() {
     );
     assert_eq!(held(&store), (0, 9));
     assert_eq!(
-        settled.resolve(Resolution::Settled, NOW_S).await.ok(),
-        Some(Resolution::Settled)
+        settled
+            .resolve(ReservationOutcome::Settled, NOW_S)
+            .await
+            .ok(),
+        Some(ReservationOutcome::Settled)
     );
     drop(dropped);
     reservations.given_up().await;
@@ -72,8 +75,11 @@ async fn what_is_dropped_is_released_and_what_nobody_resolves_expires() {
         .expect("written");
     assert_eq!((held(&store), reservations.open()), ((3, 0), 0));
     assert_eq!(
-        forgotten.resolve(Resolution::Settled, NOW_S).await.ok(),
-        Some(Resolution::Expired)
+        forgotten
+            .resolve(ReservationOutcome::Settled, NOW_S)
+            .await
+            .ok(),
+        Some(ReservationOutcome::Expired)
     );
     assert_eq!(held(&store), (3, 0), "a lapsed reservation is not settled");
     let ends: Vec<u64> = reservations

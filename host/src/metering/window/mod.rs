@@ -22,16 +22,16 @@ pub(crate) enum SubjectKind {
 
 /// How long a window is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Length {
+pub(crate) enum WindowLength {
     Second,
     Minute,
 }
 
-impl Length {
+impl WindowLength {
     pub(crate) fn seconds(self) -> u32 {
         match self {
-            Length::Second => 1,
-            Length::Minute => 60,
+            WindowLength::Second => 1,
+            WindowLength::Minute => 60,
         }
     }
 }
@@ -43,7 +43,7 @@ pub(crate) struct Slot {
     pub(crate) subject: String,
     pub(crate) kind: SubjectKind,
     pub(crate) limit: u32,
-    pub(crate) length: Length,
+    pub(crate) length: WindowLength,
 }
 
 /// The counts of the current second and minute.
@@ -55,13 +55,13 @@ pub(crate) struct Windows {
 
 #[derive(Default)]
 struct WindowCounts {
-    second: Aligned,
-    minute: Aligned,
+    second: AlignedWindow,
+    minute: AlignedWindow,
 }
 
 /// The current window of one length, and what was counted in it.
 #[derive(Default)]
-struct Aligned {
+struct AlignedWindow {
     /// Windows of this length since 1970.
     number: u64,
     credentials: HashMap<String, u32>,
@@ -77,8 +77,8 @@ impl Windows {
         now_s: u64,
     ) -> Result<Option<WindowStanding>, WindowStanding> {
         let mut counts = self.counts.lock();
-        counts.second.turn(Length::Second, now_s);
-        counts.minute.turn(Length::Minute, now_s);
+        counts.second.turn(WindowLength::Second, now_s);
+        counts.minute.turn(WindowLength::Minute, now_s);
         let refused = slots
             .iter()
             .filter_map(|slot| counts.of(slot.length).refusal(slot));
@@ -93,18 +93,18 @@ impl Windows {
 }
 
 impl WindowCounts {
-    fn of(&mut self, length: Length) -> &mut Aligned {
+    fn of(&mut self, length: WindowLength) -> &mut AlignedWindow {
         match length {
-            Length::Second => &mut self.second,
-            Length::Minute => &mut self.minute,
+            WindowLength::Second => &mut self.second,
+            WindowLength::Minute => &mut self.minute,
         }
     }
 }
 
-impl Aligned {
+impl AlignedWindow {
     /// Opens the window of this time. A clock that is set back by less than a window opens none, and neither does a call
     /// that read the clock before another and comes after it.
-    fn turn(&mut self, length: Length, now_s: u64) {
+    fn turn(&mut self, length: WindowLength, now_s: u64) {
         let number = now_s / u64::from(length.seconds());
         if number > self.number || self.number > number + 1 {
             *self = Self {

@@ -5,7 +5,7 @@ use arbtest::arbtest;
 
 use super::*;
 
-fn slot(subject: &str, limit: u32, length: Length) -> Slot {
+fn slot(subject: &str, limit: u32, length: WindowLength) -> Slot {
     Slot {
         subject: subject.to_owned(),
         kind: SubjectKind::Credential,
@@ -22,7 +22,7 @@ fn as_many_addresses_as_there_is_room_for_fill_nobody_elses() {
             subject: subject.to_string(),
             kind,
             limit: 1,
-            length: Length::Minute,
+            length: WindowLength::Minute,
         };
         windows.take(vec![slot], 60).is_ok()
     };
@@ -37,14 +37,15 @@ fn as_many_addresses_as_there_is_room_for_fill_nobody_elses() {
 #[test]
 fn a_window_is_aligned_and_counts_each_subject_apart() {
     let windows = Windows::default();
-    let take = |subject, now_s| match windows.take(vec![slot(subject, 2, Length::Minute)], now_s) {
-        Ok(standing) => (
-            true,
-            standing.expect("one window").remaining,
-            standing.expect("one").reset_epoch_s,
-        ),
-        Err(standing) => (false, standing.remaining, standing.reset_epoch_s),
-    };
+    let take =
+        |subject, now_s| match windows.take(vec![slot(subject, 2, WindowLength::Minute)], now_s) {
+            Ok(standing) => (
+                true,
+                standing.expect("one window").remaining,
+                standing.expect("one").reset_epoch_s,
+            ),
+            Err(standing) => (false, standing.remaining, standing.reset_epoch_s),
+        };
     assert_eq!(take("a", 119), (true, 1, 120));
     assert_eq!(take("a", 119), (true, 0, 120));
     assert_eq!(take("a", 119), (false, 0, 120));
@@ -57,7 +58,7 @@ fn a_clock_set_back_within_a_minute_gives_no_second_window() {
     let windows = Windows::default();
     let take = |now_s| {
         windows
-            .take(vec![slot("a", 1, Length::Minute)], now_s)
+            .take(vec![slot("a", 1, WindowLength::Minute)], now_s)
             .is_ok()
     };
     assert_eq!(
@@ -71,8 +72,8 @@ fn the_window_that_refused_is_told_or_the_one_with_the_least_left() {
     let windows = Windows::default();
     let slots = |key| {
         vec![
-            slot("key", key, Length::Second),
-            slot("operation", 3, Length::Minute),
+            slot("key", key, WindowLength::Second),
+            slot("operation", 3, WindowLength::Minute),
         ]
     };
     let told = |standing: WindowStanding| (standing.window_s, standing.remaining);
@@ -115,9 +116,9 @@ fn exactly_the_limit_is_admitted_in_every_aligned_window() {
                 .collect();
             let length = |subject: usize| {
                 if subject < 2 {
-                    Length::Second
+                    WindowLength::Second
                 } else {
-                    Length::Minute
+                    WindowLength::Minute
                 }
             };
             let window = |subject: usize, at: u64| at / u64::from(length(subject).seconds());

@@ -8,7 +8,7 @@ use serde_json::{Map, Value};
 
 use super::fields;
 use crate::contract::faces::path_parameters;
-use crate::contract::operation::{Example, Idempotency, Operation, RestFace};
+use crate::contract::operation::{IdempotencySource, InputExample, Operation, RestFace};
 
 const IN_URL: &AsciiSet = &CONTROLS
     .add(b' ')
@@ -73,7 +73,7 @@ fn write_curl(
     text: &mut String,
     operation: &Operation,
     face: &RestFace,
-    example: &Example,
+    example: &InputExample,
     base_url: &str,
 ) -> fmt::Result {
     let mut rest = example.input.clone();
@@ -118,7 +118,7 @@ fn write_curl(
 fn body(operation: &Operation, mut input: Map<String, Value>) -> String {
     // No text of an example has this character in it, which a shell could not carry either.
     const PLACE: &str = "\u{0}";
-    if operation.terms.idempotency == Idempotency::RequestId
+    if operation.terms.idempotency == IdempotencySource::RequestId
         && let Some(id) = input.get_mut(REQUEST_ID)
     {
         *id = Value::from(PLACE);

@@ -16,7 +16,7 @@ use super::refusals;
 use crate::catalogue::Bound;
 use crate::contract::error::Code;
 use crate::contract::operation::{
-    Consumed, DeclaredError, Idempotency, Operation, RestFace, ToolFace,
+    Consumed, DeclaredError, IdempotencySource, Operation, RestFace, ToolFace,
 };
 use crate::contract::schema::OutputSchema;
 
@@ -132,8 +132,10 @@ fn write_terms(text: &mut String, bound: &Bound, site: &Site) -> fmt::Result {
     }
     write_price(text, bound, site)?;
     match terms.idempotency {
-        Idempotency::Key => writeln!(text, "- accepts `Idempotency-Key` from self-service keys")?,
-        Idempotency::RequestId => {
+        IdempotencySource::Key => {
+            writeln!(text, "- accepts `Idempotency-Key` from self-service keys")?;
+        }
+        IdempotencySource::RequestId => {
             writeln!(
                 text,
                 "- runs once for each `requestId`; `Idempotency-Key` is ignored"

@@ -11,7 +11,7 @@ use serde_json::{Map, Value, json};
 
 use crate::catalogue::Bound;
 use crate::contract::faces::path_parameters;
-use crate::contract::operation::{Example, Idempotency, Operation, RestFace};
+use crate::contract::operation::{IdempotencySource, InputExample, Operation, RestFace};
 use crate::metering::identifier::IDEMPOTENCY_KEY;
 
 const ABOUT: &str = "Scoped developer APIs. Every operation needs a credential that carries its scope. An operation with an \
@@ -69,7 +69,7 @@ fn operation(bound: &Bound, face: &RestFace) -> Value {
         "responses": responses::of(operation, face),
     });
     let mut parameters = parameters(operation, face);
-    if operation.terms.idempotency == Idempotency::Key {
+    if operation.terms.idempotency == IdempotencySource::Key {
         parameters.push(json!({ "$ref": "#/components/parameters/Idempotency-Key" }));
     }
     if face.etag {
@@ -145,7 +145,7 @@ fn parameters(operation: &Operation, face: &RestFace) -> Vec<Value> {
             if let Some(description) = schema.get("description") {
                 parameter["description"] = description.clone();
             }
-            let example = |(index, example): (usize, &Example)| {
+            let example = |(index, example): (usize, &InputExample)| {
                 let value = example.input.get(name)?;
                 Some((
                     format!("example{}", index + 1),
@@ -200,7 +200,7 @@ fn request_body(operation: &Operation, face: &RestFace) -> Option<Value> {
 }
 
 fn examples(operation: &Operation, in_path: &[&str]) -> Map<String, Value> {
-    let example = |(index, example): (usize, &Example)| {
+    let example = |(index, example): (usize, &InputExample)| {
         let mut value = example.input.clone();
         value.retain(|name, _| !in_path.contains(&name.as_str()));
         (

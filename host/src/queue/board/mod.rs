@@ -17,9 +17,9 @@ use crate::records::job::{Job, JobName};
 const PAUSE_MAX: Duration = Duration::from_secs(30);
 
 /// All jobs of this process.
-pub(crate) struct Board {
+pub(crate) struct JobBoard {
     limits: JobLimits,
-    lanes: BTreeMap<Arc<str>, Lane>,
+    lanes: BTreeMap<Arc<str>, PluginLane>,
     /// By when they are forgotten.
     expiries: BTreeSet<(u64, JobName)>,
     /// Those that have not ended, by the API key that submitted them.
@@ -53,12 +53,12 @@ impl QueuedJob {
 
 /// The jobs of one plugin.
 #[derive(Default)]
-struct Lane {
+struct PluginLane {
     /// In the order in which their turn comes.
     waiting: VecDeque<WaitingJob>,
     running: HashMap<JobName, RunningJob>,
     known: HashMap<JobName, KnownJob>,
-    tenants: HashMap<Tenant, Has>,
+    tenants: HashMap<Tenant, TenantJobs>,
     /// Jobs that have not ended.
     open: usize,
 }
@@ -80,12 +80,12 @@ struct WaitingJob {
     /// How often it was tried in vain.
     tries: u32,
     /// How the last of these ended.
-    after: After,
+    after: RunEnding,
 }
 
 /// How a run ended, as far as the board must know.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum After {
+pub(crate) enum RunEnding {
     /// With its job.
     Over,
     /// Nothing was wrong with the job.
@@ -102,7 +102,7 @@ struct RunningJob {
 
 /// What one tenant has of one plugin.
 #[derive(Default)]
-struct Has {
+struct TenantJobs {
     jobs: usize,
     open: usize,
     running: usize,
@@ -119,7 +119,7 @@ pub(crate) struct NextJob {
     pub(crate) cancelled: CancellationToken,
 }
 
-impl Board {
+impl JobBoard {
     pub(crate) fn new(limits: JobLimits) -> Self {
         Self {
             limits,
@@ -137,7 +137,7 @@ impl Board {
             .lanes
             .entry(Arc::clone(&entry.name.plugin))
             .or_default();
-        let is_full = |has: &Has| {
+        let is_full = |has: &TenantJobs| {
             has.open >= limits.owner_open
                 || has.jobs >= limits.owner_kept
                 || has.bytes >= limits.owner_bytes
@@ -205,7 +205,7 @@ impl Board {
     /// Lets an admitted job wait for its turn.
     pub(crate) fn wait(&mut self, name: JobName, now: Instant) {
         if let Some(lane) = self.lanes.get_mut(&name.plugin) {
-            lane.queue(name, now, 0, After::CutOff);
+            lane.queue(name, now, 0, RunEnding::CutOff);
         }
     }
 
@@ -228,7 +228,7 @@ impl Board {
     }
 
     /// A run is over; the job too, or it waits again.
-    pub(crate) fn ran(&mut self, name: &JobName, after: After, now: Instant) {
+    pub(crate) fn ran(&mut self, name: &JobName, after: RunEnding, now: Instant) {
         let Some(lane) = self.lanes.get_mut(&name.plugin) else {
             return;
         };
@@ -240,9 +240,9 @@ impl Board {
         }
         let pause = |tries: u32| Duration::from_secs(1 << (tries - 1).min(5)).min(PAUSE_MAX);
         match (after, run.tries) {
-            (After::Over, _) => lane.close(name, &mut self.keyed),
-            (After::CutOff, 0) => lane.queue(name.clone(), now, 1, after),
-            (After::CutOff | After::Failed, tries) => {
+            (RunEnding::Over, _) => lane.close(name, &mut self.keyed),
+            (RunEnding::CutOff, 0) => lane.queue(name.clone(), now, 1, after),
+            (RunEnding::CutOff | RunEnding::Failed, tries) => {
                 lane.queue(name.clone(), now + pause(tries.max(1)), tries + 1, after);
             }
         }
@@ -312,9 +312,9 @@ impl Board {
     }
 }
 
-impl Lane {
+impl PluginLane {
     /// Lets a job wait, unless it was forgotten meanwhile.
-    fn queue(&mut self, name: JobName, not_before: Instant, tries: u32, after: After) {
+    fn queue(&mut self, name: JobName, not_before: Instant, tries: u32, after: RunEnding) {
         let Some(known) = self.known.get(&name) else {
             return;
         };
@@ -358,7 +358,7 @@ impl Lane {
         for (place, waiting) in self.waiting.iter().enumerate() {
             let is_paused = waiting.not_before > now;
             // What cannot be written is not tried without a pause, however late it is.
-            if is_paused && waiting.after == After::Failed {
+            if is_paused && waiting.after == RunEnding::Failed {
                 continue;
             }
             if waiting.due_ms <= now_ms {

@@ -23,7 +23,7 @@ fn name(owner: u8, id: u128) -> JobName {
     }
 }
 
-fn submit(board: &mut Board, name: &JobName, now: Instant) -> bool {
+fn submit(board: &mut JobBoard, name: &JobName, now: Instant) -> bool {
     let (tenant, key) = (Tenant::owner(&name.owner), Some("k".into()));
     let entry = QueuedJob {
         name: name.clone(),
@@ -40,7 +40,7 @@ fn submit(board: &mut Board, name: &JobName, now: Instant) -> bool {
     is_admitted
 }
 
-fn turns(board: &mut Board, now: Instant, now_ms: u64) -> Vec<u128> {
+fn turns(board: &mut JobBoard, now: Instant, now_ms: u64) -> Vec<u128> {
     std::iter::from_fn(|| board.next(now, now_ms))
         .map(|turn| turn.name.id.as_u128())
         .collect()
@@ -48,7 +48,7 @@ fn turns(board: &mut Board, now: Instant, now_ms: u64) -> Vec<u128> {
 
 #[test]
 fn nobody_has_more_than_a_share() {
-    let (mut board, now) = (Board::new(LIMITS), Instant::now());
+    let (mut board, now) = (JobBoard::new(LIMITS), Instant::now());
     let admitted: Vec<u128> = (0..8)
         .filter(|id| submit(&mut board, &name(1, *id), now))
         .collect();
@@ -68,13 +68,13 @@ fn nobody_has_more_than_a_share() {
     );
     // Whoever runs fewest is next, and of several the one who came first.
     assert_eq!(turns(&mut board, now, 0), [0, 10, 11]);
-    board.ran(&name(4, 11), After::Over, now);
+    board.ran(&name(4, 11), RunEnding::Over, now);
     assert_eq!(turns(&mut board, now, 0), [1]);
     for id in [0, 2, 3] {
         board.end(&name(1, id));
     }
-    board.ran(&name(1, 0), After::Over, now);
-    board.ran(&name(1, 1), After::Over, now);
+    board.ran(&name(1, 0), RunEnding::Over, now);
+    board.ran(&name(1, 1), RunEnding::Over, now);
     assert_eq!(
         turns(&mut board, now, 0),
         [0; 0],
@@ -107,7 +107,7 @@ fn whoever_runs_fewest_is_next() {
         owner_kept: 50,
         ..LIMITS
     };
-    let (mut board, now) = (Board::new(limits), Instant::now());
+    let (mut board, now) = (JobBoard::new(limits), Instant::now());
     for id in 0..10 {
         assert!(
             submit(&mut board, &name(1, id), now) && submit(&mut board, &name(2, 100 + id), now)
@@ -120,14 +120,14 @@ fn whoever_runs_fewest_is_next() {
     );
     assert!(submit(&mut board, &name(3, 200), now));
     assert_eq!(turns(&mut board, now, 0), [200]);
-    board.ran(&name(1, 0), After::Over, now);
-    board.ran(&name(1, 1), After::Over, now);
+    board.ran(&name(1, 0), RunEnding::Over, now);
+    board.ran(&name(1, 1), RunEnding::Over, now);
     assert_eq!(turns(&mut board, now, 0), [2]);
 }
 
 #[test]
 fn a_key_is_known_by_the_jobs_that_it_has_open() {
-    let (mut board, now) = (Board::new(LIMITS), Instant::now());
+    let (mut board, now) = (JobBoard::new(LIMITS), Instant::now());
     assert!(submit(&mut board, &name(1, 1), now) && submit(&mut board, &name(1, 2), now));
     assert_eq!(
         (board.keys(), board.of_key("k").len()),
@@ -137,7 +137,7 @@ fn a_key_is_known_by_the_jobs_that_it_has_open() {
         board.next(now, 0).and_then(|turn| turn.key).as_deref(),
         Some("k")
     );
-    board.ran(&name(1, 1), After::Over, now);
+    board.ran(&name(1, 1), RunEnding::Over, now);
     assert_eq!(board.of_key("k"), [name(1, 2)]);
     board.end(&name(1, 2));
     assert_eq!((board.keys(), board.of_key("k").len()), (Vec::new(), 0));
@@ -145,11 +145,11 @@ fn a_key_is_known_by_the_jobs_that_it_has_open() {
 
 #[test]
 fn what_is_cut_off_is_tried_again_later_and_later_and_what_is_late_at_once() {
-    let (mut board, mut now) = (Board::new(LIMITS), Instant::now());
+    let (mut board, mut now) = (JobBoard::new(LIMITS), Instant::now());
     assert!(submit(&mut board, &name(1, 1), now));
     for pause_s in [0, 1, 2, 4, 8, 16, 30, 30] {
         assert_eq!(turns(&mut board, now, 0), [1]);
-        board.ran(&name(1, 1), After::CutOff, now);
+        board.ran(&name(1, 1), RunEnding::CutOff, now);
         let pause = Duration::from_secs(pause_s);
         assert_eq!(
             board.pause(now),
@@ -169,7 +169,7 @@ fn what_is_cut_off_is_tried_again_later_and_later_and_what_is_late_at_once() {
         "its time is over"
     );
     // Where the store fails, being late does not help.
-    board.ran(&name(1, 1), After::Failed, now);
+    board.ran(&name(1, 1), RunEnding::Failed, now);
     assert_eq!(
         turns(&mut board, now + PAUSE_MAX - Duration::from_millis(1), 1000),
         [0_u128; 0]
@@ -179,7 +179,7 @@ fn what_is_cut_off_is_tried_again_later_and_later_and_what_is_late_at_once() {
 
 #[test]
 fn a_run_is_told_of_its_end_and_an_expired_job_leaves_nothing() {
-    let (mut board, now) = (Board::new(LIMITS), Instant::now());
+    let (mut board, now) = (JobBoard::new(LIMITS), Instant::now());
     assert!(submit(&mut board, &name(1, 1), now) && submit(&mut board, &name(1, 2), now));
     let turn = board.next(now, 0).expect("its turn");
     assert_eq!(board.expired(1999, 9), []);
@@ -188,7 +188,7 @@ fn a_run_is_told_of_its_end_and_an_expired_job_leaves_nothing() {
         board.forget(&name(1, id));
     }
     assert!(turn.cancelled.is_cancelled());
-    board.ran(&name(1, 1), After::Over, now);
+    board.ran(&name(1, 1), RunEnding::Over, now);
     let lane = &board.lanes["p"];
     assert_eq!(
         (lane.waiting.len(), lane.running.len(), lane.known.len()),

@@ -21,7 +21,8 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 pub(crate) use self::record::{
-    Described, Event, Fetched, LifeError, OperatorNote, RevisionRecord, RevisionState, Seen,
+    Described, Fetched, LifeError, LifecycleEvent, OperatorNote, RevisionRecord, RevisionState,
+    SeenEntry,
 };
 use crate::contract::grants::{Atom, Grants, Rights};
 
@@ -41,10 +42,10 @@ pub(crate) struct PluginRecord {
     approvals: BTreeMap<Atom, OperatorNote>,
     /// What the manifest grants, as it was last read.
     manifest_grants: Grants,
-    seen: Option<Seen>,
+    seen: Option<SeenEntry>,
     disabled: Option<OperatorNote>,
     #[serde(skip)]
-    events: Vec<Event>,
+    events: Vec<LifecycleEvent>,
 }
 
 impl PluginRecord {
@@ -75,7 +76,7 @@ impl PluginRecord {
         &self.approvals
     }
 
-    pub(crate) fn seen(&self) -> Option<&Seen> {
+    pub(crate) fn seen(&self) -> Option<&SeenEntry> {
         self.seen.as_ref()
     }
 
@@ -120,7 +121,7 @@ impl PluginRecord {
     }
 
     /// What happened since this was last asked, to be written with the record.
-    pub(crate) fn take_events(&mut self) -> Vec<Event> {
+    pub(crate) fn take_events(&mut self) -> Vec<LifecycleEvent> {
         std::mem::take(&mut self.events)
     }
 
@@ -290,7 +291,7 @@ impl PluginRecord {
         atoms: Grants,
         mark: OperatorNote,
     ) {
-        self.events.push(Event {
+        self.events.push(LifecycleEvent {
             plugin: self.plugin.clone(),
             revision,
             event,

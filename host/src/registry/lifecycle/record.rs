@@ -90,7 +90,12 @@ impl RevisionState {
             RevisionState::Linked => Some(RevisionState::Described),
             RevisionState::Described => Some(RevisionState::Compared),
             RevisionState::Compared => Some(RevisionState::Staged),
-            _ => None,
+            RevisionState::Staged
+            | RevisionState::AwaitingApproval
+            | RevisionState::Active
+            | RevisionState::Draining
+            | RevisionState::Retained
+            | RevisionState::Rejected => None,
         }
     }
 }
@@ -215,14 +220,14 @@ pub(crate) struct Described {
 
 /// What the manifest's entry last brought in.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Seen {
+pub(crate) struct SeenEntry {
     pub(crate) digest: String,
     pub(crate) settings: Settings,
 }
 
 /// Something that happened, for the history and the stream of events.
 #[derive(Clone, Debug, Serialize)]
-pub(crate) struct Event {
+pub(crate) struct LifecycleEvent {
     pub(crate) plugin: String,
     pub(crate) revision: Option<u64>,
     /// A state's name, or `approved`, `revoked`, `disabled`, `enabled`, `granted`.

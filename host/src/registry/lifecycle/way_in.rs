@@ -3,7 +3,8 @@
 //! Must not know what a step does, nor how a revision comes to serve.
 
 use super::{
-    Described, Fetched, LifeError, OperatorNote, PluginRecord, RevisionRecord, RevisionState, Seen,
+    Described, Fetched, LifeError, OperatorNote, PluginRecord, RevisionRecord, RevisionState,
+    SeenEntry,
 };
 
 impl PluginRecord {
@@ -51,7 +52,7 @@ impl PluginRecord {
     }
 
     /// Remembers what the manifest's entry brought in, so that a restart does not bring it in again.
-    pub(crate) fn see(&mut self, seen: Seen) {
+    pub(crate) fn see(&mut self, seen: SeenEntry) {
         self.seen = Some(seen);
     }
 

@@ -27,7 +27,7 @@ const AGE_MAX: Duration = Duration::from_secs(31 * 24 * 60 * 60);
 
 /// The caches of all plugins.
 #[derive(Default)]
-pub(crate) struct Caches {
+pub(crate) struct PluginCaches {
     /// Never held over an await.
     plugins: Mutex<HashMap<Arc<str>, Weak<SharedCache>>>,
 }
@@ -84,7 +84,7 @@ enum UnacceptableEntry {
     LongAge { name: &'static str, ms: u64 },
 }
 
-impl Caches {
+impl PluginCaches {
     /// A plugin's cache for a revision that may have so many bytes of it.
     pub(crate) fn lease(&self, plugin: &str, bytes_max: u64) -> PluginCache {
         let mut plugins = self.plugins.lock();
@@ -304,7 +304,10 @@ mod tests {
 
     #[test]
     fn an_age_ends_at_its_last_millisecond() {
-        let (cache, put) = (Caches::default().lease("plugin", 1 << 20), Instant::now());
+        let (cache, put) = (
+            PluginCaches::default().lease("plugin", 1 << 20),
+            Instant::now(),
+        );
         cache
             .put("key", b"value".to_vec(), AGES, put)
             .expect("it is kept");
@@ -326,7 +329,10 @@ mod tests {
 
     #[test]
     fn the_entries_are_bounded_by_number_too() {
-        let (cache, now) = (Caches::default().lease("plugin", u64::MAX), Instant::now());
+        let (cache, now) = (
+            PluginCaches::default().lease("plugin", u64::MAX),
+            Instant::now(),
+        );
         for number in 0..=ENTRIES_MAX {
             cache
                 .put(&number.to_string(), Vec::new(), AGES, now)
@@ -338,7 +344,7 @@ mod tests {
 
     #[test]
     fn the_largest_lease_is_the_bound_and_the_last_takes_everything_along() {
-        let (caches, now) = (Caches::default(), Instant::now());
+        let (caches, now) = (PluginCaches::default(), Instant::now());
         let (large, small) = (
             caches.lease("plugin", 3 * ENTRY_BYTES + 3),
             caches.lease("plugin", ENTRY_BYTES + 1),

@@ -9,7 +9,7 @@ use wasmtime::component::{Accessor, HasSelf};
 
 use super::bindings::switchbay::dns::resolver::{self as wire, Host, HostWithStore};
 use super::instance::{CallRefused, GuestState, admit, count_denial};
-use crate::egress::{Denial, FetchError, QueryError, Question};
+use crate::egress::{EgressDenial, FetchError, QueryError, Question};
 
 impl Host for GuestState {}
 
@@ -76,13 +76,13 @@ fn refusal(error: QueryError) -> wire::Error {
 fn unanswered(error: FetchError) -> wire::Error {
     let told = error.to_string();
     match error {
-        FetchError::Denied(Denial::Ungranted { .. }) => {
+        FetchError::Denied(EgressDenial::Ungranted { .. }) => {
             wire::Error::Denied(wire::Denial::NotGranted(told))
         }
-        FetchError::Denied(Denial::NotPublic(_)) => {
+        FetchError::Denied(EgressDenial::NotPublic(_)) => {
             wire::Error::Denied(wire::Denial::NotPublic(told))
         }
-        FetchError::Denied(Denial::Unacceptable(_)) => {
+        FetchError::Denied(EgressDenial::Unacceptable(_)) => {
             wire::Error::Denied(wire::Denial::NotAcceptable(told))
         }
         FetchError::Busy | FetchError::Full => wire::Error::Busy,

@@ -8,7 +8,7 @@ use wasmtime::component::{Accessor, HasSelf};
 
 use super::bindings::switchbay::http::client::{self as wire, Host, HostWithStore};
 use super::instance::{CallRefused, GuestState, admit, count_denial};
-use crate::egress::{Caps, Denial, Excess, FetchError, Late, PluginRequest, Response};
+use crate::egress::{Caps, EgressDenial, FetchError, Late, PluginRequest, Response, SizeExcess};
 
 /// Requests and questions to resolvers of one call under way at once; the next is refused, because each holds its body here.
 pub(crate) const IN_FLIGHT_MAX: usize = 32;
@@ -122,18 +122,18 @@ fn refusal(error: FetchError) -> wire::Error {
         FetchError::Late(Late::FirstByte) => wire::Error::FirstByteLate,
         FetchError::Late(Late::Idle) => wire::Error::Idle,
         FetchError::Late(Late::Total) => wire::Error::TotalLate,
-        FetchError::TooLarge(Excess::Headers) => wire::Error::HeadersTooLarge,
-        FetchError::TooLarge(Excess::Body) => wire::Error::BodyTooLarge,
+        FetchError::TooLarge(SizeExcess::Headers) => wire::Error::HeadersTooLarge,
+        FetchError::TooLarge(SizeExcess::Body) => wire::Error::BodyTooLarge,
         FetchError::TooManyRedirects(_) => wire::Error::TooManyRedirects,
         FetchError::BadAnswer(cause) => wire::Error::BadResponse(cause),
     }
 }
 
-fn denied(denial: Denial) -> wire::Denial {
+fn denied(denial: EgressDenial) -> wire::Denial {
     let told = denial.to_string();
     match denial {
-        Denial::Ungranted { .. } => wire::Denial::NotGranted(told),
-        Denial::NotPublic(_) => wire::Denial::NotPublic(told),
-        Denial::Unacceptable(_) => wire::Denial::NotAcceptable(told),
+        EgressDenial::Ungranted { .. } => wire::Denial::NotGranted(told),
+        EgressDenial::NotPublic(_) => wire::Denial::NotPublic(told),
+        EgressDenial::Unacceptable(_) => wire::Denial::NotAcceptable(told),
     }
 }

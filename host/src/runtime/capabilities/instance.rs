@@ -11,14 +11,14 @@ use wasmtime::component::{Accessor, HasSelf, ResourceTable};
 use wasmtime_wasi::p2::pipe::MemoryOutputPipe;
 use wasmtime_wasi::{WasiCtx, WasiCtxView, WasiView};
 
-use super::{JobsOf, LogScope, PluginCache, Records};
+use super::{JobsOf, LogScope, PluginCache, PluginRecords};
 use crate::contract::grants::Rights;
 use crate::contract::operation::{CallerKind, Owner};
 use crate::contract::tenant::Tenant;
 use crate::egress::EgressClient;
 use crate::lookup::IpDatabases;
 use crate::observe::instrument::Held;
-use crate::observe::metrics::Vitals;
+use crate::observe::metrics::InstanceMetrics;
 use crate::runtime::call_places::CallTab;
 use crate::runtime::job_run::JobRun;
 
@@ -41,7 +41,7 @@ pub(crate) struct GrantedCapabilities {
     /// The plugin's cache, where it is granted.
     pub(crate) cache: Option<PluginCache>,
     /// The plugin's records, where they are granted.
-    pub(crate) records: Option<Records>,
+    pub(crate) records: Option<PluginRecords>,
     /// Its jobs, for all but a revision that describes itself.
     pub(crate) jobs: Option<JobsOf>,
     /// What is known of addresses, for all but the same.
@@ -61,7 +61,7 @@ pub(crate) struct OnBehalf {
 
 /// The job that an instance works on.
 #[derive(Clone)]
-pub(crate) struct Worker {
+pub(crate) struct JobWorker {
     pub(crate) run: Arc<JobRun>,
     /// What is used is paid for with each thing that is kept.
     pub(crate) tab: Arc<CallTab>,
@@ -76,14 +76,14 @@ pub(crate) enum CallRefused {
 }
 
 /// The way out for one request, and its place among those of one call.
-pub(crate) struct Admitted {
+pub(crate) struct AdmittedRequest {
     lent: Arc<GrantedCapabilities>,
     /// Who pays.
     pub(crate) tenant: Tenant,
     _place: OwnedSemaphorePermit,
 }
 
-impl Admitted {
+impl AdmittedRequest {
     pub(crate) fn door(&self) -> &EgressClient {
         self.lent
             .door
@@ -96,7 +96,7 @@ impl Admitted {
 pub(crate) fn admit<T: Send + 'static>(
     accessor: &Accessor<T, HasSelf<GuestState>>,
     interface: &str,
-) -> Result<Admitted, CallRefused> {
+) -> Result<AdmittedRequest, CallRefused> {
     accessor.with(|mut access| {
         let state: &mut GuestState = access.get();
         let may = state.lent.door.is_some() && state.lent.rights.any_of(interface);
@@ -107,7 +107,7 @@ pub(crate) fn admit<T: Send + 'static>(
         let place = Arc::clone(&state.requests)
             .try_acquire_owned()
             .map_err(|_| CallRefused::Busy)?;
-        Ok(Admitted {
+        Ok(AdmittedRequest {
             lent: Arc::clone(&state.lent),
             tenant,
             _place: place,
@@ -127,7 +127,7 @@ pub(crate) struct GuestState {
     /// Absent while a plugin describes itself.
     pub(crate) on_behalf: Option<OnBehalf>,
     /// Where it works on a job.
-    pub(crate) worker: Option<Worker>,
+    pub(crate) worker: Option<JobWorker>,
     /// A place for each request of one call.
     pub(crate) requests: Arc<Semaphore>,
     /// A place for each of its reads and writes of records.
@@ -151,7 +151,7 @@ impl GuestState {
         log: LogScope,
         on_behalf: Option<OnBehalf>,
         memory_bytes_max: usize,
-        vitals: Arc<Vitals>,
+        vitals: Arc<InstanceMetrics>,
     ) -> Self {
         let stderr = MemoryOutputPipe::new(STDERR_BYTES_MAX);
         let wasi = WasiCtx::builder()
@@ -192,7 +192,7 @@ impl GuestState {
     }
 
     /// The instance works on a job from here on.
-    pub(crate) fn works(&mut self, worker: Worker) {
+    pub(crate) fn works(&mut self, worker: JobWorker) {
         self.worker = Some(worker);
     }
 
@@ -227,7 +227,7 @@ impl GuestState {
     }
 
     /// What is counted of the revision's instances.
-    pub(crate) fn vitals(&self) -> &Vitals {
+    pub(crate) fn vitals(&self) -> &InstanceMetrics {
         &self.memory.vitals
     }
 
@@ -268,7 +268,7 @@ struct MemoryLimit {
     bytes_max: usize,
     bytes: usize,
     denied: bool,
-    vitals: Arc<Vitals>,
+    vitals: Arc<InstanceMetrics>,
 }
 
 impl MemoryLimit {

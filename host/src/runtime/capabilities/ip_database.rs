@@ -8,7 +8,7 @@ use std::time::SystemTime;
 use super::GuestState;
 use super::bindings::switchbay::ip_database::lookup::{self as wire, Error, Host};
 use crate::base::address::{carried, classify};
-use crate::lookup::{Basis, DatabaseInfo, IpDatabases, Location, Zone};
+use crate::lookup::{Basis, DatabaseInfo, IpDatabases, LocalZone, Location};
 
 /// The interface in atoms.
 const ATOM: &str = "ip-database";
@@ -116,8 +116,8 @@ fn described(about: DatabaseInfo) -> wire::Database {
     }
 }
 
-fn told(zone: Zone) -> wire::Zone {
-    let Zone {
+fn told(zone: LocalZone) -> wire::Zone {
+    let LocalZone {
         id,
         abbreviation,
         offset_seconds,

@@ -11,10 +11,10 @@ use wasmtime::component::{Accessor, HasSelf};
 
 use super::bindings::switchbay::jobs::{queue, work};
 use super::instance::CallRefused;
-use super::{GuestState, OnBehalf, Worker};
-use crate::queue::{Jobs, Submission, SubmitError, Submitter};
-use crate::records::job::{Job, JobName, JobState, Progress};
-use crate::stores::{KeepOutcome, Page, StoreError};
+use super::{GuestState, JobWorker, OnBehalf};
+use crate::queue::{JobQueue, JobSubmission, JobSubmitter, SubmitError};
+use crate::records::job::{Job, JobName, JobProgress, JobState};
+use crate::stores::{ItemPage, KeepOutcome, StoreError};
 
 /// Calls of one call about jobs under way at once; the next is refused, because each holds its input or its value here.
 pub(crate) const IN_FLIGHT_MAX: usize = 32;
@@ -41,13 +41,13 @@ const ATOM: &str = "jobs";
 
 /// The jobs of one plugin.
 pub(crate) struct JobsOf {
-    pub(crate) jobs: Arc<Jobs>,
+    pub(crate) jobs: Arc<JobQueue>,
     pub(crate) plugin: Arc<str>,
 }
 
 /// The jobs, on whose behalf they are asked for, and a place for one call.
 struct JobsCall {
-    jobs: Arc<Jobs>,
+    jobs: Arc<JobQueue>,
     plugin: Arc<str>,
     on_behalf: OnBehalf,
     _place: OwnedSemaphorePermit,
@@ -75,7 +75,7 @@ impl GuestState {
     }
 
     /// The job that the instance works on.
-    fn working(&self) -> Result<&Worker, work::Error> {
+    fn working(&self) -> Result<&JobWorker, work::Error> {
         if self.lent.rights.any_of(ATOM) {
             self.worker.as_ref().ok_or(work::Error::Ended)
         } else {
@@ -118,7 +118,7 @@ impl<T: Send + 'static> queue::HostWithStore<T> for HasSelf<GuestState> {
             operation,
             request_id,
         } = on_behalf;
-        let from = Submitter {
+        let from = JobSubmitter {
             owner,
             tenant,
             key,
@@ -205,7 +205,7 @@ impl<T: Send + 'static> queue::HostWithStore<T> for HasSelf<GuestState> {
 fn named<T: Send + 'static>(
     accessor: &Accessor<T, HasSelf<GuestState>>,
     job: &str,
-) -> Result<(Arc<Jobs>, JobName, OwnedSemaphorePermit), queue::Error> {
+) -> Result<(Arc<JobQueue>, JobName, OwnedSemaphorePermit), queue::Error> {
     let JobsCall {
         jobs,
         plugin,
@@ -257,7 +257,7 @@ fn tell(error: &StoreError) {
     tracing::error!(%error, "jobs cannot be read or written");
 }
 
-fn read_submission(submission: queue::Submission) -> Result<Submission, String> {
+fn read_submission(submission: queue::Submission) -> Result<JobSubmission, String> {
     let queue::Submission {
         request_id,
         fingerprint,
@@ -298,7 +298,7 @@ fn read_submission(submission: queue::Submission) -> Result<Submission, String> 
         time("ttl-ms", ttl_ms, TTL_MS)?,
         time("budget-ms", budget_ms, BUDGET_MS)?,
     );
-    Ok(Submission {
+    Ok(JobSubmission {
         request_id,
         fingerprint,
         input,
@@ -307,7 +307,7 @@ fn read_submission(submission: queue::Submission) -> Result<Submission, String> 
     })
 }
 
-fn snapshot(job: Job, page: Page) -> queue::Snapshot {
+fn snapshot(job: Job, page: ItemPage) -> queue::Snapshot {
     queue::Snapshot {
         state: state(job.state),
         total: job.progress.total,
@@ -340,7 +340,7 @@ fn state(state: JobState) -> queue::State {
 /// The job that the instance works on, and a place for one call.
 fn working<T: Send + 'static>(
     accessor: &Accessor<T, HasSelf<GuestState>>,
-) -> Result<(Worker, OwnedSemaphorePermit), work::Error> {
+) -> Result<(JobWorker, OwnedSemaphorePermit), work::Error> {
     accessor.with(|mut access| {
         let state: &mut GuestState = access.get();
         Ok((state.working()?.clone(), state.place()?))
@@ -355,7 +355,7 @@ impl work::Host for GuestState {
     ) -> wasmtime::Result<Result<(), work::Error>> {
         Ok(self
             .working()
-            .map(|worker| worker.run.tell(Progress { total, completed })))
+            .map(|worker| worker.run.tell(JobProgress { total, completed })))
     }
 }
 

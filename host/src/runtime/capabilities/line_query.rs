@@ -8,7 +8,7 @@ use wasmtime::component::{Accessor, HasSelf};
 
 use super::bindings::switchbay::line_query::client::{self as wire, Host, HostWithStore};
 use super::instance::{CallRefused, GuestState, admit, count_denial};
-use crate::egress::{Denial, FetchError, LineQuery};
+use crate::egress::{EgressDenial, FetchError, LineQuery};
 
 impl Host for GuestState {}
 
@@ -79,10 +79,12 @@ fn refusal(error: FetchError) -> wire::Error {
     }
 }
 
-fn denied(denial: Denial) -> wire::Denial {
+fn denied(denial: EgressDenial) -> wire::Denial {
     match denial {
-        Denial::Ungranted { .. } => wire::Denial::NotGranted(denial.to_string()),
-        Denial::NotPublic(_) => wire::Denial::NotPublic(denial.to_string()),
-        Denial::Unacceptable(form) => wire::Denial::NotAcceptable(format!("the request {form}")),
+        EgressDenial::Ungranted { .. } => wire::Denial::NotGranted(denial.to_string()),
+        EgressDenial::NotPublic(_) => wire::Denial::NotPublic(denial.to_string()),
+        EgressDenial::Unacceptable(form) => {
+            wire::Denial::NotAcceptable(format!("the request {form}"))
+        }
     }
 }

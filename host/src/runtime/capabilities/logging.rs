@@ -12,7 +12,7 @@ use std::time::Instant;
 use super::GuestState;
 use super::bindings::wasi::logging::logging::{Host, Level};
 use crate::base::line_rate::LineRate;
-use crate::contract::operation::{Call, Owner, Via};
+use crate::contract::operation::{Call, CallOrigin, Owner};
 use crate::observe::log_lines::{CallFields, about_call};
 
 const LINES_PER_CALL_MAX: u32 = 64;
@@ -37,7 +37,7 @@ struct LoggedCall {
     operation: String,
     request_id: String,
     owner: Owner,
-    via: Via,
+    via: CallOrigin,
 }
 
 impl LogScope {

@@ -17,11 +17,11 @@ mod state;
 
 use wasmtime::component::{HasSelf, Linker};
 
-pub(crate) use self::cache::{Caches, PluginCache};
-pub(crate) use self::instance::{GrantedCapabilities, GuestState, OnBehalf, Worker};
+pub(crate) use self::cache::{PluginCache, PluginCaches};
+pub(crate) use self::instance::{GrantedCapabilities, GuestState, JobWorker, OnBehalf};
 pub(crate) use self::jobs::JobsOf;
 pub(crate) use self::logging::{LogScope, tell_of_dropped};
-pub(crate) use self::state::Records;
+pub(crate) use self::state::PluginRecords;
 
 /// The host's side of `wit/`.
 pub(crate) mod bindings {
@@ -172,20 +172,20 @@ const BASE: [&str; 7] = [
 ];
 
 /// How an import stands to what this host has.
-pub(crate) enum Standing {
+pub(crate) enum ImportStanding {
     Base,
     Lent(&'static Capability),
     Unknown,
 }
 
 /// Judges one import of a component.
-pub(crate) fn standing(import: &str) -> Standing {
+pub(crate) fn standing(import: &str) -> ImportStanding {
     if BASE.iter().any(|prefix| import.starts_with(prefix)) {
-        return Standing::Base;
+        return ImportStanding::Base;
     }
     ALL.iter()
         .find(|capability| capability.interface == import)
-        .map_or(Standing::Unknown, Standing::Lent)
+        .map_or(ImportStanding::Unknown, ImportStanding::Lent)
 }
 
 /// Links the base set.

@@ -12,7 +12,7 @@ use super::bindings::switchbay::state::records::{
     self as wire, Entry, Error, Host, HostWithStore, Listed,
 };
 use crate::base::tasks::blocking;
-use crate::stores::{Expected, KeptRecord, ListedRecord, Store, StoreError, Unwritten};
+use crate::stores::{ExpectedVersion, KeptRecord, ListedRecord, Store, StoreError, WriteRefusal};
 
 /// Reads and writes of one call under way at once; the next is refused, because each holds its value here.
 pub(crate) const IN_FLIGHT_MAX: usize = 32;
@@ -22,7 +22,7 @@ const VALUE_BYTES_MAX: usize = 256 * 1024;
 const LISTED_MAX: u32 = 1000;
 
 /// A plugin's records as one revision may use them.
-pub(crate) struct Records {
+pub(crate) struct PluginRecords {
     store: Arc<Store>,
     plugin: Arc<str>,
     bytes_max: u64,
@@ -41,7 +41,7 @@ enum UnacceptableRecord {
     Limit(u32),
 }
 
-impl Records {
+impl PluginRecords {
     /// For a revision that may keep so many bytes.
     pub(crate) fn new(store: &Arc<Store>, plugin: &str, bytes_max: u64) -> Self {
         Self {
@@ -99,7 +99,7 @@ impl<T: Send + 'static> HostWithStore<T> for HasSelf<GuestState> {
             if value.len() > VALUE_BYTES_MAX {
                 return Err(UnacceptableRecord::LargeValue(value.len()).into());
             }
-            let Records {
+            let PluginRecords {
                 store,
                 plugin,
                 bytes_max,
@@ -122,7 +122,7 @@ impl<T: Send + 'static> HostWithStore<T> for HasSelf<GuestState> {
         let deleted = async {
             let granted = admit(accessor)?;
             check_key(&key)?;
-            let Records { store, plugin, .. } = granted.records();
+            let PluginRecords { store, plugin, .. } = granted.records();
             let written = store.delete_record(plugin, &key, from_wire(expected)).await;
             written
                 .map_err(|error| granted.records().failed(&error))?
@@ -161,13 +161,13 @@ impl<T: Send + 'static> HostWithStore<T> for HasSelf<GuestState> {
 }
 
 /// The right to the plugin's records, and a place for one act on them.
-struct Granted {
+struct RecordAccess {
     lent: Arc<super::GrantedCapabilities>,
     _place: OwnedSemaphorePermit,
 }
 
-impl Granted {
-    fn records(&self) -> &Records {
+impl RecordAccess {
+    fn records(&self) -> &PluginRecords {
         self.lent
             .records
             .as_ref()
@@ -175,7 +175,9 @@ impl Granted {
     }
 }
 
-fn admit<T: Send + 'static>(accessor: &Accessor<T, HasSelf<GuestState>>) -> Result<Granted, Error> {
+fn admit<T: Send + 'static>(
+    accessor: &Accessor<T, HasSelf<GuestState>>,
+) -> Result<RecordAccess, Error> {
     accessor.with(|mut access| {
         let state: &mut GuestState = access.get();
         if state.lent.records.is_none() {
@@ -184,7 +186,7 @@ fn admit<T: Send + 'static>(accessor: &Accessor<T, HasSelf<GuestState>>) -> Resu
         let place = Arc::clone(&state.records)
             .try_acquire_owned()
             .map_err(|_| Error::Busy)?;
-        Ok(Granted {
+        Ok(RecordAccess {
             lent: Arc::clone(&state.lent),
             _place: place,
         })
@@ -215,11 +217,11 @@ impl From<UnacceptableRecord> for Error {
     }
 }
 
-fn from_wire(expected: wire::Expected) -> Expected {
+fn from_wire(expected: wire::Expected) -> ExpectedVersion {
     match expected {
-        wire::Expected::Any => Expected::Any,
-        wire::Expected::Absent => Expected::Absent,
-        wire::Expected::Version(version) => Expected::Version(version),
+        wire::Expected::Any => ExpectedVersion::Any,
+        wire::Expected::Absent => ExpectedVersion::Absent,
+        wire::Expected::Version(version) => ExpectedVersion::Version(version),
     }
 }
 
@@ -236,9 +238,11 @@ fn listed(record: ListedRecord) -> Listed {
     }
 }
 
-fn refusal(unwritten: Unwritten) -> Error {
+fn refusal(unwritten: WriteRefusal) -> Error {
     match unwritten {
-        Unwritten::Conflict { found } => Error::Conflict(found),
-        Unwritten::NoBytes { .. } | Unwritten::NoRecords => Error::Full(unwritten.to_string()),
+        WriteRefusal::Conflict { found } => Error::Conflict(found),
+        WriteRefusal::NoBytes { .. } | WriteRefusal::NoRecords => {
+            Error::Full(unwritten.to_string())
+        }
     }
 }

@@ -9,7 +9,7 @@ use wasmtime_wasi::I32Exit;
 
 use super::Off;
 use crate::contract::manifest::PluginLimits;
-use crate::contract::operation::Answer;
+use crate::contract::operation::UncheckedAnswer;
 use crate::runtime::call_places::{Barred, Ended, NoPlace};
 use crate::runtime::capabilities::GuestState;
 use crate::runtime::guest_store::{CpuBudgetSpent, JobBudgetSpent};
@@ -111,7 +111,7 @@ pub(crate) fn named(
 }
 
 /// What the end of a call says of its processor time.
-pub(crate) fn ended(outcome: &Result<Answer, CallError>) -> Ended {
+pub(crate) fn ended(outcome: &Result<UncheckedAnswer, CallError>) -> Ended {
     match outcome {
         Err(CallError::CpuSpent(_)) => Ended::Killed,
         Ok(_)

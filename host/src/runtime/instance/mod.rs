@@ -23,17 +23,17 @@ use super::capabilities;
 use super::capabilities::bindings::switchbay::plugin::types;
 use super::capabilities::bindings::{FeaturePlugin, FeaturePluginPre};
 use super::capabilities::{
-    GrantedCapabilities, GuestState, LogScope, OnBehalf, PluginCache, Worker, worker,
+    GrantedCapabilities, GuestState, JobWorker, LogScope, OnBehalf, PluginCache, worker,
 };
-use super::guest_store::{Budgets, prepare};
+use super::guest_store::{CpuBudgets, prepare};
 use super::job_run::JobRun;
 use super::processor::{CpuMeter, metered};
 use super::run_queue::RunQueue;
 use crate::base::line_rate::LineRate;
 use crate::contract::manifest::{InstanceMode, PluginLimits};
-use crate::contract::operation::{Answer, Call};
+use crate::contract::operation::{Call, UncheckedAnswer};
 use crate::contract::tenant::Tenant;
-use crate::observe::metrics::Vitals;
+use crate::observe::metrics::InstanceMetrics;
 
 /// Calls after which a warm instance is replaced.
 const WARM_CALLS_MAX: u32 = 10_000;
@@ -67,7 +67,7 @@ pub(crate) struct Instances {
     mode: InstanceMode,
     places: Arc<CallPlaces>,
     line_rate: Arc<LineRate>,
-    vitals: Arc<Vitals>,
+    vitals: Arc<InstanceMetrics>,
     /// Idle warm instances; at most as many as calls at once. Never held over an await.
     idle: Mutex<Vec<WarmInstance>>,
 }
@@ -139,7 +139,7 @@ impl Instances {
     }
 
     /// What the instances use.
-    pub(crate) fn vitals(&self) -> &Vitals {
+    pub(crate) fn vitals(&self) -> &InstanceMetrics {
         &self.vitals
     }
 
@@ -159,7 +159,7 @@ impl Instances {
     }
 
     /// Runs one call, waiting for a place at most until its deadline.
-    pub(crate) async fn invoke(self: &Arc<Self>, call: Call) -> Result<Answer, CallError> {
+    pub(crate) async fn invoke(self: &Arc<Self>, call: Call) -> Result<UncheckedAnswer, CallError> {
         let wall = call.deadline.min(self.limits.wall);
         let started = Instant::now();
         let tab = Arc::new(self.places.take(&call.tenant, wall).await?);
@@ -181,7 +181,7 @@ impl Instances {
         call: Call,
         run: Arc<JobRun>,
         checkpoint: Option<String>,
-    ) -> Result<Answer, CallError> {
+    ) -> Result<UncheckedAnswer, CallError> {
         let wall = call.deadline;
         self.judge(&call.tenant)?;
         let tab = Arc::new(self.places.open(&call.tenant));
@@ -234,7 +234,7 @@ impl Instances {
         let wall = Duration::from_secs(5);
         let read = async {
             let cpu = Arc::default();
-            let budgets = Budgets {
+            let budgets = CpuBudgets {
                 slice: limits.cpu,
                 job: None,
             };
@@ -256,7 +256,11 @@ impl Instances {
             .unwrap_or(Err(CallError::Deadline(wall)))
     }
 
-    async fn run(self: Arc<Self>, call: Call, tab: Arc<CallTab>) -> Result<Answer, CallError> {
+    async fn run(
+        self: Arc<Self>,
+        call: Call,
+        tab: Arc<CallTab>,
+    ) -> Result<UncheckedAnswer, CallError> {
         let (log, on_behalf) = self.scope(&call);
         let mut warm = match self.take_idle() {
             Some(mut warm) => {
@@ -268,7 +272,7 @@ impl Instances {
             None => {
                 let cpu = Arc::default();
                 tab.meter(&cpu);
-                let budgets = Budgets {
+                let budgets = CpuBudgets {
                     slice: self.limits.cpu,
                     job: None,
                 };
@@ -307,12 +311,12 @@ impl Instances {
         run: Arc<JobRun>,
         checkpoint: Option<String>,
         tab: Arc<CallTab>,
-    ) -> Result<Answer, CallError> {
+    ) -> Result<UncheckedAnswer, CallError> {
         let worker = self.worker.as_ref().ok_or(CallError::NoWorker)?;
         let (log, on_behalf) = self.scope(&call);
         let cpu = Arc::clone(&run.cpu);
         tab.meter(&cpu);
-        let budgets = Budgets {
+        let budgets = CpuBudgets {
             slice: self.limits.cpu,
             job: Some((run.cpu_left(), run.cpu_max())),
         };
@@ -326,7 +330,7 @@ impl Instances {
             attempt: run.attempt,
             checkpoint,
         };
-        store.data_mut().works(Worker { run, tab });
+        store.data_mut().works(JobWorker { run, tab });
         cpu.begin();
         let (call, input) = to_wire(call, Some(job));
         let running =
@@ -360,7 +364,7 @@ impl Instances {
         log: LogScope,
         on_behalf: OnBehalf,
         cpu: &Arc<CpuMeter>,
-        budgets: Budgets,
+        budgets: CpuBudgets,
     ) -> Store<GuestState> {
         let (lent, vitals) = (Arc::clone(&self.lent), Arc::clone(&self.vitals));
         let state = GuestState::new(lent, log, Some(on_behalf), self.limits.memory_bytes, vitals);
@@ -374,7 +378,10 @@ impl Instances {
         )
     }
 
-    fn sized(&self, answer: Result<types::Reply, types::Failure>) -> Result<Answer, CallError> {
+    fn sized(
+        &self,
+        answer: Result<types::Reply, types::Failure>,
+    ) -> Result<UncheckedAnswer, CallError> {
         let answer = from_wire(answer);
         let (bytes, bytes_max) = (size(&answer), self.limits.response_bytes);
         if bytes > bytes_max {

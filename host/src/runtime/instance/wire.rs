@@ -2,7 +2,7 @@
 //!
 //! Must not know how a guest is called.
 
-use crate::contract::operation::{Answer, Call, CallerKind, PluginFailure, Success};
+use crate::contract::operation::{Call, CallerKind, PluginFailure, Success, UncheckedAnswer};
 use crate::runtime::capabilities::bindings::switchbay::plugin::types as wire;
 
 pub(crate) fn to_wire(call: Call, job: Option<wire::Job>) -> (wire::Call, String) {
@@ -27,14 +27,14 @@ pub(crate) fn to_wire(call: Call, job: Option<wire::Job>) -> (wire::Call, String
     (wired, call.input)
 }
 
-pub(crate) fn from_wire(answer: Result<wire::Reply, wire::Failure>) -> Answer {
+pub(crate) fn from_wire(answer: Result<wire::Reply, wire::Failure>) -> UncheckedAnswer {
     match answer {
         Ok(wire::Reply {
             outcome,
             data,
             headers,
             attachments,
-        }) => Answer::Success(Success {
+        }) => UncheckedAnswer::Success(Success {
             outcome,
             data,
             headers,
@@ -45,7 +45,7 @@ pub(crate) fn from_wire(answer: Result<wire::Reply, wire::Failure>) -> Answer {
             message,
             retry_after_ms,
             details,
-        }) => Answer::Failure(PluginFailure {
+        }) => UncheckedAnswer::Failure(PluginFailure {
             code,
             message,
             retry_after_ms,
@@ -54,9 +54,9 @@ pub(crate) fn from_wire(answer: Result<wire::Reply, wire::Failure>) -> Answer {
     }
 }
 
-pub(crate) fn size(answer: &Answer) -> usize {
+pub(crate) fn size(answer: &UncheckedAnswer) -> usize {
     match answer {
-        Answer::Success(success) => {
+        UncheckedAnswer::Success(success) => {
             let headers: usize = success
                 .headers
                 .iter()
@@ -64,7 +64,7 @@ pub(crate) fn size(answer: &Answer) -> usize {
                 .sum();
             success.data.len() + success.outcome.len() + headers
         }
-        Answer::Failure(failure) => {
+        UncheckedAnswer::Failure(failure) => {
             failure.code.len()
                 + failure.message.len()
                 + failure.details.as_ref().map_or(0, String::len)

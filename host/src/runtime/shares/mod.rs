@@ -29,7 +29,7 @@ impl ShareLimits {
 
 /// What became of a call that came.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Entered {
+pub(crate) enum EntryOutcome {
     /// It has a place.
     Begun,
     /// It waits under this number.
@@ -93,7 +93,7 @@ impl<W> PlaceShares<W> {
     }
 
     /// A call comes. It is known by what `wait` makes, where it has to wait.
-    pub(crate) fn enter(&mut self, tenant: &Tenant, wait: impl FnOnce() -> W) -> Entered {
+    pub(crate) fn enter(&mut self, tenant: &Tenant, wait: impl FnOnce() -> W) -> EntryOutcome {
         let (running, waiting) = self
             .tenants
             .get(tenant)
@@ -101,7 +101,7 @@ impl<W> PlaceShares<W> {
         // Whoever waits may not begin, or it would have: it is not overtaken by this call.
         let begins = waiting == 0 && self.may_begin(running);
         if !begins && waiting >= self.limits.waiting_each {
-            return Entered::Full;
+            return EntryOutcome::Full;
         }
         if !self.tenants.contains_key(tenant) {
             self.tenants.insert(
@@ -113,11 +113,11 @@ impl<W> PlaceShares<W> {
             );
         }
         let Some(holds) = self.tenants.get_mut(tenant) else {
-            return Entered::Full;
+            return EntryOutcome::Full;
         };
         if begins {
             (holds.running, self.running) = (running + 1, self.running + 1);
-            return Entered::Begun;
+            return EntryOutcome::Begun;
         }
         let number = self.number;
         self.number += 1;
@@ -126,7 +126,7 @@ impl<W> PlaceShares<W> {
         if waiting == 0 {
             self.turns.insert((running, number), tenant.clone());
         }
-        Entered::Waits(number)
+        EntryOutcome::Waits(number)
     }
 
     /// A call that had a place has ended.

@@ -82,15 +82,15 @@ fn places_are_shared_whatever_comes_and_goes() {
                     let number = shares.number;
                     let waits = model.waiting.iter().filter(|(of, _)| *of == name).count();
                     let expected = match waits == 0 && model.may_begin(name, now) {
-                        true => Entered::Begun,
-                        false if waits >= now.waiting_each => Entered::Full,
-                        false => Entered::Waits(number),
+                        true => EntryOutcome::Begun,
+                        false if waits >= now.waiting_each => EntryOutcome::Full,
+                        false => EntryOutcome::Waits(number),
                     };
                     assert_eq!(shares.enter(&tenant(name), || (name, number)), expected);
                     match expected {
-                        Entered::Begun => model.running.push(name),
-                        Entered::Waits(number) => model.waiting.push((name, number)),
-                        Entered::Full => {}
+                        EntryOutcome::Begun => model.running.push(name),
+                        EntryOutcome::Waits(number) => model.waiting.push((name, number)),
+                        EntryOutcome::Full => {}
                     }
                 }
                 5..=7 if !model.running.is_empty() => {
@@ -137,15 +137,15 @@ fn nobody_starves_however_many_come() {
     let mut shares = PlaceShares::new(limits);
     let mut running = VecDeque::new();
     for name in 0..100 {
-        if shares.enter(&tenant(name), || name) == Entered::Begun {
+        if shares.enter(&tenant(name), || name) == EntryOutcome::Begun {
             running.push_back(name);
         }
     }
     // This one holds a place, and wants more of them than everybody else.
-    let mine: Vec<Entered> = (0..3).map(|_| shares.enter(&tenant(0), || 0)).collect();
+    let mine: Vec<EntryOutcome> = (0..3).map(|_| shares.enter(&tenant(0), || 0)).collect();
     assert!(
         mine.iter()
-            .all(|entered| matches!(entered, Entered::Waits(_)))
+            .all(|entered| matches!(entered, EntryOutcome::Waits(_)))
     );
     let (mut served, mut newcomer) = (0, 100);
     for _ in 0..200 {
@@ -158,7 +158,7 @@ fn nobody_starves_however_many_come() {
         // Another stranger for each call that ends.
         assert!(matches!(
             shares.enter(&tenant(newcomer), || newcomer),
-            Entered::Waits(_)
+            EntryOutcome::Waits(_)
         ));
         newcomer += 1;
     }

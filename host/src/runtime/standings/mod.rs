@@ -65,14 +65,14 @@ pub(crate) struct Paused {
 }
 
 /// All tenants of one plugin, as far as there is something to remember.
-pub(crate) struct Standings {
+pub(crate) struct TenantStandings {
     /// Processor time of one tenant in a minute.
     per_minute: Duration,
     known: LruCache<Tenant, TenantStanding>,
     addresses: LruCache<Tenant, TenantStanding>,
     /// Kills of late, for the pause of the plugin.
     hits: VecDeque<Hit>,
-    paused: Option<Pause>,
+    paused: Option<PluginPause>,
 }
 
 /// One tenant.
@@ -82,7 +82,7 @@ struct TenantStanding {
     /// to come back.
     whole_at: Option<Instant>,
     kills: Vec<Instant>,
-    pause: Option<Pause>,
+    pause: Option<PluginPause>,
     /// Whether it was paused and no call of it has ended well since: then one kill pauses it again.
     is_on_trial: bool,
     /// When a call of it ended well.
@@ -90,7 +90,7 @@ struct TenantStanding {
 }
 
 #[derive(Clone, Copy)]
-struct Pause {
+struct PluginPause {
     began: Instant,
     until: Instant,
     /// How many came before it, one soon after the other.
@@ -103,7 +103,7 @@ struct Hit {
     tenant: Option<Tenant>,
 }
 
-impl Standings {
+impl TenantStandings {
     pub(crate) fn new(per_minute: Duration) -> Self {
         let (known, addresses) = (LruCache::sparse(TENANTS_MAX), LruCache::sparse(TENANTS_MAX));
         Self {
@@ -228,7 +228,7 @@ impl Standings {
             return None;
         }
         self.hits.clear();
-        self.paused = Some(Pause {
+        self.paused = Some(PluginPause {
             began: now,
             until: now + PAUSE,
             before: 0,
@@ -276,7 +276,7 @@ impl TenantStanding {
             .filter(|pause| now.saturating_duration_since(pause.until) < FORGIVEN);
         let before = last.map_or(0, |pause| pause.before.saturating_add(1));
         let length = PAUSE.saturating_mul(1 << before.min(8)).min(PAUSE_MAX);
-        self.pause = Some(Pause {
+        self.pause = Some(PluginPause {
             began: now,
             until: now + length,
             before,
@@ -295,7 +295,7 @@ impl TenantStanding {
     }
 }
 
-fn left(pause: Option<Pause>, now: Instant) -> Option<Duration> {
+fn left(pause: Option<PluginPause>, now: Instant) -> Option<Duration> {
     pause
         .map(|pause| pause.until.saturating_duration_since(now))
         .filter(|left| !left.is_zero())

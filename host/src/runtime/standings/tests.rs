@@ -4,15 +4,19 @@ use super::*;
 
 const MS: Duration = Duration::from_millis(1);
 
-fn standings() -> Standings {
-    Standings::new(Duration::from_secs(30))
+fn standings() -> TenantStandings {
+    TenantStandings::new(Duration::from_secs(30))
 }
 
 fn key(name: usize) -> Tenant {
     Tenant::key(&name.to_string())
 }
 
-fn kill(standings: &mut Standings, tenant: &Tenant, now: Instant) -> (Option<u64>, Option<u64>) {
+fn kill(
+    standings: &mut TenantStandings,
+    tenant: &Tenant,
+    now: Instant,
+) -> (Option<u64>, Option<u64>) {
     let Paused { tenant, plugin } = standings.ended(tenant, Ended::Killed, now, now);
     (
         tenant.map(|pause| pause.as_secs()),
@@ -152,8 +156,9 @@ fn any_number_of_addresses_counts_as_one_tenant() {
 #[test]
 fn processor_time_comes_back_by_the_minute_and_a_debt_is_paid_first() {
     let (mut standings, now) = (standings(), Instant::now());
-    let used =
-        |standings: &mut Standings, s: u64| standings.charge(&key(1), Duration::from_secs(s), now);
+    let used = |standings: &mut TenantStandings, s: u64| {
+        standings.charge(&key(1), Duration::from_secs(s), now);
+    };
     used(&mut standings, 29);
     assert_eq!(standings.judge(&key(1), now), Ok(()));
     used(&mut standings, 1);

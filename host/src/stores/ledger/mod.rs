@@ -9,7 +9,7 @@ use redb::{ReadableTable as _, TableDefinition, WriteTransaction};
 
 use super::embedded::{Store, StoreError};
 use super::idempotency;
-use crate::records::credits::{Balance, Reservation, ReservationRefused, Resolution};
+use crate::records::credits::{Balance, Reservation, ReservationOutcome, ReservationRefused};
 use crate::records::month::Month;
 
 /// Account, id → the reservation.
@@ -55,7 +55,7 @@ pub(super) fn create_tables(transaction: &WriteTransaction) -> Result<(), StoreE
 pub(crate) struct LedgerEntry {
     pub(crate) reservation: Reservation,
     /// How it ended and when, in Unix seconds.
-    pub(crate) resolution: Option<(Resolution, u64)>,
+    pub(crate) resolution: Option<(ReservationOutcome, u64)>,
 }
 
 /// Credits that one key's calls of one operation spent in one month.
@@ -82,9 +82,9 @@ impl Store {
         &self,
         account: &str,
         id: u128,
-        resolution: Resolution,
+        resolution: ReservationOutcome,
         now_s: u64,
-    ) -> Result<Option<Resolution>, StoreError> {
+    ) -> Result<Option<ReservationOutcome>, StoreError> {
         let account = account.to_owned();
         self.write(move |transaction| resolve(transaction, &account, id, resolution, now_s))
             .await
@@ -101,7 +101,13 @@ impl Store {
             expired += pending.len();
             self.write(move |transaction| {
                 for (account, id) in &pending {
-                    resolve(transaction, account, *id, Resolution::Expired, now_s)?;
+                    resolve(
+                        transaction,
+                        account,
+                        *id,
+                        ReservationOutcome::Expired,
+                        now_s,
+                    )?;
                 }
                 Ok(())
             })
@@ -161,8 +167,8 @@ impl Store {
                 identifier: None,
                 made_at,
             };
-            let resolution =
-                resolution.and_then(|(number, at)| Some((Resolution::from_number(number)?, at)));
+            let resolution = resolution
+                .and_then(|(number, at)| Some((ReservationOutcome::from_number(number)?, at)));
             entries.push(LedgerEntry {
                 reservation,
                 resolution,
@@ -280,15 +286,15 @@ fn resolve(
     transaction: &WriteTransaction,
     account: &str,
     id: u128,
-    resolution: Resolution,
+    resolution: ReservationOutcome,
     now_s: u64,
-) -> Result<Option<Resolution>, StoreError> {
+) -> Result<Option<ReservationOutcome>, StoreError> {
     let name = (account, id);
     let mut resolutions = transaction
         .open_table(RESOLUTIONS)
         .map_err(StoreError::engine)?;
     if let Some(standing) = resolutions.get(name).map_err(StoreError::engine)? {
-        return Ok(Resolution::from_number(standing.value().0));
+        return Ok(ReservationOutcome::from_number(standing.value().0));
     }
     let reservations = transaction
         .open_table(RESERVATIONS)
@@ -297,7 +303,7 @@ fn resolve(
         return Ok(None);
     };
     let (month, amount, _, key, operation, _) = reserved.value();
-    if resolution == Resolution::Settled {
+    if resolution == ReservationOutcome::Settled {
         let mut spent = transaction.open_table(SPENT).map_err(StoreError::engine)?;
         let name = (account, month, key, operation);
         let before = spent

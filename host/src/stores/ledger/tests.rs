@@ -14,7 +14,7 @@ struct Kept {
     account: usize,
     month: Month,
     amount: u64,
-    resolution: Option<Resolution>,
+    resolution: Option<ReservationOutcome>,
 }
 
 /// The reference: a list of reservations, whose sums are the balances.
@@ -24,7 +24,7 @@ struct Model {
 }
 
 impl Model {
-    fn sum(&self, account: usize, month: Month, resolution: Option<Resolution>) -> u64 {
+    fn sum(&self, account: usize, month: Month, resolution: Option<ReservationOutcome>) -> u64 {
         let matching = |kept: &&Kept| {
             (kept.account, kept.month, kept.resolution) == (account, month, resolution)
         };
@@ -57,12 +57,12 @@ impl Model {
     fn expire_all(&mut self) -> usize {
         let all = self.reservations.values_mut();
         let open = all.filter(|kept| kept.resolution.is_none());
-        open.map(|kept| kept.resolution = Some(Resolution::Expired))
+        open.map(|kept| kept.resolution = Some(ReservationOutcome::Expired))
             .count()
     }
 
     fn balance(&self, account: usize, month: Month) -> Balance {
-        let posted = self.sum(account, month, Some(Resolution::Settled));
+        let posted = self.sum(account, month, Some(ReservationOutcome::Settled));
         Balance {
             posted,
             pending: self.sum(account, month, None),
@@ -102,9 +102,9 @@ fn drive(u: &mut Unstructured<'_>, runtime: &tokio::runtime::Runtime) -> Result<
             5..=8 => {
                 let (account, id) = any_name(u)?;
                 let asked = *u.choose(&[
-                    Resolution::Settled,
-                    Resolution::Released,
-                    Resolution::Expired,
+                    ReservationOutcome::Settled,
+                    ReservationOutcome::Released,
+                    ReservationOutcome::Expired,
                 ])?;
                 let stands = runtime
                     .block_on(store.resolve(ACCOUNTS[account], id, asked, now_s))

@@ -8,7 +8,7 @@ use redb::{ReadOnlyTable, ReadableTable as _, Table, WriteTransaction};
 use super::embedded::{Store, StoreError};
 use super::ledger::{BALANCES, RESERVATIONS, RESOLUTIONS, SPENT};
 use super::usage::USAGE;
-use crate::records::credits::Resolution;
+use crate::records::credits::ReservationOutcome;
 use crate::records::month::Month;
 
 /// Rows that are looked at in one write.
@@ -98,7 +98,7 @@ fn owners_over(
 }
 
 /// An entry that goes.
-struct Gone {
+struct ExpiredEntry {
     id: u128,
     month: u32,
     amount: u64,
@@ -137,8 +137,8 @@ fn forget_entries(
         looked_at += 1;
         if let Some(resolution) = resolutions.get((account, id)).map_err(StoreError::engine)? {
             let (key, operation) = (key.to_owned(), operation.to_owned());
-            let is_settled = resolution.value().0 == Resolution::Settled.number();
-            gone.push(Gone {
+            let is_settled = resolution.value().0 == ReservationOutcome::Settled.number();
+            gone.push(ExpiredEntry {
                 id,
                 month,
                 amount,
@@ -175,7 +175,7 @@ fn take_back(
     balances: &mut Table<'_, (&'static str, u32), (u64, u64)>,
     spent: &mut Table<'_, (&'static str, u32, &'static str, &'static str), u64>,
     account: &str,
-    entry: &Gone,
+    entry: &ExpiredEntry,
 ) -> Result<(), StoreError> {
     let name = (account, entry.month);
     let balance = balances

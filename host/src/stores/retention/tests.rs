@@ -5,12 +5,18 @@ use tempfile::TempDir;
 use super::*;
 use crate::records::credits::Balance;
 use crate::records::credits::Reservation;
-use crate::records::usage::Count;
 use crate::records::usage::CountRow;
+use crate::records::usage::UsageCount;
 
 const MONTHS_S: [u64; 3] = [1_704_067_200, 1_706_745_600, 1_709_251_200];
 
-async fn reserve(store: &Store, account: &str, id: u128, month: Month, then: Option<Resolution>) {
+async fn reserve(
+    store: &Store,
+    account: &str,
+    id: u128,
+    month: Month,
+    then: Option<ReservationOutcome>,
+) {
     let text = |text: &str| text.to_owned();
     let (account, key, operation, request_id) = (text(account), text("k"), text("p/o"), text("r"));
     let name = account.clone();
@@ -59,9 +65,9 @@ async fn forget(store: &Store, before: Month) -> Vec<usize> {
 /// In each month an entry of the account `a` that ended in each way and an open one, and counts of two owners.
 async fn fill(store: &Store, months: &[Month]) {
     let ends = [
-        Some(Resolution::Settled),
-        Some(Resolution::Released),
-        Some(Resolution::Expired),
+        Some(ReservationOutcome::Settled),
+        Some(ReservationOutcome::Released),
+        Some(ReservationOutcome::Expired),
         None,
     ];
     for (month, at) in months.iter().zip(0_u128..) {
@@ -69,7 +75,7 @@ async fn fill(store: &Store, months: &[Month]) {
             reserve(store, "a", 10 * at + number, *month, *end).await;
         }
         let row = |owner: &str, operation: &str| {
-            let count = Count {
+            let count = UsageCount {
                 calls: 3,
                 limited: 1,
             };
@@ -94,7 +100,14 @@ async fn months_that_are_over_are_forgotten_with_their_sums_and_the_others_stay(
     let months = MONTHS_S.map(Month::of);
     fill(&store, &months).await;
     // An account of which nothing is left, whose last entry was given back.
-    reserve(&store, "b", 100, months[0], Some(Resolution::Released)).await;
+    reserve(
+        &store,
+        "b",
+        100,
+        months[0],
+        Some(ReservationOutcome::Released),
+    )
+    .await;
     let counts = || {
         months.map(|month| {
             ["k", "l"].map(|owner| store.usage_of(owner, month).expect("readable").len())
@@ -133,7 +146,7 @@ async fn months_that_are_over_are_forgotten_with_their_sums_and_the_others_stay(
         2
     );
     store
-        .resolve("a", 3, Resolution::Expired, 0)
+        .resolve("a", 3, ReservationOutcome::Expired, 0)
         .await
         .expect("written");
     assert_eq!(forget(&store, months[1]).await, [1, 0]);
@@ -151,9 +164,9 @@ async fn one_write_forgets_no_more_than_so_many() {
     let [month, next, _] = MONTHS_S.map(Month::of);
     let all = (1..=u128::try_from(ROWS_AT_ONCE).expect("it fits") + 10).map(|id| {
         let end = if id % 2 == 0 {
-            Resolution::Settled
+            ReservationOutcome::Settled
         } else {
-            Resolution::Released
+            ReservationOutcome::Released
         };
         reserve(&store, "a", id, month, Some(end))
     });

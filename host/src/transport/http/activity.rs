@@ -13,7 +13,7 @@ use crate::places::{PeerConnection, RequestPlace};
 pub(crate) const LOOKS: u32 = 4;
 
 /// The counters of one connection.
-pub(crate) struct Activity {
+pub(crate) struct ConnectionActivity {
     /// The same connection, as far as it matters to others.
     guest: Arc<PeerConnection>,
     begun: AtomicU64,
@@ -24,7 +24,7 @@ pub(crate) struct Activity {
     moved: AtomicU64,
 }
 
-impl Activity {
+impl ConnectionActivity {
     pub(crate) fn of(guest: Arc<PeerConnection>) -> Self {
         let zero = AtomicU64::default;
         Self {
@@ -89,12 +89,12 @@ impl Activity {
 
 /// A request from its head to the last piece of its answer. Holds its places.
 pub(crate) struct RequestUnderWay {
-    activity: Arc<Activity>,
+    activity: Arc<ConnectionActivity>,
     visit: Arc<RequestPlace>,
 }
 
 impl RequestUnderWay {
-    pub(crate) fn begin(activity: Arc<Activity>, visit: Arc<RequestPlace>) -> Self {
+    pub(crate) fn begin(activity: Arc<ConnectionActivity>, visit: Arc<RequestPlace>) -> Self {
         activity.begun.fetch_add(1, Ordering::Relaxed);
         activity.guest.begin();
         Self { activity, visit }

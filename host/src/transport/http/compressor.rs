@@ -18,7 +18,7 @@ use tower_http::compression::predicate::{NotForContentType, Predicate, SizeAbove
 use tower_http::compression::{Compression, CompressionBody};
 
 use super::connection::HttpResponse;
-use super::content::{Content, Pieces};
+use super::content::{ContentPieces, ResponseContent};
 use crate::published::Document;
 
 /// Smaller bodies are not worth compressing.
@@ -28,12 +28,12 @@ const LARGE_BYTES: u64 = 64 * 1024;
 
 /// The encoders of one listener.
 #[derive(Clone)]
-pub(crate) struct Compressor {
+pub(crate) struct ResponseCompressor {
     /// A place for each large answer that may be encoded at once.
     large: Arc<Semaphore>,
 }
 
-impl Compressor {
+impl ResponseCompressor {
     pub(crate) fn new() -> Self {
         let processors = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
         Self {
@@ -46,7 +46,7 @@ impl Compressor {
         &self,
         request: Request<B>,
         answered: A,
-    ) -> impl Future<Output = (Response<Pieces>, bool)> + use<B, A, F>
+    ) -> impl Future<Output = (Response<ContentPieces>, bool)> + use<B, A, F>
     where
         A: FnOnce(Request<B>) -> F,
         F: Future<Output = HttpResponse>,
@@ -57,8 +57,8 @@ impl Compressor {
             let replied = answered.take().map(|answered| answered(request));
             async move {
                 match replied {
-                    Some(replied) => Ok::<_, Infallible>(Pieces::of(replied.await)),
-                    None => Ok(Pieces::of(Response::new(Content::empty()))),
+                    Some(replied) => Ok::<_, Infallible>(ContentPieces::of(replied.await)),
+                    None => Ok(ContentPieces::of(Response::new(ResponseContent::empty()))),
                 }
             }
         });
@@ -85,12 +85,12 @@ impl Compressor {
     reason = "made once a request and taken apart at once; a box would cost more"
 )]
 enum Settled {
-    AsItIs(Response<Pieces>),
-    Encoding(Pin<Box<dyn Future<Output = Response<Pieces>> + Send>>),
+    AsItIs(Response<ContentPieces>),
+    Encoding(Pin<Box<dyn Future<Output = Response<ContentPieces>> + Send>>),
 }
 
 fn settle(
-    responded: Result<Response<CompressionBody<Pieces>>, Infallible>,
+    responded: Result<Response<CompressionBody<ContentPieces>>, Infallible>,
     large: Arc<Semaphore>,
 ) -> Settled {
     let Ok(mut response) = responded;
@@ -109,13 +109,15 @@ fn settle(
 }
 
 async fn encoded(
-    response: Response<CompressionBody<Pieces>>,
+    response: Response<CompressionBody<ContentPieces>>,
     encoding: HeaderValue,
     large: Arc<Semaphore>,
-) -> Response<Pieces> {
+) -> Response<ContentPieces> {
     let (parts, body) = response.into_parts();
     let content = match parts.extensions.get::<Arc<Document>>() {
-        Some(document) => Content::shared(document.encoded(&encoding, collected(body)).await),
+        Some(document) => {
+            ResponseContent::shared(document.encoded(&encoding, collected(body)).await)
+        }
         None => {
             let is_large = body.get_ref().size_hint().lower() > LARGE_BYTES;
             let _place = if is_large {
@@ -123,14 +125,14 @@ async fn encoded(
             } else {
                 None
             };
-            Content::Whole(collected(body).await)
+            ResponseContent::Whole(collected(body).await)
         }
     };
-    let pieces = Pieces::new(content, parts.status);
+    let pieces = ContentPieces::new(content, parts.status);
     Response::from_parts(parts, pieces)
 }
 
-async fn collected(body: CompressionBody<Pieces>) -> Bytes {
+async fn collected(body: CompressionBody<ContentPieces>) -> Bytes {
     // In one piece, which has no spare room.
     body.collect()
         .await

@@ -16,13 +16,13 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use super::activity::{Activity, RequestUnderWay};
-use super::compressor::Compressor;
-use super::content::{Content, Pieces};
-use super::guarded::Guarded;
-use super::sending::{Sending, Streams};
+use super::activity::{ConnectionActivity, RequestUnderWay};
+use super::compressor::ResponseCompressor;
+use super::content::{ContentPieces, ResponseContent};
+use super::guarded::GuardedStream;
+use super::sending::{AnswerSending, StreamExecutor};
 use crate::config::Transport;
-use crate::places::{ConnectionPlace, ConnectionRefused, Places, RequestPlace};
+use crate::places::{ConnectionPlace, ConnectionRefused, ListenerPlaces, RequestPlace};
 
 const HEAD_BYTES_MAX: u32 = 32 * 1024;
 const STREAMS_MAX: u32 = 64;
@@ -36,14 +36,14 @@ const PONG_WITHIN: Duration = Duration::from_secs(10);
 /// How often a full listener is looked at for a connection that has become idle.
 const ROOM_EVERY: Duration = Duration::from_millis(50);
 
-pub(crate) type HttpResponse = Response<Content>;
+pub(crate) type HttpResponse = Response<ResponseContent>;
 
 /// What all connections of a listener share.
 #[derive(Clone)]
 struct ListenerShared<S> {
     transport: Transport,
-    places: Places,
-    compressor: Compressor,
+    places: ListenerPlaces,
+    compressor: ResponseCompressor,
     /// Owns the tasks: of connections, and of HTTP/2 streams.
     tasks: TaskTracker,
     service: S,
@@ -54,7 +54,7 @@ struct ListenerShared<S> {
 pub(crate) async fn serve<S, F>(
     listener: TcpListener,
     transport: Transport,
-    places: Places,
+    places: ListenerPlaces,
     stop: CancellationToken,
     service: S,
 ) where
@@ -65,7 +65,7 @@ pub(crate) async fn serve<S, F>(
     let shared = ListenerShared {
         transport,
         places,
-        compressor: Compressor::new(),
+        compressor: ResponseCompressor::new(),
         tasks: tasks.clone(),
         service,
     };
@@ -115,7 +115,7 @@ pub(crate) async fn serve<S, F>(
 
 /// A place for a connection. Where there is none and nobody has more than the newcomer would, it waits, and others with it in
 /// the kernel's backlog.
-async fn room(places: &Places, stream: &TcpStream) -> Option<ConnectionPlace> {
+async fn room(places: &ListenerPlaces, stream: &TcpStream) -> Option<ConnectionPlace> {
     let address = match stream.peer_addr() {
         Ok(address) => address.ip(),
         Err(error) => {
@@ -149,14 +149,14 @@ async fn connection<S, F>(
         return;
     }
     let transport = shared.transport;
-    let activity = Arc::new(Activity::of(Arc::clone(member.guest())));
-    let io = TokioIo::new(Guarded::new(
+    let activity = Arc::new(ConnectionActivity::of(Arc::clone(member.guest())));
+    let io = TokioIo::new(GuardedStream::new(
         stream,
         Arc::clone(&activity),
         transport.header,
         transport.write,
     ));
-    let builder = builder(Streams {
+    let builder = builder(StreamExecutor {
         tasks: shared.tasks.clone(),
         places: shared.places.clone(),
         write: transport.write,
@@ -208,10 +208,10 @@ async fn connection<S, F>(
 /// One request, counted from here until its answer is sent.
 fn answer<S, F>(
     shared: &ListenerShared<S>,
-    activity: Arc<Activity>,
+    activity: Arc<ConnectionActivity>,
     visit: Arc<RequestPlace>,
     request: Request<Incoming>,
-) -> impl Future<Output = io::Result<Response<Sending>>> + use<S, F>
+) -> impl Future<Output = io::Result<Response<AnswerSending>>> + use<S, F>
 where
     S: Fn(Request<Incoming>, Arc<RequestPlace>) -> F + Clone,
     F: Future<Output = HttpResponse>,
@@ -246,8 +246,8 @@ where
         }
         let deadline = Instant::now() + time;
         Ok(response.map(|body| {
-            Sending::begin(
-                Pieces::for_socket(body),
+            AnswerSending::begin(
+                ContentPieces::for_socket(body),
                 deadline,
                 under_way,
                 unsent,
@@ -257,7 +257,7 @@ where
     }
 }
 
-fn builder(streams: Streams) -> auto::Builder<Streams> {
+fn builder(streams: StreamExecutor) -> auto::Builder<StreamExecutor> {
     let mut builder = auto::Builder::new(streams);
     // Heads and idleness are timed here and in `guarded`.
     builder

@@ -19,7 +19,7 @@ const PIECE_BYTES: usize = 64 * 1024;
 const TURN_BYTES: usize = 256 * 1024;
 
 /// The content of an answer.
-pub(crate) enum Content {
+pub(crate) enum ResponseContent {
     Whole(Bytes),
     Parts(ContentParts),
     /// Ends when the sender is dropped.
@@ -97,7 +97,7 @@ impl From<String> for ContentParts {
     }
 }
 
-impl Content {
+impl ResponseContent {
     pub(crate) fn empty() -> Self {
         Self::Whole(Bytes::new())
     }
@@ -132,8 +132,8 @@ impl Content {
 }
 
 /// Content in pieces that share its bytes; it remembers the status that it was made for.
-pub(crate) struct Pieces {
-    content: Content,
+pub(crate) struct ContentPieces {
+    content: ResponseContent,
     rest: Bytes,
     status: StatusCode,
     /// Whether the content has an encoding already.
@@ -142,9 +142,9 @@ pub(crate) struct Pieces {
     turn: Option<usize>,
 }
 
-impl Pieces {
+impl ContentPieces {
     /// The content of a response, for a compressor or as it stands.
-    pub(crate) fn of(response: Response<Content>) -> Response<Self> {
+    pub(crate) fn of(response: Response<ResponseContent>) -> Response<Self> {
         let (status, is_encoded) = (
             response.status(),
             response.headers().contains_key(CONTENT_ENCODING),
@@ -155,8 +155,8 @@ impl Pieces {
         })
     }
 
-    pub(crate) fn new(mut content: Content, status: StatusCode) -> Self {
-        if let Content::Parts(parts) = &mut content {
+    pub(crate) fn new(mut content: ResponseContent, status: StatusCode) -> Self {
+        if let ResponseContent::Parts(parts) = &mut content {
             parts.close();
         }
         Self {
@@ -187,7 +187,7 @@ impl Pieces {
     }
 }
 
-impl Body for Pieces {
+impl Body for ContentPieces {
     type Data = Bytes;
     type Error = Infallible;
 
@@ -202,9 +202,9 @@ impl Body for Pieces {
         }
         if self.rest.is_empty() {
             self.rest = match &mut self.content {
-                Content::Whole(bytes) => std::mem::take(bytes),
-                Content::Parts(parts) => parts.next(),
-                Content::Stream(stream) => ready!(stream.poll_recv(cx)).unwrap_or_default(),
+                ResponseContent::Whole(bytes) => std::mem::take(bytes),
+                ResponseContent::Parts(parts) => parts.next(),
+                ResponseContent::Stream(stream) => ready!(stream.poll_recv(cx)).unwrap_or_default(),
             };
         }
         if self.rest.is_empty() {
@@ -216,17 +216,17 @@ impl Body for Pieces {
     }
 
     fn is_end_stream(&self) -> bool {
-        !matches!(self.content, Content::Stream(_))
+        !matches!(self.content, ResponseContent::Stream(_))
             && self.rest.is_empty()
             && self.content.bytes() == 0
     }
 
     fn size_hint(&self) -> SizeHint {
         match &self.content {
-            Content::Whole(_) | Content::Parts(_) => {
+            ResponseContent::Whole(_) | ResponseContent::Parts(_) => {
                 SizeHint::with_exact((self.content.bytes() + self.rest.len()) as u64)
             }
-            Content::Stream(_) => SizeHint::default(),
+            ResponseContent::Stream(_) => SizeHint::default(),
         }
     }
 }

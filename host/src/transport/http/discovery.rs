@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
 use super::connection::HttpResponse;
-use super::content::Content;
+use super::content::ResponseContent;
 use super::envelope;
 use crate::catalogue::Catalogue;
 use crate::published::Document;
@@ -130,7 +130,7 @@ fn document(
     let mut response = if rest::if_none_match(headers, &document.etag) {
         envelope::empty(StatusCode::NOT_MODIFIED)
     } else {
-        let mut response = Response::new(Content::shared(document.bytes.clone()));
+        let mut response = Response::new(ResponseContent::shared(document.bytes.clone()));
         // It knows its encoded forms.
         response.extensions_mut().insert(Arc::clone(document));
         response

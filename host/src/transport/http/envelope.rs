@@ -9,9 +9,9 @@ use http::{HeaderMap, HeaderName, HeaderValue, Response, StatusCode};
 use hyper::body::Bytes;
 
 use super::connection::HttpResponse;
-use super::content::Content;
-use crate::contract::error::{Challenge, Refusal};
-use crate::metering::Meters;
+use super::content::ResponseContent;
+use crate::contract::error::{AuthChallenge, Refusal};
+use crate::metering::CallMeters;
 
 const X_REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 const SERVER_TIMING: HeaderName = HeaderName::from_static("server-timing");
@@ -26,7 +26,7 @@ pub(crate) const METERS: &str = "X-ApiKey-RateLimit-Limit, X-ApiKey-RateLimit-Re
 
 /// A JSON response that no cache may keep.
 pub(crate) fn json(status: StatusCode, body: impl Into<Bytes>) -> HttpResponse {
-    let mut response = Response::new(Content::whole(body));
+    let mut response = Response::new(ResponseContent::whole(body));
     *response.status_mut() = status;
     response.headers_mut().insert(CONTENT_TYPE, JSON);
     response.headers_mut().insert(CACHE_CONTROL, NO_STORE);
@@ -35,7 +35,7 @@ pub(crate) fn json(status: StatusCode, body: impl Into<Bytes>) -> HttpResponse {
 
 /// A response without a body.
 pub(crate) fn empty(status: StatusCode) -> HttpResponse {
-    let mut response = Response::new(Content::empty());
+    let mut response = Response::new(ResponseContent::empty());
     *response.status_mut() = status;
     response.headers_mut().insert(CACHE_CONTROL, NO_STORE);
     response
@@ -53,7 +53,7 @@ pub(crate) fn success(data: &str) -> String {
 /// The value of `WWW-Authenticate` for a refused credential (RFC 6750, 3): the scope that the operation needs, and an error
 /// only where a credential was sent.
 pub(crate) fn challenge(refusal: &Refusal) -> Option<String> {
-    let Challenge {
+    let AuthChallenge {
         scope,
         error,
         resource_metadata,
@@ -90,7 +90,7 @@ pub(crate) fn retry_after(headers: &mut HeaderMap, refusal: &Refusal) {
 }
 
 /// `X-ApiKey-*` and `X-RateLimit-*` (decisions, "Headers"): what is unlimited sends none.
-pub(crate) fn meters(headers: &mut HeaderMap, meters: &Meters) {
+pub(crate) fn meters(headers: &mut HeaderMap, meters: &CallMeters) {
     let mut put = |name: &'static str, value: u64| headers.insert(name, HeaderValue::from(value));
     if let Some(window) = &meters.window {
         put("x-apikey-ratelimit-limit", window.limit.into());

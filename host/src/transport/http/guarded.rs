@@ -2,7 +2,7 @@
 //!
 //! hyper's own timer for heads starts once a protocol is chosen, so a connection that sends nothing, or half of the HTTP/2
 //! preface, would stay for ever; and it runs between requests, too, so that it would close kept connections before they
-//! are idle for long. [`Guarded`] sees both the bytes and the requests that came of them, and times a head from its first
+//! are idle for long. [`GuardedStream`] sees both the bytes and the requests that came of them, and times a head from its first
 //! byte. It also cuts a peer that takes no bytes, and lets one that is being refused read why.
 
 use std::io;
@@ -15,16 +15,16 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
 use tokio::time::{Instant, Sleep};
 
-use super::activity::Activity;
+use super::activity::ConnectionActivity;
 
 const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 /// How long the peer's bytes are still taken, and thrown away, after the last answer.
 const LINGER: Duration = Duration::from_secs(1);
 
-pub(crate) struct Guarded {
+pub(crate) struct GuardedStream {
     stream: TcpStream,
-    activity: Arc<Activity>,
-    protocol: Protocol,
+    activity: Arc<ConnectionActivity>,
+    protocol: HttpProtocol,
     head: HeadProgress,
     head_time: Duration,
     head_deadline: Pin<Box<Sleep>>,
@@ -35,7 +35,7 @@ pub(crate) struct Guarded {
 }
 
 /// Which protocol the first bytes have told.
-enum Protocol {
+enum HttpProtocol {
     /// So many bytes are those of the HTTP/2 preface.
     Untold {
         matched: usize,
@@ -57,17 +57,17 @@ enum HeadProgress {
     },
 }
 
-impl Guarded {
+impl GuardedStream {
     pub(crate) fn new(
         stream: TcpStream,
-        activity: Arc<Activity>,
+        activity: Arc<ConnectionActivity>,
         head_time: Duration,
         write_time: Duration,
     ) -> Self {
         Self {
             stream,
             activity,
-            protocol: Protocol::Untold { matched: 0 },
+            protocol: HttpProtocol::Untold { matched: 0 },
             head: HeadProgress::Awaited { after: 0 },
             head_time,
             head_deadline: Box::pin(tokio::time::sleep(head_time)),
@@ -78,7 +78,7 @@ impl Guarded {
     }
 
     fn saw(&mut self, bytes: &[u8]) {
-        if let Protocol::Untold { matched } = self.protocol {
+        if let HttpProtocol::Untold { matched } = self.protocol {
             let expected = &PREFACE[matched..];
             let same = expected
                 .iter()
@@ -86,9 +86,9 @@ impl Guarded {
                 .take_while(|(expected, found)| expected == found)
                 .count();
             self.protocol = match same {
-                _ if same == expected.len() => Protocol::Http2,
-                _ if same < bytes.len() => Protocol::Http1,
-                _ => Protocol::Untold {
+                _ if same == expected.len() => HttpProtocol::Http2,
+                _ if same < bytes.len() => HttpProtocol::Http1,
+                _ => HttpProtocol::Untold {
                     matched: matched + same,
                 },
             };
@@ -145,7 +145,7 @@ impl Guarded {
     }
 }
 
-impl AsyncRead for Guarded {
+impl AsyncRead for GuardedStream {
     fn poll_read(
         self: Pin<&mut Self>,
         cx: &mut Context<'_>,
@@ -155,7 +155,7 @@ impl AsyncRead for Guarded {
         let before = buf.filled().len();
         let polled = Pin::new(&mut this.stream).poll_read(cx, buf);
         // HTTP/2 has frames of its own while nothing is asked, so that bytes do not tell that a head has begun.
-        if matches!(this.protocol, Protocol::Http2) {
+        if matches!(this.protocol, HttpProtocol::Http2) {
             return polled;
         }
         match polled {
@@ -169,7 +169,7 @@ impl AsyncRead for Guarded {
     }
 }
 
-impl AsyncWrite for Guarded {
+impl AsyncWrite for GuardedStream {
     fn poll_write(
         self: Pin<&mut Self>,
         cx: &mut Context<'_>,

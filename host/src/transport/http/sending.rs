@@ -18,8 +18,8 @@ use tokio::time::Instant;
 use tokio_util::task::TaskTracker;
 
 use super::activity::{LOOKS, RequestUnderWay};
-use super::content::Pieces;
-use crate::places::{Places, UnplacedAnswer, Unsent};
+use super::content::ContentPieces;
+use crate::places::{ListenerPlaces, UnplacedAnswer, Unsent};
 
 /// What was handed on of one answer, and what of that was taken.
 #[derive(Default)]
@@ -95,8 +95,8 @@ impl Drop for Piece {
 }
 
 /// An answer until it is taken whole or dropped; it is given up at a deadline.
-pub(crate) struct Sending {
-    pieces: Pieces,
+pub(crate) struct AnswerSending {
+    pieces: ContentPieces,
     progress: Arc<SendingProgress>,
     deadline: Instant,
     is_stream: bool,
@@ -104,9 +104,9 @@ pub(crate) struct Sending {
     _outside: Option<UnplacedAnswer>,
 }
 
-impl Sending {
+impl AnswerSending {
     pub(crate) fn begin(
-        pieces: Pieces,
+        pieces: ContentPieces,
         deadline: Instant,
         under_way: RequestUnderWay,
         unsent: Option<Unsent>,
@@ -134,7 +134,7 @@ impl Sending {
     }
 }
 
-impl Drop for Sending {
+impl Drop for AnswerSending {
     fn drop(&mut self) {
         if !self.is_stream {
             self.under_way.sent();
@@ -142,7 +142,7 @@ impl Drop for Sending {
     }
 }
 
-impl Body for Sending {
+impl Body for AnswerSending {
     type Data = Piece;
     type Error = Box<dyn Error + Send + Sync>;
 
@@ -181,14 +181,14 @@ impl Body for Sending {
 }
 
 tokio::task_local! {
-    static WATCHED: Watched;
+    static WATCHED: WatchedAnswer;
 }
 
 /// The answer of a stream, once it is there.
 #[derive(Clone, Default)]
-struct Watched(Arc<OnceLock<Arc<SendingProgress>>>);
+struct WatchedAnswer(Arc<OnceLock<Arc<SendingProgress>>>);
 
-impl Watched {
+impl WatchedAnswer {
     fn set(&self, progress: Arc<SendingProgress>) {
         // A stream has one answer.
         self.0.set(progress).ok();
@@ -204,16 +204,16 @@ impl Watched {
 /// Runs HTTP/2 streams as tasks that the listener owns, and resets those of which the peer takes nothing for a time, or not
 /// all in another, while the other streams of the connection go on.
 #[derive(Clone)]
-pub(crate) struct Streams {
+pub(crate) struct StreamExecutor {
     pub(crate) tasks: TaskTracker,
-    pub(crate) places: Places,
+    pub(crate) places: ListenerPlaces,
     /// For a peer that takes nothing.
     pub(crate) write: Duration,
     /// For the whole stream.
     pub(crate) whole: Duration,
 }
 
-impl<F> hyper::rt::Executor<F> for Streams
+impl<F> hyper::rt::Executor<F> for StreamExecutor
 where
     F: Future<Output = ()> + Send + 'static,
 {
@@ -235,7 +235,7 @@ where
 
 /// Runs a stream, and tells whether it came to its end.
 async fn watched(stream: impl Future<Output = ()>, write: Duration, whole: Duration) -> bool {
-    let watched = Watched::default();
+    let watched = WatchedAnswer::default();
     let mut stream = std::pin::pin!(WATCHED.scope(watched.clone(), stream));
     let end = Instant::now() + whole;
     let (mut before, mut looks) = (None, 0);

@@ -6,9 +6,9 @@ use http::{HeaderMap, HeaderValue, StatusCode};
 use serde_json::{Value, json};
 
 use super::protocol;
-use super::protocol::{Era, LATEST_LEGACY, Message, OLDEST, RpcError, Text};
+use super::protocol::{LATEST_LEGACY, Message, OLDEST, ProtocolEra, RpcError, Text};
 use super::{Gathered, resources, tools};
-use crate::auth::Presented;
+use crate::auth::PresentedCredential;
 use crate::base::json::{MalformedJson, strict_json};
 use crate::contract::error::Refusal;
 use crate::metering::identifier::{IDEMPOTENCY_KEY, Identifier};
@@ -17,7 +17,7 @@ use crate::places::RequestPlace;
 use crate::published::Snapshot;
 use crate::published::cards::{VERSIONS, server_info};
 use crate::transport::http::connection::HttpResponse;
-use crate::transport::http::content::{Content, ContentParts};
+use crate::transport::http::content::{ContentParts, ResponseContent};
 use crate::transport::http::envelope;
 
 /// Messages in a batch.
@@ -31,7 +31,7 @@ const INSTRUCTIONS: &str = "Developer API tools. Each tool needs an API key or a
     a retry.";
 
 /// One POST, as its methods see it.
-pub(crate) struct Post<'p> {
+pub(crate) struct McpPost<'p> {
     pub(crate) pipeline: &'p Pipeline,
     pub(crate) snapshot: &'p Snapshot,
     pub(crate) headers: &'p HeaderMap,
@@ -42,7 +42,7 @@ pub(crate) struct Post<'p> {
 }
 
 /// Why a request has no result.
-pub(crate) enum Stop {
+pub(crate) enum MethodError {
     Rpc(RpcError),
     /// The credential was refused: an HTTP status for the whole POST.
     Credential(Box<Refusal>),
@@ -58,7 +58,7 @@ pub(crate) async fn answer(
     visit: &RequestPlace,
     gathered: &mut Gathered,
 ) -> HttpResponse {
-    let post = Post {
+    let post = McpPost {
         pipeline,
         snapshot,
         headers,
@@ -82,7 +82,7 @@ pub(crate) async fn answer(
     }
 }
 
-async fn single(post: &Post<'_>, message: Value, gathered: &mut Gathered) -> HttpResponse {
+async fn single(post: &McpPost<'_>, message: Value, gathered: &mut Gathered) -> HttpResponse {
     match protocol::decode(message) {
         Err((id, error)) => rpc_error(&error, id.as_ref()),
         Ok(Message::Notification) => envelope::empty(StatusCode::ACCEPTED),
@@ -94,8 +94,10 @@ async fn single(post: &Post<'_>, message: Value, gathered: &mut Gathered) -> Htt
             };
             match request(post, era, &method, params, gathered).await {
                 Ok(result) => printed(print(era, &id, result)),
-                Err(Stop::Rpc(error)) => rpc_error(&error, Some(&id)),
-                Err(Stop::Credential(refusal)) => challenge(&refusal, Some(&id), post.request_id),
+                Err(MethodError::Rpc(error)) => rpc_error(&error, Some(&id)),
+                Err(MethodError::Credential(refusal)) => {
+                    challenge(&refusal, Some(&id), post.request_id)
+                }
             }
         }
     }
@@ -117,7 +119,7 @@ fn response(headers: &HeaderMap) -> HttpResponse {
     }
 }
 
-async fn batch(post: &Post<'_>, messages: Vec<Value>, gathered: &mut Gathered) -> HttpResponse {
+async fn batch(post: &McpPost<'_>, messages: Vec<Value>, gathered: &mut Gathered) -> HttpResponse {
     let oldest = matches!(
         protocol::version_header(post.headers),
         Ok(None | Some(OLDEST))
@@ -173,7 +175,7 @@ async fn batch(post: &Post<'_>, messages: Vec<Value>, gathered: &mut Gathered) -
 }
 
 async fn batched(
-    post: &Post<'_>,
+    post: &McpPost<'_>,
     id: &Value,
     method: &str,
     params: Value,
@@ -184,16 +186,16 @@ async fn batched(
             .print(Some(id))
             .into();
     }
-    if let Ok(Era::Modern) | Err(_) = protocol::negotiate(post.headers, method, &params) {
+    if let Ok(ProtocolEra::Modern) | Err(_) = protocol::negotiate(post.headers, method, &params) {
         return RpcError::invalid_request("a batch may hold only messages of 2025-03-26")
             .print(Some(id))
             .into();
     }
-    match request(post, Era::Legacy, method, params, gathered).await {
-        Ok(result) => print(Era::Legacy, id, result),
-        Err(Stop::Rpc(error)) => error.print(Some(id)).into(),
+    match request(post, ProtocolEra::Legacy, method, params, gathered).await {
+        Ok(result) => print(ProtocolEra::Legacy, id, result),
+        Err(MethodError::Rpc(error)) => error.print(Some(id)).into(),
         // The key was revoked between the judgement and the call.
-        Err(Stop::Credential(refusal)) => {
+        Err(MethodError::Credential(refusal)) => {
             let envelope = refusal.envelope(post.request_id);
             credential_error(&refusal, envelope).print(Some(id)).into()
         }
@@ -208,15 +210,15 @@ enum MethodAnswer {
 
 /// Runs one method.
 async fn request(
-    post: &Post<'_>,
-    era: Era,
+    post: &McpPost<'_>,
+    era: ProtocolEra,
     method: &str,
     params: Value,
     gathered: &mut Gathered,
-) -> Result<MethodAnswer, Stop> {
+) -> Result<MethodAnswer, MethodError> {
     let known = match era {
-        Era::Legacy => matches!(method, "initialize" | "ping"),
-        Era::Modern => method == "server/discover",
+        ProtocolEra::Legacy => matches!(method, "initialize" | "ping"),
+        ProtocolEra::Modern => method == "server/discover",
     };
     let shared = [
         "tools/list",
@@ -226,14 +228,14 @@ async fn request(
         "resources/templates/list",
     ];
     if !known && !shared.contains(&method) {
-        return Err(Stop::Rpc(RpcError::unknown_method(era, method)));
+        return Err(MethodError::Rpc(RpcError::unknown_method(era, method)));
     }
     if !params.is_object() {
-        return Err(Stop::Rpc(RpcError::invalid_params(
+        return Err(MethodError::Rpc(RpcError::invalid_params(
             "`params` must be an object",
         )));
     }
-    let rpc = Stop::Rpc;
+    let rpc = MethodError::Rpc;
     let published = &post.snapshot.documents;
     let shared = |bytes: &Bytes| Ok(MethodAnswer::Lasting(Text::Shared(bytes.clone())));
     match method {
@@ -290,9 +292,9 @@ fn discover() -> String {
 }
 
 /// A result as a message. Those of the modern era say how long they last.
-fn print(era: Era, id: &Value, answered: MethodAnswer) -> ContentParts {
+fn print(era: ProtocolEra, id: &Value, answered: MethodAnswer) -> ContentParts {
     match (era, answered) {
-        (Era::Modern, MethodAnswer::Lasting(text)) => protocol::print_result(
+        (ProtocolEra::Modern, MethodAnswer::Lasting(text)) => protocol::print_result(
             era,
             id,
             text,
@@ -306,7 +308,7 @@ fn print(era: Era, id: &Value, answered: MethodAnswer) -> ContentParts {
 
 fn printed(message: ContentParts) -> HttpResponse {
     let mut response = envelope::json(StatusCode::OK, Bytes::new());
-    *response.body_mut() = Content::Parts(message);
+    *response.body_mut() = ResponseContent::Parts(message);
     response
 }
 
@@ -346,9 +348,9 @@ fn challenge(refusal: &Refusal, id: Option<&Value>, request_id: &str) -> HttpRes
     response
 }
 
-impl Post<'_> {
+impl McpPost<'_> {
     /// The credential of this POST; never in a message.
-    pub(crate) fn credential(&self) -> Presented {
-        Presented::read(self.headers)
+    pub(crate) fn credential(&self) -> PresentedCredential {
+        PresentedCredential::read(self.headers)
     }
 }

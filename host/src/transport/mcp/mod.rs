@@ -25,7 +25,7 @@ use self::protocol::RpcError;
 use super::http::connection::HttpResponse;
 use super::http::envelope;
 use super::rest;
-use crate::metering::Meters;
+use crate::metering::CallMeters;
 use crate::pipeline::Pipeline;
 use crate::places::RequestPlace;
 use crate::published::Snapshot;
@@ -42,7 +42,7 @@ pub(crate) struct McpAnswer {
 /// What the methods of one POST gather beside their results.
 #[derive(Default)]
 pub(crate) struct Gathered {
-    pub(crate) meters: Meters,
+    pub(crate) meters: CallMeters,
     pub(crate) plugin: Option<Duration>,
     /// The longest wait, in seconds, that a call was told of.
     pub(crate) retry_after_s: Option<u64>,

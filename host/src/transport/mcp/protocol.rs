@@ -23,7 +23,7 @@ const META_SERVER: &str = "io.modelcontextprotocol/serverInfo";
 
 /// How a message is answered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Era {
+pub(crate) enum ProtocolEra {
     Legacy,
     Modern,
 }
@@ -67,10 +67,10 @@ impl RpcError {
     }
 
     /// An unknown method: 404 is for modern clients alone; legacy ones read any status but 200 as a broken transport.
-    pub(crate) fn unknown_method(era: Era, method: &str) -> Self {
+    pub(crate) fn unknown_method(era: ProtocolEra, method: &str) -> Self {
         let status = match era {
-            Era::Legacy => StatusCode::OK,
-            Era::Modern => StatusCode::NOT_FOUND,
+            ProtocolEra::Legacy => StatusCode::OK,
+            ProtocolEra::Modern => StatusCode::NOT_FOUND,
         };
         let shown: String = method.chars().take(100).collect();
         Self::new(status, -32601, format!("Method not found: {shown}"))
@@ -175,7 +175,7 @@ pub(crate) fn negotiate(
     headers: &HeaderMap,
     method: &str,
     params: &Value,
-) -> Result<Era, RpcError> {
+) -> Result<ProtocolEra, RpcError> {
     let header = version_header(headers)?;
     let meta = params.get("_meta").and_then(|meta| meta.get(META_VERSION));
     let modern = meta.is_some()
@@ -187,7 +187,7 @@ pub(crate) fn negotiate(
             Some(header) if method != "initialize" && !VERSIONS.contains(&header) => {
                 Err(RpcError::unsupported_version(header))
             }
-            _ => Ok(Era::Legacy),
+            _ => Ok(ProtocolEra::Legacy),
         };
     }
     let Some(Value::String(version)) = meta else {
@@ -211,7 +211,7 @@ pub(crate) fn negotiate(
             return Err(RpcError::unsupported_version(header));
         }
         // A client may retry with a version from the list that discovery gave it.
-        Some(header) if header != MODERN => return Ok(Era::Legacy),
+        Some(header) if header != MODERN => return Ok(ProtocolEra::Legacy),
         Some(_) => {}
     }
     match_method(headers, method)?;
@@ -225,7 +225,7 @@ pub(crate) fn negotiate(
             "`params._meta` must have `{META_CAPABILITIES}` as an object"
         )));
     }
-    Ok(Era::Modern)
+    Ok(ProtocolEra::Modern)
 }
 
 fn match_method(headers: &HeaderMap, method: &str) -> Result<(), RpcError> {
@@ -307,7 +307,12 @@ pub(crate) enum Text {
 
 /// A result message around a result, to which a modern answer adds its members: its own and those of `hints`, JSON text that
 /// begins with a comma.
-pub(crate) fn print_result(era: Era, id: &Value, result: Text, hints: &str) -> ContentParts {
+pub(crate) fn print_result(
+    era: ProtocolEra,
+    id: &Value,
+    result: Text,
+    hints: &str,
+) -> ContentParts {
     let mut message = ContentParts::default();
     message.own(r#"{"jsonrpc":"2.0","id":"#);
     message.own(&id.to_string());
@@ -316,7 +321,7 @@ pub(crate) fn print_result(era: Era, id: &Value, result: Text, hints: &str) -> C
         Text::Own(text) => text.len(),
         Text::Shared(bytes) => bytes.len(),
     };
-    let modern = era == Era::Modern;
+    let modern = era == ProtocolEra::Modern;
     // Its closing bracket comes after the added members.
     let open = if modern {
         length.saturating_sub(1)

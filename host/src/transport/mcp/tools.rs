@@ -4,23 +4,23 @@ use http::StatusCode;
 use serde_json::{Map, Value, json};
 
 use super::Gathered;
-use super::methods::{Post, Stop};
+use super::methods::{McpPost, MethodError};
 use super::protocol::{RpcError, Text};
 use crate::catalogue::Bound;
 use crate::contract::error::Refusal;
 use crate::contract::operation::Face;
 use crate::pipeline;
 use crate::pipeline::CallRequest;
-use crate::pipeline::read_input::Unread;
+use crate::pipeline::read_input::UnreadArguments;
 use crate::transport::http::envelope;
 
 /// `tools/call`.
 pub(crate) async fn call(
-    post: &Post<'_>,
+    post: &McpPost<'_>,
     params: Value,
     gathered: &mut Gathered,
-) -> Result<Text, Stop> {
-    let (bound, arguments) = read_call(post, params).map_err(Stop::Rpc)?;
+) -> Result<Text, MethodError> {
+    let (bound, arguments) = read_call(post, params).map_err(MethodError::Rpc)?;
     let tool = bound
         .tool()
         .expect("the catalogue's tools have a tool face");
@@ -30,7 +30,7 @@ pub(crate) async fn call(
         credential: post.credential(),
         first_party: None,
         identifier: post.identifier.clone(),
-        unread: Unread::Tool {
+        unread: UnreadArguments::Tool {
             arguments,
             fixed: &tool.fixed,
             bytes_max: tool.bytes_max,
@@ -45,7 +45,7 @@ pub(crate) async fn call(
     }
     match answered.outcome {
         Ok(reply) => Ok(Text::Own(write_result(&envelope::success(&reply.data)))),
-        Err(refusal) if is_challenge(&refusal) => Err(Stop::Credential(Box::new(refusal))),
+        Err(refusal) if is_challenge(&refusal) => Err(MethodError::Credential(Box::new(refusal))),
         Err(refusal) => {
             gathered.retry_after_s = gathered.retry_after_s.max(refusal.retry_after_s);
             Ok(Text::Own(write_error(&refusal, post.request_id)))
@@ -54,7 +54,7 @@ pub(crate) async fn call(
 }
 
 /// Judges the credential of a call without making it. A call that is malformed is left to [`call`].
-pub(crate) async fn judge(post: &Post<'_>, params: &Value) -> Result<(), Refusal> {
+pub(crate) async fn judge(post: &McpPost<'_>, params: &Value) -> Result<(), Refusal> {
     let name = params.get("name").and_then(Value::as_str);
     let Some(bound) = name.and_then(|name| post.snapshot.catalogue.tool(name)) else {
         return Ok(());
@@ -81,7 +81,7 @@ fn is_challenge(refusal: &Refusal) -> bool {
 }
 
 fn read_call<'p>(
-    post: &Post<'p>,
+    post: &McpPost<'p>,
     mut params: Value,
 ) -> Result<(&'p Bound, Map<String, Value>), RpcError> {
     let Some(name) = params.get("name").and_then(Value::as_str) else {

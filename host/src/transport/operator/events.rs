@@ -19,7 +19,7 @@ use crate::contract::error::{Code, Refusal};
 use crate::registry::Registry;
 use crate::stores::{KeptEvent, Store};
 use crate::transport::http::connection::HttpResponse;
-use crate::transport::http::content::Content;
+use crate::transport::http::content::ResponseContent;
 
 /// Streams at once.
 pub(crate) const STREAMS_MAX: usize = 32;
@@ -78,7 +78,7 @@ impl EventStreams {
         let ends = self.request_time.mul_f32(0.9);
         self.tasks
             .spawn(send(sender, live, plugin, sent, ends, place));
-        let mut response = Response::new(Content::Stream(stream));
+        let mut response = Response::new(ResponseContent::Stream(stream));
         let headers = response.headers_mut();
         headers.insert(CONTENT_TYPE, HeaderValue::from_static("text/event-stream"));
         headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));

@@ -14,8 +14,8 @@ use crate::egress::proxy::Proxy;
 use crate::metering::reservations::Reservations;
 use crate::observe::exposition::{Exposition, FamilyKind};
 use crate::observe::metrics::FaceAnswers;
-use crate::places::Places;
-use crate::queue::Jobs;
+use crate::places::ListenerPlaces;
+use crate::queue::JobQueue;
 use crate::registry::Registry;
 use crate::runtime::call_places::Occupancy;
 use crate::stores::Store;
@@ -24,13 +24,13 @@ use crate::stores::Store;
 pub(crate) struct MetricsSources {
     pub(crate) started_at: SystemTime,
     /// Of the public listener.
-    pub(crate) public: Places,
+    pub(crate) public: ListenerPlaces,
     pub(crate) egress: Arc<Egress>,
     pub(crate) proxy: Arc<Proxy>,
     pub(crate) registry: Arc<Registry>,
     pub(crate) store: Arc<Store>,
     pub(crate) reservations: Arc<Reservations>,
-    pub(crate) jobs: Arc<Jobs>,
+    pub(crate) jobs: Arc<JobQueue>,
 }
 
 impl MetricsSources {
@@ -70,7 +70,7 @@ fn process(to: &mut Exposition, started_at: SystemTime) {
     to.sample(&[], unix_seconds(started_at));
 }
 
-fn listener(to: &mut Exposition, public: &Places) {
+fn listener(to: &mut Exposition, public: &ListenerPlaces) {
     to.family(
         "switchbay_http_connections",
         FamilyKind::Gauge,
@@ -108,7 +108,7 @@ fn ways_out(to: &mut Exposition, egress: &Egress, proxy: &Proxy) {
     to.sample(&[], proxy.lent());
 }
 
-fn listener_places(to: &mut Exposition, places: &Places) {
+fn listener_places(to: &mut Exposition, places: &ListenerPlaces) {
     to.family(
         "switchbay_http_requests_in_lobby",
         FamilyKind::Gauge,
@@ -386,7 +386,7 @@ fn credits(to: &mut Exposition, reservations: &Reservations) {
     to.sample(&[], counts.credits_settled());
 }
 
-fn jobs(to: &mut Exposition, jobs: &Jobs) {
+fn jobs(to: &mut Exposition, jobs: &JobQueue) {
     to.family(
         "switchbay_jobs",
         FamilyKind::Gauge,

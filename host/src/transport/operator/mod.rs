@@ -28,8 +28,8 @@ use self::metrics::MetricsSources;
 use self::plugins::ActRequest;
 use self::request::RequestError;
 use self::routes::{
-    AnswerForm, BodyForm, CustomerEndpoint, Endpoint, EndpointMatch, HostEndpoint, OperatorRoute,
-    PluginEndpoint,
+    AnswerForm, BodyForm, CustomerEndpoint, EndpointMatch, HostEndpoint, OperatorRoute,
+    PluginEndpoint, RouteEndpoint,
 };
 use self::token::OperatorToken;
 use self::usage::{ExportFormat, UsageRequest};
@@ -37,14 +37,14 @@ use self::way_out::ProxyLender;
 use super::http::connection::HttpResponse;
 use super::http::{envelope, known};
 use super::rest;
-use crate::auth::Presented;
+use crate::auth::PresentedCredential;
 use crate::base::tasks::blocking;
 use crate::config::Config;
 use crate::contract::error::{Code, Refusal};
 use crate::metering::usage_writer::UsageWriter;
 use crate::observe::exposition;
 use crate::places::{PlacesFull, RequestPlace};
-use crate::queue::Jobs;
+use crate::queue::JobQueue;
 use crate::registry::Registry;
 use crate::runtime::components::COMPONENT_BYTES_MAX;
 use crate::stores::Store;
@@ -58,7 +58,7 @@ pub(crate) struct OperatorApi {
     pub(crate) base_url: String,
     pub(crate) store: Arc<Store>,
     pub(crate) registry: Arc<Registry>,
-    pub(crate) jobs: Arc<Jobs>,
+    pub(crate) jobs: Arc<JobQueue>,
     pub(crate) usage: UsageWriter,
     pub(crate) metrics: MetricsSources,
     pub(crate) events: EventStreams,
@@ -113,9 +113,9 @@ impl OperatorApi {
         visit: &RequestPlace,
     ) -> Result<HttpResponse, Refusal> {
         let (parts, body) = request.into_parts();
-        let authorized = match Presented::read(&parts.headers) {
-            Presented::One(credential) => self.token.matches(&credential),
-            Presented::Nothing | Presented::Unusable => false,
+        let authorized = match PresentedCredential::read(&parts.headers) {
+            PresentedCredential::One(credential) => self.token.matches(&credential),
+            PresentedCredential::Nothing | PresentedCredential::Unusable => false,
         };
         if !authorized {
             let message = "Send the operator's token (the file operator-token in the data folder) as `Authorization: Bearer`";
@@ -134,12 +134,12 @@ impl OperatorApi {
         };
         let request = OperatorRequest { parts, parameters };
         match route.endpoint {
-            Endpoint::Host(endpoint) => self.host(endpoint, route, &request, body).await,
-            Endpoint::Plugin(endpoint) => {
+            RouteEndpoint::Host(endpoint) => self.host(endpoint, route, &request, body).await,
+            RouteEndpoint::Plugin(endpoint) => {
                 let data = self.plugin(endpoint, route, &request, body).await?;
                 Ok(enveloped(route, &data))
             }
-            Endpoint::Customer(endpoint) => {
+            RouteEndpoint::Customer(endpoint) => {
                 let body = match route.body {
                     BodyForm::None => Bytes::new(),
                     BodyForm::Key

@@ -11,7 +11,7 @@ use crate::base::clock::epoch_seconds;
 use crate::base::clock::milliseconds;
 use crate::config::Config;
 use crate::contract::error::Refusal;
-use crate::places::Places;
+use crate::places::ListenerPlaces;
 use crate::registry::Registry;
 use crate::stores::Store;
 
@@ -19,7 +19,7 @@ use crate::stores::Store;
 pub(crate) async fn status(
     registry: &Arc<Registry>,
     store: &Store,
-    public: &Places,
+    public: &ListenerPlaces,
     started_at: SystemTime,
 ) -> Result<Value, Refusal> {
     let plugins = plugins::list(registry).await?;

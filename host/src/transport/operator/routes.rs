@@ -6,7 +6,7 @@ use http::Method;
 
 /// What answers a route.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Endpoint {
+pub(crate) enum RouteEndpoint {
     Host(HostEndpoint),
     Plugin(PluginEndpoint),
     Customer(CustomerEndpoint),
@@ -113,7 +113,7 @@ pub(crate) enum AnswerForm {
 pub(crate) struct OperatorRoute {
     pub(crate) method: &'static str,
     pub(crate) path: &'static str,
-    pub(crate) endpoint: Endpoint,
+    pub(crate) endpoint: RouteEndpoint,
     pub(crate) summary: &'static str,
     /// Names with what they mean.
     pub(crate) query: &'static [(&'static str, &'static str)],
@@ -132,7 +132,7 @@ const ACTIVATE: (&str, &str) = (
     "Serve it as soon as everything that it wants is granted.",
 );
 
-const fn get(path: &'static str, endpoint: Endpoint, summary: &'static str) -> OperatorRoute {
+const fn get(path: &'static str, endpoint: RouteEndpoint, summary: &'static str) -> OperatorRoute {
     let (query, body) = (&[] as &[(&str, &str)], BodyForm::None);
     OperatorRoute {
         method: "GET",
@@ -147,7 +147,7 @@ const fn get(path: &'static str, endpoint: Endpoint, summary: &'static str) -> O
 
 const fn act(
     path: &'static str,
-    endpoint: Endpoint,
+    endpoint: RouteEndpoint,
     summary: &'static str,
     members: &'static [(&'static str, &'static str)],
 ) -> OperatorRoute {
@@ -162,22 +162,22 @@ const fn act(
 pub(crate) static ROUTES: [OperatorRoute; 33] = [
     get(
         "/admin/v1/status",
-        Endpoint::Host(HostEndpoint::Status),
+        RouteEndpoint::Host(HostEndpoint::Status),
         "Show whether everything is serving and what is waiting for an operator",
     ),
     get(
         "/admin/v1/plugins",
-        Endpoint::Plugin(PluginEndpoint::Plugins),
+        RouteEndpoint::Plugin(PluginEndpoint::Plugins),
         "List the plugins of the manifest with their state",
     ),
     get(
         "/admin/v1/plugins/{plugin}",
-        Endpoint::Plugin(PluginEndpoint::Plugin),
+        RouteEndpoint::Plugin(PluginEndpoint::Plugin),
         "Show one plugin with its revisions",
     ),
     get(
         "/admin/v1/plugins/{plugin}/revisions",
-        Endpoint::Plugin(PluginEndpoint::Revisions),
+        RouteEndpoint::Plugin(PluginEndpoint::Revisions),
         "List a plugin's revisions, newest first",
     ),
     OperatorRoute {
@@ -192,26 +192,26 @@ pub(crate) static ROUTES: [OperatorRoute; 33] = [
         answers: AnswerForm::Accepted,
         ..get(
             "/admin/v1/plugins/{plugin}/revisions",
-            Endpoint::Plugin(PluginEndpoint::Stage),
+            RouteEndpoint::Plugin(PluginEndpoint::Stage),
             "Stage a component as a new revision; its record shows the progress",
         )
     },
     get(
         "/admin/v1/plugins/{plugin}/revisions/{revision}",
-        Endpoint::Plugin(PluginEndpoint::Revision),
+        RouteEndpoint::Plugin(PluginEndpoint::Revision),
         "Show one revision",
     ),
     OperatorRoute {
         query: &[AGAINST],
         ..get(
             "/admin/v1/plugins/{plugin}/revisions/{revision}/difference",
-            Endpoint::Plugin(PluginEndpoint::Compare),
+            RouteEndpoint::Plugin(PluginEndpoint::Compare),
             "Compare a revision with another: their rights, and the changes that clients would see",
         )
     },
     act(
         "/admin/v1/plugins/{plugin}/revisions/{revision}/approve",
-        Endpoint::Plugin(PluginEndpoint::Approve),
+        RouteEndpoint::Plugin(PluginEndpoint::Approve),
         "Grant a revision the rights that it wants but does not have",
         &[
             (
@@ -223,19 +223,19 @@ pub(crate) static ROUTES: [OperatorRoute; 33] = [
     ),
     act(
         "/admin/v1/plugins/{plugin}/revisions/{revision}/reject",
-        Endpoint::Plugin(PluginEndpoint::Reject),
+        RouteEndpoint::Plugin(PluginEndpoint::Reject),
         "Reject a revision that has never served, even while it is being prepared",
         &[],
     ),
     act(
         "/admin/v1/plugins/{plugin}/revisions/{revision}/activate",
-        Endpoint::Plugin(PluginEndpoint::Activate),
+        RouteEndpoint::Plugin(PluginEndpoint::Activate),
         "Serve a staged or kept revision",
         &[],
     ),
     act(
         "/admin/v1/plugins/{plugin}/rollback",
-        Endpoint::Plugin(PluginEndpoint::Rollback),
+        RouteEndpoint::Plugin(PluginEndpoint::Rollback),
         "Serve a revision that served before",
         &[(
             "to",
@@ -244,19 +244,19 @@ pub(crate) static ROUTES: [OperatorRoute; 33] = [
     ),
     act(
         "/admin/v1/plugins/{plugin}/disable",
-        Endpoint::Plugin(PluginEndpoint::Disable),
+        RouteEndpoint::Plugin(PluginEndpoint::Disable),
         "Disable a plugin: its routes return 503",
         &[],
     ),
     act(
         "/admin/v1/plugins/{plugin}/enable",
-        Endpoint::Plugin(PluginEndpoint::Enable),
+        RouteEndpoint::Plugin(PluginEndpoint::Enable),
         "Enable a plugin again",
         &[],
     ),
     act(
         "/admin/v1/plugins/{plugin}/revoke",
-        Endpoint::Plugin(PluginEndpoint::Revoke),
+        RouteEndpoint::Plugin(PluginEndpoint::Revoke),
         "Take back an approval: running calls keep the right until they end, later calls do not have it",
         &[("atom", "The approved atom to take back.")],
     ),
@@ -264,7 +264,7 @@ pub(crate) static ROUTES: [OperatorRoute; 33] = [
         answers: AnswerForm::Created,
         ..act(
             "/admin/v1/plugins/{plugin}/proxy",
-            Endpoint::Plugin(PluginEndpoint::LendProxy),
+            RouteEndpoint::Plugin(PluginEndpoint::LendProxy),
             "Issue a credential for the forward proxy with exactly the rights of the active revision; only this \
              response shows it",
             &[(
@@ -275,7 +275,7 @@ pub(crate) static ROUTES: [OperatorRoute; 33] = [
     },
     act(
         "/admin/v1/manifest/follow",
-        Endpoint::Host(HostEndpoint::Follow),
+        RouteEndpoint::Host(HostEndpoint::Follow),
         "Read the manifest again and apply its changes",
         &[],
     ),
@@ -283,7 +283,7 @@ pub(crate) static ROUTES: [OperatorRoute; 33] = [
         query: &[OF_PLUGIN, AFTER],
         ..get(
             "/admin/v1/history",
-            Endpoint::Host(HostEndpoint::History),
+            RouteEndpoint::Host(HostEndpoint::History),
             "List what happened to the plugins, oldest first",
         )
     },
@@ -292,13 +292,13 @@ pub(crate) static ROUTES: [OperatorRoute; 33] = [
         answers: AnswerForm::Plain("text/event-stream"),
         ..get(
             "/admin/v1/events",
-            Endpoint::Host(HostEndpoint::Events),
+            RouteEndpoint::Host(HostEndpoint::Events),
             "Stream what happens to the plugins",
         )
     },
     get(
         "/admin/v1/keys",
-        Endpoint::Customer(CustomerEndpoint::Keys),
+        RouteEndpoint::Customer(CustomerEndpoint::Keys),
         "List the API keys, without their secrets",
     ),
     OperatorRoute {
@@ -307,7 +307,7 @@ pub(crate) static ROUTES: [OperatorRoute; 33] = [
         answers: AnswerForm::Created,
         ..get(
             "/admin/v1/keys",
-            Endpoint::Customer(CustomerEndpoint::IssueKey),
+            RouteEndpoint::Customer(CustomerEndpoint::IssueKey),
             "Issue an API key; only this response shows it",
         )
     },
@@ -315,7 +315,7 @@ pub(crate) static ROUTES: [OperatorRoute; 33] = [
         method: "DELETE",
         ..get(
             "/admin/v1/keys/{id}",
-            Endpoint::Customer(CustomerEndpoint::RevokeKey),
+            RouteEndpoint::Customer(CustomerEndpoint::RevokeKey),
             "Revoke an API key permanently",
         )
     },
@@ -324,13 +324,13 @@ pub(crate) static ROUTES: [OperatorRoute; 33] = [
         answers: AnswerForm::Created,
         ..get(
             "/admin/v1/keys/{id}/rotate",
-            Endpoint::Customer(CustomerEndpoint::RotateKey),
+            RouteEndpoint::Customer(CustomerEndpoint::RotateKey),
             "Issue a key with the settings of an existing one, and revoke that one",
         )
     },
     get(
         "/admin/v1/accounts",
-        Endpoint::Customer(CustomerEndpoint::Accounts),
+        RouteEndpoint::Customer(CustomerEndpoint::Accounts),
         "List the accounts of self-service keys",
     ),
     OperatorRoute {
@@ -339,20 +339,20 @@ pub(crate) static ROUTES: [OperatorRoute; 33] = [
         answers: AnswerForm::Created,
         ..get(
             "/admin/v1/accounts",
-            Endpoint::Customer(CustomerEndpoint::OpenAccount),
+            RouteEndpoint::Customer(CustomerEndpoint::OpenAccount),
             "Open an account",
         )
     },
     get(
         "/admin/v1/accounts/{id}",
-        Endpoint::Customer(CustomerEndpoint::Account),
+        RouteEndpoint::Customer(CustomerEndpoint::Account),
         "Show one account with the credits that it spent and reserved this month",
     ),
     OperatorRoute {
         query: &[("after", "Only entries after this one.")],
         ..get(
             "/admin/v1/accounts/{id}/entries",
-            Endpoint::Customer(CustomerEndpoint::Entries),
+            RouteEndpoint::Customer(CustomerEndpoint::Entries),
             "List an account's credit entries in order",
         )
     },
@@ -361,7 +361,7 @@ pub(crate) static ROUTES: [OperatorRoute; 33] = [
         body: BodyForm::Entitlement,
         ..get(
             "/admin/v1/accounts/{id}/entitlement",
-            Endpoint::Customer(CustomerEndpoint::Entitle),
+            RouteEndpoint::Customer(CustomerEndpoint::Entitle),
             "Give an account a plan, replacing the one it has",
         )
     },
@@ -369,7 +369,7 @@ pub(crate) static ROUTES: [OperatorRoute; 33] = [
         method: "DELETE",
         ..get(
             "/admin/v1/accounts/{id}/entitlement",
-            Endpoint::Customer(CustomerEndpoint::Withdraw),
+            RouteEndpoint::Customer(CustomerEndpoint::Withdraw),
             "Take an account's plan away: its keys are refused",
         )
     },
@@ -384,30 +384,30 @@ pub(crate) static ROUTES: [OperatorRoute; 33] = [
         ],
         ..get(
             "/admin/v1/usage",
-            Endpoint::Host(HostEndpoint::Usage),
+            RouteEndpoint::Host(HostEndpoint::Usage),
             "Show a month's calls and credits by key, account and operation",
         )
     },
     get(
         "/admin/v1/audit",
-        Endpoint::Host(HostEndpoint::Audit),
+        RouteEndpoint::Host(HostEndpoint::Audit),
         "Check the balances of credits against their entries",
     ),
     get(
         "/admin/v1/config",
-        Endpoint::Host(HostEndpoint::Config),
+        RouteEndpoint::Host(HostEndpoint::Config),
         "Show the settings in effect, with secrets masked",
     ),
     get(
         "/admin/v1/openapi.json",
-        Endpoint::Host(HostEndpoint::OpenApi),
+        RouteEndpoint::Host(HostEndpoint::OpenApi),
         "Get this document",
     ),
     OperatorRoute {
         answers: AnswerForm::Plain("application/openmetrics-text"),
         ..get(
             "/metrics",
-            Endpoint::Host(HostEndpoint::Metrics),
+            RouteEndpoint::Host(HostEndpoint::Metrics),
             "Get the metrics in Prometheus text format",
         )
     },

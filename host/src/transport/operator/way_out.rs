@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use super::plugins::{ActRequest, invalid, refusal};
 use super::request::timestamp;
 use crate::base::clock::epoch_seconds;
-use crate::catalogue::revision::Runner;
+use crate::catalogue::revision::CallRunner;
 use crate::contract::error::{Code, Refusal};
 use crate::egress::Egress;
 use crate::egress::proxy::{Proxy, ProxyLease};
@@ -54,7 +54,8 @@ impl ProxyLender {
             .revisions()
             .iter()
             .find(|revision| *revision.plugin == *name);
-        let Some(serving) = serving.filter(|revision| !matches!(revision.runner, Runner::Off(_)))
+        let Some(serving) =
+            serving.filter(|revision| !matches!(revision.runner, CallRunner::Off(_)))
         else {
             return Err(Refusal::new(
                 Code::Conflict,

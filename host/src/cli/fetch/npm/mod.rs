@@ -75,7 +75,7 @@ pub(crate) struct NpmRegistry {
 }
 
 /// A version of a package.
-pub(crate) struct Release {
+pub(crate) struct PackageRelease {
     pub(crate) version: String,
     pub(crate) license: String,
     pub(crate) tarball: Url,
@@ -96,11 +96,11 @@ struct Version {
     #[serde(default)]
     license: serde_json::Value,
     #[serde(default)]
-    dist: Dist,
+    dist: PackageDist,
 }
 
 #[derive(Default, Deserialize)]
-struct Dist {
+struct PackageDist {
     #[serde(default)]
     tarball: String,
     #[serde(default)]
@@ -139,7 +139,7 @@ impl NpmRegistry {
     }
 
     /// The latest version of a package.
-    pub(crate) async fn latest(&self, package: &str) -> Result<Release, NpmError> {
+    pub(crate) async fn latest(&self, package: &str) -> Result<PackageRelease, NpmError> {
         let named = || package.to_owned();
         let mut url = self.base.clone();
         let path = format!("{}{}", url.path(), package.replace('/', "%2f"));
@@ -180,7 +180,7 @@ impl NpmRegistry {
             }
         };
         let license = license.as_str().unwrap_or("none").to_owned();
-        Ok(Release {
+        Ok(PackageRelease {
             version,
             license,
             tarball,

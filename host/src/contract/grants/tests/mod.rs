@@ -6,7 +6,7 @@ mod spelling;
 
 use serde_json::json;
 
-use super::difference::Difference;
+use super::difference::GrantDifference;
 use super::{ATOMS_MAX, Atom, Grants};
 
 fn atom(text: &str) -> Atom {
@@ -157,7 +157,7 @@ fn a_difference_is_told_line_by_line() {
         "state:1KiB",
         "dns:b",
     ];
-    let difference = Difference::between(&grants(&before), &grants(&after));
+    let difference = GrantDifference::between(&grants(&before), &grants(&after));
     let told = "~ cache:64MiB, was cache:16MiB (wider)\n\
                 - dns:a\n\
                 + dns:b\n\
@@ -185,11 +185,11 @@ fn a_difference_is_told_line_by_line() {
     // What another atom covers is added, and allows nothing new; other methods are neither wider nor narrower.
     let public = grants(&["http:GET,POST public"]);
     let listed = grants(&["http:GET,POST public", "http:GET https://x.org/"]);
-    let difference = Difference::between(&public, &listed);
+    let difference = GrantDifference::between(&public, &listed);
     assert_eq!(difference.to_string(), "+ http:GET https://x.org/\n");
     assert!(!difference.widens && !difference.is_empty());
     let difference =
-        Difference::between(&grants(&["http:GET public"]), &grants(&["http:PUT public"]));
+        GrantDifference::between(&grants(&["http:GET public"]), &grants(&["http:PUT public"]));
     assert_eq!(
         difference.to_string(),
         "- http:GET public\n+ http:PUT public\n"

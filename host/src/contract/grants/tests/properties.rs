@@ -4,7 +4,7 @@ use arbtest::arbitrary::{Result, Unstructured};
 use arbtest::arbtest;
 
 use super::atom;
-use crate::contract::grants::difference::Difference;
+use crate::contract::grants::difference::GrantDifference;
 use crate::contract::grants::{Atom, Grants};
 
 const METHODS: [&str; 7] = [
@@ -195,9 +195,9 @@ fn the_effective_rights_exceed_neither_side() {
 fn a_difference_accounts_for_every_atom() {
     arbtest(|u| {
         let (before, after) = (any_grants(u)?, any_grants(u)?);
-        assert!(Difference::between(&before, &before).is_empty());
-        assert!(!Difference::between(&before, &before).widens);
-        let difference = Difference::between(&before, &after);
+        assert!(GrantDifference::between(&before, &before).is_empty());
+        assert!(!GrantDifference::between(&before, &before).widens);
+        let difference = GrantDifference::between(&before, &after);
         assert_eq!(difference.is_empty(), before == after);
         assert_eq!(
             difference.widens,

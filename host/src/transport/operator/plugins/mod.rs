@@ -18,7 +18,8 @@ use crate::contract::error::{Code, Refusal};
 use crate::contract::grants::{Atom, AtomError, Grants};
 use crate::registry::lifecycle::{LifeError, OperatorNote, PluginRecord};
 use crate::registry::{
-    BroughtIn, ComponentSource, Followed, Order, PluginAction, Registry, RegistryError, mark,
+    BroughtIn, ComponentSource, FollowedEntry, PluginAction, Registry, RegistryError, StageOrder,
+    mark,
 };
 
 /// Characters of a reason, and of a name.
@@ -212,7 +213,7 @@ pub(crate) async fn stage(
         }
         (None, None) => ComponentSource::Manifest,
     };
-    let order = Order {
+    let order = StageOrder {
         from,
         digest: asked.digest,
         goes_live: asked.activate,
@@ -329,7 +330,7 @@ pub(crate) async fn follow(registry: &Arc<Registry>) -> Result<Value, Refusal> {
         .spawn_uncancellable(async move { following.follow("manifest").await })
         .await;
     let followed = followed.map_err(|error| refusal(&error))?;
-    let told = followed.into_iter().map(|Followed { plugin, outcome, took }| {
+    let told = followed.into_iter().map(|FollowedEntry { plugin, outcome, took }| {
         let (outcome, message) = match outcome {
             Ok(BroughtIn::Nothing) => ("unchanged", None),
             Ok(BroughtIn::Live) => ("live", None),
@@ -390,6 +391,12 @@ pub(crate) fn refusal(error: &RegistryError) -> Refusal {
             LifeError::NotGranted { missing, .. } | LifeError::Changed { missing, .. },
         ) => refusal.with("missing", json!(missing)),
         RegistryError::Store(_) | RegistryError::NoDescription { .. } => refusal.retry_after(1),
-        _ => refusal,
+        RegistryError::NoPlugin { .. }
+        | RegistryError::Life(_)
+        | RegistryError::Manifest(_)
+        | RegistryError::Load { .. }
+        | RegistryError::Collision(_)
+        | RegistryError::Rejected { .. }
+        | RegistryError::Pool { .. } => refusal,
     }
 }

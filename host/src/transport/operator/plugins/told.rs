@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use super::refusal;
 use crate::base::clock::milliseconds;
-use crate::catalogue::revision::{Revision, Runner};
+use crate::catalogue::revision::{CallRunner, Revision};
 use crate::contract::error::Refusal;
 use crate::contract::grants::Atom;
 use crate::contract::manifest::{ManifestEntry, Settings};
@@ -33,8 +33,8 @@ pub(super) async fn plugin(registry: &Registry, entry: &ManifestEntry) -> Result
         "name": entry.name,
         "state": state(life.as_ref(), serving.map(|revision| &**revision)),
         "message": serving.and_then(|revision| match &revision.runner {
-            Runner::Off(Off::Unloadable(why)) => Some(why.as_str()),
-            _ => None,
+            CallRunner::Off(Off::Unloadable(why)) => Some(why.as_str()),
+            CallRunner::Off(Off::Disabled) | CallRunner::Component(_) | CallRunner::Native(_) => None,
         }),
         "version": serving.map(|revision| &revision.version),
         "summary": serving.map(|revision| &revision.summary),
@@ -61,8 +61,8 @@ pub(super) async fn plugin(registry: &Registry, entry: &ManifestEntry) -> Result
 /// One word for where a plugin stands.
 fn state(life: Option<&PluginRecord>, serving: Option<&Revision>) -> &'static str {
     match serving.map(|revision| &revision.runner) {
-        Some(Runner::Off(Off::Disabled)) => "disabled",
-        Some(Runner::Off(Off::Unloadable(_))) => "unloadable",
+        Some(CallRunner::Off(Off::Disabled)) => "disabled",
+        Some(CallRunner::Off(Off::Unloadable(_))) => "unloadable",
         Some(_) => "active",
         None if life.is_some_and(|life| life.disabled().is_some()) => "disabled",
         None => life
