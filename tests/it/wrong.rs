@@ -203,7 +203,7 @@ async fn worlds(floor: &mut Floor) {
 }
 
 async fn reads(floor: &mut Floor) {
-    floor.check(&describing("trap"), "plugin `describes`: reading its description failed: the plugin trapped: wasm trap: wasm `unreachable` instruction executed: thread '<unnamed>' (1) panicked at tests/programs/describes/src/lib.rs:19:23:\\nthe guest does not describe itself\\nnote: run with `RUST_BACKTRACE=1` environment variable to display a backtrace").await;
+    floor.check(&describing("trap"), "plugin `describes`: reading its description failed: the plugin trapped: wasm trap: wasm `unreachable` instruction executed: thread '<unnamed>' (1) panicked at tests/programs/describes/src/lib.rs:22:23:\\nthe guest does not describe itself\\nnote: run with `RUST_BACKTRACE=1` environment variable to display a backtrace").await;
     floor
         .check(
             &describing("exit"),

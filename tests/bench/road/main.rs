@@ -6,10 +6,12 @@
 
 #![expect(clippy::print_stdout, reason = "the figures are what it is for")]
 
+mod against;
 mod databases;
 mod load;
 mod server;
 
+use std::path::Path;
 use std::time::Duration;
 
 use load::{Key, Taken, Target};
@@ -32,7 +34,11 @@ fn main() {
     if let Some(at) = arguments.iter().position(|argument| argument == "--server") {
         return server::run(&arguments[at + 1..]);
     }
-    let (warm, fresh) = (Server::start("warm"), Server::start("fresh"));
+    if let Some(other) = std::env::var_os("SWITCHBAY_BENCH_AGAINST") {
+        return against::compare(Path::new(&other));
+    }
+    let own = std::env::current_exe().expect("this program has a path");
+    let (warm, fresh) = (Server::start("warm", &own), Server::start("fresh", &own));
     println!(
         "requests a second, and the server's processor time a request; medians of {ROUNDS} turns of {:?}\n",
         turn()

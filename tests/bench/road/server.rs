@@ -31,8 +31,8 @@ pub(crate) struct Server {
 }
 
 impl Server {
-    /// Starts one whose plugins have this instance mode.
-    pub(crate) fn start(mode: &str) -> Self {
+    /// Starts one whose plugins have this instance mode. `program` is this one, or the like of another build.
+    pub(crate) fn start(mode: &str, program: &Path) -> Self {
         let data = TempDir::new().expect("a temporary folder");
         let manifest = data.path().join("plugin-manifest.toml");
         let config = data.path().join("switchbay.toml");
@@ -46,7 +46,7 @@ impl Server {
         std::fs::write(&config, settings).expect("the configuration is written");
         switchbay(&["build", "--manifest"], &manifest);
         let keys = issue(data.path());
-        let mut child = Command::new(std::env::current_exe().expect("this program has a path"))
+        let mut child = Command::new(program)
             .args([
                 "--server",
                 "--listen",
@@ -63,7 +63,7 @@ impl Server {
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .spawn()
-            .expect("this program starts again");
+            .expect("the program starts");
         let mut address = String::new();
         let stdout = child.stdout.take().expect("stdout is piped");
         BufReader::new(stdout)
