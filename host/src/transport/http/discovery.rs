@@ -113,7 +113,7 @@ impl HostRoutes {
         let (status, word) = match (self.stop.is_cancelled(), self.store.is_healthy()) {
             (false, true) => (StatusCode::OK, "ready"),
             (true, _) => (StatusCode::SERVICE_UNAVAILABLE, "draining"),
-            (false, false) => (StatusCode::SERVICE_UNAVAILABLE, "the store failed"),
+            (false, false) => (StatusCode::SERVICE_UNAVAILABLE, "the store fails"),
         };
         envelope::json(
             status,
