@@ -5,6 +5,7 @@
 
 use std::time::Duration;
 
+use tokio::task::JoinError;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
@@ -27,16 +28,29 @@ impl Tasks {
         });
     }
 
+    /// Runs a task to its end, however long the process has been stopping: what it writes must be followed by what it serves.
+    pub(crate) fn spawn_to_end(&self, task: impl Future<Output = ()> + Send + 'static) {
+        self.tracker.spawn(task);
+    }
+
     /// Does something to its end, even where nobody waits for it any more and while the process stops: a change that was
     /// written must be served, and a call that is paid for must be settled.
     pub(crate) async fn spawn_uncancellable<T: Send + 'static>(
         &self,
         work: impl Future<Output = T> + Send + 'static,
     ) -> T {
-        match self.tracker.spawn(work).await {
+        match self.run_to_end(work).await {
             Ok(done) => done,
             Err(error) => std::panic::resume_unwind(error.into_panic()),
         }
+    }
+
+    /// The same, where a panic of the work is a failure that is answered.
+    pub(crate) async fn run_to_end<T: Send + 'static>(
+        &self,
+        work: impl Future<Output = T> + Send + 'static,
+    ) -> Result<T, JoinError> {
+        self.tracker.spawn(work).await
     }
 
     /// Tells all tasks that the process stops.

@@ -124,7 +124,7 @@ async fn rebuild(registry: &Arc<Registry>) {
     let built = async {
         let manifest = Manifest::read(registry.manifest_path())?;
         build::build(&manifest.entries).await?;
-        Ok::<_, CommandFailure>(registry.follow("dev").await?)
+        Ok::<_, CommandFailure>(registry.follow_to_end("dev").await?)
     };
     match built.await {
         Ok(followed) => followed.into_iter().for_each(tell),

@@ -53,11 +53,11 @@ pub(super) async fn serve(flags: Flags) -> Result<(), CommandFailure> {
 /// Brings in what the manifest says anew: now, beside what was committed and serves already, and at every SIGHUP.
 async fn follow(registry: Arc<Registry>, ip_databases: Arc<IpDatabases>, mut hangups: Signal) {
     if !registry.is_in_safe_mode() {
-        log(registry.follow("manifest").await);
+        log(registry.follow_to_end("manifest").await);
     }
     while hangups.recv().await.is_some() {
         ip_databases.read_again();
-        log(registry.follow("manifest").await);
+        log(registry.follow_to_end("manifest").await);
     }
 }
 
@@ -141,24 +141,24 @@ impl StopSignals {
         })
     }
 
-    /// Serves until the first of them, and drains. A second one ends the process at once.
+    /// Serves until the first of them, and drains. A second one ends the process at once, also where something blocks.
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "it must be heard when nothing else goes on any more, and ends the process itself"
+    )]
     pub(super) async fn serve(mut self, service: Service, listeners: Listeners) {
         let (stop, stopped) = oneshot::channel();
-        let serving = service.serve(listeners, async {
-            stopped.await.ok();
-        });
-        let hearing = async {
+        tokio::spawn(async move {
             self.heard().await;
             stop.send(()).ok();
             self.heard().await;
+            tracing::warn!("stopped by a second signal, without draining");
+            std::process::exit(130);
+        });
+        let stopped = async {
+            stopped.await.ok();
         };
-        tokio::select! {
-            () = serving => {}
-            () = hearing => {
-                tracing::warn!("stopped by a second signal, without draining");
-                std::process::exit(130);
-            }
-        }
+        service.serve(listeners, stopped).await;
     }
 
     async fn heard(&mut self) {

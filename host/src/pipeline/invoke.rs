@@ -22,7 +22,9 @@ pub(super) async fn invoke(
         None => run(bound, call).await,
         Some(charge) => {
             let paid = run_charged(bound.clone(), call, charge);
-            calls.spawn_uncancellable(paid).await
+            let ended = calls.run_to_end(paid).await;
+            ended
+                .unwrap_or_else(|error| (Err(Refusal::internal(error.to_string())), Duration::ZERO))
         }
     }
 }

@@ -71,17 +71,25 @@ impl Registry {
             drop(replaced);
             weak
         };
-        self.tasks.spawn(async move {
-            if tokio::time::timeout(time, gone.cancelled()).await.is_err() {
-                if let Some(replaced) = replaced.upgrade() {
-                    tracing::warn!(
-                        plugin = &*plugin,
-                        revision = number,
-                        "a draining revision is stopped"
-                    );
-                    replaced.stop();
+        let stopping = self.tasks.stopping();
+        self.tasks.spawn_to_end(async move {
+            let last_call = async {
+                if tokio::time::timeout(time, gone.cancelled()).await.is_err() {
+                    if let Some(replaced) = replaced.upgrade() {
+                        tracing::warn!(
+                            plugin = &*plugin,
+                            revision = number,
+                            "a draining revision is stopped"
+                        );
+                        replaced.stop();
+                    }
+                    gone.cancelled().await;
                 }
-                gone.cancelled().await;
+            };
+            // What still drains when the process stops, the next one notes.
+            tokio::select! {
+                () = stopping.cancelled() => return,
+                () = last_call => {}
             }
             registry.drained(&plugin, number).await;
         });

@@ -32,6 +32,16 @@ pub(crate) enum BroughtIn {
 }
 
 impl Registry {
+    /// [`Registry::follow`], to its end also where nobody waits for it any more: what it stages must be prepared.
+    pub(crate) async fn follow_to_end(
+        self: &Arc<Self>,
+        by: &'static str,
+    ) -> Result<Vec<FollowedEntry>, RegistryError> {
+        let registry = Arc::clone(self);
+        let following = async move { registry.follow(by).await };
+        self.tasks.spawn_uncancellable(following).await
+    }
+
     /// Reads the manifest again and brings in what it says anew.
     pub(crate) async fn follow(
         self: &Arc<Self>,

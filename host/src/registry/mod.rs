@@ -172,11 +172,6 @@ impl Registry {
         }
     }
 
-    /// The owner of what the plugins' changes go on with.
-    pub(crate) fn tasks(&self) -> &Tasks {
-        &self.tasks
-    }
-
     /// What is served now. A call keeps what it took.
     pub(crate) fn current(&self) -> Arc<Snapshot> {
         self.current.load_full()

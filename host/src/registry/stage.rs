@@ -128,7 +128,7 @@ impl Registry {
     /// Prepares a staged revision behind whoever asked for it. The revision's record tells what came of it.
     pub(crate) fn prepare_behind(self: &Arc<Self>, plugin: &str, number: u64) {
         let (registry, plugin) = (Arc::clone(self), plugin.to_owned());
-        self.tasks.spawn(async move {
+        self.tasks.spawn_to_end(async move {
             if let Err(error) = registry.prepare(&plugin, number).await {
                 tracing::warn!(plugin, revision = number, %error, "a staged revision was rejected");
             }

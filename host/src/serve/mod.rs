@@ -143,9 +143,15 @@ impl Service {
                 }
             }
             let drain = self.config.transport.drain;
-            self.maintenance.finish(&self.calls, drain).await;
+            let ((), ended) = tokio::join!(
+                self.maintenance.finish(&self.calls, drain),
+                self.tasks.end(drain)
+            );
+            if !ended {
+                let tasks = self.tasks.running();
+                tracing::warn!(tasks, "changes of plugins did not end in time and are cut");
+            }
             self.proxy.end();
-            self.tasks.end(drain).await;
         };
         // The programs of a running call need their way out until it has ended.
         tokio::join!(self.proxy.serve(), serving_all);

@@ -324,11 +324,7 @@ pub(crate) async fn revoke(
 
 /// Reads the manifest again.
 pub(crate) async fn follow(registry: &Arc<Registry>) -> Result<Value, Refusal> {
-    let following = Arc::clone(registry);
-    let followed = registry
-        .tasks()
-        .spawn_uncancellable(async move { following.follow("manifest").await })
-        .await;
+    let followed = registry.follow_to_end("manifest").await;
     let followed = followed.map_err(|error| refusal(&error))?;
     let told = followed.into_iter().map(|FollowedEntry { plugin, outcome, took }| {
         let (outcome, message) = match outcome {
