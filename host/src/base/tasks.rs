@@ -1,7 +1,7 @@
 //! Work that runs beside whoever asked for it, and its one owner.
 //!
-//! Every task of the process is spawned through [`Tasks`], so that its end can be waited for; bare `tokio::spawn` is
-//! a disallowed method. Knows nothing of what the tasks do.
+//! A task that outlives its caller is spawned through [`Tasks`], so that its end can be waited for; listeners, the proxy and the
+//! runner of jobs track theirs themselves. Bare `tokio::spawn` is a disallowed method. Knows nothing of what the tasks do.
 
 use std::time::Duration;
 
