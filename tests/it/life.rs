@@ -154,37 +154,12 @@ async fn serving(service: &Service) -> u32 {
     header.parse().expect("a number")
 }
 
-/// Stages a component through the operator's API, and waits until it is prepared.
 async fn stage(service: &Service, component: Vec<u8>, query: &str) -> Value {
-    let answer = upload(service, component, query).await;
-    assert_eq!(answer.status, 202, "{answer:?}");
-    let number = answer.json()["data"]["revision"]
-        .as_u64()
-        .expect("a number");
-    prepared(service, number).await
+    service.stage("probe", component, query).await
 }
 
 async fn upload(service: &Service, component: Vec<u8>, query: &str) -> Answer {
-    let url = format!("{}{PLUGIN}/revisions{query}", service.operator_url());
-    let request = reqwest::Client::new()
-        .post(url)
-        .bearer_auth(service.operator_token());
-    Service::send(
-        request
-            .header("content-type", "application/wasm")
-            .body(component),
-    )
-    .await
-}
-
-async fn prepared(service: &Service, number: u64) -> Value {
-    loop {
-        let told = service.told(&format!("{PLUGIN}/revisions/{number}")).await;
-        if told["underWay"] == false {
-            return told;
-        }
-        tokio::task::yield_now().await;
-    }
+    service.upload("probe", component, query).await
 }
 
 /// An act of the operator's API, with its status.

@@ -123,5 +123,5 @@ async fn an_upload_is_held_to_its_digest_its_size_and_its_parameters() {
     let number = staged.json()["data"]["revision"]
         .as_u64()
         .expect("a number");
-    assert_eq!(super::prepared(&service, number).await["state"], "active");
+    assert_eq!(service.prepared("probe", number).await["state"], "active");
 }

@@ -273,6 +273,39 @@ impl Service {
         assert_eq!(answer.status, 200, "{path}: {answer:?}");
         answer.json()["data"].clone()
     }
+
+    /// Sends a component to the operator's API.
+    pub(crate) async fn upload(&self, plugin: &str, component: Vec<u8>, query: &str) -> Answer {
+        let url = self.operator_url();
+        let url = format!("{url}/admin/v1/plugins/{plugin}/revisions{query}");
+        let request = reqwest::Client::new()
+            .post(url)
+            .bearer_auth(self.operator_token())
+            .header("content-type", "application/wasm");
+        Self::send(request.body(component)).await
+    }
+
+    /// Waits until a revision is prepared, and tells how it stands.
+    pub(crate) async fn prepared(&self, plugin: &str, number: u64) -> Value {
+        let path = format!("/admin/v1/plugins/{plugin}/revisions/{number}");
+        loop {
+            let told = self.told(&path).await;
+            if told["underWay"] == false {
+                return told;
+            }
+            tokio::task::yield_now().await;
+        }
+    }
+
+    /// Stages a component through the operator's API, and waits until it is prepared.
+    pub(crate) async fn stage(&self, plugin: &str, component: Vec<u8>, query: &str) -> Value {
+        let answer = self.upload(plugin, component, query).await;
+        assert_eq!(answer.status, 202, "{answer:?}");
+        let number = answer.json()["data"]["revision"]
+            .as_u64()
+            .expect("a number");
+        self.prepared(plugin, number).await
+    }
 }
 
 /// Begins to serve; the process ends with this one.

@@ -6,12 +6,11 @@ use std::sync::Arc;
 use futures::future::join_all;
 use reqwest::Method;
 use serde_json::{Value, json};
-use tempfile::TempDir;
 
 use super::house::{House, expected, line, tree_site};
 use super::{CRAWLS, SEED, good};
 use crate::lab::Pages;
-use crate::support::{Answer, Options, Service, build, built};
+use crate::support::{Answer, Service, built};
 
 fn whole() -> Value {
     json!({ "url": SEED, "limit": 20, "maxDepth": 3 })
@@ -80,41 +79,24 @@ async fn a_crawl_that_is_killed_halfway_goes_on_and_asks_for_no_page_again_that_
 
 #[tokio::test]
 async fn a_crawl_outlives_the_revision_that_began_it() {
-    build();
-    let folder = Arc::new(TempDir::new().expect("a folder"));
-    let write = |bytes: &[u8]| {
-        std::fs::write(folder.path().join("next"), bytes).expect("the component is written");
-        std::fs::rename(
-            folder.path().join("next"),
-            folder.path().join("web-data.wasm"),
-        )
-        .expect("it is put in place");
-    };
-    let mut component = built("web_data");
-    write(&component);
-    let entry = "[[plugin]]\nname = \"web-data\"\nsource = \"web-data.wasm\"\ninstances = \"warm\"\n\
-                 grants = [\"http:GET public\", \"jobs\", \"logging\"]\nlimits = { memory = \"128MiB\", cpu_ms = 5000 }\n";
-    std::fs::write(folder.path().join("plugin-manifest.toml"), entry)
-        .expect("the manifest is written");
-    let pages = Pages::serve(&["lab.test"], tree_site);
-    let manifest = Some(folder.path().join("plugin-manifest.toml"));
-    let service = Service::start(Options {
-        config: pages.configuration(),
-        manifest,
-        ..Options::default()
-    })
-    .await;
-    let house = House { service, pages };
+    let house = House::start(tree_site).await;
     let key = house.key();
+    // The same by other bytes: a custom section of one byte, without content. It is compiled before a page is held,
+    // because the crawl gives a page up after ten seconds.
+    let other = [&built("web_data")[..], b"\0\x02\x01v"].concat();
+    let staged = house.service.stage("web-data", other, "").await;
+    assert_eq!(
+        (&staged["revision"], &staged["state"]),
+        (&json!(2), &json!("staged")),
+        "{staged}"
+    );
     house.pages.hold("/2/2");
     let id = house.begin(&key, whole()).await;
     house.pages.until_asked("/2/2").await;
-    // The same by other bytes: a custom section of one byte, without content.
-    component.extend_from_slice(b"\0\x02\x01v");
-    write(&component);
+    let path = "/admin/v1/plugins/web-data/revisions/2/activate";
     let answer = house
         .service
-        .admin(Method::POST, "/admin/v1/manifest/follow", None)
+        .admin(Method::POST, path, Some(&json!({})))
         .await;
     assert_eq!(answer.status, 200, "{answer:?}");
     assert_eq!(
