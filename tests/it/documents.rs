@@ -272,19 +272,30 @@ fn type_names(text: &str) -> impl Iterator<Item = &str> {
     })
 }
 
-#[test]
-fn every_type_of_the_glossary_exists() {
-    let (mut sources, mut folders) = (String::new(), vec![workspace().join("host/src")]);
+/// The Rust code below some folders of the workspace, file by file.
+fn sources(folders: &[&str]) -> Vec<(PathBuf, String)> {
+    let mut folders: Vec<_> = folders.iter().map(|name| workspace().join(name)).collect();
+    let mut found = Vec::new();
     while let Some(folder) = folders.pop() {
         for entry in std::fs::read_dir(folder).expect("a folder") {
             let path = entry.expect("an entry").path();
-            if path.is_dir() {
+            if path.is_dir() && !path.ends_with("target") {
                 folders.push(path);
             } else if path.extension().is_some_and(|extension| extension == "rs") {
-                sources.push_str(&std::fs::read_to_string(path).expect("text"));
+                let text = std::fs::read_to_string(&path).expect("text");
+                found.push((path, text));
             }
         }
     }
+    found
+}
+
+#[test]
+fn every_type_of_the_glossary_exists() {
+    let sources: String = sources(&["host/src"])
+        .into_iter()
+        .map(|(_, text)| text)
+        .collect();
     let glossary = read("docs/glossary.md");
     let names: Vec<&str> = type_names(&glossary).collect();
     assert!(names.len() > 30, "{} types", names.len());
@@ -298,6 +309,57 @@ fn every_type_of_the_glossary_exists() {
         assert!(
             is_defined,
             "docs/glossary.md names `{name}`, which is no type of the host"
+        );
+    }
+}
+
+/// The comments of a file as one text, so that a citation may run over the end of a line.
+fn comments(source: &str) -> String {
+    let lines = source.lines().map(str::trim_start);
+    let lines = lines.filter_map(|line| line.strip_prefix("//"));
+    let lines = lines.map(|line| line.trim_start_matches(['/', '!']).trim());
+    lines.collect::<Vec<_>>().join(" ")
+}
+
+#[test]
+fn comments_cite_headings_that_exist() {
+    let citation = regex_lite::Regex::new(r#"(docs/[a-z-]+\.md), "([^"]+)""#).expect("a pattern");
+    let mut cited = 0;
+    for (path, source) in sources(&["host/src", "plugins", "sdk/src", "tests/it"]) {
+        for found in citation.captures_iter(&comments(&source)) {
+            let text = read(&found[1]);
+            let headings = text.lines().filter(|line| line.starts_with('#'));
+            let mut titles = headings.map(|line| line.trim_start_matches('#').trim());
+            assert!(
+                titles.any(|title| title.split(": `").next() == Some(&found[2])),
+                "{} cites {}, which has no heading {:?}",
+                path.display(),
+                &found[1],
+                &found[2]
+            );
+            cited += 1;
+        }
+    }
+    assert!(cited > 20, "{cited} citations");
+}
+
+#[test]
+fn log_lines_that_are_worth_an_alert_exist() {
+    let operate = read("docs/operate.md");
+    let (_, alerts) = operate
+        .split_once("**Log lines** worth an alert")
+        .expect("the log lines");
+    let (alerts, _) = alerts.split_once("\n\n").expect("they end");
+    let lines: Vec<&str> = alerts.split('`').skip(1).step_by(2).collect();
+    assert!(lines.len() > 3, "{lines:?}");
+    let sources: String = sources(&["host/src"])
+        .into_iter()
+        .map(|(_, text)| text)
+        .collect();
+    for line in lines {
+        assert!(
+            sources.contains(&format!("\"{line}")),
+            "docs/operate.md names the log line `{line}`, which nothing writes"
         );
     }
 }

@@ -1,4 +1,4 @@
-//! How a request is read: types, sizes, names and values, and which offence is told (decisions, "Reading a request").
+//! How a request is read: types, sizes, names and values, and which offence is told (docs/api.md, "Requests").
 //!
 //! Bank QR stands for every operation: its body has required and optional fields, strings and integers, and a small limit.
 

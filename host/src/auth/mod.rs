@@ -40,7 +40,7 @@ impl PresentedCredential {
     /// Reads both header forms.
     pub(crate) fn read<'h>(headers: &'h HeaderMap) -> Self {
         let mut found: Option<String> = None;
-        // An access token is a bearer's (spec, "Authentication" 2).
+        // An access token is a bearer's (docs/api.md, "Authentication").
         let key =
             |value: &'h HeaderValue| value.to_str().ok().filter(|text| !oauth::is_token(text));
         let keys = headers.get_all(API_KEY_HEADER).iter().map(key);
@@ -132,7 +132,7 @@ pub(crate) enum AuthError {
     Keys { retry_after_s: u64 },
 }
 
-/// Finds whose credential it is (spec, "Authentication" 4: unknown is 401; revoked, expired or of a denied plan is 403).
+/// Finds whose credential it is (docs/api.md, "Authentication": unknown is 401; revoked, expired or of a denied plan is 403).
 /// Without an identity provider a token is an unknown credential.
 pub(crate) async fn identify(
     store: &Store,

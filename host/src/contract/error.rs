@@ -296,7 +296,7 @@ impl Refusal {
         refusal
     }
 
-    /// The REST error envelope (spec, "Errors"), which MCP carries as text.
+    /// The REST error envelope (docs/api.md, "Errors"), which MCP carries as text.
     pub(crate) fn envelope(&self, request_id: &str) -> Value {
         let mut data = Map::new();
         data.insert("requestId".to_owned(), json!(request_id));

@@ -4,7 +4,7 @@ use http::HeaderMap;
 
 use crate::contract::error::Refusal;
 
-/// The header that names one call of a self-service key (spec, "Authentication" 7).
+/// The header that names one call of a self-service key (docs/api.md, "Repeating a call").
 pub(crate) const IDEMPOTENCY_KEY: &str = "Idempotency-Key";
 
 const IDENTIFIER_BYTES_MAX: usize = 80;

@@ -1,4 +1,4 @@
-//! Reading a request's arguments (decisions, "Reading a request"): one strict reading for both faces.
+//! Reading a request's arguments (docs/api.md, "Requests"): one strict reading for both faces.
 //!
 //! Runs on the road, after the window and before the plugin, so that a malformed request still takes its slot. Gives back
 //! the JSON object that fits the face's schema, or the first offence with its field.

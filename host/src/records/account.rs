@@ -1,6 +1,6 @@
 //! Accounts: who pays for self-service keys, and what its plan allows.
 //!
-//! An account holds the subscription and its credits; several keys may share one (decisions, "Credentials and owners").
+//! An account holds the subscription and its credits; several keys may share one (docs/api.md, "Authentication").
 
 use std::time::SystemTime;
 

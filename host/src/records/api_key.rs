@@ -1,7 +1,7 @@
 //! API keys: their form, their checksum, and what is stored of them.
 //!
-//! A key is `sb_`, its kind, `_`, 32 random base62 characters and 6 characters of CRC-32 (decisions, "Credentials and
-//! owners"). Only its SHA-256 is stored: the key is shown once.
+//! A key is `sb_`, its kind, `_`, 32 random base62 characters and 6 characters of CRC-32 (docs/api.md,
+//! "Authentication"). Only its SHA-256 is stored: the key is shown once.
 
 use std::collections::BTreeMap;
 use std::time::SystemTime;

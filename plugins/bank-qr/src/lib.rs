@@ -1,4 +1,4 @@
-//! Vietnamese bank directory and bank-transfer QR codes (the spec's "Bank QR").
+//! Vietnamese bank directory and bank-transfer QR codes (docs/api.md, "Bank QR").
 //!
 //! This file is the index: the two operations, their types and their rows. The work is in pure modules: `directory`
 //! (with its table, `banks`, and its upstream's list, `upstream`), `memo`, `payload`, `image`; `refresh` alone reaches out,
@@ -25,7 +25,7 @@ const UNKNOWN_BANK: ErrorCode = ErrorCode::new(
     "`bank` is not in the bank directory.",
 );
 
-/// The size of the image where the request names none (decisions, "bank QR").
+/// The size of the image where the request names none (docs/api.md, "Bank QR").
 fn image_size_default() -> u32 {
     320
 }

@@ -5,7 +5,7 @@ use switchbay_sdk::cache::{self, Ages};
 use crate::hostname::Hostname;
 use crate::lookup::Provider;
 
-/// How long a result answers (the spec's "cached 60 seconds per hostname and provider").
+/// How long a result answers (docs/api.md, "DNS").
 const AGES: Ages = Ages {
     fresh_ms: 60_000,
     stale_ms: 0,

@@ -1,4 +1,4 @@
-//! A hostname's records of 16 types, from one of two public resolvers (the spec's "Domain DNS").
+//! A hostname's records of 16 types, from one of two public resolvers (docs/api.md, "DNS").
 //!
 //! This file is the index: the operation, its input and its errors. What is asked is in `hostname` and `kind`, how in
 //! `resolve`; an answer goes through `wire`, `message`, `rdata` (with `svcb`) and `query`, and all of them through `status` into

@@ -1,4 +1,4 @@
-//! Registration data of a domain, in one form and without personal data (the spec's "Domain WHOIS").
+//! Registration data of a domain, in one form and without personal data (docs/api.md, "WHOIS").
 //!
 //! This file is the index: the operation, its types and its rows. `lookup` is the way to an answer (what is kept, RDAP,
 //! port 43) and alone reaches out; `name` reads what is asked for, `servers` knows whom to ask, `rdap` and `text` read

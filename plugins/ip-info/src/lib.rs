@@ -1,4 +1,4 @@
-//! Location, network and time zone of public IP addresses (the spec's "IP information").
+//! Location, network and time zone of public IP addresses (docs/api.md, "IP information").
 //!
 //! This file is the index: the operation, its types, and which database is asked for what. The host reads the operator's
 //! databases and hands out entries as they stand; what their fields mean is `location`'s and `network`'s to say.

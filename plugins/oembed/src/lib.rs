@@ -1,4 +1,4 @@
-//! Posts of social networks as metadata and embed markup (the spec's "Social oEmbed").
+//! Posts of social networks as metadata and embed markup (docs/api.md, "Social posts").
 //!
 //! This file is the index: the operation and its road. The road: `address` reads the URL (with `tracking`), `walk` follows a
 //! short link, `provider` asks, `resolved` reads the answer (with `markup`), `kept` remembers it, and `trouble` says what went
@@ -29,7 +29,7 @@ use resolved::Resolved;
 use settings::Settings;
 use trouble::Trouble;
 
-/// What resolving one URL may take, in milliseconds (spec, "Limits").
+/// What resolving one URL may take, in milliseconds (docs/api.md, "Social posts").
 const DEADLINE_MS: u32 = 12_000;
 
 /// The plugin.

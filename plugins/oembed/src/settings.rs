@@ -9,7 +9,7 @@ use switchbay_sdk::{config, log};
 use crate::networks::Network;
 use crate::trouble::Trouble;
 
-/// What one request to a provider may take, in milliseconds (spec, "Limits").
+/// What one request to a provider may take, in milliseconds (docs/api.md, "Social posts").
 const REQUEST_MS: u32 = 8000;
 
 /// Those of one network.

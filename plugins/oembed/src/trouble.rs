@@ -5,15 +5,15 @@
 use serde::{Deserialize, Serialize};
 use switchbay_sdk::{ErrorCode, Failure};
 
-/// The longest URL, in characters (spec, "Limits").
+/// The longest URL, in characters (docs/api.md, "Social posts").
 pub(crate) const URL_CHARACTERS_MAX: usize = 2048;
 
 const SECOND_MS: u64 = 1000;
-/// How long an unavailable, private or unsupported result is kept (spec, "Limits").
+/// How long an unavailable, private or unsupported result is kept (docs/api.md, "Social posts").
 const REFUSED_MS: u64 = 60 * SECOND_MS;
-/// How long a provider's rate limit is kept (spec, "Limits").
+/// How long a provider's rate limit is kept (docs/api.md, "Social posts").
 const LIMITED_MS: u64 = 10 * SECOND_MS;
-/// How long a success is kept (spec, "Limits").
+/// How long a success is kept (docs/api.md, "Social posts").
 pub(crate) const ANSWERED_MS: u64 = 3600 * SECOND_MS;
 /// The longest that a provider may tell a client to wait.
 const RETRY_AFTER_S_MAX: u64 = 3600;

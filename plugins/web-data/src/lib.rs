@@ -1,4 +1,4 @@
-//! Public web pages as clean documents (the spec's "Web data").
+//! Public web pages as clean documents (docs/api.md, "Web data").
 //!
 //! This file is the index: the operations, and what they share. `scrape`, `map` and `crawl` read the page that a caller names
 //! by `target`, reach out through `outside`, and `robots` for what a site asks of them; `search` asks its provider. `site` (with
@@ -95,8 +95,9 @@ const UNAVAILABLE: ErrorCode = ErrorCode::new(
     "Pages cannot be fetched at the moment.",
 );
 
-/// What the spec gives a new operation ("Limits").
+/// Milliseconds that one call may take.
 const BUDGET_MS: u32 = 25_000;
+/// Calls of one credential (docs/api.md, "Web data").
 const SCRAPES_PER_MINUTE: u32 = 20;
 
 /// The plugin, for [`switchbay_sdk::export!`] and for the benchmarks' native yardstick.

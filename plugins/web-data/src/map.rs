@@ -1,4 +1,4 @@
-//! The addresses of a site (the spec's "Web data", map).
+//! The addresses of a site (docs/api.md, "Web data").
 //!
 //! This file is the operation: its types and its row. `arrival` goes to where the site is, `survey` goes over it, `visitor` asks
 //! for what they want to see within the call's time, `found` keeps each page once.
@@ -14,7 +14,7 @@ use switchbay_sdk::{Call, Failure, Operation, Reply, Rest, Tool, schemars};
 
 use crate::{BAD_RESPONSE, BUDGET_MS, LATE, NOT_PUBLIC, UNAVAILABLE, target};
 
-/// What the spec gives it ("Limits").
+/// Calls of one credential (docs/api.md, "Web data").
 const MAPS_PER_MINUTE: u32 = 20;
 
 /// The operation's row.

@@ -17,7 +17,7 @@ use crate::source;
 use crate::title;
 use crate::tree::{Id, NONE, ROOT, Tree};
 
-/// Characters of content (the spec's "Standard document").
+/// Characters of content (docs/api.md, "Web data").
 pub(crate) const CONTENT_CHARACTERS_MAX: usize = 200_000;
 /// Characters of a description.
 pub(crate) const DESCRIPTION_CHARACTERS_MAX: usize = 10_000;

@@ -30,9 +30,9 @@ use trouble::Trouble;
 
 pub(crate) use settings::is_provider;
 
-/// The longest query, in characters (spec, "Web data").
+/// The longest query, in characters (docs/api.md, "Web data").
 const QUERY_CHARACTERS_MAX: usize = 1000;
-/// Searches of one credential (spec, "Limits").
+/// Searches of one credential (docs/api.md, "Web data").
 const SEARCHES_PER_MINUTE: u32 = 20;
 /// Results that are asked for beside each one that is wanted: some are copies, and some are no web pages.
 const SPARE: u32 = 2;

@@ -8,7 +8,7 @@ use url::Url;
 
 use crate::{scrape, site};
 
-/// The longest address, in characters as they were written (spec, "Web data").
+/// The longest address, in characters as they were written (docs/api.md, "Web data").
 const CHARACTERS_MAX: usize = 2048;
 /// How much of a wrong scheme a message repeats, in characters.
 const TOLD_CHARACTERS_MAX: usize = 20;

@@ -11,7 +11,7 @@ use sha2::{Digest, Sha256};
 use super::keys::{Algorithm, KID_BYTES_MAX, Key};
 use crate::base::json::strict_json;
 
-/// How far the issuer's clock may be from ours, in seconds (decisions, "Credentials and owners").
+/// How far the issuer's clock may be from ours, in seconds (docs/api.md, "Authentication").
 const SKEW_S: u64 = 30;
 /// Header members that say where a key is, or that the token is to be read in a way which is not known here. Any other
 /// unknown member is ignored, as RFC 7515 wants.

@@ -1,8 +1,9 @@
 //! The life of one plugin's revisions: a state machine without a clock, a file, a lock or a guest.
 //!
 //! ```text
-//! fetched → verified → compiled → linked → described → compared → staged ──────────→ active → draining → retained
-//!     └────────┴──────────┴─────────┴─────────┴──────────┴──→ rejected  ↖ awaiting-approval ↗        ↖──────┘ (roll back)
+//! fetched → verified → compiled → linked → described → compared ─┬→ staged ────────────┬→ active → draining → retained
+//!     │        │          │         │          │          │      └→ awaiting-approval ─┘    ↑                     │
+//!     └────────┴──────────┴─────────┴──────────┴──────────┴→ rejected ←─┘ (replaced)        └──── (roll back) ────┘
 //! ```
 //!
 //! A share of calls for a candidate (a canary) will stand between `staged` and `active`. A [`PluginRecord`] is one record of the

@@ -89,7 +89,7 @@ pub(crate) fn retry_after(headers: &mut HeaderMap, refusal: &Refusal) {
     }
 }
 
-/// `X-ApiKey-*` and `X-RateLimit-*` (decisions, "Headers"): what is unlimited sends none.
+/// `X-ApiKey-*` and `X-RateLimit-*` (docs/api.md, "Limits"): what is unlimited sends none.
 pub(crate) fn meters(headers: &mut HeaderMap, meters: &CallMeters) {
     let mut put = |name: &'static str, value: u64| headers.insert(name, HeaderValue::from(value));
     if let Some(window) = &meters.window {

@@ -1,4 +1,4 @@
-//! Crawls: a site's pages as documents, found by following its links (the spec's "Crawl job").
+//! Crawls: a site's pages as documents, found by following its links (docs/api.md, "Web data").
 //!
 //! A crawl is a job of the host's. This file is the index: the three operations over jobs, their types and rows. `walk` is the
 //! run of a job, `frontier` what it decides by, `visit` how it asks for one page, `unreached` what it says of those without an
@@ -32,7 +32,7 @@ use crate::{
 const SCOPE: &str = "web:crawl";
 const UUID: &str = "^[0-9A-Fa-f]{8}-[0-9A-Fa-f]{4}-[0-9A-Fa-f]{4}-[0-9A-Fa-f]{4}-[0-9A-Fa-f]{12}$";
 
-/// What the spec gives a read or a cancellation ("Limits"), and how many of each a credential has in a minute.
+/// What a read or a cancellation may take (docs/api.md, "Web data"), and how many of each a credential has in a minute.
 const READ_BUDGET_MS: u32 = 20_000;
 const CRAWLS_PER_MINUTE: u32 = 2;
 const READS_PER_MINUTE: u32 = 60;

@@ -17,7 +17,7 @@ const TIME: Duration = Duration::from_secs(21);
 const REQUEST_MS_MAX: u32 = 8000;
 /// What is too short for a request.
 const LEFT_MIN: Duration = Duration::from_millis(500);
-/// Requests at a time (the spec gives no number; a crawl has the same).
+/// Requests at a time, as many as a crawl has.
 const AT_ONCE: usize = 2;
 /// The longest pause that is kept; who asks for more gets fewer pages mapped, not a map that never ends.
 const PAUSE_MAX: Duration = Duration::from_secs(5);
