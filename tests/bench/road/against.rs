@@ -1,7 +1,8 @@
 //! This build against another one: `SWITCHBAY_BENCH_AGAINST=PROGRAM cargo bench`, where the program is the other's bench.
 //!
 //! Both serve in one run and are loaded in turns, so that what the machine does beside weighs on both alike. A ratio is made of
-//! each pair of turns, and their median is told.
+//! each pair of turns; their median is told, and between which two figures the middle half of them lies. Words behind
+//! `cargo bench --bench road --` choose the rows whose names contain one of them.
 
 use std::path::Path;
 
@@ -85,16 +86,18 @@ fn rows() -> Vec<Row> {
 }
 
 /// Prints the processor time a request of this build over the other's.
-pub(crate) fn compare(other: &Path) {
+pub(crate) fn compare(other: &Path, words: &[String]) {
     let own = std::env::current_exe().expect("this program has a path");
     let (own, other) = (Build::start(&own), Build::start(other));
     println!(
         "processor time a request, over the other build's; medians of {PAIRS} pairs of turns of {:?}\n",
         turn()
     );
+    let is_chosen =
+        |row: &Row| words.is_empty() || words.iter().any(|word| row.name.contains(word));
     for connections in [1, 32] {
         println!("{connections} connections");
-        for row in rows() {
+        for row in rows().into_iter().filter(is_chosen) {
             let cpu =
                 |build: &Build| load::run(build.of(&row), &row.target, connections, turn()).cpu_us;
             let mut ratios: Vec<f64> = (0..PAIRS)
@@ -110,7 +113,13 @@ pub(crate) fn compare(other: &Path) {
                 })
                 .collect();
             ratios.sort_by(f64::total_cmp);
-            println!("{:34}{:>12.3}", row.name, ratios[PAIRS / 2]);
+            println!(
+                "{:34}{:>12.3}   ({:.3} to {:.3})",
+                row.name,
+                ratios[PAIRS / 2],
+                ratios[PAIRS / 4],
+                ratios[PAIRS - 1 - PAIRS / 4]
+            );
         }
         println!();
     }

@@ -35,7 +35,9 @@ fn main() {
         return server::run(&arguments[at + 1..]);
     }
     if let Some(other) = std::env::var_os("SWITCHBAY_BENCH_AGAINST") {
-        return against::compare(Path::new(&other));
+        let words = arguments.into_iter().skip(1);
+        let words: Vec<String> = words.filter(|word| !word.starts_with('-')).collect();
+        return against::compare(Path::new(&other), &words);
     }
     let own = std::env::current_exe().expect("this program has a path");
     let (warm, fresh) = (Server::start("warm", &own), Server::start("fresh", &own));
