@@ -34,212 +34,118 @@ pub(crate) struct NotPublic {
     block: &'static str,
 }
 
+/// A prefix with its length, and what is said of the addresses within it.
+type AddressBlock<A> = (A, u32, &'static str);
+
+const fn v4([a, b, c, d]: [u8; 4], length: u32, said: &'static str) -> AddressBlock<Ipv4Addr> {
+    (Ipv4Addr::new(a, b, c, d), length, said)
+}
+
+/// By its first segments; those that follow are 0.
+const fn v6(first: &[u16], length: u32, said: &'static str) -> AddressBlock<Ipv6Addr> {
+    let (mut bits, mut at) = (0, 0);
+    while at < first.len() {
+        bits |= (first[at] as u128) << (112 - 16 * at);
+        at += 1;
+    }
+    (Ipv6Addr::from_bits(bits), length, said)
+}
+
+/// What is said of several.
+const AS112: &str = "an AS112 address, which serves private reverse DNS";
+const CLOUD_SERVICE: &str = "a cloud provider's internal service";
+const PORT_CONTROL: &str = "a Port Control Protocol anycast address";
+
 /// Blocks of IPv4 that are not public.
-const V4: [(Ipv4Addr, u32, &str); 17] = [
-    (Ipv4Addr::new(0, 0, 0, 0), 8, "reserved for this network"),
-    (Ipv4Addr::new(10, 0, 0, 0), 8, "in a private network"),
-    (
-        Ipv4Addr::new(100, 64, 0, 0),
+const V4: [AddressBlock<Ipv4Addr>; 17] = [
+    v4([0, 0, 0, 0], 8, "reserved for this network"),
+    v4([10, 0, 0, 0], 8, "in a private network"),
+    v4(
+        [100, 64, 0, 0],
         10,
         "shared address space of a carrier-grade NAT",
     ),
-    (Ipv4Addr::new(127, 0, 0, 0), 8, "loopback"),
-    (
-        Ipv4Addr::new(168, 63, 129, 16),
-        32,
-        "a cloud provider's internal service",
-    ),
-    (Ipv4Addr::new(169, 254, 0, 0), 16, "link-local"),
-    (Ipv4Addr::new(172, 16, 0, 0), 12, "in a private network"),
-    (
-        Ipv4Addr::new(192, 0, 0, 0),
-        24,
-        "reserved for protocol assignments",
-    ),
-    (
-        Ipv4Addr::new(192, 0, 2, 0),
-        24,
-        "reserved for documentation",
-    ),
-    (Ipv4Addr::new(192, 88, 99, 0), 24, "a 6to4 relay"),
-    (Ipv4Addr::new(192, 168, 0, 0), 16, "in a private network"),
-    (Ipv4Addr::new(198, 18, 0, 0), 15, "reserved for benchmarks"),
-    (
-        Ipv4Addr::new(198, 51, 100, 0),
-        24,
-        "reserved for documentation",
-    ),
-    (
-        Ipv4Addr::new(203, 0, 113, 0),
-        24,
-        "reserved for documentation",
-    ),
-    (Ipv4Addr::new(224, 0, 0, 0), 4, "multicast"),
-    (Ipv4Addr::new(255, 255, 255, 255), 32, "broadcast"),
-    (Ipv4Addr::new(240, 0, 0, 0), 4, "reserved"),
+    v4([127, 0, 0, 0], 8, "loopback"),
+    v4([168, 63, 129, 16], 32, CLOUD_SERVICE),
+    v4([169, 254, 0, 0], 16, "link-local"),
+    v4([172, 16, 0, 0], 12, "in a private network"),
+    v4([192, 0, 0, 0], 24, "reserved for protocol assignments"),
+    v4([192, 0, 2, 0], 24, "reserved for documentation"),
+    v4([192, 88, 99, 0], 24, "a 6to4 relay"),
+    v4([192, 168, 0, 0], 16, "in a private network"),
+    v4([198, 18, 0, 0], 15, "reserved for benchmarks"),
+    v4([198, 51, 100, 0], 24, "reserved for documentation"),
+    v4([203, 0, 113, 0], 24, "reserved for documentation"),
+    v4([224, 0, 0, 0], 4, "multicast"),
+    v4([255, 255, 255, 255], 32, "broadcast"),
+    v4([240, 0, 0, 0], 4, "reserved"),
 ];
 
 /// What the registries hand out of IPv6.
 const V6_HANDED_OUT: (Ipv6Addr, u32) = (Ipv6Addr::new(0x2000, 0, 0, 0, 0, 0, 0, 0), 3);
 
 /// Blocks of IPv6 within that which are not public.
-const V6_WITHIN: [(Ipv6Addr, u32, &str); 5] = [
-    (
-        Ipv6Addr::new(0x2001, 0, 0, 0, 0, 0, 0, 0),
-        32,
-        "Teredo, which carries an IPv4 address",
-    ),
-    (
-        Ipv6Addr::new(0x2001, 0, 0, 0, 0, 0, 0, 0),
-        23,
-        "reserved for protocol assignments",
-    ),
-    (
-        Ipv6Addr::new(0x2001, 0xdb8, 0, 0, 0, 0, 0, 0),
-        32,
-        "reserved for documentation",
-    ),
-    (
-        Ipv6Addr::new(0x2002, 0, 0, 0, 0, 0, 0, 0),
-        16,
-        "6to4, which carries an IPv4 address",
-    ),
-    (
-        Ipv6Addr::new(0x3fff, 0, 0, 0, 0, 0, 0, 0),
-        20,
-        "reserved for documentation",
-    ),
+const V6_WITHIN: [AddressBlock<Ipv6Addr>; 5] = [
+    v6(&[0x2001, 0], 32, "Teredo, which carries an IPv4 address"),
+    v6(&[0x2001], 23, "reserved for protocol assignments"),
+    v6(&[0x2001, 0xdb8], 32, "reserved for documentation"),
+    v6(&[0x2002], 16, "6to4, which carries an IPv4 address"),
+    v6(&[0x3fff], 20, "reserved for documentation"),
 ];
 
 /// What has no row and is outside of that.
 const NOT_HANDED_OUT: &str = "not allocated";
 
 /// Names for what is outside of it. What has no row is not handed out.
-const V6_OUTSIDE: [(Ipv6Addr, u32, &str); 13] = [
+const V6_OUTSIDE: [AddressBlock<Ipv6Addr>; 13] = [
     (Ipv6Addr::LOCALHOST, 128, "loopback"),
     (Ipv6Addr::UNSPECIFIED, 128, "the unspecified address"),
-    (
-        Ipv6Addr::new(0, 0, 0, 0, 0, 0xffff, 0, 0),
-        96,
-        "a mapped IPv4 address",
-    ),
-    (
-        Ipv6Addr::new(0, 0, 0, 0, 0xffff, 0, 0, 0),
-        96,
-        "a translated IPv4 address",
-    ),
-    (
-        Ipv6Addr::new(0, 0, 0, 0, 0, 0, 0, 0),
-        96,
-        "a compatible IPv4 address",
-    ),
-    (
-        Ipv6Addr::new(0x64, 0xff9b, 0, 0, 0, 0, 0, 0),
-        96,
-        "a translated IPv4 address",
-    ),
-    (
-        Ipv6Addr::new(0x64, 0xff9b, 1, 0, 0, 0, 0, 0),
-        48,
-        "a locally translated IPv4 address",
-    ),
-    (
-        Ipv6Addr::new(0x100, 0, 0, 0, 0, 0, 0, 0),
-        32,
-        "reserved for discarding packets",
-    ),
-    (
-        Ipv6Addr::new(0x5f00, 0, 0, 0, 0, 0, 0, 0),
-        16,
-        "reserved for segment routing",
-    ),
-    (
-        Ipv6Addr::new(0xfc00, 0, 0, 0, 0, 0, 0, 0),
-        7,
-        "in a private network",
-    ),
-    (Ipv6Addr::new(0xfe80, 0, 0, 0, 0, 0, 0, 0), 10, "link-local"),
-    (Ipv6Addr::new(0xfec0, 0, 0, 0, 0, 0, 0, 0), 10, "site-local"),
-    (Ipv6Addr::new(0xff00, 0, 0, 0, 0, 0, 0, 0), 8, "multicast"),
+    v6(&[0, 0, 0, 0, 0, 0xffff], 96, "a mapped IPv4 address"),
+    v6(&[0, 0, 0, 0, 0xffff], 96, "a translated IPv4 address"),
+    v6(&[0], 96, "a compatible IPv4 address"),
+    v6(&[0x64, 0xff9b], 96, "a translated IPv4 address"),
+    v6(&[0x64, 0xff9b, 1], 48, "a locally translated IPv4 address"),
+    v6(&[0x100], 32, "reserved for discarding packets"),
+    v6(&[0x5f00], 16, "reserved for segment routing"),
+    v6(&[0xfc00], 7, "in a private network"),
+    v6(&[0xfe80], 10, "link-local"),
+    v6(&[0xfec0], 10, "site-local"),
+    v6(&[0xff00], 8, "multicast"),
 ];
 
 /// Ranges of IPv4 that are special and global all the same. Those that no block above holds are dialled like any other.
-const V4_GLOBAL: [(Ipv4Addr, u32, &str); 6] = [
-    (
-        Ipv4Addr::new(168, 63, 129, 16),
-        32,
-        "a cloud provider's internal service",
-    ),
-    (
-        Ipv4Addr::new(192, 0, 0, 9),
-        32,
-        "a Port Control Protocol anycast address",
-    ),
-    (Ipv4Addr::new(192, 0, 0, 10), 32, "a TURN anycast address"),
-    (
-        Ipv4Addr::new(192, 31, 196, 0),
-        24,
-        "an AS112 address, which serves private reverse DNS",
-    ),
-    (
-        Ipv4Addr::new(192, 52, 193, 0),
-        24,
-        "reserved for multicast relays",
-    ),
-    (
-        Ipv4Addr::new(192, 175, 48, 0),
-        24,
-        "an AS112 address, which serves private reverse DNS",
-    ),
+const V4_GLOBAL: [AddressBlock<Ipv4Addr>; 6] = [
+    v4([168, 63, 129, 16], 32, CLOUD_SERVICE),
+    v4([192, 0, 0, 9], 32, PORT_CONTROL),
+    v4([192, 0, 0, 10], 32, "a TURN anycast address"),
+    v4([192, 31, 196, 0], 24, AS112),
+    v4([192, 52, 193, 0], 24, "reserved for multicast relays"),
+    v4([192, 175, 48, 0], 24, AS112),
 ];
 
 /// The same of IPv6.
-const V6_GLOBAL: [(Ipv6Addr, u32, &str); 9] = [
-    (
-        Ipv6Addr::new(0x64, 0xff9b, 0, 0, 0, 0, 0, 0),
-        96,
-        "a translated IPv4 address",
-    ),
-    (
-        Ipv6Addr::new(0x2001, 1, 0, 0, 0, 0, 0, 1),
-        128,
-        "a Port Control Protocol anycast address",
-    ),
-    (
-        Ipv6Addr::new(0x2001, 1, 0, 0, 0, 0, 0, 2),
+const V6_GLOBAL: [AddressBlock<Ipv6Addr>; 9] = [
+    v6(&[0x64, 0xff9b], 96, "a translated IPv4 address"),
+    v6(&[0x2001, 1, 0, 0, 0, 0, 0, 1], 128, PORT_CONTROL),
+    v6(
+        &[0x2001, 1, 0, 0, 0, 0, 0, 2],
         128,
         "a TURN anycast address",
     ),
-    (
-        Ipv6Addr::new(0x2001, 1, 0, 0, 0, 0, 0, 3),
+    v6(
+        &[0x2001, 1, 0, 0, 0, 0, 0, 3],
         128,
         "a service registration anycast address",
     ),
-    (
-        Ipv6Addr::new(0x2001, 3, 0, 0, 0, 0, 0, 0),
-        32,
-        "reserved for multicast relays",
-    ),
-    (
-        Ipv6Addr::new(0x2001, 4, 0x112, 0, 0, 0, 0, 0),
-        48,
-        "an AS112 address, which serves private reverse DNS",
-    ),
-    (
-        Ipv6Addr::new(0x2001, 0x20, 0, 0, 0, 0, 0, 0),
-        28,
-        "an identifier of a key, not of a host",
-    ),
-    (
-        Ipv6Addr::new(0x2001, 0x30, 0, 0, 0, 0, 0, 0),
+    v6(&[0x2001, 3], 32, "reserved for multicast relays"),
+    v6(&[0x2001, 4, 0x112], 48, AS112),
+    v6(&[0x2001, 0x20], 28, "an identifier of a key, not of a host"),
+    v6(
+        &[0x2001, 0x30],
         28,
         "an identifier of a drone, not of a host",
     ),
-    (
-        Ipv6Addr::new(0x2620, 0x4f, 0x8000, 0, 0, 0, 0, 0),
-        48,
-        "an AS112 address, which serves private reverse DNS",
-    ),
+    v6(&[0x2620, 0x4f, 0x8000], 48, AS112),
 ];
 
 /// What an address is. One that carries another is judged as it stands: see [`carried`].
@@ -306,13 +212,11 @@ impl fmt::Display for Public {
     }
 }
 
-fn named_v4(address: Ipv4Addr, rows: &[(Ipv4Addr, u32, &'static str)]) -> Option<&'static str> {
-    let is_in = |prefix: Ipv4Addr, length: u32| {
-        (address.to_bits() ^ prefix.to_bits()).leading_zeros() >= length
-    };
-    rows.iter()
-        .find(|(prefix, length, _)| is_in(*prefix, *length))
-        .map(|(_, _, block)| *block)
+fn named_v4(address: Ipv4Addr, blocks: &[AddressBlock<Ipv4Addr>]) -> Option<&'static str> {
+    let is_in =
+        |prefix: Ipv4Addr, length| (address.to_bits() ^ prefix.to_bits()).leading_zeros() >= length;
+    let block = blocks.iter().find(|block| is_in(block.0, block.1));
+    block.map(|block| block.2)
 }
 
 fn blocked_v6(address: Ipv6Addr) -> Option<&'static str> {
@@ -323,10 +227,9 @@ fn blocked_v6(address: Ipv6Addr) -> Option<&'static str> {
     }
 }
 
-fn named_v6(address: Ipv6Addr, rows: &[(Ipv6Addr, u32, &'static str)]) -> Option<&'static str> {
-    rows.iter()
-        .find(|(prefix, length, _)| is_in(address, *prefix, *length))
-        .map(|(_, _, block)| *block)
+fn named_v6(address: Ipv6Addr, blocks: &[AddressBlock<Ipv6Addr>]) -> Option<&'static str> {
+    let block = blocks.iter().find(|block| is_in(address, block.0, block.1));
+    block.map(|block| block.2)
 }
 
 fn is_in(address: Ipv6Addr, prefix: Ipv6Addr, length: u32) -> bool {
