@@ -12,152 +12,69 @@ use time::format_description::well_known::Rfc3339;
 
 use super::operation::Scope;
 
-/// The codes that the host itself answers with. Plugins declare theirs with a status of their own; where a declared code
-/// is one of these, its status must be this one.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Code {
-    ValidationError,
-    Unauthorized,
-    Forbidden,
-    NotFound,
-    MethodNotAllowed,
-    RequestTimeout,
-    Conflict,
-    PayloadTooLarge,
-    UnsupportedMediaType,
-    RateLimited,
-    MonthlyQuotaExceeded,
-    ApiCreditsExceeded,
-    UsageConcurrencyExceeded,
-    UsageReservationConflict,
-    UsageReservationExpired,
-    InternalError,
-    ServiceUnavailable,
-    UpstreamTimeout,
+/// One row for each code: its variant, its name, its status, and the sentence for the published documents, so that they cannot
+/// drift apart.
+macro_rules! codes {
+    ($($code:ident $name:literal $status:ident $when:literal)*) => {
+        /// The codes that the host itself answers with. Plugins declare theirs with a status of their own; where a declared
+        /// code is one of these, its status must be this one.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        pub(crate) enum Code {
+            $($code),*
+        }
+
+        /// In the order of the variants.
+        const TABLE: &[(Code, &str, StatusCode, &str)] =
+            &[$((Code::$code, $name, StatusCode::$status, $when)),*];
+    };
 }
 
-/// The sentence for the published documents stands beside the code, so that they cannot drift apart.
-const TABLE: [(Code, &str, StatusCode, &str); 18] = [
-    (
-        Code::ValidationError,
-        "VALIDATION_ERROR",
-        StatusCode::BAD_REQUEST,
-        "The request is malformed, or a field is unknown, missing or invalid; `data.field` names it.",
-    ),
-    (
-        Code::Unauthorized,
-        "UNAUTHORIZED",
-        StatusCode::UNAUTHORIZED,
-        "The credential is missing or invalid.",
-    ),
-    (
-        Code::Forbidden,
-        "FORBIDDEN",
-        StatusCode::FORBIDDEN,
+codes! {
+    ValidationError "VALIDATION_ERROR" BAD_REQUEST
+        "The request is malformed, or a field is unknown, missing or invalid; `data.field` names it."
+    Unauthorized "UNAUTHORIZED" UNAUTHORIZED
+        "The credential is missing or invalid."
+    Forbidden "FORBIDDEN" FORBIDDEN
         "The credential was revoked or has expired, its account's plan does not allow calls, or it lacks the \
-         operation's scope.",
-    ),
-    (
-        Code::NotFound,
-        "NOT_FOUND",
-        StatusCode::NOT_FOUND,
-        "There is no such route; or the job is unknown, has expired, or belongs to another caller.",
-    ),
-    (
-        Code::MethodNotAllowed,
-        "METHOD_NOT_ALLOWED",
-        StatusCode::METHOD_NOT_ALLOWED,
-        "The route does not support this method; `Allow` lists those that it does.",
-    ),
-    (
-        Code::RequestTimeout,
-        "REQUEST_TIMEOUT",
-        StatusCode::REQUEST_TIMEOUT,
-        "The request's body did not arrive in time.",
-    ),
-    (
-        Code::Conflict,
-        "CONFLICT",
-        StatusCode::CONFLICT,
-        "The request conflicts with the current state.",
-    ),
-    (
-        Code::PayloadTooLarge,
-        "PAYLOAD_TOO_LARGE",
-        StatusCode::PAYLOAD_TOO_LARGE,
-        "The body is larger than `data.max` bytes.",
-    ),
-    (
-        Code::UnsupportedMediaType,
-        "UNSUPPORTED_MEDIA_TYPE",
-        StatusCode::UNSUPPORTED_MEDIA_TYPE,
-        "The request has a body whose type is not `application/json`.",
-    ),
-    (
-        Code::RateLimited,
-        "RATE_LIMITED",
-        StatusCode::TOO_MANY_REQUESTS,
+        operation's scope."
+    NotFound "NOT_FOUND" NOT_FOUND
+        "There is no such route; or the job is unknown, has expired, or belongs to another caller."
+    MethodNotAllowed "METHOD_NOT_ALLOWED" METHOD_NOT_ALLOWED
+        "The route does not support this method; `Allow` lists those that it does."
+    RequestTimeout "REQUEST_TIMEOUT" REQUEST_TIMEOUT
+        "The request's body did not arrive in time."
+    Conflict "CONFLICT" CONFLICT
+        "The request conflicts with the current state."
+    PayloadTooLarge "PAYLOAD_TOO_LARGE" PAYLOAD_TOO_LARGE
+        "The body is larger than `data.max` bytes."
+    UnsupportedMediaType "UNSUPPORTED_MEDIA_TYPE" UNSUPPORTED_MEDIA_TYPE
+        "The request has a body whose type is not `application/json`."
+    RateLimited "RATE_LIMITED" TOO_MANY_REQUESTS
         "A rate limit was reached, or the caller used up its processor time per minute for the operations that share \
-         a tag in /openapi.json; try again after `data.retryAfter` seconds.",
-    ),
-    (
-        Code::MonthlyQuotaExceeded,
-        "MONTHLY_QUOTA_EXCEEDED",
-        StatusCode::TOO_MANY_REQUESTS,
-        "The credential's calls for this calendar month (UTC) are used up.",
-    ),
-    (
-        Code::ApiCreditsExceeded,
-        "API_CREDITS_EXCEEDED",
-        StatusCode::TOO_MANY_REQUESTS,
-        "The account does not have enough credits left for this calendar month (UTC).",
-    ),
-    (
-        Code::UsageConcurrencyExceeded,
-        "USAGE_CONCURRENCY_EXCEEDED",
-        StatusCode::TOO_MANY_REQUESTS,
-        "Too many calls of the account are running; try again with the same `Idempotency-Key` and input.",
-    ),
-    (
-        Code::UsageReservationConflict,
-        "USAGE_RESERVATION_CONFLICT",
-        StatusCode::CONFLICT,
-        "The operation with this `Idempotency-Key` has already been handled, or is still running.",
-    ),
-    (
-        Code::UsageReservationExpired,
-        "USAGE_RESERVATION_EXPIRED",
-        StatusCode::CONFLICT,
-        "The credit reservation for the operation with this `Idempotency-Key` expired.",
-    ),
-    (
-        Code::InternalError,
-        "INTERNAL_ERROR",
-        StatusCode::INTERNAL_SERVER_ERROR,
-        "The service failed; `data.requestId` identifies the failure in its log.",
-    ),
-    (
-        Code::ServiceUnavailable,
-        "SERVICE_UNAVAILABLE",
-        StatusCode::SERVICE_UNAVAILABLE,
+        a tag in /openapi.json; try again after `data.retryAfter` seconds."
+    MonthlyQuotaExceeded "MONTHLY_QUOTA_EXCEEDED" TOO_MANY_REQUESTS
+        "The credential's calls for this calendar month (UTC) are used up."
+    ApiCreditsExceeded "API_CREDITS_EXCEEDED" TOO_MANY_REQUESTS
+        "The account does not have enough credits left for this calendar month (UTC)."
+    UsageConcurrencyExceeded "USAGE_CONCURRENCY_EXCEEDED" TOO_MANY_REQUESTS
+        "Too many calls of the account are running; try again with the same `Idempotency-Key` and input."
+    UsageReservationConflict "USAGE_RESERVATION_CONFLICT" CONFLICT
+        "The operation with this `Idempotency-Key` has already been handled, or is still running."
+    UsageReservationExpired "USAGE_RESERVATION_EXPIRED" CONFLICT
+        "The credit reservation for the operation with this `Idempotency-Key` expired."
+    InternalError "INTERNAL_ERROR" INTERNAL_SERVER_ERROR
+        "The service failed; `data.requestId` identifies the failure in its log."
+    ServiceUnavailable "SERVICE_UNAVAILABLE" SERVICE_UNAVAILABLE
         "The service or the operation cannot take the call now: it is at capacity, was replaced or disabled, or is \
-         paused (for this caller or for all) because calls used up their processor time; or the caller's own calls \
-         fill the caller's share. Try again after `data.retryAfter` seconds where it is given.",
-    ),
-    (
-        Code::UpstreamTimeout,
-        "UPSTREAM_TIMEOUT",
-        StatusCode::GATEWAY_TIMEOUT,
-        "The operation did not finish by its deadline.",
-    ),
-];
+        paused (for this caller or for all) because calls used up their processor time; or the caller's own calls \
+        fill the caller's share. Try again after `data.retryAfter` seconds where it is given."
+    UpstreamTimeout "UPSTREAM_TIMEOUT" GATEWAY_TIMEOUT
+        "The operation did not finish by its deadline."
+}
 
 impl Code {
     fn row(self) -> &'static (Code, &'static str, StatusCode, &'static str) {
-        TABLE
-            .iter()
-            .find(|row| row.0 == self)
-            .expect("each code has a row, which the test below checks")
+        &TABLE[self as usize]
     }
 
     pub(crate) fn name(self) -> &'static str {
