@@ -4,6 +4,7 @@ use serde_json::{Map, Value, json};
 
 use super::routes::{AnswerForm, BodyForm, OperatorRoute, ROUTES};
 use super::way_out;
+use crate::contract::faces::path_parameters;
 
 /// OpenAPI 3.1.
 pub(crate) fn document() -> Value {
@@ -31,11 +32,7 @@ pub(crate) fn document() -> Value {
 
 fn operation(route: &OperatorRoute) -> Value {
     let mut parameters: Vec<Value> = Vec::new();
-    for name in route
-        .path
-        .split('/')
-        .filter_map(|part| part.strip_prefix('{')?.strip_suffix('}'))
-    {
+    for name in path_parameters(route.path) {
         let schema = match name {
             "revision" => json!({ "type": "integer", "minimum": 1 }),
             _ => json!({ "type": "string" }),

@@ -4,6 +4,8 @@ use std::sync::LazyLock;
 
 use http::Method;
 
+use crate::contract::faces::path_parameters;
+
 /// What answers a route.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum RouteEndpoint {
@@ -60,6 +62,9 @@ pub(crate) enum CustomerEndpoint {
     Withdraw,
 }
 
+/// The name of a parameter or a member, with what it means.
+pub(crate) type NamedMeaning = (&'static str, &'static str);
+
 /// What a route's body may be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum BodyForm {
@@ -70,12 +75,12 @@ pub(crate) enum BodyForm {
     /// A component, or JSON that says where one is.
     Component,
     /// JSON with these members, beside `by` and `why`.
-    Act(&'static [(&'static str, &'static str)]),
+    Act(&'static [NamedMeaning]),
 }
 
 impl BodyForm {
     /// The members of a body that says what is to be done to a plugin, with what they mean.
-    pub(crate) fn members(self) -> impl Iterator<Item = &'static (&'static str, &'static str)> {
+    pub(crate) fn members(self) -> impl Iterator<Item = &'static NamedMeaning> {
         let own: &[_] = match self {
             BodyForm::Act(members) => members,
             BodyForm::Component => &OF_COMPONENT,
@@ -86,8 +91,8 @@ impl BodyForm {
 }
 
 /// What every act may say.
-const OF_ACT: [(&str, &str); 2] = [("by", "Who does it, for the history."), ("why", "Why.")];
-const OF_COMPONENT: [(&str, &str); 3] = [
+const OF_ACT: [NamedMeaning; 2] = [("by", "Who does it, for the history."), ("why", "Why.")];
+const OF_COMPONENT: [NamedMeaning; 3] = [
     (
         "path",
         "A file that the server can read. Default: the source in the manifest entry.",
@@ -115,302 +120,246 @@ pub(crate) struct OperatorRoute {
     pub(crate) path: &'static str,
     pub(crate) endpoint: RouteEndpoint,
     pub(crate) summary: &'static str,
-    /// Names with what they mean.
-    pub(crate) query: &'static [(&'static str, &'static str)],
+    pub(crate) query: &'static [NamedMeaning],
     pub(crate) body: BodyForm,
     pub(crate) answers: AnswerForm,
 }
 
-const AGAINST: (&str, &str) = (
+const AGAINST: NamedMeaning = (
     "against",
     "The revision to compare with. Default: the active one.",
 );
-const AFTER: (&str, &str) = ("after", "Only events with a number above this one.");
-const OF_PLUGIN: (&str, &str) = ("plugin", "Only events of this plugin.");
-const ACTIVATE: (&str, &str) = (
+const AFTER: NamedMeaning = ("after", "Only events with a number above this one.");
+const OF_PLUGIN: NamedMeaning = ("plugin", "Only events of this plugin.");
+const ACTIVATE: NamedMeaning = (
     "activate",
     "Serve it as soon as everything that it wants is granted.",
 );
 
-const fn get(path: &'static str, endpoint: RouteEndpoint, summary: &'static str) -> OperatorRoute {
-    let (query, body) = (&[] as &[(&str, &str)], BodyForm::None);
+/// The rows of the table, of which each says where it is and what it does. Unless it says otherwise, it is asked with GET and
+/// nothing else, and answers with data.
+const fn row(endpoint: RouteEndpoint) -> OperatorRoute {
     OperatorRoute {
         method: "GET",
-        path,
+        path: "",
         endpoint,
-        summary,
-        query,
-        body,
+        summary: "",
+        query: &[],
+        body: BodyForm::None,
         answers: AnswerForm::Data,
     }
 }
 
-const fn act(
-    path: &'static str,
-    endpoint: RouteEndpoint,
-    summary: &'static str,
-    members: &'static [(&'static str, &'static str)],
-) -> OperatorRoute {
-    OperatorRoute {
-        method: "POST",
-        body: BodyForm::Act(members),
-        ..get(path, endpoint, summary)
+const fn host(endpoint: HostEndpoint) -> OperatorRoute {
+    row(RouteEndpoint::Host(endpoint))
+}
+
+const fn plugin(endpoint: PluginEndpoint) -> OperatorRoute {
+    row(RouteEndpoint::Plugin(endpoint))
+}
+
+const fn customer(endpoint: CustomerEndpoint) -> OperatorRoute {
+    row(RouteEndpoint::Customer(endpoint))
+}
+
+impl OperatorRoute {
+    const fn at(self, path: &'static str) -> Self {
+        Self { path, ..self }
+    }
+
+    const fn method(self, method: &'static str) -> Self {
+        Self { method, ..self }
+    }
+
+    const fn does(self, summary: &'static str) -> Self {
+        Self { summary, ..self }
+    }
+
+    const fn query(self, query: &'static [NamedMeaning]) -> Self {
+        Self { query, ..self }
+    }
+
+    const fn body(self, body: BodyForm) -> Self {
+        Self { body, ..self }
+    }
+
+    /// Something is done, for which the body may have these members.
+    const fn act(self, members: &'static [NamedMeaning]) -> Self {
+        self.method("POST").body(BodyForm::Act(members))
+    }
+
+    const fn answers(self, answers: AnswerForm) -> Self {
+        Self { answers, ..self }
     }
 }
 
 /// All of them.
 pub(crate) static ROUTES: [OperatorRoute; 33] = [
-    get(
-        "/admin/v1/status",
-        RouteEndpoint::Host(HostEndpoint::Status),
-        "Show whether everything is serving and what is waiting for an operator",
-    ),
-    get(
-        "/admin/v1/plugins",
-        RouteEndpoint::Plugin(PluginEndpoint::Plugins),
-        "List the plugins of the manifest with their state",
-    ),
-    get(
-        "/admin/v1/plugins/{plugin}",
-        RouteEndpoint::Plugin(PluginEndpoint::Plugin),
-        "Show one plugin with its revisions",
-    ),
-    get(
-        "/admin/v1/plugins/{plugin}/revisions",
-        RouteEndpoint::Plugin(PluginEndpoint::Revisions),
-        "List a plugin's revisions, newest first",
-    ),
-    OperatorRoute {
-        method: "POST",
-        query: &[
+    host(HostEndpoint::Status)
+        .at("/admin/v1/status")
+        .does("Show whether everything is serving and what is waiting for an operator"),
+    plugin(PluginEndpoint::Plugins)
+        .at("/admin/v1/plugins")
+        .does("List the plugins of the manifest with their state"),
+    plugin(PluginEndpoint::Plugin)
+        .at("/admin/v1/plugins/{plugin}")
+        .does("Show one plugin with its revisions"),
+    plugin(PluginEndpoint::Revisions)
+        .at("/admin/v1/plugins/{plugin}/revisions")
+        .does("List a plugin's revisions, newest first"),
+    plugin(PluginEndpoint::Stage)
+        .at("/admin/v1/plugins/{plugin}/revisions")
+        .method("POST")
+        .does("Stage a component as a new revision; its record shows the progress")
+        .query(&[
             ("by", "Who stages an uploaded component, for the history."),
             ("why", "Why."),
             ("digest", "Its SHA-256, in hexadecimal."),
             ACTIVATE,
-        ],
-        body: BodyForm::Component,
-        answers: AnswerForm::Accepted,
-        ..get(
-            "/admin/v1/plugins/{plugin}/revisions",
-            RouteEndpoint::Plugin(PluginEndpoint::Stage),
-            "Stage a component as a new revision; its record shows the progress",
+        ])
+        .body(BodyForm::Component)
+        .answers(AnswerForm::Accepted),
+    plugin(PluginEndpoint::Revision)
+        .at("/admin/v1/plugins/{plugin}/revisions/{revision}")
+        .does("Show one revision"),
+    plugin(PluginEndpoint::Compare)
+        .at("/admin/v1/plugins/{plugin}/revisions/{revision}/difference")
+        .does(
+            "Compare a revision with another: their rights, and the changes that clients \
+             would see",
         )
-    },
-    get(
-        "/admin/v1/plugins/{plugin}/revisions/{revision}",
-        RouteEndpoint::Plugin(PluginEndpoint::Revision),
-        "Show one revision",
-    ),
-    OperatorRoute {
-        query: &[AGAINST],
-        ..get(
-            "/admin/v1/plugins/{plugin}/revisions/{revision}/difference",
-            RouteEndpoint::Plugin(PluginEndpoint::Compare),
-            "Compare a revision with another: their rights, and the changes that clients would see",
-        )
-    },
-    act(
-        "/admin/v1/plugins/{plugin}/revisions/{revision}/approve",
-        RouteEndpoint::Plugin(PluginEndpoint::Approve),
-        "Grant a revision the rights that it wants but does not have",
-        &[
+        .query(&[AGAINST]),
+    plugin(PluginEndpoint::Approve)
+        .at("/admin/v1/plugins/{plugin}/revisions/{revision}/approve")
+        .does("Grant a revision the rights that it wants but does not have")
+        .act(&[
             (
                 "grants",
                 "The atoms that were reviewed; nothing else is granted.",
             ),
             ACTIVATE,
-        ],
-    ),
-    act(
-        "/admin/v1/plugins/{plugin}/revisions/{revision}/reject",
-        RouteEndpoint::Plugin(PluginEndpoint::Reject),
-        "Reject a revision that has never served, even while it is being prepared",
-        &[],
-    ),
-    act(
-        "/admin/v1/plugins/{plugin}/revisions/{revision}/activate",
-        RouteEndpoint::Plugin(PluginEndpoint::Activate),
-        "Serve a staged or kept revision",
-        &[],
-    ),
-    act(
-        "/admin/v1/plugins/{plugin}/rollback",
-        RouteEndpoint::Plugin(PluginEndpoint::Rollback),
-        "Serve a revision that served before",
-        &[(
+        ]),
+    plugin(PluginEndpoint::Reject)
+        .at("/admin/v1/plugins/{plugin}/revisions/{revision}/reject")
+        .does("Reject a revision that has never served, even while it is being prepared")
+        .act(&[]),
+    plugin(PluginEndpoint::Activate)
+        .at("/admin/v1/plugins/{plugin}/revisions/{revision}/activate")
+        .does("Serve a staged or kept revision")
+        .act(&[]),
+    plugin(PluginEndpoint::Rollback)
+        .at("/admin/v1/plugins/{plugin}/rollback")
+        .does("Serve a revision that served before")
+        .act(&[(
             "to",
             "The revision's number. Default: the one before the active one.",
-        )],
-    ),
-    act(
-        "/admin/v1/plugins/{plugin}/disable",
-        RouteEndpoint::Plugin(PluginEndpoint::Disable),
-        "Disable a plugin: its routes return 503",
-        &[],
-    ),
-    act(
-        "/admin/v1/plugins/{plugin}/enable",
-        RouteEndpoint::Plugin(PluginEndpoint::Enable),
-        "Enable a plugin again",
-        &[],
-    ),
-    act(
-        "/admin/v1/plugins/{plugin}/revoke",
-        RouteEndpoint::Plugin(PluginEndpoint::Revoke),
-        "Take back an approval: running calls keep the right until they end, later calls do not have it",
-        &[("atom", "The approved atom to take back.")],
-    ),
-    OperatorRoute {
-        answers: AnswerForm::Created,
-        ..act(
-            "/admin/v1/plugins/{plugin}/proxy",
-            RouteEndpoint::Plugin(PluginEndpoint::LendProxy),
-            "Issue a credential for the forward proxy with exactly the rights of the active revision; only this \
-             response shows it",
-            &[(
-                "seconds",
-                "How long the credential is valid, from 1 to 600. Default: 60.",
-            )],
+        )]),
+    plugin(PluginEndpoint::Disable)
+        .at("/admin/v1/plugins/{plugin}/disable")
+        .does("Disable a plugin: its routes return 503")
+        .act(&[]),
+    plugin(PluginEndpoint::Enable)
+        .at("/admin/v1/plugins/{plugin}/enable")
+        .does("Enable a plugin again")
+        .act(&[]),
+    plugin(PluginEndpoint::Revoke)
+        .at("/admin/v1/plugins/{plugin}/revoke")
+        .does(
+            "Take back an approval: running calls keep the right until they end, later calls \
+             do not have it",
         )
-    },
-    act(
-        "/admin/v1/manifest/follow",
-        RouteEndpoint::Host(HostEndpoint::Follow),
-        "Read the manifest again and apply its changes",
-        &[],
-    ),
-    OperatorRoute {
-        query: &[OF_PLUGIN, AFTER],
-        ..get(
-            "/admin/v1/history",
-            RouteEndpoint::Host(HostEndpoint::History),
-            "List what happened to the plugins, oldest first",
+        .act(&[("atom", "The approved atom to take back.")]),
+    plugin(PluginEndpoint::LendProxy)
+        .at("/admin/v1/plugins/{plugin}/proxy")
+        .does(
+            "Issue a credential for the forward proxy with exactly the rights of the active \
+             revision; only this response shows it",
         )
-    },
-    OperatorRoute {
-        query: &[OF_PLUGIN, AFTER],
-        answers: AnswerForm::Plain("text/event-stream"),
-        ..get(
-            "/admin/v1/events",
-            RouteEndpoint::Host(HostEndpoint::Events),
-            "Stream what happens to the plugins",
-        )
-    },
-    get(
-        "/admin/v1/keys",
-        RouteEndpoint::Customer(CustomerEndpoint::Keys),
-        "List the API keys, without their secrets",
-    ),
-    OperatorRoute {
-        method: "POST",
-        body: BodyForm::Key,
-        answers: AnswerForm::Created,
-        ..get(
-            "/admin/v1/keys",
-            RouteEndpoint::Customer(CustomerEndpoint::IssueKey),
-            "Issue an API key; only this response shows it",
-        )
-    },
-    OperatorRoute {
-        method: "DELETE",
-        ..get(
-            "/admin/v1/keys/{id}",
-            RouteEndpoint::Customer(CustomerEndpoint::RevokeKey),
-            "Revoke an API key permanently",
-        )
-    },
-    OperatorRoute {
-        method: "POST",
-        answers: AnswerForm::Created,
-        ..get(
-            "/admin/v1/keys/{id}/rotate",
-            RouteEndpoint::Customer(CustomerEndpoint::RotateKey),
-            "Issue a key with the settings of an existing one, and revoke that one",
-        )
-    },
-    get(
-        "/admin/v1/accounts",
-        RouteEndpoint::Customer(CustomerEndpoint::Accounts),
-        "List the accounts of self-service keys",
-    ),
-    OperatorRoute {
-        method: "POST",
-        body: BodyForm::Account,
-        answers: AnswerForm::Created,
-        ..get(
-            "/admin/v1/accounts",
-            RouteEndpoint::Customer(CustomerEndpoint::OpenAccount),
-            "Open an account",
-        )
-    },
-    get(
-        "/admin/v1/accounts/{id}",
-        RouteEndpoint::Customer(CustomerEndpoint::Account),
-        "Show one account with the credits that it spent and reserved this month",
-    ),
-    OperatorRoute {
-        query: &[("after", "Only entries after this one.")],
-        ..get(
-            "/admin/v1/accounts/{id}/entries",
-            RouteEndpoint::Customer(CustomerEndpoint::Entries),
-            "List an account's credit entries in order",
-        )
-    },
-    OperatorRoute {
-        method: "PUT",
-        body: BodyForm::Entitlement,
-        ..get(
-            "/admin/v1/accounts/{id}/entitlement",
-            RouteEndpoint::Customer(CustomerEndpoint::Entitle),
-            "Give an account a plan, replacing the one it has",
-        )
-    },
-    OperatorRoute {
-        method: "DELETE",
-        ..get(
-            "/admin/v1/accounts/{id}/entitlement",
-            RouteEndpoint::Customer(CustomerEndpoint::Withdraw),
-            "Take an account's plan away: its keys are refused",
-        )
-    },
-    OperatorRoute {
-        query: &[
+        .act(&[(
+            "seconds",
+            "How long the credential is valid, from 1 to 600. Default: 60.",
+        )])
+        .answers(AnswerForm::Created),
+    host(HostEndpoint::Follow)
+        .at("/admin/v1/manifest/follow")
+        .does("Read the manifest again and apply its changes")
+        .act(&[]),
+    host(HostEndpoint::History)
+        .at("/admin/v1/history")
+        .does("List what happened to the plugins, oldest first")
+        .query(&[OF_PLUGIN, AFTER]),
+    host(HostEndpoint::Events)
+        .at("/admin/v1/events")
+        .does("Stream what happens to the plugins")
+        .query(&[OF_PLUGIN, AFTER])
+        .answers(AnswerForm::Plain("text/event-stream")),
+    customer(CustomerEndpoint::Keys)
+        .at("/admin/v1/keys")
+        .does("List the API keys, without their secrets"),
+    customer(CustomerEndpoint::IssueKey)
+        .at("/admin/v1/keys")
+        .method("POST")
+        .does("Issue an API key; only this response shows it")
+        .body(BodyForm::Key)
+        .answers(AnswerForm::Created),
+    customer(CustomerEndpoint::RevokeKey)
+        .at("/admin/v1/keys/{id}")
+        .method("DELETE")
+        .does("Revoke an API key permanently"),
+    customer(CustomerEndpoint::RotateKey)
+        .at("/admin/v1/keys/{id}/rotate")
+        .method("POST")
+        .does("Issue a key with the settings of an existing one, and revoke that one")
+        .answers(AnswerForm::Created),
+    customer(CustomerEndpoint::Accounts)
+        .at("/admin/v1/accounts")
+        .does("List the accounts of self-service keys"),
+    customer(CustomerEndpoint::OpenAccount)
+        .at("/admin/v1/accounts")
+        .method("POST")
+        .does("Open an account")
+        .body(BodyForm::Account)
+        .answers(AnswerForm::Created),
+    customer(CustomerEndpoint::Account)
+        .at("/admin/v1/accounts/{id}")
+        .does("Show one account with the credits that it spent and reserved this month"),
+    customer(CustomerEndpoint::Entries)
+        .at("/admin/v1/accounts/{id}/entries")
+        .does("List an account's credit entries in order")
+        .query(&[("after", "Only entries after this one.")]),
+    customer(CustomerEndpoint::Entitle)
+        .at("/admin/v1/accounts/{id}/entitlement")
+        .method("PUT")
+        .does("Give an account a plan, replacing the one it has")
+        .body(BodyForm::Entitlement),
+    customer(CustomerEndpoint::Withdraw)
+        .at("/admin/v1/accounts/{id}/entitlement")
+        .method("DELETE")
+        .does("Take an account's plan away: its keys are refused"),
+    host(HostEndpoint::Usage)
+        .at("/admin/v1/usage")
+        .does("Show a month's calls and credits by key, account and operation")
+        .query(&[
             (
                 "month",
                 "The calendar month, such as 2026-11. Default: the current one.",
             ),
             ("account", "Only this account."),
             ("format", "`json` (the default) or `csv`."),
-        ],
-        ..get(
-            "/admin/v1/usage",
-            RouteEndpoint::Host(HostEndpoint::Usage),
-            "Show a month's calls and credits by key, account and operation",
-        )
-    },
-    get(
-        "/admin/v1/audit",
-        RouteEndpoint::Host(HostEndpoint::Audit),
-        "Check the balances of credits against their entries",
-    ),
-    get(
-        "/admin/v1/config",
-        RouteEndpoint::Host(HostEndpoint::Config),
-        "Show the settings in effect, with secrets masked",
-    ),
-    get(
-        "/admin/v1/openapi.json",
-        RouteEndpoint::Host(HostEndpoint::OpenApi),
-        "Get this document",
-    ),
-    OperatorRoute {
-        answers: AnswerForm::Plain("application/openmetrics-text"),
-        ..get(
-            "/metrics",
-            RouteEndpoint::Host(HostEndpoint::Metrics),
-            "Get the metrics in Prometheus text format",
-        )
-    },
+        ]),
+    host(HostEndpoint::Audit)
+        .at("/admin/v1/audit")
+        .does("Check the balances of credits against their entries"),
+    host(HostEndpoint::Config)
+        .at("/admin/v1/config")
+        .does("Show the settings in effect, with secrets masked"),
+    host(HostEndpoint::OpenApi)
+        .at("/admin/v1/openapi.json")
+        .does("Get this document"),
+    host(HostEndpoint::Metrics)
+        .at("/metrics")
+        .does("Get the metrics in Prometheus text format")
+        .answers(AnswerForm::Plain("application/openmetrics-text")),
 ];
 
 /// What a method and a path lead to.
@@ -445,10 +394,7 @@ pub(crate) fn find(method: &Method, path: &str) -> EndpointMatch {
             .decode_utf8_lossy()
             .into_owned()
     };
-    let names = route
-        .path
-        .split('/')
-        .filter_map(|part| part.strip_prefix('{')?.strip_suffix('}'));
-    let parameters = names.filter_map(|name| Some((name, decoded(matched.params.get(name)?))));
+    let parameters = path_parameters(route.path)
+        .filter_map(|name| Some((name, decoded(matched.params.get(name)?))));
     EndpointMatch::Route(route, parameters.collect())
 }
