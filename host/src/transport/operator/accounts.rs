@@ -23,13 +23,10 @@ pub(crate) const PATH: &str = "/admin/v1/accounts";
 pub(crate) struct AccountRequest {
     pub(crate) label: String,
     /// Calls a second of all its keys; absent is no limit.
-    #[serde(default)]
     pub(crate) per_second: Option<u32>,
     /// Calls at once of all its keys; absent is the configured default.
-    #[serde(default)]
     pub(crate) concurrency: Option<u32>,
     /// Absent denies every call until there is one.
-    #[serde(default)]
     pub(crate) entitlement: Option<EntitlementRequest>,
 }
 
@@ -40,7 +37,6 @@ pub(crate) struct EntitlementRequest {
     pub(crate) plan: String,
     pub(crate) credits_per_month: u64,
     /// RFC 3339; absent is until it is withdrawn.
-    #[serde(default)]
     pub(crate) expires_at: Option<String>,
 }
 
@@ -58,11 +54,7 @@ pub(crate) async fn open(
         label: request.label.clone(),
         per_second: request.per_second,
         concurrency: request.concurrency,
-        entitlement: request
-            .entitlement
-            .as_ref()
-            .map(|one| entitlement(one, now))
-            .transpose()?,
+        entitlement: entitlement(request.entitlement.as_ref(), now)?,
         created_at: epoch_seconds(now),
     };
     store.put_account(&account).await?;
@@ -93,31 +85,31 @@ pub(crate) async fn entitle(
     request: Option<&EntitlementRequest>,
     now: SystemTime,
 ) -> Result<Value, RequestError> {
-    let entitlement = request
-        .map(|request| entitlement(request, now))
-        .transpose()?;
-    store
-        .entitle(id, entitlement)
-        .await?
-        .as_ref()
-        .map(view)
-        .ok_or_else(|| unknown(id))
+    let account = store.entitle(id, entitlement(request, now)?).await?;
+    account.as_ref().map(view).ok_or_else(|| unknown(id))
 }
 
-fn unknown(id: &str) -> RequestError {
+/// Refuses an account that does not exist.
+pub(super) fn unknown(id: &str) -> RequestError {
     RequestError::Unknown {
         what: "account",
         id: id.to_owned(),
     }
 }
 
-fn entitlement(request: &EntitlementRequest, now: SystemTime) -> Result<Entitlement, RequestError> {
+fn entitlement(
+    request: Option<&EntitlementRequest>,
+    now: SystemTime,
+) -> Result<Option<Entitlement>, RequestError> {
+    let Some(request) = request else {
+        return Ok(None);
+    };
     request::label("plan", &request.plan)?;
-    Ok(Entitlement {
+    Ok(Some(Entitlement {
         plan: request.plan.clone(),
         credits_per_month: request.credits_per_month,
         expires_at: request::expiry(request.expires_at.as_deref(), now)?,
-    })
+    }))
 }
 
 fn view(account: &Account) -> Value {

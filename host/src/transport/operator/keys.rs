@@ -27,22 +27,16 @@ pub(crate) struct KeyRequest {
     /// Scopes such as `domain:dns`, or `*` for all.
     pub(crate) scopes: Vec<String>,
     /// The account that pays.
-    #[serde(default)]
     pub(crate) account: Option<String>,
     /// Calls a minute of an administrator key; absent is no limit.
-    #[serde(default)]
     pub(crate) per_minute: Option<u32>,
     /// Calls a calendar month of an administrator key; absent is no limit.
-    #[serde(default)]
     pub(crate) per_month: Option<u64>,
     /// Calls a second of a self-service key; absent is no limit but its account's.
-    #[serde(default)]
     pub(crate) per_second: Option<u32>,
     /// Calls a minute of operations (`PLUGIN.OPERATION`), in the place of what their descriptions say.
-    #[serde(default)]
     pub(crate) windows: Option<BTreeMap<String, u32>>,
     /// RFC 3339; absent is never.
-    #[serde(default)]
     pub(crate) expires_at: Option<String>,
 }
 
@@ -53,11 +47,7 @@ pub(crate) async fn issue(
     now: SystemTime,
 ) -> Result<Value, RequestError> {
     let expires_at = check(store, request, now)?;
-    let kind = if request.account.is_some() {
-        KeyKind::SelfService
-    } else {
-        KeyKind::Administrator
-    };
+    let kind = kind(request.account.as_ref());
     let key = ApiKey::generate(kind);
     let record = KeyRecord {
         id: Uuid::now_v7().to_string(),
@@ -97,12 +87,7 @@ pub(crate) async fn rotate(
     if old.revoked_at.is_some() {
         return Err(RequestError::Revoked(id.to_owned()));
     }
-    let kind = if old.account.is_some() {
-        KeyKind::SelfService
-    } else {
-        KeyKind::Administrator
-    };
-    let key = ApiKey::generate(kind);
+    let key = ApiKey::generate(kind(old.account.as_ref()));
     let record = KeyRecord {
         id: Uuid::now_v7().to_string(),
         last4: key.last4(),
@@ -125,6 +110,13 @@ pub(crate) async fn revoke(
     revoked.as_ref().map(view).ok_or_else(|| unknown(id))
 }
 
+fn kind(account: Option<&String>) -> KeyKind {
+    match account {
+        Some(_) => KeyKind::SelfService,
+        None => KeyKind::Administrator,
+    }
+}
+
 fn unknown(id: &str) -> RequestError {
     RequestError::Unknown {
         what: "key",
@@ -139,24 +131,17 @@ fn check(
 ) -> Result<Option<u64>, RequestError> {
     request::label("label", &request.label)?;
     if !(1..=SCOPES_MAX).contains(&request.scopes.len()) {
-        return invalid(
-            "scopes",
-            format!("must have 1 to {SCOPES_MAX} scopes, or `*` alone"),
-        );
+        let rule = format!("must have 1 to {SCOPES_MAX} scopes, or `*` alone");
+        return invalid("scopes", rule);
     }
     let all = request.scopes.iter().any(|scope| scope == ALL_SCOPES);
     if all && request.scopes.len() > 1 {
         return invalid("scopes", "must have either `*` alone or no `*`");
     }
-    if let Some(scope) = request
-        .scopes
-        .iter()
-        .find(|scope| !all && Scope::parse(scope).is_none())
-    {
-        return invalid(
-            "scopes",
-            format!("has `{scope}`, which is not a scope; write `area:action`"),
-        );
+    let is_none = |scope: &&String| !all && Scope::parse(scope).is_none();
+    if let Some(scope) = request.scopes.iter().find(is_none) {
+        let rule = format!("has `{scope}`, which is not a scope; write `area:action`");
+        return invalid("scopes", rule);
     }
     request::limit("perMinute", request.per_minute)?;
     request::limit("perMonth", request.per_month)?;
@@ -186,13 +171,9 @@ fn windows(windows: Option<&BTreeMap<String, u32>>) -> Result<(), RequestError> 
         return Ok(());
     };
     if windows.len() > WINDOWS_MAX {
-        return invalid(
-            "windows",
-            format!(
-                "has {} operations; at most {WINDOWS_MAX} are allowed",
-                windows.len()
-            ),
-        );
+        let count = windows.len();
+        let rule = format!("has {count} operations; at most {WINDOWS_MAX} are allowed");
+        return invalid("windows", rule);
     }
     let is_name = |part: &str| {
         let is_plain = |byte: u8| {
@@ -201,14 +182,10 @@ fn windows(windows: Option<&BTreeMap<String, u32>>) -> Result<(), RequestError> 
         (1..=64).contains(&part.len()) && part.bytes().all(is_plain)
     };
     for (operation, per_minute) in windows {
-        if !operation
-            .split_once('.')
-            .is_some_and(|(plugin, operation)| is_name(plugin) && is_name(operation))
-        {
-            return invalid(
-                "windows",
-                format!("has `{operation}`, which is not a `PLUGIN.OPERATION`"),
-            );
+        let names = operation.split_once('.');
+        if !names.is_some_and(|(plugin, operation)| is_name(plugin) && is_name(operation)) {
+            let rule = format!("has `{operation}`, which is not a `PLUGIN.OPERATION`");
+            return invalid("windows", rule);
         }
         request::limit("windows", Some(*per_minute))?;
     }

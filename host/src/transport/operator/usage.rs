@@ -4,9 +4,11 @@
 use std::collections::BTreeMap;
 use std::time::SystemTime;
 
+use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use uuid::Uuid;
 
+use super::accounts::unknown;
 use super::request::{RequestError, invalid, timestamp};
 use crate::base::clock::epoch_seconds;
 use crate::records::month::Month;
@@ -43,6 +45,7 @@ pub(crate) struct MonthUsage {
     is_whole: bool,
 }
 
+#[derive(Serialize, Deserialize)]
 struct UsageRow {
     account: Option<String>,
     key: String,
@@ -98,12 +101,7 @@ pub(crate) fn usage(
     };
     let mut keys = store.keys()?;
     if let Some(account) = &request.account {
-        if store.account(account)?.is_none() {
-            return Err(RequestError::Unknown {
-                what: "account",
-                id: account.clone(),
-            });
-        }
+        store.account(account)?.ok_or_else(|| unknown(account))?;
         keys.retain(|key| key.account.as_ref() == Some(account));
     }
     let mut rows = Vec::new();
@@ -118,16 +116,14 @@ pub(crate) fn usage(
                 of_key.entry(spent.operation).or_default().1 = spent.credits;
             }
         }
-        rows.extend(of_key.into_iter().map(|(operation, (calls, credits))| {
-            let (account, key) = (key.account.clone(), key.id.clone());
-            UsageRow {
-                account,
-                key,
-                operation,
-                calls,
-                credits,
-            }
-        }));
+        let row = |(operation, (calls, credits))| UsageRow {
+            account: key.account.clone(),
+            key: key.id.clone(),
+            operation,
+            calls,
+            credits,
+        };
+        rows.extend(of_key.into_iter().map(row));
         if rows.len() >= ROWS_MAX {
             break;
         }
@@ -143,37 +139,16 @@ pub(crate) fn usage(
 impl MonthUsage {
     /// Reads what [`MonthUsage::json`] wrote.
     pub(crate) fn read(json: &Value) -> Self {
-        let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
-        let rows = json["rows"]
-            .as_array()
-            .into_iter()
-            .flatten()
-            .map(|row| UsageRow {
-                account: row["account"].as_str().map(str::to_owned),
-                key: text(&row["key"]),
-                operation: text(&row["operation"]),
-                calls: row["calls"].as_u64().unwrap_or_default(),
-                credits: row["credits"].as_u64().unwrap_or_default(),
-            });
+        let month = json["month"].as_str().and_then(Month::parse);
         Self {
-            month: Month::parse(&text(&json["month"])).unwrap_or(Month::of(0)),
-            rows: rows.collect(),
+            month: month.unwrap_or(Month::of(0)),
+            rows: Vec::deserialize(&json["rows"]).unwrap_or_default(),
             is_whole: json["complete"] == true,
         }
     }
 
     pub(crate) fn json(&self) -> Value {
-        let row = |row: &UsageRow| {
-            json!({
-                "account": row.account,
-                "key": row.key,
-                "operation": row.operation,
-                "calls": row.calls,
-                "credits": row.credits,
-            })
-        };
-        let rows: Vec<Value> = self.rows.iter().map(row).collect();
-        json!({ "month": self.month.to_string(), "rows": rows, "complete": self.is_whole })
+        json!({ "month": self.month.to_string(), "rows": self.rows, "complete": self.is_whole })
     }
 
     /// RFC 4180 with a header; ids and names have nothing to quote.
@@ -205,12 +180,7 @@ pub(crate) fn entries(
     account: &str,
     after: Option<&str>,
 ) -> Result<Value, RequestError> {
-    if store.account(account)?.is_none() {
-        return Err(RequestError::Unknown {
-            what: "account",
-            id: account.to_owned(),
-        });
-    }
+    store.account(account)?.ok_or_else(|| unknown(account))?;
     let after = match after.map(Uuid::parse_str) {
         None => 0,
         Some(Ok(id)) => id.as_u128(),
@@ -225,10 +195,7 @@ pub(crate) fn entries(
 }
 
 fn entry(entry: &LedgerEntry) -> Value {
-    let LedgerEntry {
-        reservation,
-        resolution,
-    } = entry;
+    let (reservation, resolution) = (&entry.reservation, entry.resolution);
     json!({
         "id": uuid(reservation.id),
         "month": reservation.month.to_string(),
