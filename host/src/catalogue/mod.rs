@@ -141,6 +141,12 @@ impl Catalogue {
         &self.revisions
     }
 
+    /// The revision that serves a plugin.
+    pub(crate) fn revision_of(&self, plugin: &str) -> Option<&Revision> {
+        let mut revisions = self.revisions.iter().map(Arc::as_ref);
+        revisions.find(|revision| *revision.plugin == *plugin)
+    }
+
     pub(crate) fn routes(&self) -> &RouteTable {
         &self.routes
     }

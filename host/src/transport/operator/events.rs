@@ -13,10 +13,9 @@ use serde_json::{Value, json};
 use tokio::sync::broadcast::error::RecvError;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
 
-use super::plugins::refusal;
 use crate::base::tasks::{Tasks, blocking};
 use crate::contract::error::{Code, Refusal};
-use crate::registry::Registry;
+use crate::registry::{Registry, RegistryError};
 use crate::stores::{KeptEvent, Store};
 use crate::transport::http::connection::HttpResponse;
 use crate::transport::http::content::ResponseContent;
@@ -125,7 +124,7 @@ async fn kept(
 ) -> Result<Vec<KeptEvent>, Refusal> {
     let store = Arc::clone(store);
     let events = blocking(move || store.plugin_events(plugin.as_deref(), after)).await;
-    events.map_err(|error| refusal(&error.into()))
+    Ok(events.map_err(RegistryError::from)?)
 }
 
 fn is_of(event: &KeptEvent, plugin: Option<&str>) -> bool {
@@ -150,6 +149,7 @@ fn told(event: &KeptEvent) -> Value {
     told
 }
 
+#[derive(Default)]
 struct EventsRequest {
     plugin: Option<String>,
     after: Option<u64>,
@@ -157,10 +157,7 @@ struct EventsRequest {
 
 impl EventsRequest {
     fn read(query: Option<&str>) -> Result<Self, Refusal> {
-        let mut asked = Self {
-            plugin: None,
-            after: None,
-        };
+        let mut asked = Self::default();
         for (name, value) in form_urlencoded::parse(query.unwrap_or_default().as_bytes()) {
             match (&*name, value.parse()) {
                 ("plugin", _) => asked.plugin = Some(value.into_owned()),

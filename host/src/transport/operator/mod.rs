@@ -45,7 +45,7 @@ use crate::metering::usage_writer::UsageWriter;
 use crate::observe::exposition;
 use crate::places::{PlacesFull, RequestPlace};
 use crate::queue::JobQueue;
-use crate::registry::Registry;
+use crate::registry::{PluginAction, Registry};
 use crate::runtime::components::COMPONENT_BYTES_MAX;
 use crate::stores::Store;
 
@@ -148,8 +148,8 @@ impl OperatorApi {
                     | BodyForm::Component
                     | BodyForm::Act(_) => self.read_body(&request, body).await?,
                 };
-                let data = self.customer(endpoint, &request, &body).await;
-                Ok(enveloped(route, &data.map_err(RequestError::refusal)?))
+                let data = self.customer(endpoint, &request, &body).await?;
+                Ok(enveloped(route, &data))
             }
         }
     }
@@ -182,10 +182,7 @@ impl OperatorApi {
             HostEndpoint::Usage => {
                 return self.used(request.query().unwrap_or_default()).await;
             }
-            HostEndpoint::Audit => {
-                let audited = self.read_store(usage::audit).await;
-                audited.map_err(RequestError::refusal)?
-            }
+            HostEndpoint::Audit => self.read_store(usage::audit).await?,
             HostEndpoint::Config => overview::config(&self.config, &self.base_url),
             HostEndpoint::Status => {
                 let (public, since) = (&self.metrics.public, self.metrics.started_at);
@@ -230,20 +227,32 @@ impl OperatorApi {
             PluginEndpoint::Stage => plugins::stage(registry, plugin, act(body).await?, None).await,
             PluginEndpoint::Approve => {
                 let asked = act(body).await?;
-                plugins::approve(registry, plugin, request.revision()?, asked).await
+                let approval = asked.approval(request.revision()?)?;
+                plugins::act(registry, plugin, approval, &asked).await
             }
             PluginEndpoint::Reject => {
-                let asked = act(body).await?;
-                plugins::reject(registry, plugin, request.revision()?, asked).await
+                let (asked, number) = (act(body).await?, request.revision()?);
+                plugins::act(registry, plugin, PluginAction::Reject { number }, &asked).await
             }
             PluginEndpoint::Activate => {
-                let asked = act(body).await?;
-                plugins::activate(registry, plugin, request.revision()?, asked).await
+                let (asked, number) = (act(body).await?, request.revision()?);
+                plugins::act(registry, plugin, PluginAction::Activate { number }, &asked).await
             }
-            PluginEndpoint::Rollback => plugins::rollback(registry, plugin, act(body).await?).await,
-            PluginEndpoint::Disable => plugins::disable(registry, plugin, act(body).await?).await,
-            PluginEndpoint::Enable => plugins::enable(registry, plugin, act(body).await?).await,
-            PluginEndpoint::Revoke => plugins::revoke(registry, plugin, act(body).await?).await,
+            PluginEndpoint::Rollback => {
+                let asked = act(body).await?;
+                let rollback = PluginAction::Rollback { to: asked.to };
+                plugins::act(registry, plugin, rollback, &asked).await
+            }
+            PluginEndpoint::Disable => {
+                plugins::act(registry, plugin, PluginAction::Disable, &act(body).await?).await
+            }
+            PluginEndpoint::Enable => {
+                plugins::act(registry, plugin, PluginAction::Enable, &act(body).await?).await
+            }
+            PluginEndpoint::Revoke => {
+                let asked = act(body).await?;
+                plugins::act(registry, plugin, asked.revocation()?, &asked).await
+            }
             PluginEndpoint::LendProxy => self.lender.lend(plugin, &act(body).await?),
         }
     }
@@ -273,17 +282,15 @@ impl OperatorApi {
                 accounts::open(store, &request::read(body)?, now).await
             }
             CustomerEndpoint::Account => {
-                self.read_store(move |store| accounts::show(store, &id, now))
-                    .await
+                let show = move |store: &Store| accounts::show(store, &id, now);
+                self.read_store(show).await
             }
             CustomerEndpoint::Entries => {
-                let query = form_urlencoded::parse(request.query().unwrap_or_default().as_bytes());
-                let mut after = query
-                    .filter(|(name, _)| name == "after")
-                    .map(|(_, after)| after.into_owned());
-                let after = after.next();
-                self.read_store(move |store| usage::entries(store, &id, after.as_deref()))
-                    .await
+                let query = request.query().unwrap_or_default().as_bytes();
+                let mut after = form_urlencoded::parse(query).filter(|(name, _)| name == "after");
+                let after = after.next().map(|(_, after)| after.into_owned());
+                let page = move |store: &Store| usage::entries(store, &id, after.as_deref());
+                self.read_store(page).await
             }
             CustomerEndpoint::Entitle => {
                 accounts::entitle(store, &id, Some(&request::read(body)?), now).await
@@ -297,13 +304,11 @@ impl OperatorApi {
 
     /// Usage. What was counted is written first, so that it is told up to this moment.
     async fn used(&self, query: &str) -> Result<HttpResponse, Refusal> {
-        let (request, format) = UsageRequest::read(query).map_err(RequestError::refusal)?;
+        let (request, format) = UsageRequest::read(query)?;
         self.usage.write().await;
         let now = SystemTime::now();
-        let used = self
-            .read_store(move |store| usage::usage(store, &request, now))
-            .await
-            .map_err(RequestError::refusal)?;
+        let usage = move |store: &Store| usage::usage(store, &request, now);
+        let used = self.read_store(usage).await?;
         Ok(match format {
             ExportFormat::Json => {
                 let data = envelope::success(&used.json().to_string());
@@ -341,9 +346,8 @@ fn printed(text: String, media_type: &'static str) -> HttpResponse {
 fn refused(refusal: &Refusal, request_id: &str) -> HttpResponse {
     let mut response = envelope::refusal(refusal, request_id);
     if refusal.status == StatusCode::UNAUTHORIZED {
-        response
-            .headers_mut()
-            .insert(WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
+        let challenge = HeaderValue::from_static("Bearer");
+        response.headers_mut().insert(WWW_AUTHENTICATE, challenge);
     }
     if let Some(allow) = refusal.details.get("allow").and_then(Value::as_str)
         && let Ok(value) = HeaderValue::from_str(allow)
@@ -361,10 +365,9 @@ struct OperatorRequest {
 
 impl OperatorRequest {
     fn parameter(&self, name: &str) -> &str {
-        self.parameters
-            .iter()
-            .find(|(known, _)| *known == name)
-            .map_or("", |(_, value)| value)
+        let mut parameters = self.parameters.iter();
+        let found = parameters.find(|(known, _)| *known == name);
+        found.map_or("", |(_, value)| value)
     }
 
     fn plugin(&self) -> &str {
@@ -372,10 +375,8 @@ impl OperatorRequest {
     }
 
     fn revision(&self) -> Result<u64, Refusal> {
-        self.parameter("revision").parse().map_err(|_| {
-            Refusal::new(Code::ValidationError, "`revision` must be a number")
-                .with("field", "revision")
-        })
+        let number = self.parameter("revision").parse();
+        number.map_err(|_| plugins::invalid("revision", "must be a number"))
     }
 
     fn query(&self) -> Option<&str> {
@@ -385,8 +386,6 @@ impl OperatorRequest {
 
 /// Whether the body is a component and not JSON about one.
 fn is_component(parts: &Parts) -> bool {
-    parts
-        .headers
-        .get(CONTENT_TYPE)
-        .is_some_and(|value| value == "application/wasm")
+    let media_type = parts.headers.get(CONTENT_TYPE);
+    media_type.is_some_and(|value| value == "application/wasm")
 }

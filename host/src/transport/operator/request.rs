@@ -89,23 +89,23 @@ pub(crate) fn timestamp(epoch_s: u64) -> String {
         .unwrap_or_default()
 }
 
-impl RequestError {
-    pub(crate) fn refusal(self) -> Refusal {
-        match self {
-            RequestError::Malformed(_) => Refusal::new(Code::ValidationError, self.to_string()),
-            RequestError::Invalid { field, .. } => {
-                Refusal::new(Code::ValidationError, self.to_string()).with("field", field)
-            }
-            RequestError::Unknown { .. } => Refusal::new(Code::NotFound, self.to_string()),
-            RequestError::Revoked(_) => {
-                Refusal::new(Code::ValidationError, self.to_string()).with("field", "id")
-            }
+impl From<RequestError> for Refusal {
+    fn from(error: RequestError) -> Self {
+        let (code, field) = match &error {
+            RequestError::Malformed(_) => (Code::ValidationError, None),
+            RequestError::Invalid { field, .. } => (Code::ValidationError, Some(*field)),
+            RequestError::Unknown { .. } => (Code::NotFound, None),
+            RequestError::Revoked(_) => (Code::ValidationError, Some("id")),
             RequestError::Store(source) => {
-                let mut refusal =
-                    Refusal::new(Code::ServiceUnavailable, "The store failed").retry_after(1);
+                let mut refusal = Self::new(Code::ServiceUnavailable, "The store failed");
                 refusal.cause = Some(source.to_string());
-                refusal
+                return refusal.retry_after(1);
             }
+        };
+        let refusal = Self::new(code, error.to_string());
+        match field {
+            Some(field) => refusal.with("field", field),
+            None => refusal,
         }
     }
 }

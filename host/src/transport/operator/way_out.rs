@@ -8,14 +8,14 @@ use std::time::{Duration, SystemTime};
 
 use serde_json::{Value, json};
 
-use super::plugins::{ActRequest, invalid, refusal};
+use super::plugins::{ActRequest, entry, invalid};
 use super::request::timestamp;
 use crate::base::clock::epoch_seconds;
-use crate::catalogue::revision::CallRunner;
+use crate::catalogue::revision::{CallRunner, Revision};
 use crate::contract::error::{Code, Refusal};
 use crate::egress::Egress;
 use crate::egress::proxy::{Proxy, ProxyLease};
-use crate::registry::{Registry, RegistryError};
+use crate::registry::Registry;
 
 /// For how long a way out is lent, by default and at most, in seconds.
 pub(crate) const SECONDS: (u64, u64) = (60, 600);
@@ -32,46 +32,25 @@ impl ProxyLender {
     pub(crate) fn lend(&self, name: &str, asked: &ActRequest) -> Result<Value, Refusal> {
         let (mark, seconds) = (asked.mark()?, asked.seconds.unwrap_or(SECONDS.0));
         if !(1..=SECONDS.1).contains(&seconds) {
-            return Err(invalid(
-                "seconds",
-                &format!("must be from 1 to {}", SECONDS.1),
-            ));
+            let rule = format!("must be from 1 to {}", SECONDS.1);
+            return Err(invalid("seconds", &rule));
         }
-        if !self
-            .registry
-            .manifest()
-            .entries
-            .iter()
-            .any(|entry| entry.name == name)
-        {
-            return Err(refusal(&RegistryError::NoPlugin {
-                name: name.to_owned(),
-            }));
-        }
+        entry(&self.registry.manifest(), name)?;
         let snapshot = self.registry.current();
-        let serving = snapshot
-            .catalogue
-            .revisions()
-            .iter()
-            .find(|revision| *revision.plugin == *name);
-        let Some(serving) =
-            serving.filter(|revision| !matches!(revision.runner, CallRunner::Off(_)))
-        else {
-            return Err(Refusal::new(
-                Code::Conflict,
-                format!(
-                    "plugin `{name}` has no running revision whose rights a proxy credential could carry"
-                ),
-            ));
+        let serving = snapshot.catalogue.revision_of(name);
+        let is_running = |revision: &&Revision| !matches!(revision.runner, CallRunner::Off(_));
+        let Some(serving) = serving.filter(is_running) else {
+            let message = format!(
+                "plugin `{name}` has no running revision whose rights a proxy credential could carry"
+            );
+            return Err(Refusal::new(Code::Conflict, message));
         };
         // The operator's secrets are bound to what the plugin asks for itself.
         let door = self
             .egress
             .door(name, serving.number, serving.rights.clone(), Vec::new());
-        let (time, lent_to) = (
-            Duration::from_secs(seconds),
-            format!("operator:{}", mark.by),
-        );
+        let time = Duration::from_secs(seconds);
+        let lent_to = format!("operator:{}", mark.by);
         let lease = self.proxy.lend(door, &lent_to, time, &serving.gone());
         let lease = lease.map_err(|error| {
             Refusal::new(Code::ServiceUnavailable, error.to_string()).retry_after(1)

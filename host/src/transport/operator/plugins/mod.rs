@@ -9,13 +9,14 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use serde::Deserialize;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use self::told::{plugin, revision, revisions};
 use super::routes::BodyForm;
 use crate::base::clock::milliseconds;
 use crate::contract::error::{Code, Refusal};
 use crate::contract::grants::{Atom, AtomError, Grants};
+use crate::contract::manifest::{Manifest, ManifestEntry};
 use crate::registry::lifecycle::{LifeError, OperatorNote, PluginRecord};
 use crate::registry::{
     BroughtIn, ComponentSource, FollowedEntry, PluginAction, Registry, RegistryError, StageOrder,
@@ -43,7 +44,7 @@ pub(crate) struct ActRequest {
     /// Of `approve`: the atoms that the operator was shown. Nothing else is granted.
     grants: Option<Vec<String>>,
     /// Of `rollback`: the revision.
-    to: Option<u64>,
+    pub(crate) to: Option<u64>,
     /// Of `revoke`.
     atom: Option<String>,
     /// Of `proxy`: for how long.
@@ -57,18 +58,13 @@ impl ActRequest {
             return Ok(Self::default());
         }
         let unread = |error: serde_json::Error| {
-            Refusal::new(
-                Code::ValidationError,
-                format!("The body is not valid for this route: {error}"),
-            )
+            let message = format!("The body is not valid for this route: {error}");
+            Refusal::new(Code::ValidationError, message)
         };
         let asked = serde_json::from_slice(body).map_err(unread)?;
-        let members: serde_json::Map<String, Value> =
-            serde_json::from_slice(body).map_err(unread)?;
-        match members
-            .keys()
-            .find(|name| !form.members().any(|(known, _)| known == name))
-        {
+        let members: Map<String, Value> = serde_json::from_slice(body).map_err(unread)?;
+        let is_foreign = |name: &&String| !form.members().any(|(known, _)| known == name);
+        match members.keys().find(is_foreign) {
             Some(foreign) => Err(invalid(foreign, "is not a member of this route's body")),
             None => Ok(asked),
         }
@@ -85,14 +81,30 @@ impl ActRequest {
                 "activate" if value == "true" => asked.activate = true,
                 "activate" if value == "false" => asked.activate = false,
                 _ => {
-                    return Err(invalid(
-                        &name,
-                        "is not a parameter of this route, or has an invalid value",
-                    ));
+                    let rule = "is not a parameter of this route, or has an invalid value";
+                    return Err(invalid(&name, rule));
                 }
             }
         }
         Ok(asked)
+    }
+
+    /// The approval of a revision.
+    pub(crate) fn approval(&self, number: u64) -> Result<PluginAction, Refusal> {
+        let looked_at = self.grants.as_ref().map(Grants::parse).transpose();
+        Ok(PluginAction::Approve {
+            number,
+            looked_at: looked_at.map_err(|error| no_atom("grants", &error))?,
+            goes_live: self.activate,
+        })
+    }
+
+    /// That an approval is taken back.
+    pub(crate) fn revocation(&self) -> Result<PluginAction, Refusal> {
+        let text = self.atom.as_deref();
+        let text = text.ok_or_else(|| invalid("atom", "is missing"))?;
+        let atom = Atom::parse(text).map_err(|error| no_atom("atom", &error))?;
+        Ok(PluginAction::Revoke { atom })
     }
 
     pub(crate) fn mark(&self) -> Result<OperatorNote, Refusal> {
@@ -101,10 +113,8 @@ impl ActRequest {
             if text.chars().count() <= most && !text.chars().any(char::is_control) {
                 Ok(text.to_owned())
             } else {
-                Err(invalid(
-                    name,
-                    &format!("must have at most {most} printable characters"),
-                ))
+                let rule = format!("must have at most {most} printable characters");
+                Err(invalid(name, &rule))
             }
         };
         let by = words("by", self.by.as_ref(), BY_CHARACTERS_MAX, OPERATOR)?;
@@ -134,22 +144,23 @@ pub(crate) async fn list(registry: &Arc<Registry>) -> Result<Value, Refusal> {
 
 /// One plugin with its revisions.
 pub(crate) async fn show(registry: &Arc<Registry>, name: &str) -> Result<Value, Refusal> {
-    let life = registry.life(name).await.map_err(|error| refusal(&error))?;
+    let life = registry.life(name).await?;
     let manifest = registry.manifest();
-    let entry = manifest.entries.iter().find(|entry| entry.name == name);
-    let entry = entry.ok_or_else(|| {
-        refusal(&RegistryError::NoPlugin {
-            name: name.to_owned(),
-        })
-    })?;
-    let mut told = plugin(registry, entry).await?;
+    let mut told = plugin(registry, entry(&manifest, name)?).await?;
     told["revisions"] = json!(revisions(life.as_ref()));
     Ok(told)
 }
 
+/// The manifest's entry of a plugin.
+pub(crate) fn entry<'m>(manifest: &'m Manifest, name: &str) -> Result<&'m ManifestEntry, Refusal> {
+    let entry = manifest.entries.iter().find(|entry| entry.name == name);
+    let name = || name.to_owned();
+    Ok(entry.ok_or_else(|| RegistryError::NoPlugin { name: name() })?)
+}
+
 /// A plugin's revisions, newest first.
 pub(crate) async fn list_revisions(registry: &Arc<Registry>, name: &str) -> Result<Value, Refusal> {
-    let life = registry.life(name).await.map_err(|error| refusal(&error))?;
+    let life = registry.life(name).await?;
     Ok(json!({ "revisions": revisions(life.as_ref()) }))
 }
 
@@ -158,11 +169,9 @@ pub(crate) async fn show_revision(
     name: &str,
     number: u64,
 ) -> Result<Value, Refusal> {
-    let life = registry.life(name).await.map_err(|error| refusal(&error))?;
+    let life = registry.life(name).await?;
     let life = life.unwrap_or_else(|| PluginRecord::new(name));
-    let record = life
-        .revision(number)
-        .map_err(|error| refusal(&error.into()))?;
+    let record = life.revision(number).map_err(RegistryError::from)?;
     Ok(revision(&life, record))
 }
 
@@ -174,20 +183,13 @@ pub(crate) async fn compare(
 ) -> Result<Value, Refusal> {
     let mut against = None;
     for (name, value) in form_urlencoded::parse(query.unwrap_or_default().as_bytes()) {
-        against = match (&*name, value.parse()) {
-            ("against", Ok(number)) => Some(number),
-            _ => {
-                return Err(invalid(
-                    &name,
-                    "must be `against` with the number of a revision",
-                ));
-            }
+        let ("against", Ok(number)) = (&*name, value.parse()) else {
+            let rule = "must be `against` with the number of a revision";
+            return Err(invalid(&name, rule));
         };
+        against = Some(number);
     }
-    let compared = registry
-        .compare(name, number, against)
-        .await
-        .map_err(|error| refusal(&error))?;
+    let compared = registry.compare(name, number, against).await?;
     let mut told =
         serde_json::to_value(&compared).map_err(|error| Refusal::internal(error.to_string()))?;
     told["text"] = json!(compared.to_string());
@@ -206,10 +208,8 @@ pub(crate) async fn stage(
         (Some(bytes), _) => ComponentSource::Upload(bytes),
         (None, Some(path)) if path.is_absolute() => ComponentSource::File(path),
         (None, Some(_)) => {
-            return Err(invalid(
-                "path",
-                "must be absolute: the server has its own working directory",
-            ));
+            let rule = "must be absolute: the server has its own working directory";
+            return Err(invalid("path", rule));
         }
         (None, None) => ComponentSource::Manifest,
     };
@@ -219,113 +219,38 @@ pub(crate) async fn stage(
         goes_live: asked.activate,
         mark,
     };
-    let number = registry
-        .stage(name, order)
-        .await
-        .map_err(|error| refusal(&error))?;
+    let number = registry.stage(name, order).await?;
     registry.prepare_behind(name, number);
     show_revision(registry, name, number).await
 }
 
-pub(crate) async fn approve(
+/// Does something to a plugin, and shows the revision that it is about, or else the plugin.
+pub(crate) async fn act(
     registry: &Arc<Registry>,
     name: &str,
-    number: u64,
-    asked: ActRequest,
+    action: PluginAction,
+    asked: &ActRequest,
 ) -> Result<Value, Refusal> {
-    let looked_at = asked
-        .grants
-        .as_ref()
-        .map(Grants::parse)
-        .transpose()
-        .map_err(|error| no_atom("grants", &error))?;
-    let act = PluginAction::Approve {
-        number,
-        looked_at,
-        goes_live: asked.activate,
+    let number = match action {
+        PluginAction::Approve { number, .. }
+        | PluginAction::Reject { number }
+        | PluginAction::Activate { number } => Some(number),
+        PluginAction::Rollback { .. }
+        | PluginAction::Disable
+        | PluginAction::Enable
+        | PluginAction::Revoke { .. } => None,
     };
-    done(registry, name, act, &asked, number).await
-}
-
-pub(crate) async fn reject(
-    registry: &Arc<Registry>,
-    name: &str,
-    number: u64,
-    asked: ActRequest,
-) -> Result<Value, Refusal> {
-    done(
-        registry,
-        name,
-        PluginAction::Reject { number },
-        &asked,
-        number,
-    )
-    .await
-}
-
-pub(crate) async fn activate(
-    registry: &Arc<Registry>,
-    name: &str,
-    number: u64,
-    asked: ActRequest,
-) -> Result<Value, Refusal> {
-    done(
-        registry,
-        name,
-        PluginAction::Activate { number },
-        &asked,
-        number,
-    )
-    .await
-}
-
-pub(crate) async fn rollback(
-    registry: &Arc<Registry>,
-    name: &str,
-    asked: ActRequest,
-) -> Result<Value, Refusal> {
-    act(
-        registry,
-        name,
-        PluginAction::Rollback { to: asked.to },
-        &asked,
-    )
-    .await
-}
-
-pub(crate) async fn disable(
-    registry: &Arc<Registry>,
-    name: &str,
-    asked: ActRequest,
-) -> Result<Value, Refusal> {
-    act(registry, name, PluginAction::Disable, &asked).await
-}
-
-pub(crate) async fn enable(
-    registry: &Arc<Registry>,
-    name: &str,
-    asked: ActRequest,
-) -> Result<Value, Refusal> {
-    act(registry, name, PluginAction::Enable, &asked).await
-}
-
-pub(crate) async fn revoke(
-    registry: &Arc<Registry>,
-    name: &str,
-    asked: ActRequest,
-) -> Result<Value, Refusal> {
-    let text = asked
-        .atom
-        .as_deref()
-        .ok_or_else(|| invalid("atom", "is missing"))?;
-    let atom = Atom::parse(text).map_err(|error| no_atom("atom", &error))?;
-    act(registry, name, PluginAction::Revoke { atom }, &asked).await
+    let life = registry.act(name, action, asked.mark()?).await?;
+    let Some(number) = number else {
+        return show(registry, name).await;
+    };
+    let record = life.revision(number).map_err(RegistryError::from)?;
+    Ok(revision(&life, record))
 }
 
 /// Reads the manifest again.
 pub(crate) async fn follow(registry: &Arc<Registry>) -> Result<Value, Refusal> {
-    let followed = registry.follow_to_end("manifest").await;
-    let followed = followed.map_err(|error| refusal(&error))?;
+    let followed = registry.follow_to_end("manifest").await?;
     let told = followed.into_iter().map(|FollowedEntry { plugin, outcome, took }| {
         let (outcome, message) = match outcome {
             Ok(BroughtIn::Nothing) => ("unchanged", None),
@@ -338,61 +263,29 @@ pub(crate) async fn follow(registry: &Arc<Registry>) -> Result<Value, Refusal> {
     Ok(json!({ "plugins": told.collect::<Vec<Value>>() }))
 }
 
-async fn done(
-    registry: &Arc<Registry>,
-    name: &str,
-    done: PluginAction,
-    asked: &ActRequest,
-    number: u64,
-) -> Result<Value, Refusal> {
-    let life = registry
-        .act(name, done, asked.mark()?)
-        .await
-        .map_err(|error| refusal(&error))?;
-    let record = life
-        .revision(number)
-        .map_err(|error| refusal(&error.into()))?;
-    Ok(revision(&life, record))
-}
-
-async fn act(
-    registry: &Arc<Registry>,
-    name: &str,
-    act: PluginAction,
-    asked: &ActRequest,
-) -> Result<Value, Refusal> {
-    registry
-        .act(name, act, asked.mark()?)
-        .await
-        .map_err(|error| refusal(&error))?;
-    show(registry, name).await
-}
-
 /// What an operator is told of a change that was not made.
-pub(crate) fn refusal(error: &RegistryError) -> Refusal {
-    let code = match error {
-        RegistryError::NoPlugin { .. } | RegistryError::Life(LifeError::Unknown { .. }) => {
-            Code::NotFound
+impl From<RegistryError> for Refusal {
+    fn from(error: RegistryError) -> Self {
+        let code = match error {
+            RegistryError::NoPlugin { .. } | RegistryError::Life(LifeError::Unknown { .. }) => {
+                Code::NotFound
+            }
+            RegistryError::Manifest(_) | RegistryError::Load { .. } => Code::ValidationError,
+            RegistryError::Life(_)
+            | RegistryError::Collision(_)
+            | RegistryError::Rejected { .. }
+            | RegistryError::Pool { .. } => Code::Conflict,
+            RegistryError::Store(_) | RegistryError::NoDescription { .. } => {
+                Code::ServiceUnavailable
+            }
+        };
+        let refusal = Refusal::new(code, error.to_string());
+        match error {
+            RegistryError::Life(
+                LifeError::NotGranted { missing, .. } | LifeError::Changed { missing, .. },
+            ) => refusal.with("missing", json!(missing)),
+            _ if code == Code::ServiceUnavailable => refusal.retry_after(1),
+            _ => refusal,
         }
-        RegistryError::Manifest(_) | RegistryError::Load { .. } => Code::ValidationError,
-        RegistryError::Life(_)
-        | RegistryError::Collision(_)
-        | RegistryError::Rejected { .. }
-        | RegistryError::Pool { .. } => Code::Conflict,
-        RegistryError::Store(_) | RegistryError::NoDescription { .. } => Code::ServiceUnavailable,
-    };
-    let refusal = Refusal::new(code, error.to_string());
-    match error {
-        RegistryError::Life(
-            LifeError::NotGranted { missing, .. } | LifeError::Changed { missing, .. },
-        ) => refusal.with("missing", json!(missing)),
-        RegistryError::Store(_) | RegistryError::NoDescription { .. } => refusal.retry_after(1),
-        RegistryError::NoPlugin { .. }
-        | RegistryError::Life(_)
-        | RegistryError::Manifest(_)
-        | RegistryError::Load { .. }
-        | RegistryError::Collision(_)
-        | RegistryError::Rejected { .. }
-        | RegistryError::Pool { .. } => refusal,
     }
 }

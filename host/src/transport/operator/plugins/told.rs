@@ -4,7 +4,6 @@
 
 use serde_json::{Value, json};
 
-use super::refusal;
 use crate::base::clock::milliseconds;
 use crate::catalogue::revision::{CallRunner, Revision};
 use crate::contract::error::Refusal;
@@ -17,21 +16,14 @@ use crate::runtime::instance::Off;
 use crate::transport::operator::request::timestamp;
 
 pub(super) async fn plugin(registry: &Registry, entry: &ManifestEntry) -> Result<Value, Refusal> {
-    let life = registry
-        .life(&entry.name)
-        .await
-        .map_err(|error| refusal(&error))?;
+    let life = registry.life(&entry.name).await?;
     let snapshot = registry.current();
-    let serving = snapshot
-        .catalogue
-        .revisions()
-        .iter()
-        .find(|revision| *revision.plugin == entry.name);
+    let serving = snapshot.catalogue.revision_of(&entry.name);
     let candidate = life.as_ref().and_then(PluginRecord::candidate);
     let approvals = life.iter().flat_map(PluginRecord::approvals);
     let mut told = json!({
         "name": entry.name,
-        "state": state(life.as_ref(), serving.map(|revision| &**revision)),
+        "state": state(life.as_ref(), serving),
         "message": serving.and_then(|revision| match &revision.runner {
             CallRunner::Off(Off::Unloadable(why)) => Some(why.as_str()),
             CallRunner::Off(Off::Disabled) | CallRunner::Component(_) | CallRunner::Native(_) => None,
@@ -47,13 +39,8 @@ pub(super) async fn plugin(registry: &Registry, entry: &ManifestEntry) -> Result
         "rights": serving.map(|revision| &revision.rights),
         "disabled": life.as_ref().and_then(PluginRecord::disabled).map(marked),
     });
-    let operations = serving.map(|revision| {
-        revision
-            .operations()
-            .map(|(one, _)| operation(one))
-            .collect::<Vec<_>>()
-    });
-    told["operations"] = json!(operations.unwrap_or_default());
+    let operations = serving.into_iter().flat_map(Revision::operations);
+    told["operations"] = operations.map(|(one, _)| operation(one)).collect();
     merge(&mut told, &settings(&entry.settings));
     Ok(told)
 }
