@@ -19,7 +19,7 @@ const COUNTED: &str = "_total";
 
 /// What kind of numbers a family has.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum FamilyKind {
+enum FamilyKind {
     Counter,
     Gauge,
     Histogram,
@@ -29,11 +29,12 @@ pub(crate) enum FamilyKind {
 #[derive(Debug, Default)]
 pub(crate) struct Exposition(Vec<MetricFamily>);
 
+/// The series of one name.
 #[derive(Debug)]
-struct MetricFamily {
+pub(crate) struct MetricFamily {
     name: &'static str,
     kind: FamilyKind,
-    help: String,
+    help: &'static str,
     samples: Vec<(SampleLabels, SampleValue)>,
 }
 
@@ -70,27 +71,56 @@ impl From<f64> for SampleValue {
 }
 
 impl Exposition {
-    /// Begins a family; the samples that follow are its own. `help` is one line.
-    pub(crate) fn family(&mut self, name: &'static str, kind: FamilyKind, help: &str) {
-        self.0.push(MetricFamily {
-            name,
-            kind,
-            help: help.to_owned(),
-            samples: Vec::new(),
-        });
+    /// Begins a family of what only grows; its name ends with `_total`.
+    pub(crate) fn counter(&mut self, name: &'static str) -> &mut MetricFamily {
+        self.family(name, FamilyKind::Counter)
     }
 
-    /// Adds a series to the family.
+    /// Begins a family of what comes and goes.
+    pub(crate) fn gauge(&mut self, name: &'static str) -> &mut MetricFamily {
+        self.family(name, FamilyKind::Gauge)
+    }
+
+    /// Begins a family of durations.
+    pub(crate) fn durations(&mut self, name: &'static str) -> &mut MetricFamily {
+        self.family(name, FamilyKind::Histogram)
+    }
+
+    fn family(&mut self, name: &'static str, kind: FamilyKind) -> &mut MetricFamily {
+        self.0.push_mut(MetricFamily {
+            name,
+            kind,
+            help: "",
+            samples: Vec::new(),
+        })
+    }
+
+    /// The text.
+    pub(crate) fn into_text(self) -> String {
+        let mut registry = Registry::default();
+        registry.register_collector(Box::new(self));
+        let mut printed = String::new();
+        text::encode(&mut printed, &registry).expect("writing to a String does not fail");
+        printed
+    }
+}
+
+impl MetricFamily {
+    /// Says what the numbers are, in one line.
+    pub(crate) fn help(&mut self, help: &'static str) -> &mut Self {
+        self.help = help;
+        self
+    }
+
+    /// Adds a series.
     pub(crate) fn sample(&mut self, labels: MetricLabels<'_>, value: impl Into<SampleValue>) {
         let owned = labels
             .iter()
             .map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
-        if let Some(family) = self.0.last_mut() {
-            family.samples.push((owned.collect(), value.into()));
-        }
+        self.samples.push((owned.collect(), value.into()));
     }
 
-    /// Adds the series of a histogram to the family.
+    /// Adds the series of a histogram.
     pub(crate) fn histogram(&mut self, labels: MetricLabels<'_>, histogram: &Histogram) {
         let read = histogram.read();
         let mut below = 0;
@@ -102,15 +132,6 @@ impl Exposition {
         buckets.push((f64::INFINITY, read.count - below));
         let value = SampleValue::Buckets(buckets, read.count, read.sum.as_secs_f64());
         self.sample(labels, value);
-    }
-
-    /// The text.
-    pub(crate) fn into_text(self) -> String {
-        let mut registry = Registry::default();
-        registry.register_collector(Box::new(self));
-        let mut printed = String::new();
-        text::encode(&mut printed, &registry).expect("writing to a String does not fail");
-        printed
     }
 }
 
@@ -125,7 +146,7 @@ impl Collector for Exposition {
                 FamilyKind::Gauge => (family.name, MetricType::Gauge),
                 FamilyKind::Histogram => (family.name, MetricType::Histogram),
             };
-            let mut metric = encoder.encode_descriptor(name, &family.help, None, kind)?;
+            let mut metric = encoder.encode_descriptor(name, family.help, None, kind)?;
             for (labels, value) in &family.samples {
                 if labels.is_empty() {
                     encode(&mut metric, family.kind, value)?;
@@ -165,8 +186,8 @@ mod tests {
     #[test]
     fn a_label_cannot_end_its_line_or_its_quotes() {
         let mut exposition = Exposition::default();
-        exposition.family("family", FamilyKind::Gauge, "Help");
-        exposition.sample(&[("label", "a\"b\\c\nd")], 1_u64);
+        let family = exposition.gauge("family").help("Help");
+        family.sample(&[("label", "a\"b\\c\nd")], 1_u64);
         assert_eq!(
             exposition.into_text(),
             "# HELP family Help\n# TYPE family gauge\nfamily{label=\"a\\\"b\\\\c\\nd\"} 1\n# EOF\n"

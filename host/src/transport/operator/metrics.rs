@@ -12,7 +12,7 @@ use crate::catalogue::revision::Revision;
 use crate::egress::Egress;
 use crate::egress::proxy::Proxy;
 use crate::metering::reservations::Reservations;
-use crate::observe::exposition::{Exposition, FamilyKind};
+use crate::observe::exposition::Exposition;
 use crate::observe::metrics::FaceAnswers;
 use crate::places::ListenerPlaces;
 use crate::queue::JobQueue;
@@ -56,95 +56,66 @@ impl MetricsSources {
 }
 
 fn process(to: &mut Exposition, started_at: SystemTime) {
-    to.family(
-        "switchbay_build_info",
-        FamilyKind::Gauge,
-        "Always 1; the label is the running version.",
-    );
-    to.sample(&[("version", env!("CARGO_PKG_VERSION"))], 1_u64);
-    to.family(
-        "switchbay_start_time_seconds",
-        FamilyKind::Gauge,
-        "Time at which the process started to serve, in Unix seconds.",
-    );
-    to.sample(&[], unix_seconds(started_at));
+    to.gauge("switchbay_build_info")
+        .help("Always 1; the label is the running version.")
+        .sample(&[("version", env!("CARGO_PKG_VERSION"))], 1_u64);
+    to.gauge("switchbay_start_time_seconds")
+        .help("Time at which the process started to serve, in Unix seconds.")
+        .sample(&[], unix_seconds(started_at));
 }
 
 fn listener(to: &mut Exposition, public: &ListenerPlaces) {
-    to.family(
-        "switchbay_http_connections",
-        FamilyKind::Gauge,
-        "Open connections of the public listener.",
-    );
-    to.sample(&[], public.open());
-    to.family(
-        "switchbay_http_requests_in_flight",
-        FamilyKind::Gauge,
-        "Requests on the public listener whose responses are not yet sent, including those in the lobby: at most \
-         `limits.in_flight` plus a quarter of it.",
-    );
-    to.sample(&[], public.in_flight());
+    to.gauge("switchbay_http_connections")
+        .help("Open connections of the public listener.")
+        .sample(&[], public.open());
+    to.gauge("switchbay_http_requests_in_flight")
+        .help(
+            "Requests on the public listener whose responses are not yet sent, including those \
+             in the lobby: at most `limits.in_flight` plus a quarter of it.",
+        )
+        .sample(&[], public.in_flight());
     listener_places(to, public);
 }
 
 fn ways_out(to: &mut Exposition, egress: &Egress, proxy: &Proxy) {
-    to.family(
-        "switchbay_egress_dials_total",
-        FamilyKind::Counter,
-        "Connection attempts made on behalf of plugins.",
-    );
-    to.sample(&[], egress.dials());
-    to.family(
-        "switchbay_proxy_connections",
-        FamilyKind::Gauge,
-        "Open connections of the forward proxy.",
-    );
-    to.sample(&[], proxy.open());
-    to.family(
-        "switchbay_proxy_credentials",
-        FamilyKind::Gauge,
-        "Valid credentials of the forward proxy.",
-    );
-    to.sample(&[], proxy.lent());
+    to.counter("switchbay_egress_dials_total")
+        .help("Connection attempts made on behalf of plugins.")
+        .sample(&[], egress.dials());
+    to.gauge("switchbay_proxy_connections")
+        .help("Open connections of the forward proxy.")
+        .sample(&[], proxy.open());
+    to.gauge("switchbay_proxy_credentials")
+        .help("Valid credentials of the forward proxy.")
+        .sample(&[], proxy.lent());
 }
 
 fn listener_places(to: &mut Exposition, places: &ListenerPlaces) {
-    to.family(
-        "switchbay_http_requests_in_lobby",
-        FamilyKind::Gauge,
-        "Requests in flight whose body is being read or whose caller is not known yet.",
-    );
-    to.sample(&[], places.in_lobby());
-    to.family(
-        "switchbay_http_unsent_bytes",
-        FamilyKind::Gauge,
-        "Bytes of responses that clients have not read yet.",
-    );
-    to.sample(&[], places.unsent_bytes());
+    to.gauge("switchbay_http_requests_in_lobby")
+        .help("Requests in flight whose body is being read or whose caller is not known yet.")
+        .sample(&[], places.in_lobby());
+    to.gauge("switchbay_http_unsent_bytes")
+        .help("Bytes of responses that clients have not read yet.")
+        .sample(&[], places.unsent_bytes());
     let counts = places.counts();
-    to.family(
-        "switchbay_http_connections_refused_total",
-        FamilyKind::Counter,
-        "Connections that ended for lack of room: `closed` to make room for another, or `turned_away` because their \
-         peer has its share.",
+    let family = to.counter("switchbay_http_connections_refused_total");
+    family.help(
+        "Connections that ended for lack of room: `closed` to make room for another, or \
+         `turned_away` because their peer has its share.",
     );
-    to.sample(&[("how", "closed")], counts.closed.get());
-    to.sample(&[("how", "turned_away")], counts.turned_away.get());
-    to.family(
-        "switchbay_http_requests_refused_total",
-        FamilyKind::Counter,
-        "Requests refused for lack of places, by the share that was used up: `peer` (its `in_flight`, or its part of \
-         the lobby), `listener` (the places in flight, or the lobby), `unsent_bytes`.",
+    family.sample(&[("how", "closed")], counts.closed.get());
+    family.sample(&[("how", "turned_away")], counts.turned_away.get());
+    let family = to.counter("switchbay_http_requests_refused_total");
+    family.help(
+        "Requests refused for lack of places, by the share that was used up: `peer` (its \
+         `in_flight`, or its part of the lobby), `listener` (the places in flight, or the \
+         lobby), `unsent_bytes`.",
     );
-    to.sample(&[("share", "peer")], counts.refused_peer.get());
-    to.sample(&[("share", "listener")], counts.refused_listener.get());
-    to.sample(&[("share", "unsent_bytes")], counts.refused_unsent.get());
-    to.family(
-        "switchbay_http_streams_reset_total",
-        FamilyKind::Counter,
-        "HTTP/2 streams that were reset because the client did not read the response.",
-    );
-    to.sample(&[], counts.given_up.get());
+    family.sample(&[("share", "peer")], counts.refused_peer.get());
+    family.sample(&[("share", "listener")], counts.refused_listener.get());
+    family.sample(&[("share", "unsent_bytes")], counts.refused_unsent.get());
+    to.counter("switchbay_http_streams_reset_total")
+        .help("HTTP/2 streams that were reset because the client did not read the response.")
+        .sample(&[], counts.given_up.get());
 }
 
 fn unix_seconds(at: SystemTime) -> f64 {
@@ -154,10 +125,10 @@ fn unix_seconds(at: SystemTime) -> f64 {
 }
 
 fn requests(to: &mut Exposition, catalogue: &Catalogue) {
-    to.family(
-        "switchbay_requests_total",
-        FamilyKind::Counter,
-        "Answered requests for an operation, by face and by `ok` or the error code in the response.",
+    let family = to.counter("switchbay_requests_total");
+    family.help(
+        "Answered requests for an operation, by face and by `ok` or the error code in the \
+         response.",
     );
     for revision in catalogue.revisions() {
         for (operation, state) in revision.operations() {
@@ -169,7 +140,7 @@ fn requests(to: &mut Exposition, catalogue: &Catalogue) {
                         ("face", face),
                         ("code", code),
                     ];
-                    to.sample(&labels, count);
+                    family.sample(&labels, count);
                 }
             };
             if operation.rest.is_some() {
@@ -183,53 +154,47 @@ fn requests(to: &mut Exposition, catalogue: &Catalogue) {
 }
 
 fn calls(to: &mut Exposition, revisions: &[NumberedRevision]) {
-    to.family(
-        "switchbay_plugin_calls_total",
-        FamilyKind::Counter,
-        "Ended calls of a plugin's revision, by outcome.",
-    );
+    let family = to.counter("switchbay_plugin_calls_total");
+    family.help("Ended calls of a plugin's revision, by outcome.");
     for revision in revisions {
         let [plugin, number] = revision.names();
         for (outcome, count) in revision.revision.calls.ended() {
-            to.sample(&[plugin, number, ("outcome", outcome.label())], count);
+            family.sample(&[plugin, number, ("outcome", outcome.label())], count);
         }
     }
-    to.family(
-        "switchbay_plugin_call_duration_seconds",
-        FamilyKind::Histogram,
-        "Duration of a plugin's calls, from the wait for a place to the end, whatever the outcome.",
+    let family = to.durations("switchbay_plugin_call_duration_seconds");
+    family.help(
+        "Duration of a plugin's calls, from the wait for a place to the end, whatever the \
+         outcome.",
     );
     for revision in revisions {
-        to.histogram(&revision.names(), revision.revision.calls.duration());
+        family.histogram(&revision.names(), revision.revision.calls.duration());
     }
 }
 
 /// Of every plugin that was ever served by this process.
 fn places(to: &mut Exposition, all: &BTreeMap<String, Occupancy>) {
-    to.family(
-        "switchbay_plugin_places",
-        FamilyKind::Gauge,
-        "Calls of a plugin that have a place (`taken`) or wait for one (`waiting`).",
-    );
+    let family = to.gauge("switchbay_plugin_places");
+    family.help("Calls of a plugin that have a place (`taken`) or wait for one (`waiting`).");
     for (plugin, places) in all {
-        to.sample(&[("plugin", plugin), ("state", "taken")], places.taken);
-        to.sample(&[("plugin", plugin), ("state", "waiting")], places.waiting);
+        family.sample(&[("plugin", plugin), ("state", "taken")], places.taken);
+        family.sample(&[("plugin", plugin), ("state", "waiting")], places.waiting);
     }
-    to.family(
-        "switchbay_plugin_callers_paused",
-        FamilyKind::Gauge,
-        "Callers for which a plugin is paused because their calls used up their processor time.",
+    let family = to.gauge("switchbay_plugin_callers_paused");
+    family.help(
+        "Callers for which a plugin is paused because their calls used up their processor \
+         time.",
     );
     for (plugin, places) in all {
-        to.sample(&[("plugin", plugin)], places.paused);
+        family.sample(&[("plugin", plugin)], places.paused);
     }
-    to.family(
-        "switchbay_plugin_cpu_seconds_total",
-        FamilyKind::Counter,
-        "Processor time of a plugin's calls and jobs, including those that were ended early.",
+    let family = to.counter("switchbay_plugin_cpu_seconds_total");
+    family.help(
+        "Processor time of a plugin's calls and jobs, including those that were ended \
+         early.",
     );
     for (plugin, places) in all {
-        to.sample(&[("plugin", plugin)], places.used.as_secs_f64());
+        family.sample(&[("plugin", plugin)], places.used.as_secs_f64());
     }
 }
 
@@ -239,46 +204,31 @@ fn instances(to: &mut Exposition, revisions: &[NumberedRevision]) {
             .iter()
             .filter_map(|revision| Some((revision.names(), revision.revision.vitals()?)))
     };
-    to.family(
-        "switchbay_plugin_instances",
-        FamilyKind::Gauge,
-        "Instances of a plugin's revision, idle and running.",
-    );
+    let family = to.gauge("switchbay_plugin_instances");
+    family.help("Instances of a plugin's revision, idle and running.");
     for (names, vitals) in vitals() {
-        to.sample(&names, vitals.instances.get());
+        family.sample(&names, vitals.instances.get());
     }
-    to.family(
-        "switchbay_plugin_memory_peak_bytes",
-        FamilyKind::Gauge,
-        "Peak linear memory of a single instance of the revision.",
-    );
+    let family = to.gauge("switchbay_plugin_memory_peak_bytes");
+    family.help("Peak linear memory of a single instance of the revision.");
     for (names, vitals) in vitals() {
-        to.sample(&names, vitals.memory_bytes.get());
+        family.sample(&names, vitals.memory_bytes.get());
     }
-    to.family(
-        "switchbay_plugin_memory_bytes",
-        FamilyKind::Gauge,
-        "Linear memory of the revision's instances, idle and running.",
-    );
+    let family = to.gauge("switchbay_plugin_memory_bytes");
+    family.help("Linear memory of the revision's instances, idle and running.");
     for (names, vitals) in vitals() {
-        to.sample(&names, vitals.memory_held.get());
+        family.sample(&names, vitals.memory_held.get());
     }
-    to.family(
-        "switchbay_plugin_denials_total",
-        FamilyKind::Counter,
-        "Calls to capabilities that were denied because the revision lacks the grant.",
-    );
+    let family = to.counter("switchbay_plugin_denials_total");
+    family.help("Calls to capabilities that were denied because the revision lacks the grant.");
     for (names, vitals) in vitals() {
-        to.sample(&names, vitals.denials.get());
+        family.sample(&names, vitals.denials.get());
     }
 }
 
 fn caches(to: &mut Exposition, catalogue: &Catalogue, revisions: &[NumberedRevision]) {
-    to.family(
-        "switchbay_plugin_cache_reads_total",
-        FamilyKind::Counter,
-        "Reads of a plugin's cache by its revision, by result.",
-    );
+    let family = to.counter("switchbay_plugin_cache_reads_total");
+    family.help("Reads of a plugin's cache by its revision, by result.");
     for revision in revisions
         .iter()
         .filter(|revision| revision.revision.cached_bytes().is_some())
@@ -293,17 +243,14 @@ fn caches(to: &mut Exposition, catalogue: &Catalogue, revisions: &[NumberedRevis
             ("stale", &cache.stale),
             ("miss", &cache.misses),
         ] {
-            to.sample(&[plugin, number, ("found", found)], count.get());
+            family.sample(&[plugin, number, ("found", found)], count.get());
         }
     }
-    to.family(
-        "switchbay_plugin_cache_bytes",
-        FamilyKind::Gauge,
-        "Bytes that the entries of a plugin's cache take up of its grant.",
-    );
+    let family = to.gauge("switchbay_plugin_cache_bytes");
+    family.help("Bytes that the entries of a plugin's cache take up of its grant.");
     for revision in catalogue.revisions() {
         if let Some(bytes) = revision.cached_bytes() {
-            to.sample(&[("plugin", &*revision.plugin)], bytes);
+            family.sample(&[("plugin", &*revision.plugin)], bytes);
         }
     }
 }
@@ -312,21 +259,15 @@ fn caches(to: &mut Exposition, catalogue: &Catalogue, revisions: &[NumberedRevis
 /// `/readyz`, and there are no numbers then.
 fn records(to: &mut Exposition, store: &Store) {
     let used = store.records_used().unwrap_or_default();
-    to.family(
-        "switchbay_plugin_state_bytes",
-        FamilyKind::Gauge,
-        "Bytes that a plugin's records take up of its grant.",
-    );
+    let family = to.gauge("switchbay_plugin_state_bytes");
+    family.help("Bytes that a plugin's records take up of its grant.");
     for (plugin, used) in &used {
-        to.sample(&[("plugin", plugin)], used.bytes);
+        family.sample(&[("plugin", plugin)], used.bytes);
     }
-    to.family(
-        "switchbay_plugin_state_records",
-        FamilyKind::Gauge,
-        "Records that a plugin keeps.",
-    );
+    let family = to.gauge("switchbay_plugin_state_records");
+    family.help("Records that a plugin keeps.");
     for (plugin, used) in &used {
-        to.sample(&[("plugin", plugin)], used.records);
+        family.sample(&[("plugin", plugin)], used.records);
     }
 }
 
@@ -364,36 +305,24 @@ fn counted(catalogue: &Catalogue, draining: Vec<Arc<Revision>>) -> Vec<NumberedR
 /// By key and account there is `/admin/v1/usage`: as labels they would grow without bound.
 fn credits(to: &mut Exposition, reservations: &Reservations) {
     let counts = reservations.counts();
-    to.family(
-        "switchbay_credit_reservations_total",
-        FamilyKind::Counter,
-        "Reservations of credits, by resolution.",
-    );
+    let family = to.counter("switchbay_credit_reservations_total");
+    family.help("Reservations of credits, by resolution.");
     for (resolution, count) in counts.resolved() {
-        to.sample(&[("resolution", resolution.name())], count);
+        family.sample(&[("resolution", resolution.name())], count);
     }
-    to.family(
-        "switchbay_credit_reservations_open",
-        FamilyKind::Gauge,
-        "Reservations of credits that are not yet resolved.",
-    );
-    to.sample(&[], reservations.open());
-    to.family(
-        "switchbay_credits_settled_total",
-        FamilyKind::Counter,
-        "Credits that calls spent.",
-    );
-    to.sample(&[], counts.credits_settled());
+    to.gauge("switchbay_credit_reservations_open")
+        .help("Reservations of credits that are not yet resolved.")
+        .sample(&[], reservations.open());
+    to.counter("switchbay_credits_settled_total")
+        .help("Credits that calls spent.")
+        .sample(&[], counts.credits_settled());
 }
 
 fn jobs(to: &mut Exposition, jobs: &JobQueue) {
-    to.family(
-        "switchbay_jobs",
-        FamilyKind::Gauge,
-        "Jobs of a plugin that wait for their turn (`waiting`) or run (`running`).",
-    );
+    let family = to.gauge("switchbay_jobs");
+    family.help("Jobs of a plugin that wait for their turn (`waiting`) or run (`running`).");
     for (plugin, waiting, running) in jobs.counts() {
-        to.sample(&[("plugin", &*plugin), ("state", "waiting")], waiting);
-        to.sample(&[("plugin", &*plugin), ("state", "running")], running);
+        family.sample(&[("plugin", &*plugin), ("state", "waiting")], waiting);
+        family.sample(&[("plugin", &*plugin), ("state", "running")], running);
     }
 }
