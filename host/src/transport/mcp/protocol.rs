@@ -6,7 +6,7 @@
 
 use bytes::Bytes;
 use http::{HeaderMap, StatusCode};
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 use crate::contract::error::sentence;
 use crate::published::cards::{VERSIONS, server_info};
@@ -88,22 +88,10 @@ impl RpcError {
         Self::new(StatusCode::OK, -32000, message)
     }
 
-    fn bad_metadata(message: impl Into<String>) -> Self {
-        Self::new(StatusCode::BAD_REQUEST, -32602, message)
-    }
-
-    fn header_mismatch(message: impl Into<String>) -> Self {
-        Self::new(StatusCode::BAD_REQUEST, -32020, message)
-    }
-
     fn unsupported_version(requested: &str) -> Self {
-        let mut error = Self::new(
-            StatusCode::BAD_REQUEST,
-            -32022,
-            format!("Unsupported protocol version: {requested}"),
-        );
-        error.data = Some(json!({ "supported": VERSIONS, "requested": requested }));
-        error
+        let message = format!("Unsupported protocol version: {requested}");
+        Self::new(StatusCode::BAD_REQUEST, -32022, message)
+            .with_data(json!({ "supported": VERSIONS, "requested": requested }))
     }
 
     pub(crate) fn with_data(mut self, data: Value) -> Self {
@@ -113,33 +101,39 @@ impl RpcError {
 
     /// The error as a JSON-RPC message. Without an id the member is left out: MCP forbids null.
     pub(crate) fn print(&self, id: Option<&Value>) -> String {
-        let mut error = json!({ "code": self.code, "message": self.message });
-        if let Some(data) = &self.data {
-            error["data"] = data.clone();
-        }
-        let mut message = Map::new();
-        message.insert("jsonrpc".to_owned(), json!("2.0"));
+        let mut message = json!({ "jsonrpc": "2.0" });
         if let Some(id) = id {
-            message.insert("id".to_owned(), id.clone());
+            message["id"] = id.clone();
         }
-        message.insert("error".to_owned(), error);
-        Value::Object(message).to_string()
+        message["error"] = json!({ "code": self.code, "message": self.message });
+        if let Some(data) = &self.data {
+            message["error"]["data"] = data.clone();
+        }
+        message.to_string()
     }
+}
+
+/// Refuses a header that does not say what the message does.
+fn mismatch<T>(message: impl Into<String>) -> Result<T, RpcError> {
+    let message = message.into();
+    Err(RpcError::new(StatusCode::BAD_REQUEST, -32020, message))
+}
+
+/// Refuses a request's metadata.
+fn bad_metadata<T>(message: impl Into<String>) -> Result<T, RpcError> {
+    let message = message.into();
+    Err(RpcError::new(StatusCode::BAD_REQUEST, -32602, message))
 }
 
 /// Reads the members that every message has. The error comes with the id, where a usable one can be read.
 pub(crate) fn decode(message: Value) -> Result<Message, (Option<Value>, RpcError)> {
     let Value::Object(mut message) = message else {
-        return Err((
-            None,
-            RpcError::invalid_request("a message must be a JSON object"),
-        ));
+        let error = RpcError::invalid_request("a message must be a JSON object");
+        return Err((None, error));
     };
     let id = message.remove("id");
-    let usable = id
-        .as_ref()
-        .filter(|id| id.is_string() || id.is_i64() || id.is_u64())
-        .cloned();
+    let is_usable = |id: &Value| id.is_string() || id.is_i64() || id.is_u64();
+    let usable = id.clone().filter(is_usable);
     let invalid = |text: &str| (usable.clone(), RpcError::invalid_request(text));
     if message.get("jsonrpc") != Some(&json!("2.0")) {
         return Err(invalid("`jsonrpc` must be \"2.0\""));
@@ -191,21 +185,16 @@ pub(crate) fn negotiate(
         };
     }
     let Some(Value::String(version)) = meta else {
-        return Err(RpcError::bad_metadata(format!(
+        return bad_metadata(format!(
             "`params._meta` must have `{META_VERSION}` as a string"
-        )));
+        ));
     };
     match header {
-        None => {
-            return Err(RpcError::header_mismatch(
-                "the header MCP-Protocol-Version is missing",
-            ));
-        }
+        None => return mismatch("the header MCP-Protocol-Version is missing"),
         Some(header) if header != version => {
-            let message = format!(
+            return mismatch(format!(
                 "the header MCP-Protocol-Version is {header}, but params._meta says {version}"
-            );
-            return Err(RpcError::header_mismatch(message));
+            ));
         }
         Some(header) if !VERSIONS.contains(&header) => {
             return Err(RpcError::unsupported_version(header));
@@ -216,14 +205,12 @@ pub(crate) fn negotiate(
     }
     match_method(headers, method)?;
     match_name(headers, method, params)?;
-    if !params
-        .get("_meta")
-        .and_then(|meta| meta.get(META_CAPABILITIES))
-        .is_some_and(Value::is_object)
-    {
-        return Err(RpcError::bad_metadata(format!(
+    let meta = params.get("_meta");
+    let capabilities = meta.and_then(|meta| meta.get(META_CAPABILITIES));
+    if !capabilities.is_some_and(Value::is_object) {
+        return bad_metadata(format!(
             "`params._meta` must have `{META_CAPABILITIES}` as an object"
-        )));
+        ));
     }
     Ok(ProtocolEra::Modern)
 }
@@ -231,12 +218,10 @@ pub(crate) fn negotiate(
 fn match_method(headers: &HeaderMap, method: &str) -> Result<(), RpcError> {
     match single(headers, "mcp-method")? {
         Some(header) if header == method => Ok(()),
-        Some(header) => Err(RpcError::header_mismatch(format!(
+        Some(header) => mismatch(format!(
             "the header Mcp-Method is {header}, but the method is {method}"
-        ))),
-        None => Err(RpcError::header_mismatch(
-            "the header Mcp-Method is missing",
         )),
+        None => mismatch("the header Mcp-Method is missing"),
     }
 }
 
@@ -251,33 +236,30 @@ fn match_name(headers: &HeaderMap, method: &str, params: &Value) -> Result<(), R
         return Ok(());
     };
     let Some(header) = single(headers, "mcp-name")? else {
-        return Err(RpcError::header_mismatch("the header Mcp-Name is missing"));
+        return mismatch("the header Mcp-Name is missing");
     };
     let header = header.trim_matches([' ', '\t']);
-    let found = match header
-        .strip_prefix("=?base64?")
-        .and_then(|rest| rest.strip_suffix("?="))
-    {
-        Some(encoded) => decode_base64(encoded).ok_or_else(|| {
-            RpcError::header_mismatch("the header Mcp-Name is not base64 of UTF-8 text")
-        })?,
+    let encoded = header.strip_prefix("=?base64?");
+    let found = match encoded.and_then(|rest| rest.strip_suffix("?=")) {
         None => header.to_owned(),
+        Some(encoded) => match decode_base64(encoded) {
+            Some(found) => found,
+            None => return mismatch("the header Mcp-Name is not base64 of UTF-8 text"),
+        },
     };
     if found == expected {
         Ok(())
     } else {
-        Err(RpcError::header_mismatch(format!(
+        mismatch(format!(
             "the header Mcp-Name does not equal `params.{parameter}`"
-        )))
+        ))
     }
 }
 
 fn decode_base64(text: &str) -> Option<String> {
     use base64::Engine as _;
-    let bytes = base64::engine::general_purpose::STANDARD
-        .decode(text)
-        .ok()?;
-    String::from_utf8(bytes).ok()
+    let bytes = base64::engine::general_purpose::STANDARD.decode(text);
+    String::from_utf8(bytes.ok()?).ok()
 }
 
 fn single<'h>(headers: &'h HeaderMap, name: &str) -> Result<Option<&'h str>, RpcError> {
@@ -286,15 +268,11 @@ fn single<'h>(headers: &'h HeaderMap, name: &str) -> Result<Option<&'h str>, Rpc
         return Ok(None);
     };
     if values.next().is_some() {
-        return Err(RpcError::header_mismatch(format!(
-            "the header {name} appears more than once"
-        )));
+        return mismatch(format!("the header {name} appears more than once"));
     }
     match std::str::from_utf8(first.as_bytes()) {
         Ok(text) => Ok(Some(text)),
-        Err(_) => Err(RpcError::header_mismatch(format!(
-            "the header {name} is not UTF-8 text"
-        ))),
+        Err(_) => mismatch(format!("the header {name} is not UTF-8 text")),
     }
 }
 
@@ -323,21 +301,14 @@ pub(crate) fn print_result(
     };
     let modern = era == ProtocolEra::Modern;
     // Its closing bracket comes after the added members.
-    let open = if modern {
-        length.saturating_sub(1)
-    } else {
-        length
-    };
+    let open = length.saturating_sub(usize::from(modern));
     match result {
         Text::Own(text) => message.own(&text[..open]),
         Text::Shared(bytes) => message.shared(bytes.slice(..open)),
     }
     if modern {
-        let comma = if open > 1 || !hints.is_empty() {
-            ","
-        } else {
-            ""
-        };
+        let follows = open > 1 || !hints.is_empty();
+        let comma = if follows { "," } else { "" };
         let meta = json!({ META_SERVER: server_info() });
         message.own(hints);
         message.own(&format!(
