@@ -15,6 +15,7 @@ use hyper::body::{Body, Bytes, Incoming};
 
 use super::http::connection::HttpResponse as Response;
 use super::http::content::ResponseContent;
+use super::http::envelope::TimedResponse;
 use super::http::{cross_origin, envelope};
 use crate::auth::PresentedCredential;
 use crate::auth::first_party::FirstParty;
@@ -28,12 +29,6 @@ use crate::metering::identifier::Identifier;
 use crate::pipeline::read_input::{ArgumentSource, UnreadArguments};
 use crate::pipeline::{self, CallRequest, Pipeline};
 use crate::places::RequestPlace;
-
-/// A response, and the time that the plugin took of it.
-pub(crate) struct RestAnswer {
-    pub(crate) response: Response,
-    pub(crate) plugin: Option<Duration>,
-}
 
 /// The REST face of the public listener.
 pub(crate) struct RestTransport {
@@ -52,7 +47,7 @@ impl RestTransport {
         request: Request<Incoming>,
         request_id: &str,
         visit: &RequestPlace,
-    ) -> RestAnswer {
+    ) -> TimedResponse {
         let (parts, body) = request.into_parts();
         let routes = catalogue.routes();
         match routes.find(&parts.method, parts.uri.path()) {
@@ -61,15 +56,11 @@ impl RestTransport {
                     .await
             }
             RouteMatch::OtherMethods(allow) => {
-                match cross_origin::preflight(&self.first_party, routes, &parts) {
-                    Some(response) => RestAnswer {
-                        response,
-                        plugin: None,
-                    },
-                    None => refused(&method_not_allowed(), request_id).allow(&allow),
-                }
+                let preflight = cross_origin::preflight(&self.first_party, routes, &parts);
+                let refused = || refused_method(&allow, request_id);
+                preflight.unwrap_or_else(refused).into()
             }
-            RouteMatch::Nothing => refused(&no_route(), request_id),
+            RouteMatch::Nothing => envelope::refusal(&no_route(), request_id).into(),
         }
     }
 
@@ -81,7 +72,7 @@ impl RestTransport {
         body: Incoming,
         request_id: &str,
         visit: &RequestPlace,
-    ) -> RestAnswer {
+    ) -> TimedResponse {
         let face = bound
             .rest()
             .expect("the route table holds operations with a REST face alone");
@@ -91,9 +82,9 @@ impl RestTransport {
             Ok(body) => body,
             Err(refusal) => {
                 pipeline::refused_before(bound, Face::Rest, &refusal);
-                let mut printed = refused(&refusal, request_id);
-                cross_origin::allow(printed.response.headers_mut(), origin);
-                return printed;
+                let mut response = envelope::refusal(&refusal, request_id);
+                cross_origin::allow(response.headers_mut(), origin);
+                return response.into();
             }
         };
         let source = if parts.method == Method::POST {
@@ -123,10 +114,8 @@ impl RestTransport {
         };
         envelope::meters(response.headers_mut(), &answered.meters);
         cross_origin::allow(response.headers_mut(), origin);
-        RestAnswer {
-            response,
-            plugin: answered.plugin_time,
-        }
+        let plugin = answered.plugin_time;
+        TimedResponse { response, plugin }
     }
 }
 
@@ -137,10 +126,8 @@ pub(crate) fn no_route() -> Refusal {
 
 /// The refusal of a method that a path does not take.
 pub(crate) fn method_not_allowed() -> Refusal {
-    Refusal::new(
-        Code::MethodNotAllowed,
-        "This route does not support the method; `Allow` lists those that it does",
-    )
+    let message = "This route does not support the method; `Allow` lists those that it does";
+    Refusal::new(Code::MethodNotAllowed, message)
 }
 
 /// Reads a body within its limits of size, time and type (the type counts only where there is a body).
@@ -154,10 +141,8 @@ pub(crate) async fn read_body(
         return Ok(Bytes::new());
     }
     let wrong_type = || {
-        Refusal::new(
-            Code::UnsupportedMediaType,
-            "The body's Content-Type must be application/json",
-        )
+        let message = "The body's Content-Type must be application/json";
+        Refusal::new(Code::UnsupportedMediaType, message)
     };
     let is_json = is_json(headers);
     let too_large = || Refusal::too_large(bytes_max);
@@ -191,18 +176,17 @@ pub(crate) async fn read_bytes(
         Err(error) if error.is::<http_body_util::LengthLimitError>() => {
             Err(Refusal::too_large(bytes_max))
         }
-        Err(_) => Err(Refusal::new(
-            Code::ValidationError,
-            "The body ended before its announced length",
-        )),
+        Err(_) => {
+            let rule = "The body ended before its announced length";
+            Err(Refusal::invalid(None, rule))
+        }
     }
 }
 
 /// Whether the body says that it is JSON; parameters such as a charset do not matter.
 pub(crate) fn is_json(headers: &HeaderMap) -> bool {
-    let said = headers
-        .get(CONTENT_TYPE)
-        .and_then(|value| value.to_str().ok());
+    let said = headers.get(CONTENT_TYPE);
+    let said = said.and_then(|value| value.to_str().ok());
     said.is_some_and(|value| media_type::is(value, "application/json"))
 }
 
@@ -215,29 +199,20 @@ pub(crate) fn accepts(headers: &HeaderMap, media_type: &str) -> bool {
         .flat_map(|v| v.split(','));
     ranges.any(|range| {
         let mut parts = range.split(';').map(str::trim);
-        let named = parts
-            .next()
-            .is_some_and(|essence| essence.eq_ignore_ascii_case(media_type));
-        let refused =
-            parts
-                .filter_map(|parameter| parameter.split_once('='))
-                .any(|(name, value)| {
-                    name.trim().eq_ignore_ascii_case("q")
-                        && value
-                            .trim()
-                            .parse::<f32>()
-                            .is_ok_and(|quality| quality <= 0.0)
-                });
-        named && !refused
+        let essence = parts.next().unwrap_or_default();
+        let is_zero = |parameter: &str| {
+            parameter.split_once('=').is_some_and(|(name, value)| {
+                let quality = value.trim().parse::<f32>();
+                name.trim().eq_ignore_ascii_case("q") && quality.is_ok_and(|q| q <= 0.0)
+            })
+        };
+        essence.eq_ignore_ascii_case(media_type) && !parts.any(is_zero)
     })
 }
 
 fn success(face: &RestFace, reply: &PluginReply, parts: &Parts) -> Response {
-    let status = face
-        .outcomes
-        .get(&reply.outcome)
-        .copied()
-        .unwrap_or(StatusCode::OK);
+    let status = face.outcomes.get(&reply.outcome);
+    let status = status.copied().unwrap_or(StatusCode::OK);
     let etag = reply.digest.as_ref().filter(|_| face.etag).map(entity_tag);
     let matches = etag
         .as_ref()
@@ -248,7 +223,7 @@ fn success(face: &RestFace, reply: &PluginReply, parts: &Parts) -> Response {
     } else {
         envelope::json(status, envelope::success(&reply.data))
     };
-    let length = http_body_length(&response);
+    let length = response.body().bytes();
     let headers = response.headers_mut();
     if face.decoded_length && length > 0 {
         headers.insert("x-decoded-content-length", HeaderValue::from(length));
@@ -278,34 +253,19 @@ pub(crate) fn if_none_match(headers: &HeaderMap, etag: &HeaderValue) -> bool {
         .any(|list| list.trim() == "*" || list.split(',').any(|tag| opaque(tag) == etag))
 }
 
-fn http_body_length(response: &Response) -> usize {
-    response.body().bytes()
+fn refused_method(allow: &str, request_id: &str) -> Response {
+    let mut response = envelope::refusal(&method_not_allowed(), request_id);
+    if let Ok(value) = HeaderValue::from_str(allow) {
+        response.headers_mut().insert(ALLOW, value);
+    }
+    response
 }
 
-fn refused(refusal: &Refusal, request_id: &str) -> RestAnswer {
-    RestAnswer {
-        response: envelope::refusal(refusal, request_id),
-        plugin: None,
+/// Takes the body away, for HEAD, and leaves its length.
+pub(crate) fn take_body(response: &mut Response) {
+    let length = HeaderValue::from(response.body().bytes());
+    if response.status() != StatusCode::NOT_MODIFIED {
+        response.headers_mut().insert(CONTENT_LENGTH, length);
     }
-}
-
-impl RestAnswer {
-    fn allow(mut self, methods: &str) -> Self {
-        if let Ok(value) = HeaderValue::from_str(methods) {
-            self.response.headers_mut().insert(ALLOW, value);
-        }
-        self
-    }
-
-    /// Takes the body away, for HEAD, and leaves its length.
-    pub(crate) fn without_body(mut self) -> Self {
-        let length = http_body_length(&self.response);
-        if self.response.status() != StatusCode::NOT_MODIFIED {
-            self.response
-                .headers_mut()
-                .insert(CONTENT_LENGTH, HeaderValue::from(length));
-        }
-        *self.response.body_mut() = ResponseContent::empty();
-        self
-    }
+    *response.body_mut() = ResponseContent::empty();
 }

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use http::header::{CONNECTION, TRANSFER_ENCODING};
-use http::{HeaderValue, Request, Response};
+use http::{Request, Response};
 use hyper::body::Incoming;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::server::conn::auto;
@@ -18,7 +18,8 @@ use tokio_util::task::TaskTracker;
 
 use super::activity::{ConnectionActivity, RequestUnderWay};
 use super::compressor::ResponseCompressor;
-use super::content::{ContentPieces, ResponseContent};
+use super::content::ResponseContent;
+use super::envelope;
 use super::guarded::GuardedStream;
 use super::sending::{AnswerSending, StreamExecutor};
 use crate::config::Transport;
@@ -100,12 +101,11 @@ pub(crate) async fn serve<S, F>(
     }
     drop(listener);
     tasks.close();
-    if tokio::time::timeout(transport.drain, tasks.wait())
-        .await
-        .is_err()
-    {
+    let drained = tokio::time::timeout(transport.drain, tasks.wait()).await;
+    if drained.is_err() {
+        let left = tasks.len();
         tracing::warn!(
-            tasks = tasks.len(),
+            tasks = left,
             "connections did not drain in time and are cut"
         );
         cut.cancel();
@@ -240,19 +240,12 @@ where
             Some(visit.outside().ok_or(io::ErrorKind::ConnectionRefused)?)
         };
         if last {
-            response
-                .headers_mut()
-                .insert(CONNECTION, HeaderValue::from_static("close"));
+            envelope::set(response.headers_mut(), CONNECTION, "close");
         }
         let deadline = Instant::now() + time;
         Ok(response.map(|body| {
-            AnswerSending::begin(
-                ContentPieces::for_socket(body),
-                deadline,
-                under_way,
-                unsent,
-                outside,
-            )
+            let pieces = body.for_socket();
+            AnswerSending::begin(pieces, deadline, under_way, unsent, outside)
         }))
     }
 }

@@ -32,14 +32,28 @@ pub(crate) fn allowed_origin(
 
 /// Lets the page read an answer.
 pub(crate) fn allow(headers: &mut HeaderMap, origin: Option<HeaderValue>) {
-    let Some(origin) = origin else { return };
+    if let Some(origin) = origin {
+        expose(headers, origin, EXPOSED);
+    }
+}
+
+/// Lets a page of this origin read an answer, with these headers and those that tell the caller's meters.
+pub(crate) fn expose(headers: &mut HeaderMap, origin: HeaderValue, exposed: &str) {
+    let exposed = HeaderValue::try_from(format!("{exposed}, {}", envelope::METERS));
+    let exposed = exposed.expect("names are a header value");
     headers.insert(ACCESS_CONTROL_ALLOW_ORIGIN, origin);
-    let exposed = format!("{EXPOSED}, {}", envelope::METERS);
-    headers.insert(
-        ACCESS_CONTROL_EXPOSE_HEADERS,
-        HeaderValue::try_from(exposed).expect("names are a header value"),
-    );
+    headers.insert(ACCESS_CONTROL_EXPOSE_HEADERS, exposed);
     headers.append(VARY, HeaderValue::from_static("Origin"));
+}
+
+/// An answer that lets a browser call by a method and with these headers.
+pub(crate) fn permission(methods: HeaderValue, allowed: &'static str) -> HttpResponse {
+    let mut response = envelope::empty(StatusCode::NO_CONTENT);
+    let headers = response.headers_mut();
+    headers.insert(ACCESS_CONTROL_ALLOW_METHODS, methods);
+    envelope::set(headers, ACCESS_CONTROL_ALLOW_HEADERS, allowed);
+    envelope::set(headers, ACCESS_CONTROL_MAX_AGE, "600");
+    response
 }
 
 /// Answers a browser that asks whether a page may make a call, if it may.
@@ -52,21 +66,12 @@ pub(crate) fn preflight(
         return None;
     }
     let method = parts.headers.get(ACCESS_CONTROL_REQUEST_METHOD)?;
-    let RouteMatch::Operation(bound, _) = routes.find(
-        &Method::from_bytes(method.as_bytes()).ok()?,
-        parts.uri.path(),
-    ) else {
+    let asked = Method::from_bytes(method.as_bytes()).ok()?;
+    let RouteMatch::Operation(bound, _) = routes.find(&asked, parts.uri.path()) else {
         return None;
     };
     let origin = allowed_origin(pages, bound, &parts.headers)?;
-    let mut response = envelope::empty(StatusCode::NO_CONTENT);
-    let headers = response.headers_mut();
-    headers.insert(ACCESS_CONTROL_ALLOW_METHODS, method.clone());
-    headers.insert(
-        ACCESS_CONTROL_ALLOW_HEADERS,
-        HeaderValue::from_static(ALLOWED),
-    );
-    headers.insert(ACCESS_CONTROL_MAX_AGE, HeaderValue::from_static("600"));
-    allow(headers, Some(origin));
+    let mut response = permission(method.clone(), ALLOWED);
+    allow(response.headers_mut(), Some(origin));
     Some(response)
 }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use http::header::{ACCESS_CONTROL_ALLOW_ORIGIN, CACHE_CONTROL, CONTENT_TYPE, ETAG, VARY};
-use http::{HeaderMap, HeaderValue, Response, StatusCode};
+use http::{HeaderMap, Response, StatusCode};
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
@@ -11,8 +11,7 @@ use super::connection::HttpResponse;
 use super::content::ResponseContent;
 use super::envelope;
 use crate::catalogue::Catalogue;
-use crate::published::Document;
-use crate::published::Snapshot;
+use crate::published::{Document, Snapshot};
 use crate::stores::Store;
 use crate::transport::rest;
 
@@ -31,10 +30,8 @@ pub(crate) enum HostRoute {
 
 /// Whether it is asked how the host is: that is answered also when everything is taken.
 pub(crate) fn is_health(path: &str) -> bool {
-    matches!(
-        find(path, ""),
-        Some(HostRoute::Health | HostRoute::Readiness)
-    )
+    let found = find(path, "");
+    matches!(found, Some(HostRoute::Health | HostRoute::Readiness))
 }
 
 /// Finds the host's own route for a path. `base_path` is the path of the base URL, empty or with a leading slash, behind
@@ -93,9 +90,7 @@ impl HostRoutes {
                     "application/json"
                 };
                 let mut response = document(&published.card, headers, media_type);
-                response
-                    .headers_mut()
-                    .insert(VARY, HeaderValue::from_static("Accept"));
+                envelope::set(response.headers_mut(), VARY, "Accept");
                 response
             }
             HostRoute::Health => envelope::json(StatusCode::OK, r#"{"status":"ok"}"#),
@@ -115,10 +110,8 @@ impl HostRoutes {
             (true, _) => (StatusCode::SERVICE_UNAVAILABLE, "draining"),
             (false, false) => (StatusCode::SERVICE_UNAVAILABLE, "the store fails"),
         };
-        envelope::json(
-            status,
-            json!({ "status": word, "plugins": plugins }).to_string(),
-        )
+        let told = json!({ "status": word, "plugins": plugins });
+        envelope::json(status, told.to_string())
     }
 }
 
@@ -136,13 +129,10 @@ fn document(
         response
     };
     let headers = response.headers_mut();
-    headers.insert(CONTENT_TYPE, HeaderValue::from_static(media_type));
     headers.insert(ETAG, document.etag.clone());
+    envelope::set(headers, CONTENT_TYPE, media_type);
     // Public, and short: plugins are swapped while the process runs.
-    headers.insert(
-        CACHE_CONTROL,
-        HeaderValue::from_static("public, max-age=60"),
-    );
-    headers.insert(ACCESS_CONTROL_ALLOW_ORIGIN, HeaderValue::from_static("*"));
+    envelope::set(headers, CACHE_CONTROL, "public, max-age=60");
+    envelope::set(headers, ACCESS_CONTROL_ALLOW_ORIGIN, "*");
     response
 }

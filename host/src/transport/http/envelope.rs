@@ -4,13 +4,15 @@
 
 use std::time::Duration;
 
-use http::header::{CACHE_CONTROL, CONTENT_TYPE, RETRY_AFTER, WWW_AUTHENTICATE};
+use http::header::{
+    CACHE_CONTROL, CONTENT_TYPE, RETRY_AFTER, WWW_AUTHENTICATE, X_CONTENT_TYPE_OPTIONS,
+};
 use http::{HeaderMap, HeaderName, HeaderValue, Response, StatusCode};
 use hyper::body::Bytes;
 
 use super::connection::HttpResponse;
 use super::content::ResponseContent;
-use crate::contract::error::{AuthChallenge, Refusal};
+use crate::contract::error::Refusal;
 use crate::metering::CallMeters;
 
 const X_REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
@@ -23,6 +25,25 @@ pub(crate) const METERS: &str = "X-ApiKey-RateLimit-Limit, X-ApiKey-RateLimit-Re
     X-ApiKey-RateLimit-Window, X-ApiKey-Monthly-Limit, X-ApiKey-Monthly-Remaining, X-ApiKey-Monthly-Reset, \
     X-ApiKey-Credit-Cost, X-ApiKey-Credit-Limit, X-ApiKey-Credit-Reset, X-RateLimit-Limit, X-RateLimit-Remaining, \
     X-RateLimit-Reset";
+
+/// A response, and the time that plugins took of it.
+pub(crate) struct TimedResponse {
+    pub(crate) response: HttpResponse,
+    pub(crate) plugin: Option<Duration>,
+}
+
+/// One that no plugin had a part in.
+impl From<HttpResponse> for TimedResponse {
+    fn from(response: HttpResponse) -> Self {
+        let plugin = None;
+        Self { response, plugin }
+    }
+}
+
+/// Sets a header to a value that is known.
+pub(crate) fn set(headers: &mut HeaderMap, name: HeaderName, value: &'static str) {
+    headers.insert(name, HeaderValue::from_static(value));
+}
 
 /// A JSON response that no cache may keep.
 pub(crate) fn json(status: StatusCode, body: impl Into<Bytes>) -> HttpResponse {
@@ -52,38 +73,34 @@ pub(crate) fn success(data: &str) -> String {
 
 /// The value of `WWW-Authenticate` for a refused credential (RFC 6750, 3): the scope that the operation needs, and an error
 /// only where a credential was sent.
-pub(crate) fn challenge(refusal: &Refusal) -> Option<String> {
-    let AuthChallenge {
-        scope,
-        error,
-        resource_metadata,
-    } = refusal.challenge.as_ref()?;
+fn challenge(refusal: &Refusal) -> Option<HeaderValue> {
+    let challenge = refusal.challenge.as_ref()?;
     let mut text = "Bearer ".to_owned();
-    if let Some(error) = error {
+    if let Some(error) = challenge.error {
+        let message = &refusal.message;
         text.push_str(&format!(
-            r#"error="{error}", error_description="{}", "#,
-            refusal.message
+            r#"error="{error}", error_description="{message}", "#
         ));
     }
-    text.push_str(&format!(r#"scope="{scope}""#));
-    if let Some(url) = resource_metadata {
+    text.push_str(&format!(r#"scope="{}""#, challenge.scope));
+    if let Some(url) = &challenge.resource_metadata {
         text.push_str(&format!(r#", resource_metadata="{url}""#));
     }
-    Some(text)
+    HeaderValue::from_str(&text).ok()
 }
 
 /// A refusal as a REST response.
 pub(crate) fn refusal(refusal: &Refusal, request_id: &str) -> HttpResponse {
     let mut response = json(refusal.status, refusal.envelope(request_id).to_string());
-    if let Some(value) = challenge(refusal).and_then(|text| HeaderValue::from_str(&text).ok()) {
-        response.headers_mut().insert(WWW_AUTHENTICATE, value);
-    }
-    retry_after(response.headers_mut(), refusal);
+    advise(response.headers_mut(), refusal);
     response
 }
 
-/// `Retry-After`, where the refusal has one.
-pub(crate) fn retry_after(headers: &mut HeaderMap, refusal: &Refusal) {
+/// What a refusal says in headers of how to go on: `WWW-Authenticate` and `Retry-After`, where it has them.
+pub(crate) fn advise(headers: &mut HeaderMap, refusal: &Refusal) {
+    if let Some(value) = challenge(refusal) {
+        headers.insert(WWW_AUTHENTICATE, value);
+    }
     if let Some(seconds) = refusal.retry_after_s {
         headers.insert(RETRY_AFTER, HeaderValue::from(seconds));
     }
@@ -124,10 +141,7 @@ pub(crate) fn finish(
 ) {
     let id = HeaderValue::from_str(request_id).expect("a request id is a UUID");
     headers.insert(X_REQUEST_ID, id);
-    headers.insert(
-        "x-content-type-options",
-        HeaderValue::from_static("nosniff"),
-    );
+    set(headers, X_CONTENT_TYPE_OPTIONS, "nosniff");
     let ms = |time: Duration| time.as_secs_f64() * 1000.0;
     let timing = match plugin {
         Some(plugin) => format!("plugin;dur={:.3}, total;dur={:.3}", ms(plugin), ms(total)),

@@ -17,15 +17,16 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use http::header::{ALLOW, HOST};
-use http::{HeaderValue, Method, Request, Version};
+use http::{Method, Request, Version};
 use hyper::body::Incoming;
 use uuid::Uuid;
 
 use self::connection::HttpResponse;
 use self::discovery::HostRoutes;
-use super::mcp::{McpAnswer, McpTransport};
+use self::envelope::TimedResponse;
+use super::mcp::McpTransport;
 use super::rest;
-use super::rest::{RestAnswer, RestTransport};
+use super::rest::RestTransport;
 use crate::base::clock::microseconds;
 use crate::contract::error::{Code, Refusal};
 use crate::places::RequestPlace;
@@ -70,14 +71,10 @@ impl PublicApi {
             printed = refused(&full.refusal(), &request_id);
         }
         if method == Method::HEAD {
-            printed = printed.without_body();
+            rest::take_body(&mut printed.response);
         }
-        envelope::finish(
-            printed.response.headers_mut(),
-            &request_id,
-            started.elapsed(),
-            printed.plugin,
-        );
+        let headers = printed.response.headers_mut();
+        envelope::finish(headers, &request_id, started.elapsed(), printed.plugin);
         let status = printed.response.status().as_u16();
         tracing::debug!(
             request_id,
@@ -94,44 +91,30 @@ impl PublicApi {
         request: Request<Incoming>,
         request_id: &str,
         visit: &RequestPlace,
-    ) -> RestAnswer {
+    ) -> TimedResponse {
         if !names_its_host(&request) {
-            let refusal = Refusal::new(
-                Code::ValidationError,
-                "An HTTP/1.1 request must have exactly one Host header",
-            );
-            return refused(&refusal, request_id);
+            let rule = "An HTTP/1.1 request must have exactly one Host header";
+            return refused(&Refusal::invalid(None, rule), request_id);
         }
         let snapshot = self.registry.current();
         let path = request.uri().path();
         if path.starts_with("/api/") {
-            let catalogue = &snapshot.catalogue;
-            return self
-                .rest
-                .answer(catalogue, request, request_id, visit)
-                .await;
+            let (rest, catalogue) = (&self.rest, &snapshot.catalogue);
+            return rest.answer(catalogue, request, request_id, visit).await;
         }
         if path == "/mcp" {
-            let McpAnswer { response, plugin } =
-                self.mcp.answer(&snapshot, request, request_id, visit).await;
-            return RestAnswer { response, plugin };
+            return self.mcp.answer(&snapshot, request, request_id, visit).await;
         }
         let Some(found) = self.host_routes.find(path) else {
             return refused(&rest::no_route(), request_id);
         };
         if !matches!(*request.method(), Method::GET | Method::HEAD) {
             let mut printed = refused(&rest::method_not_allowed(), request_id);
-            printed
-                .response
-                .headers_mut()
-                .insert(ALLOW, HeaderValue::from_static("GET, HEAD"));
+            envelope::set(printed.response.headers_mut(), ALLOW, "GET, HEAD");
             return printed;
         }
         let response = self.host_routes.answer(&snapshot, found, request.headers());
-        RestAnswer {
-            response,
-            plugin: None,
-        }
+        response.into()
     }
 }
 
@@ -159,9 +142,6 @@ fn too_slow(deadline: Duration) -> Refusal {
     Refusal::new(Code::UpstreamTimeout, message)
 }
 
-fn refused(refusal: &Refusal, request_id: &str) -> RestAnswer {
-    RestAnswer {
-        response: envelope::refusal(refusal, request_id),
-        plugin: None,
-    }
+fn refused(refusal: &Refusal, request_id: &str) -> TimedResponse {
+    envelope::refusal(refusal, request_id).into()
 }

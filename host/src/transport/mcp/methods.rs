@@ -1,8 +1,7 @@
 //! The methods of the endpoint, and how one POST (a message, or a batch of the oldest version) is answered.
 
 use bytes::Bytes;
-use http::header::WWW_AUTHENTICATE;
-use http::{HeaderMap, HeaderValue, StatusCode};
+use http::{HeaderMap, StatusCode};
 use serde_json::{Value, json};
 
 use super::protocol;
@@ -48,38 +47,29 @@ pub(crate) enum MethodError {
     Credential(Box<Refusal>),
 }
 
+impl From<RpcError> for MethodError {
+    fn from(error: RpcError) -> Self {
+        Self::Rpc(error)
+    }
+}
+
 /// Answers the body of a POST.
 pub(crate) async fn answer(
-    pipeline: &Pipeline,
-    snapshot: &Snapshot,
-    headers: &HeaderMap,
+    post: &McpPost<'_>,
     body: &[u8],
-    request_id: &str,
-    visit: &RequestPlace,
     gathered: &mut Gathered,
 ) -> HttpResponse {
-    let post = McpPost {
-        pipeline,
-        snapshot,
-        headers,
-        request_id,
-        identifier: Identifier::read(headers),
-        visit,
+    let message = match strict_json(body) {
+        Ok(Value::Array(messages)) => return batch(post, messages, gathered).await,
+        Ok(message) => return single(post, message, gathered).await,
+        Err(MalformedJson::Duplicate(name)) => {
+            format!("the member `{name}` appears more than once")
+        }
+        Err(MalformedJson::Json { line, column }) => {
+            format!("the body is not valid JSON: line {line}, column {column}")
+        }
     };
-    match strict_json(body) {
-        Ok(Value::Array(messages)) => batch(&post, messages, gathered).await,
-        Ok(message) => single(&post, message, gathered).await,
-        Err(MalformedJson::Duplicate(name)) => rpc_error(
-            &RpcError::parse(format!("the member `{name}` appears more than once")),
-            None,
-        ),
-        Err(MalformedJson::Json { line, column }) => rpc_error(
-            &RpcError::parse(format!(
-                "the body is not valid JSON: line {line}, column {column}"
-            )),
-            None,
-        ),
-    }
+    rpc_error(&RpcError::parse(message), None)
 }
 
 async fn single(post: &McpPost<'_>, message: Value, gathered: &mut Gathered) -> HttpResponse {
@@ -109,12 +99,10 @@ fn response(headers: &HeaderMap) -> HttpResponse {
         Ok(header) if header.is_none_or(|header| header < protocol::MODERN) => {
             envelope::empty(StatusCode::ACCEPTED)
         }
-        Ok(_) => rpc_error(
-            &RpcError::invalid_request(
-                "this endpoint sends no requests, so it accepts no responses",
-            ),
-            None,
-        ),
+        Ok(_) => {
+            let message = "this endpoint sends no requests, so it accepts no responses";
+            rpc_error(&RpcError::invalid_request(message), None)
+        }
         Err(error) => rpc_error(&error, None),
     }
 }
@@ -181,15 +169,12 @@ async fn batched(
     params: Value,
     gathered: &mut Gathered,
 ) -> ContentParts {
+    let invalid = |message: &str| RpcError::invalid_request(message).print(Some(id)).into();
     if method == "initialize" {
-        return RpcError::invalid_request("`initialize` must not be part of a batch")
-            .print(Some(id))
-            .into();
+        return invalid("`initialize` must not be part of a batch");
     }
     if let Ok(ProtocolEra::Modern) | Err(_) = protocol::negotiate(post.headers, method, &params) {
-        return RpcError::invalid_request("a batch may hold only messages of 2025-03-26")
-            .print(Some(id))
-            .into();
+        return invalid("a batch may hold only messages of 2025-03-26");
     }
     match request(post, ProtocolEra::Legacy, method, params, gathered).await {
         Ok(result) => print(ProtocolEra::Legacy, id, result),
@@ -228,46 +213,39 @@ async fn request(
         "resources/templates/list",
     ];
     if !known && !shared.contains(&method) {
-        return Err(MethodError::Rpc(RpcError::unknown_method(era, method)));
+        return Err(RpcError::unknown_method(era, method).into());
     }
     if !params.is_object() {
-        return Err(MethodError::Rpc(RpcError::invalid_params(
-            "`params` must be an object",
-        )));
+        return Err(RpcError::invalid_params("`params` must be an object").into());
     }
-    let rpc = MethodError::Rpc;
     let published = &post.snapshot.documents;
-    let shared = |bytes: &Bytes| Ok(MethodAnswer::Lasting(Text::Shared(bytes.clone())));
-    match method {
-        "initialize" => initialize(&params)
-            .map(|text| MethodAnswer::Once(Text::Own(text)))
-            .map_err(rpc),
-        "ping" => Ok(MethodAnswer::Once(Text::Own("{}".to_owned()))),
-        "server/discover" => Ok(MethodAnswer::Lasting(Text::Own(discover()))),
-        "tools/list" => no_cursor(&params)
-            .map_err(rpc)
-            .and_then(|()| shared(&published.tools)),
-        "resources/list" => no_cursor(&params)
-            .map_err(rpc)
-            .and_then(|()| shared(&published.resources.list)),
+    let own = |text: String| MethodAnswer::Once(Text::Own(text));
+    let shared = |bytes: &Bytes| MethodAnswer::Lasting(Text::Shared(bytes.clone()));
+    Ok(match method {
+        "initialize" => own(initialize(&params)?),
+        "ping" => own("{}".to_owned()),
+        "server/discover" => MethodAnswer::Lasting(Text::Own(discover())),
+        "tools/list" => {
+            no_cursor(&params)?;
+            shared(&published.tools)
+        }
+        "resources/list" => {
+            no_cursor(&params)?;
+            shared(&published.resources.list)
+        }
         "resources/templates/list" => {
-            no_cursor(&params).map_err(rpc)?;
+            no_cursor(&params)?;
             shared(&Bytes::from_static(br#"{"resourceTemplates":[]}"#))
         }
-        "resources/read" => resources::read(&published.resources, era, &params)
-            .map_err(rpc)
-            .and_then(|read| shared(&read)),
-        _ => tools::call(post, params, gathered)
-            .await
-            .map(MethodAnswer::Once),
-    }
+        "resources/read" => shared(&resources::read(&published.resources, era, &params)?),
+        _ => MethodAnswer::Once(tools::call(post, params, gathered).await?),
+    })
 }
 
 fn initialize(params: &Value) -> Result<String, RpcError> {
     let Some(requested) = params.get("protocolVersion").and_then(Value::as_str) else {
-        return Err(RpcError::invalid_params(
-            "`params.protocolVersion` must be a string",
-        ));
+        let message = "`params.protocolVersion` must be a string";
+        return Err(RpcError::invalid_params(message));
     };
     // A modern version has no initialize, so whoever sends one speaks a legacy version at best.
     let legacy = VERSIONS
@@ -293,17 +271,13 @@ fn discover() -> String {
 
 /// A result as a message. Those of the modern era say how long they last.
 fn print(era: ProtocolEra, id: &Value, answered: MethodAnswer) -> ContentParts {
-    match (era, answered) {
-        (ProtocolEra::Modern, MethodAnswer::Lasting(text)) => protocol::print_result(
-            era,
-            id,
-            text,
-            &format!(r#","ttlMs":{TTL_MS},"cacheScope":"public""#),
-        ),
-        (_, MethodAnswer::Lasting(text) | MethodAnswer::Once(text)) => {
-            protocol::print_result(era, id, text, "")
+    let (text, hints) = match answered {
+        MethodAnswer::Lasting(text) if era == ProtocolEra::Modern => {
+            (text, format!(r#","ttlMs":{TTL_MS},"cacheScope":"public""#))
         }
-    }
+        MethodAnswer::Lasting(text) | MethodAnswer::Once(text) => (text, String::new()),
+    };
+    protocol::print_result(era, id, text, &hints)
 }
 
 fn printed(message: ContentParts) -> HttpResponse {
@@ -316,9 +290,10 @@ fn printed(message: ContentParts) -> HttpResponse {
 fn no_cursor(params: &Value) -> Result<(), RpcError> {
     match params.get("cursor") {
         None | Some(Value::Null) => Ok(()),
-        Some(_) => Err(RpcError::invalid_params(
-            "`params.cursor` is not one that this server issued",
-        )),
+        Some(_) => {
+            let message = "`params.cursor` is not one that this server issued";
+            Err(RpcError::invalid_params(message))
+        }
     }
 }
 
@@ -339,12 +314,7 @@ fn credential_error(refusal: &Refusal, envelope: Value) -> RpcError {
 fn challenge(refusal: &Refusal, id: Option<&Value>, request_id: &str) -> HttpResponse {
     let error = credential_error(refusal, refusal.envelope(request_id));
     let mut response = rpc_error(&error, id);
-    if let Some(value) =
-        envelope::challenge(refusal).and_then(|text| HeaderValue::from_str(&text).ok())
-    {
-        response.headers_mut().insert(WWW_AUTHENTICATE, value);
-    }
-    envelope::retry_after(response.headers_mut(), refusal);
+    envelope::advise(response.headers_mut(), refusal);
     response
 }
 

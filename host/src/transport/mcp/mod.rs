@@ -13,31 +13,29 @@ mod tools;
 use std::sync::Arc;
 use std::time::Duration;
 
-use http::header::{
-    ACCESS_CONTROL_ALLOW_HEADERS, ACCESS_CONTROL_ALLOW_METHODS, ACCESS_CONTROL_ALLOW_ORIGIN,
-    ACCESS_CONTROL_EXPOSE_HEADERS, ACCESS_CONTROL_MAX_AGE, ALLOW, ORIGIN, RETRY_AFTER, VARY,
-};
+use http::header::{ALLOW, ORIGIN, RETRY_AFTER};
 use http::{HeaderValue, Method, Request, StatusCode};
 use hyper::body::Incoming;
 
+use self::methods::McpPost;
 use self::origins::AllowedOrigins;
 use self::protocol::RpcError;
 use super::http::connection::HttpResponse;
-use super::http::envelope;
+use super::http::envelope::TimedResponse;
+use super::http::{cross_origin, envelope};
 use super::rest;
 use crate::metering::CallMeters;
+use crate::metering::identifier::Identifier;
 use crate::pipeline::Pipeline;
 use crate::places::RequestPlace;
 use crate::published::Snapshot;
 
 /// The largest message, in bytes.
 const MESSAGE_BYTES_MAX: usize = 64 * 1024;
-
-/// A response, and the time that plugins took of it.
-pub(crate) struct McpAnswer {
-    pub(crate) response: HttpResponse,
-    pub(crate) plugin: Option<Duration>,
-}
+/// What a page may send, and read, of headers.
+const ALLOWED: &str = "Authorization, Content-Type, Accept, MCP-Protocol-Version, Mcp-Method, Mcp-Name, x-service-api-key, \
+    Idempotency-Key";
+const EXPOSED: &str = "WWW-Authenticate, MCP-Protocol-Version, X-Request-Id, Retry-After";
 
 /// What the methods of one POST gather beside their results.
 #[derive(Default)]
@@ -64,40 +62,27 @@ impl McpTransport {
         request: Request<Incoming>,
         request_id: &str,
         visit: &RequestPlace,
-    ) -> McpAnswer {
+    ) -> TimedResponse {
         let origin = request.headers().get(ORIGIN).cloned();
         if request.method() != Method::POST && request.method() != Method::OPTIONS {
-            let mut response = fault(
-                StatusCode::METHOD_NOT_ALLOWED,
-                "this endpoint accepts only POST",
-            );
-            response
-                .headers_mut()
-                .insert(ALLOW, HeaderValue::from_static("POST"));
-            return printed(response);
+            let message = "this endpoint accepts only POST";
+            let mut response = fault(StatusCode::METHOD_NOT_ALLOWED, message);
+            envelope::set(response.headers_mut(), ALLOW, "POST");
+            return response.into();
         }
         if let Some(origin) = &origin
             && !self.origins.allows(origin)
         {
-            return printed(fault(StatusCode::FORBIDDEN, "this Origin is not allowed"));
+            return fault(StatusCode::FORBIDDEN, "this Origin is not allowed").into();
         }
         let mut printed = if *request.method() == Method::OPTIONS {
-            printed(preflight())
+            let methods = HeaderValue::from_static("POST, OPTIONS");
+            cross_origin::permission(methods, ALLOWED).into()
         } else {
             self.post(snapshot, request, request_id, visit).await
         };
         if let Some(origin) = origin {
-            let headers = printed.response.headers_mut();
-            headers.insert(ACCESS_CONTROL_ALLOW_ORIGIN, origin);
-            headers.append(VARY, HeaderValue::from_static("Origin"));
-            let exposed = format!(
-                "WWW-Authenticate, MCP-Protocol-Version, X-Request-Id, Retry-After, {}",
-                envelope::METERS
-            );
-            headers.insert(
-                ACCESS_CONTROL_EXPOSE_HEADERS,
-                HeaderValue::try_from(exposed).expect("names are a header value"),
-            );
+            cross_origin::expose(printed.response.headers_mut(), origin, EXPOSED);
         }
         printed
     }
@@ -108,76 +93,44 @@ impl McpTransport {
         request: Request<Incoming>,
         request_id: &str,
         visit: &RequestPlace,
-    ) -> McpAnswer {
+    ) -> TimedResponse {
         let (parts, body) = request.into_parts();
+        let headers = &parts.headers;
         // Wildcards do not count: a client that lists neither is a browser or a probe.
-        let listed = |media_type| rest::accepts(&parts.headers, media_type);
+        let listed = |media_type| rest::accepts(headers, media_type);
         if !listed("application/json") || !listed("text/event-stream") {
-            return printed(fault(
-                StatusCode::NOT_ACCEPTABLE,
-                "Accept must list application/json and text/event-stream",
-            ));
+            let message = "Accept must list application/json and text/event-stream";
+            return fault(StatusCode::NOT_ACCEPTABLE, message).into();
         }
-        if !rest::is_json(&parts.headers) {
-            return printed(fault(
-                StatusCode::UNSUPPORTED_MEDIA_TYPE,
-                "Content-Type must be application/json",
-            ));
+        if !rest::is_json(headers) {
+            let message = "Content-Type must be application/json";
+            return fault(StatusCode::UNSUPPORTED_MEDIA_TYPE, message).into();
         }
-        let body =
-            match rest::read_body(&parts.headers, body, MESSAGE_BYTES_MAX, self.body_time).await {
-                Ok(body) => body,
-                Err(refusal) => return printed(fault(refusal.status, &refusal.message)),
-            };
-        let mut gathered = Gathered::default();
-        let mut response = methods::answer(
-            &self.pipeline,
+        let body = match rest::read_body(headers, body, MESSAGE_BYTES_MAX, self.body_time).await {
+            Ok(body) => body,
+            Err(refusal) => return fault(refusal.status, &refusal.message).into(),
+        };
+        let post = McpPost {
+            pipeline: &self.pipeline,
             snapshot,
-            &parts.headers,
-            &body,
+            headers,
             request_id,
+            identifier: Identifier::read(headers),
             visit,
-            &mut gathered,
-        )
-        .await;
-        envelope::meters(response.headers_mut(), &gathered.meters);
+        };
+        let mut gathered = Gathered::default();
+        let mut response = methods::answer(&post, &body, &mut gathered).await;
+        let headers = response.headers_mut();
+        envelope::meters(headers, &gathered.meters);
         if let Some(seconds) = gathered.retry_after_s {
-            response
-                .headers_mut()
-                .insert(RETRY_AFTER, HeaderValue::from(seconds));
+            headers.insert(RETRY_AFTER, HeaderValue::from(seconds));
         }
-        McpAnswer {
-            response,
-            plugin: gathered.plugin,
-        }
+        let plugin = gathered.plugin;
+        TimedResponse { response, plugin }
     }
-}
-
-fn preflight() -> HttpResponse {
-    let mut response = envelope::empty(StatusCode::NO_CONTENT);
-    let headers = response.headers_mut();
-    let allowed = "Authorization, Content-Type, Accept, MCP-Protocol-Version, Mcp-Method, Mcp-Name, x-service-api-key, \
-                   Idempotency-Key";
-    headers.insert(
-        ACCESS_CONTROL_ALLOW_METHODS,
-        HeaderValue::from_static("POST, OPTIONS"),
-    );
-    headers.insert(
-        ACCESS_CONTROL_ALLOW_HEADERS,
-        HeaderValue::from_static(allowed),
-    );
-    headers.insert(ACCESS_CONTROL_MAX_AGE, HeaderValue::from_static("600"));
-    response
 }
 
 /// A fault of transport: an HTTP status with a JSON-RPC error that has no id, because no message was read.
 fn fault(status: StatusCode, message: &str) -> HttpResponse {
     envelope::json(status, RpcError::invalid_request(message).print(None))
-}
-
-fn printed(response: HttpResponse) -> McpAnswer {
-    McpAnswer {
-        response,
-        plugin: None,
-    }
 }

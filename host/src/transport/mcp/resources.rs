@@ -15,10 +15,8 @@ pub(crate) fn read(
     let Some(uri) = params.get("uri").and_then(Value::as_str) else {
         return Err(RpcError::invalid_params("`params.uri` must be a string"));
     };
-    resources
-        .read(uri)
-        .cloned()
-        .ok_or_else(|| not_found(era, uri))
+    let read = resources.read(uri).cloned();
+    read.ok_or_else(|| not_found(era, uri))
 }
 
 /// Legacy versions have a code of their own for this; the modern one forbids it.

@@ -20,10 +20,9 @@ pub(crate) async fn call(
     params: Value,
     gathered: &mut Gathered,
 ) -> Result<Text, MethodError> {
-    let (bound, arguments) = read_call(post, params).map_err(MethodError::Rpc)?;
-    let tool = bound
-        .tool()
-        .expect("the catalogue's tools have a tool face");
+    let (bound, arguments) = read_call(post, params)?;
+    let tool = bound.tool();
+    let tool = tool.expect("the catalogue's tools have a tool face");
     let request = CallRequest {
         bound,
         face: Face::Tool,
@@ -73,11 +72,8 @@ pub(crate) async fn judge(post: &McpPost<'_>, params: &Value) -> Result<(), Refu
 }
 
 fn is_challenge(refusal: &Refusal) -> bool {
-    refusal.challenge.is_some()
-        && matches!(
-            refusal.status,
-            StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN
-        )
+    let refused = [StatusCode::UNAUTHORIZED, StatusCode::FORBIDDEN];
+    refusal.challenge.is_some() && refused.contains(&refusal.status)
 }
 
 fn read_call<'p>(
@@ -94,9 +90,10 @@ fn read_call<'p>(
     match params.get_mut("arguments").map(Value::take) {
         None | Some(Value::Null) => Ok((bound, Map::new())),
         Some(Value::Object(arguments)) => Ok((bound, arguments)),
-        Some(_) => Err(RpcError::invalid_params(
-            "`params.arguments` must be an object",
-        )),
+        Some(_) => {
+            let message = "`params.arguments` must be an object";
+            Err(RpcError::invalid_params(message))
+        }
     }
 }
 

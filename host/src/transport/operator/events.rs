@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use http::header::{CACHE_CONTROL, CONTENT_TYPE};
-use http::{HeaderMap, HeaderValue, Response};
+use http::{HeaderMap, Response};
 use serde_json::{Value, json};
 use tokio::sync::broadcast::error::RecvError;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
@@ -19,6 +19,7 @@ use crate::registry::{Registry, RegistryError};
 use crate::stores::{KeptEvent, Store};
 use crate::transport::http::connection::HttpResponse;
 use crate::transport::http::content::ResponseContent;
+use crate::transport::http::envelope;
 
 /// Streams at once.
 pub(crate) const STREAMS_MAX: usize = 32;
@@ -79,8 +80,8 @@ impl EventStreams {
             .spawn(send(sender, live, plugin, sent, ends, place));
         let mut response = Response::new(ResponseContent::Stream(stream));
         let headers = response.headers_mut();
-        headers.insert(CONTENT_TYPE, HeaderValue::from_static("text/event-stream"));
-        headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
+        envelope::set(headers, CONTENT_TYPE, "text/event-stream");
+        envelope::set(headers, CACHE_CONTROL, "no-store");
         Ok(response)
     }
 }

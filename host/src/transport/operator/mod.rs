@@ -93,12 +93,8 @@ impl OperatorApi {
             Ok(response) => response,
             Err(refusal) => {
                 if let Some(cause) = &refusal.cause {
-                    tracing::error!(
-                        request_id,
-                        method = known(&method),
-                        cause,
-                        "an operator's request failed"
-                    );
+                    let method = known(&method);
+                    tracing::error!(request_id, method, cause, "an operator's request failed");
                 }
                 refused(&refusal, &request_id)
             }
@@ -338,16 +334,14 @@ fn enveloped(route: &OperatorRoute, data: &Value) -> HttpResponse {
 
 fn printed(text: String, media_type: &'static str) -> HttpResponse {
     let mut response = envelope::json(StatusCode::OK, text);
-    let headers = response.headers_mut();
-    headers.insert(CONTENT_TYPE, HeaderValue::from_static(media_type));
+    envelope::set(response.headers_mut(), CONTENT_TYPE, media_type);
     response
 }
 
 fn refused(refusal: &Refusal, request_id: &str) -> HttpResponse {
     let mut response = envelope::refusal(refusal, request_id);
     if refusal.status == StatusCode::UNAUTHORIZED {
-        let challenge = HeaderValue::from_static("Bearer");
-        response.headers_mut().insert(WWW_AUTHENTICATE, challenge);
+        envelope::set(response.headers_mut(), WWW_AUTHENTICATE, "Bearer");
     }
     if let Some(allow) = refusal.details.get("allow").and_then(Value::as_str)
         && let Ok(value) = HeaderValue::from_str(allow)
