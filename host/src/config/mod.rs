@@ -24,7 +24,7 @@ use ipnet::IpNet;
 
 pub(crate) use self::databases::DatabaseSource;
 use self::databases::databases;
-pub(crate) use self::egress::{ConnectTo, EgressSettings};
+pub(crate) use self::egress::EgressSettings;
 pub(crate) use self::jobs::JobLimits;
 pub(crate) use self::peers::PlaceLimits;
 pub(crate) use self::proxy::ProxySettings;

@@ -53,39 +53,25 @@ pub(super) struct ProxiedAudit {
 }
 
 impl<'d> HopAudit<'d> {
-    pub(super) fn begin(door: &'d EgressClient, late: Instant) -> Self {
-        let (started, host) = (Instant::now(), String::new());
-        let (port, route, status, bytes, proxied) = (0, None, 0, 0, None);
-        let what = "request";
+    /// `what` is `request`, `line query` or `judgement`.
+    pub(super) fn begin(what: &'static str, door: &'d EgressClient, late: Instant) -> Self {
         Self {
             what,
             door,
-            started,
+            started: Instant::now(),
             late,
-            host,
-            port,
-            route,
+            host: String::new(),
+            port: 0,
+            route: None,
             verdict: ABANDONED,
-            status,
-            bytes,
-            proxied,
+            status: 0,
+            bytes: 0,
+            proxied: None,
         }
     }
 
-    pub(super) fn begin_line(door: &'d EgressClient, late: Instant) -> Self {
-        let mut audit = Self::begin(door, late);
-        audit.what = "line query";
-        audit
-    }
-
-    pub(super) fn begin_judgement(door: &'d EgressClient, late: Instant) -> Self {
-        let mut audit = Self::begin(door, late);
-        audit.what = "judgement";
-        audit
-    }
-
     pub(super) fn proxied(door: &'d EgressClient, late: Instant, proxied: ProxiedAudit) -> Self {
-        let mut audit = Self::begin(door, late);
+        let mut audit = Self::begin("request", door, late);
         audit.proxied = Some(proxied);
         audit
     }
@@ -96,7 +82,7 @@ impl<'d> HopAudit<'d> {
         aim: Option<(String, u16)>,
         verdict: &'static str,
     ) {
-        let mut audit = Self::begin(door, Instant::now());
+        let mut audit = Self::begin("request", door, Instant::now());
         audit.aimed(|| aim);
         audit.verdict = verdict;
     }

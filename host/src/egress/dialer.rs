@@ -4,9 +4,9 @@
 //! URL says plays no part any more when a connection is made: it names the server in TLS and in the request, and that is all.
 //! A connection is reused for the same plugin, origin and route alone.
 
-use std::collections::HashMap;
 use std::io;
 use std::net::SocketAddr;
+use std::num::NonZeroUsize;
 use std::path::PathBuf;
 use std::pin::Pin;
 use std::sync::Arc;
@@ -20,6 +20,7 @@ use hyper_rustls::{HttpsConnector, HttpsConnectorBuilder};
 use hyper_util::client::legacy::Client;
 use hyper_util::client::legacy::connect::Connection as _;
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
+use lru::LruCache;
 use parking_lot::Mutex;
 use rustls::pki_types::CertificateDer;
 use rustls::pki_types::pem::PemObject as _;
@@ -40,7 +41,7 @@ const IDLE: Duration = Duration::from_secs(30);
 /// Unused connections that are kept to one origin.
 const IDLE_MAX: usize = 4;
 /// Origins, over all plugins, to which connections are kept.
-const ORIGINS_MAX: usize = 256;
+const ORIGINS_MAX: NonZeroUsize = NonZeroUsize::new(256).expect("it is not zero");
 /// How long a connection of HTTP/2 may be silent while something is under way before the server is asked whether it is there,
 /// and how long it has to say so. Whatever comes next has a connection of its own; without this, all would share the dead one
 /// until the system gives it up, which takes it a quarter of an hour.
@@ -116,14 +117,8 @@ pub(crate) type HttpClient = Client<InTime, Full<Bytes>>;
 pub(crate) struct Dialer {
     tls: ClientConfig,
     dials: Arc<Counter>,
-    /// The clients that hold connections, and when each was used last. Never held over an await.
-    kept: Mutex<KeptConnection>,
-}
-
-#[derive(Default)]
-struct KeptConnection {
-    clients: HashMap<Origin, (HttpClient, u64)>,
-    uses: u64,
+    /// The clients that hold connections. Never held over an await.
+    kept: Mutex<LruCache<Origin, HttpClient>>,
 }
 
 impl Dialer {
@@ -151,7 +146,7 @@ impl Dialer {
         Ok(Self {
             tls,
             dials: Arc::default(),
-            kept: Mutex::default(),
+            kept: Mutex::new(LruCache::new(ORIGINS_MAX)),
         })
     }
 
@@ -173,23 +168,8 @@ impl Dialer {
     /// A client whose every connection goes to the origin's route.
     pub(crate) fn client(&self, origin: &Origin) -> HttpClient {
         let mut kept = self.kept.lock();
-        kept.uses += 1;
-        let now = kept.uses;
-        if let Some((client, used)) = kept.clients.get_mut(origin) {
-            *used = now;
-            return client.clone();
-        }
-        let client = self.make(origin.route, origin.versions);
-        if kept.clients.len() >= ORIGINS_MAX {
-            let oldest = kept
-                .clients
-                .iter()
-                .min_by_key(|(_, (_, used))| *used)
-                .map(|(origin, _)| origin.clone());
-            oldest.map(|origin| kept.clients.remove(&origin));
-        }
-        kept.clients.insert(origin.clone(), (client.clone(), now));
-        client
+        let make = || self.make(origin.route, origin.versions);
+        kept.get_or_insert_ref(origin, make).clone()
     }
 
     fn make(&self, route: DialRoute, versions: HttpVersions) -> HttpClient {
@@ -304,10 +284,8 @@ impl tower::Service<Uri> for InTime {
     }
 
     fn call(&mut self, uri: Uri) -> Self::Future {
-        let (connecting, versions) = (
-            tokio::time::timeout(CONNECT, self.connector.call(uri)),
-            self.versions,
-        );
+        let connecting = tokio::time::timeout(CONNECT, self.connector.call(uri));
+        let versions = self.versions;
         Box::pin(async move {
             let stream = connecting
                 .await

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use super::audit::HopAudit;
 use super::dialer::HttpVersions;
-use super::message::{Caps, FetchError, PluginRequest, SizeExcess};
+use super::message::{Caps, FetchError, PluginRequest, SizeExcess, within};
 use super::policy;
 use super::question::{Mismatch, QuestionError, SentQuestion};
 use super::{EgressClient, EgressError};
@@ -80,14 +80,12 @@ impl DohEndpoints {
             // Some resolvers know their customers by the path, so it is not told.
             let host = url.split('/').nth(2).unwrap_or_default();
             tracing::info!(target: "egress", name, host, ?client_subnet, "dns.resolvers: plugins can be granted this one");
-            endpoints.insert(
-                name.clone(),
-                DohServer {
-                    url: url.clone(),
-                    client_subnet: *client_subnet,
-                    rights,
-                },
-            );
+            let server = DohServer {
+                url: url.clone(),
+                client_subnet: *client_subnet,
+                rights,
+            };
+            endpoints.insert(name.clone(), server);
         }
         Ok(Self(endpoints))
     }
@@ -103,30 +101,20 @@ impl EgressClient {
         tenant: &Tenant,
         question: Question,
     ) -> Result<Vec<u8>, QueryError> {
-        let Question {
-            resolver,
-            name,
-            record_type,
-            timeout,
-        } = question;
-        let endpoint = self.egress.endpoints.0.get(&resolver);
-        if !self.rights.grant_name("dns", &resolver) {
-            HopAudit::denied_at_once(
-                self,
-                endpoint.and_then(|endpoint| policy::aim(&endpoint.url)),
-                "not_granted",
-            );
+        let endpoint = self.egress.endpoints.0.get(&question.resolver);
+        if !self.rights.grant_name("dns", &question.resolver) {
+            let aim = endpoint.and_then(|endpoint| policy::aim(&endpoint.url));
+            HopAudit::denied_at_once(self, aim, "not_granted");
             return Err(QueryError::Ungranted);
         }
         let Some(endpoint) = endpoint else {
             HopAudit::denied_at_once(self, None, "not_acceptable");
             return Err(QueryError::Unknown);
         };
-        let asked = SentQuestion::read(&name, record_type)?;
-        let body = asked
-            .message(endpoint.client_subnet)
-            .ok_or(QuestionError::Characters)?;
-        let total = Some(timeout.map_or(TOTAL.0, |timeout| timeout.min(TOTAL.1)));
+        let asked = SentQuestion::read(&question.name, question.record_type)?;
+        let message = asked.message(endpoint.client_subnet);
+        let body = message.ok_or(QuestionError::Characters)?;
+        let total = Some(within(question.timeout, TOTAL));
         let of_type = |name: &str| (name.to_owned(), MEDIA_TYPE.to_owned());
         let request = PluginRequest {
             method: "POST".to_owned(),
@@ -141,23 +129,17 @@ impl EgressClient {
                 idle: total,
             },
         };
-        let response =
-            self.to(endpoint)
-                .fetch(tenant, request)
-                .await
-                .map_err(|error| match error {
-                    FetchError::TooLarge(SizeExcess::Body) => QueryError::TooLarge,
-                    error => QueryError::Fetch(error),
-                })?;
+        let fetched = self.to(endpoint).fetch(tenant, request).await;
+        let response = fetched.map_err(|error| match error {
+            FetchError::TooLarge(SizeExcess::Body) => QueryError::TooLarge,
+            error => QueryError::Fetch(error),
+        })?;
         if response.status != ANSWERED {
             return Err(QueryError::Status(response.status));
         }
-        let said = response
-            .headers
-            .iter()
-            .find(|(name, _)| name == "content-type")
-            .map(|(_, value)| value.as_str());
-        if !said.is_some_and(|value| media_type::is(value, MEDIA_TYPE)) {
+        let mut headers = response.headers.iter();
+        let said = headers.find(|(name, _)| name == "content-type");
+        if !said.is_some_and(|(_, value)| media_type::is(value, MEDIA_TYPE)) {
             return Err(QueryError::MediaType);
         }
         asked.check(&response.body)?;

@@ -44,21 +44,17 @@ impl EgressClient {
         request: PluginRequest,
     ) -> Result<Response, FetchError> {
         let total = request.caps.total();
-        match tokio::time::timeout(total, self.walk(tenant, request)).await {
-            Ok(fetched) => fetched,
-            Err(_) => Err(FetchError::Late(Late::Total)),
-        }
+        let fetched = tokio::time::timeout(total, self.walk(tenant, request)).await;
+        fetched.unwrap_or(Err(FetchError::Late(Late::Total)))
     }
 
     async fn walk(&self, tenant: &Tenant, request: PluginRequest) -> Result<Response, FetchError> {
         let (caps, url) = (request.caps, request.url.clone());
         let mut outgoing = OutgoingRequest::read(request)?;
         let late = Instant::now() + caps.total();
-        let mut audit = HopAudit::begin(self, late);
+        let mut audit = HopAudit::begin("request", self, late);
         audit.aimed(|| policy::aim(&url));
-        let mut to = self
-            .judge(Destination::read(&url), request_of(&outgoing), &mut audit)
-            .map_err(FetchError::Denied)?;
+        let mut to = self.judge(Destination::read(&url), request_of(&outgoing), &mut audit)?;
         self.refuse_bound_names(&to, &outgoing)
             .inspect_err(|error| audit.failed(error))?;
         let share = self.traffic.share(tenant);
@@ -67,35 +63,26 @@ impl EgressClient {
         // What is bound to where the plugin asked is no business of where it is sent.
         let mut is_at_home = true;
         for hop in 0..=caps.redirects() {
-            let secrets = self
-                .secrets
-                .iter()
-                .filter(|secret| is_at_home && secret.is_for(&to));
-            let secrets: Vec<&Secret> = secrets.collect();
-            let answer = self
-                .exchange(&to, &outgoing, &secrets, &caps, &mut audit)
-                .await
-                .map_err(|error| match error {
-                    FetchError::Denied(denial) if hop > 0 => FetchError::RedirectDenied(denial),
-                    error => error,
-                });
-            let (head, body) = answer
-                .inspect_err(|error| audit.failed(error))?
-                .into_parts();
+            let goes_along = |secret: &&Secret| is_at_home && secret.is_for(&to);
+            let secrets: Vec<&Secret> = self.secrets.iter().filter(goes_along).collect();
+            let answer = self.exchange(&to, &outgoing, &secrets, &caps, &mut audit);
+            let answer = answer.await.map_err(|error| match error {
+                FetchError::Denied(denial) if hop > 0 => FetchError::RedirectDenied(denial),
+                error => error,
+            });
+            let answer = answer.inspect_err(|error| audit.failed(error))?;
+            let (head, body) = answer.into_parts();
             audit.status = head.status.as_u16();
             message::check_head(&head.headers).inspect_err(|error| audit.failed(error))?;
-            let location = head
-                .headers
-                .get(header::LOCATION)
-                .filter(|_| is_redirect(audit.status) && caps.redirects > 0);
-            let Some(location) = location else {
+            let location = head.headers.get(header::LOCATION);
+            let is_followed = is_redirect(audit.status) && caps.redirects > 0;
+            let Some(location) = location.filter(|_| is_followed) else {
                 let body = message::read_body(&head.headers, body, &caps, &share).await;
                 let body = body.inspect_err(|error| audit.failed(error))?;
                 audit.ended(body.len());
-                let (status, url) = (head.status.as_u16(), to.url().as_str().to_owned());
                 let response = Response {
-                    status,
-                    url,
+                    status: head.status.as_u16(),
+                    url: to.url().as_str().to_owned(),
                     headers: message::visible(&head.headers),
                     body,
                 };
@@ -103,13 +90,12 @@ impl EgressClient {
             };
             let status = audit.status;
             audit.ended(0);
-            audit = HopAudit::begin(self, late);
+            audit = HopAudit::begin("request", self, late);
             let location = String::from_utf8_lossy(location.as_bytes()).into_owned();
             let next = to.redirected(&location);
             audit.aimed(|| to.aim(&location));
-            let elsewhere = next
-                .as_ref()
-                .is_ok_and(|next| next.url().origin() != to.url().origin());
+            let leaves = |next: &Destination| next.url().origin() != to.url().origin();
+            let elsewhere = next.as_ref().is_ok_and(leaves);
             outgoing.redirected(status, elsewhere);
             is_at_home &= !elsewhere;
             let next = next.and_then(|next| self.keep_secrets(next, &outgoing.headers, is_at_home));
@@ -170,10 +156,10 @@ impl EgressClient {
     ) -> Result<http::Response<Incoming>, FetchError> {
         let routes = self.egress.routes(to.host(), to.port()).await?;
         let (mut url, mut headers) = (to.url().clone(), outgoing.headers.clone());
-        secrets
-            .iter()
-            .for_each(|secret| secret.add(&mut url, &mut headers));
-        let uri = to.uri_of(&url).map_err(FetchError::Denied)?;
+        for secret in secrets {
+            secret.add(&mut url, &mut headers);
+        }
+        let uri = to.uri_of(&url)?;
         for route in routes.into_iter().take(TRIED_MAX) {
             audit.route = Some(route);
             let origin = Origin {
@@ -194,15 +180,13 @@ impl EgressClient {
                 Err(_) => return Err(FetchError::Late(Late::FirstByte)),
                 // Nothing asks for another protocol.
                 Ok(Ok(response)) if response.status().is_informational() => {
-                    return Err(FetchError::BadAnswer(
-                        "it is an informational response, not a final one".to_owned(),
-                    ));
+                    let why = "it is an informational response, not a final one";
+                    return Err(FetchError::bad(why));
                 }
                 Ok(Ok(response)) => return Ok(response),
                 Ok(Err(_)) if watch.is_cut() => {
-                    return Err(FetchError::BadAnswer(
-                        "the server sent too much before its final response".to_owned(),
-                    ));
+                    let why = "the server sent too much before its final response";
+                    return Err(FetchError::bad(why));
                 }
                 Ok(Err(error)) if error.is_connect() => {
                     tracing::debug!(address = %route.address(), "no connection: {error:?}");
@@ -227,10 +211,8 @@ impl EgressClient {
     ) -> Result<(), FetchError> {
         let (at_most, url) = (at_most.min(JUDGED_MAX), request.url.clone());
         let outgoing = OutgoingRequest::read(request)?;
-        let mut audit = HopAudit::begin_judgement(self, Instant::now() + at_most);
-        let to = self
-            .judge(Destination::read(&url), request_of(&outgoing), &mut audit)
-            .map_err(FetchError::Denied)?;
+        let mut audit = HopAudit::begin("judgement", self, Instant::now() + at_most);
+        let to = self.judge(Destination::read(&url), request_of(&outgoing), &mut audit)?;
         self.refuse_bound_names(&to, &outgoing)
             .inspect_err(|error| audit.failed(error))?;
         let routes = tokio::time::timeout(at_most, self.egress.routes(to.host(), to.port())).await;
@@ -248,15 +230,13 @@ impl EgressClient {
     ) -> Result<(), FetchError> {
         for secret in self.secrets.iter().filter(|secret| secret.is_for(to)) {
             if secret.is_taken(to.url(), &outgoing.headers) {
-                return Err(FetchError::Invalid(format!(
-                    "sets `{}`, which the operator binds a secret to",
-                    secret.name()
-                )));
+                let name = secret.name();
+                let rule = format!("sets `{name}`, which the operator binds a secret to");
+                return Err(FetchError::Invalid(rule));
             }
             if outgoing.headers.contains_key(header::RANGE) {
-                return Err(FetchError::Invalid(
-                    "sets `range`, which is refused where the operator binds a secret".to_owned(),
-                ));
+                let rule = "sets `range`, which is refused where the operator binds a secret";
+                return Err(FetchError::Invalid(rule.to_owned()));
             }
         }
         Ok(())
@@ -280,9 +260,8 @@ impl EgressClient {
         if self.secrets.iter().any(moves) {
             return Err(Form::Secret.into());
         }
-        if headers.contains_key(header::RANGE)
-            && self.secrets.iter().any(|secret| goes_along(&secret))
-        {
+        let has_range = headers.contains_key(header::RANGE);
+        if has_range && self.secrets.iter().any(|secret| goes_along(&secret)) {
             return Err(Form::Range.into());
         }
         Ok(next)
@@ -299,9 +278,8 @@ impl EgressClient {
         }
         // A body of many MiB takes a while, so it is searched on a thread that may.
         let redacting = tokio::task::spawn_blocking(move || redact(&secrets, response));
-        redacting
-            .await
-            .map_err(|_| FetchError::BadAnswer("searching it failed".to_owned()))
+        let failed = |_| FetchError::bad("searching it failed");
+        redacting.await.map_err(failed)
     }
 }
 
@@ -309,10 +287,9 @@ fn redact(secrets: &[Secret], mut response: Response) -> Response {
     for secret in secrets {
         let text =
             |text: String| String::from_utf8_lossy(&secret.redact(text.into_bytes())).into_owned();
+        let headers = response.headers.into_iter();
         response.url = text(response.url);
-        response.headers = response
-            .headers
-            .into_iter()
+        response.headers = headers
             .map(|(name, value)| (text(name), text(value)))
             .collect();
         response.body = secret.redact(response.body);
@@ -348,11 +325,10 @@ impl Egress {
 
     /// Where requests for a host and a port may be dialled, best first.
     async fn routes(&self, host: &Host, port: u16) -> Result<Vec<DialRoute>, FetchError> {
+        let denied = |target: PrivateTarget| FetchError::Denied(target.into());
         let name = match host {
             Host::Address(address) if own::is_of_this_machine(address.address()) => {
-                return Err(FetchError::Denied(
-                    PrivateTarget::Own(host.to_string()).into(),
-                ));
+                return Err(denied(PrivateTarget::Own(host.to_string())));
             }
             Host::Address(address) => return Ok(vec![DialRoute::public(*address, port)]),
             Host::Name(name) => name,
@@ -364,28 +340,20 @@ impl Egress {
             Ok(addresses) => addresses,
             Err(LookupError::NotPublic(refused)) => {
                 tracing::debug!(host = name, %refused, "a name is refused for one of its addresses");
-                return Err(FetchError::Denied(
-                    PrivateTarget::Leads(name.clone()).into(),
-                ));
+                return Err(denied(PrivateTarget::Leads(name.clone())));
             }
             Err(LookupError::NoAddress | LookupError::TooMany | LookupError::Late) => {
                 return Err(FetchError::Unresolved);
             }
         };
-        if addresses
-            .iter()
-            .any(|address| own::is_of_this_machine(address.address()))
-        {
-            return Err(FetchError::Denied(
-                PrivateTarget::Leads(name.clone()).into(),
-            ));
+        let is_own = |address: &Public| own::is_of_this_machine(address.address());
+        if addresses.iter().any(is_own) {
+            return Err(denied(PrivateTarget::Leads(name.clone())));
         }
         // More hosts have a way out over IPv4.
         addresses.sort_by_key(|address| address.address().is_ipv6());
-        Ok(addresses
-            .into_iter()
-            .map(|address| DialRoute::public(address, port))
-            .collect())
+        let route = |address| DialRoute::public(address, port);
+        Ok(addresses.into_iter().map(route).collect())
     }
 }
 
@@ -407,5 +375,5 @@ fn unsent(error: &hyper_util::client::legacy::Error) -> FetchError {
         }
         source = cause.source();
     }
-    FetchError::BadAnswer("the connection broke during the exchange".to_owned())
+    FetchError::bad("the connection broke during the exchange")
 }

@@ -52,7 +52,7 @@ impl EgressClient {
         query: LineQuery,
     ) -> Result<Vec<u8>, FetchError> {
         let total = within(query.total, TOTAL);
-        let mut audit = HopAudit::begin_line(self, Instant::now() + total);
+        let mut audit = HopAudit::begin("line query", self, Instant::now() + total);
         let asked = tokio::time::timeout(total, self.ask(tenant, &query, &mut audit)).await;
         let answer = asked.unwrap_or(Err(FetchError::Late(Late::Total)));
         match &answer {
@@ -70,14 +70,11 @@ impl EgressClient {
     ) -> Result<Vec<u8>, FetchError> {
         let line = written(&query.line)?;
         audit.aimed(|| Some((policy::told(&query.host), query.port)));
-        let host = Host::read(&query.host).map_err(FetchError::Denied)?;
+        let host = Host::read(&query.host)?;
         audit.at(&host, query.port);
         let by = |rights: &Grants| host.permit_line(query.port, rights);
-        self.permit(&host, query.port, by)
-            .map_err(FetchError::Denied)?;
-        let bytes_max = query
-            .response_bytes
-            .map_or(RESPONSE_BYTES.0, |bytes| bytes.min(RESPONSE_BYTES.1));
+        self.permit(&host, query.port, by)?;
+        let bytes_max = within(query.response_bytes, RESPONSE_BYTES);
         let share = self.traffic.share(tenant);
         let _place = share.place(0).await?;
         let stream = self.egress.connect(&host, query.port, audit).await?;
@@ -88,16 +85,13 @@ impl EgressClient {
 /// The line as it is sent. One that had an end of its own would be two.
 fn written(line: &str) -> Result<Vec<u8>, FetchError> {
     if line.len() > LINE_BYTES_MAX {
-        let rule = format!(
-            "has a line of {} bytes; at most {LINE_BYTES_MAX} are allowed",
-            line.len()
-        );
+        let bytes = line.len();
+        let rule = format!("has a line of {bytes} bytes; at most {LINE_BYTES_MAX} are allowed");
         return Err(FetchError::Invalid(rule));
     }
     if line.contains(char::is_control) {
-        return Err(FetchError::Invalid(
-            "has a control character in its line".to_owned(),
-        ));
+        let rule = "has a control character in its line".to_owned();
+        return Err(FetchError::Invalid(rule));
     }
     Ok([line.as_bytes(), b"\r\n"].concat())
 }
@@ -132,7 +126,7 @@ async fn in_time<T>(
 ) -> Result<T, FetchError> {
     match tokio::time::timeout(idle, done).await {
         Err(_) => Err(FetchError::Late(Late::Idle)),
-        Ok(Err(_)) => Err(FetchError::BadAnswer("the connection broke".to_owned())),
+        Ok(Err(_)) => Err(FetchError::bad("the connection broke")),
         Ok(Ok(done)) => Ok(done),
     }
 }

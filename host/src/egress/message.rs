@@ -62,8 +62,7 @@ impl Caps {
     }
 
     pub(super) fn response_bytes(&self) -> usize {
-        self.response_bytes
-            .map_or(RESPONSE_BYTES.0, |bytes| bytes.min(RESPONSE_BYTES.1))
+        within(self.response_bytes, RESPONSE_BYTES)
     }
 
     pub(super) fn total(&self) -> Duration {
@@ -79,7 +78,8 @@ impl Caps {
     }
 }
 
-pub(super) fn within(asked: Option<Duration>, (default, most): (Duration, Duration)) -> Duration {
+/// What is asked for, as far as it may be.
+pub(super) fn within<T: Ord>(asked: Option<T>, (default, most): (T, T)) -> T {
     asked.map_or(default, |asked| asked.min(most))
 }
 
@@ -97,7 +97,7 @@ pub(crate) struct Response {
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum FetchError {
     #[error("{0}")]
-    Denied(EgressDenial),
+    Denied(#[from] EgressDenial),
     #[error("a redirect was not followed: {0}")]
     RedirectDenied(EgressDenial),
     #[error("the request {0}")]
@@ -123,6 +123,11 @@ pub(crate) enum FetchError {
 }
 
 impl FetchError {
+    /// An answer of which nothing can be made, for this reason.
+    pub(super) fn bad(why: &str) -> Self {
+        Self::BadAnswer(why.to_owned())
+    }
+
     /// In one word, for the audit.
     pub(super) fn verdict(&self) -> &'static str {
         match self {
@@ -171,51 +176,49 @@ pub(super) struct OutgoingRequest {
 impl OutgoingRequest {
     /// Checks what the plugin made.
     pub(super) fn read(request: PluginRequest) -> Result<Self, FetchError> {
-        let invalid = |rule: String| FetchError::Invalid(rule);
-        let method = Method::from_bytes(request.method.as_bytes())
-            .map_err(|_| invalid("has an invalid method".to_owned()))?;
-        if request.headers.len() > HEADERS_MAX {
-            return Err(invalid(format!(
-                "has {} headers; at most {HEADERS_MAX} are allowed",
-                request.headers.len()
-            )));
+        let invalid = |rule: &str| FetchError::Invalid(rule.to_owned());
+        let method = Method::from_bytes(request.method.as_bytes());
+        let method = method.map_err(|_| invalid("has an invalid method"))?;
+        let count = request.headers.len();
+        let each = request.headers.iter();
+        let header_bytes: usize = each.map(|(name, value)| name.len() + value.len()).sum();
+        let body_bytes = request.body.len();
+        let excess = if count > HEADERS_MAX {
+            Some(format!(
+                "has {count} headers; at most {HEADERS_MAX} are allowed"
+            ))
+        } else if header_bytes > HEADER_BYTES_MAX {
+            let most = HEADER_BYTES_MAX;
+            Some(format!(
+                "has {header_bytes} bytes of headers; at most {most} are allowed"
+            ))
+        } else if body_bytes > REQUEST_BYTES_MAX {
+            let most = REQUEST_BYTES_MAX;
+            Some(format!(
+                "has a body of {body_bytes} bytes; at most {most} are allowed"
+            ))
+        } else {
+            None
+        };
+        if let Some(rule) = excess {
+            return Err(FetchError::Invalid(rule));
         }
-        let bytes: usize = request
-            .headers
-            .iter()
-            .map(|(name, value)| name.len() + value.len())
-            .sum();
-        if bytes > HEADER_BYTES_MAX {
-            return Err(invalid(format!(
-                "has {bytes} bytes of headers; at most {HEADER_BYTES_MAX} are allowed"
-            )));
-        }
-        if request.body.len() > REQUEST_BYTES_MAX {
-            return Err(invalid(format!(
-                "has a body of {} bytes; at most {REQUEST_BYTES_MAX} are allowed",
-                request.body.len()
-            )));
-        }
-        let mut headers = HeaderMap::with_capacity(request.headers.len() + 2);
+        let mut headers = HeaderMap::with_capacity(count + 2);
         for (name, value) in request.headers {
-            let name = HeaderName::from_bytes(name.as_bytes())
-                .map_err(|_| invalid("has an invalid header name".to_owned()))?;
+            let name = HeaderName::from_bytes(name.as_bytes());
+            let name = name.map_err(|_| invalid("has an invalid header name"))?;
             if !may_be_set(&name) {
-                return Err(invalid(format!(
-                    "sets the header `{name}`, which only the host may set"
-                )));
+                let rule = format!("sets the header `{name}`, which only the host may set");
+                return Err(FetchError::Invalid(rule));
             }
             let Ok(value) = HeaderValue::from_str(&value) else {
-                return Err(invalid(format!(
-                    "has an invalid value for the header `{name}`"
-                )));
+                let rule = format!("has an invalid value for the header `{name}`");
+                return Err(FetchError::Invalid(rule));
             };
             headers.append(name, value);
         }
-        headers.insert(
-            header::ACCEPT_ENCODING,
-            HeaderValue::from_static(decode::ACCEPTED),
-        );
+        let accepted = HeaderValue::from_static(decode::ACCEPTED);
+        headers.insert(header::ACCEPT_ENCODING, accepted);
         let agent = HeaderValue::from_static(concat!("switchbay/", env!("CARGO_PKG_VERSION")));
         headers.entry(header::USER_AGENT).or_insert(agent);
         Ok(Self {
@@ -258,14 +261,10 @@ pub(super) fn check_head(headers: &HeaderMap) -> Result<(), FetchError> {
 
 /// The headers that the plugin sees: not the connection's, and none that was true of the encoded body alone.
 pub(super) fn visible(headers: &HeaderMap) -> Vec<(String, String)> {
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
     let shown = headers.iter().filter(|(name, _)| may_be_set(name));
     shown
-        .map(|(name, value)| {
-            (
-                name.as_str().to_owned(),
-                String::from_utf8_lossy(value.as_bytes()).into_owned(),
-            )
-        })
+        .map(|(name, value)| (name.as_str().to_owned(), text(value.as_bytes())))
         .collect()
 }
 
@@ -305,7 +304,7 @@ pub(super) async fn read_body(
     let work = Work::wanted_by(&wanted);
     let decoding =
         tokio::task::spawn_blocking(move || decode::decode(&codings, body, bytes_max, &work));
-    let failed = |_| FetchError::BadAnswer("decoding it failed".to_owned());
+    let failed = |_| FetchError::bad("decoding it failed");
     decoding.await.map_err(failed)?.map_err(undecoded)
 }
 
@@ -380,5 +379,5 @@ pub(super) fn broken(error: &hyper::Error) -> FetchError {
         error if error.is_parse() => "it is not HTTP",
         _ => "the connection broke during the exchange",
     };
-    FetchError::BadAnswer(cause.to_owned())
+    FetchError::bad(cause)
 }

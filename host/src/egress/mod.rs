@@ -114,14 +114,10 @@ impl Egress {
         base_url: &str,
     ) -> Result<Self, EgressError> {
         let mut connect_to = HashMap::new();
-        for config::ConnectTo {
-            host,
-            port,
-            address,
-            public,
-        } in &settings.connect_to
-        {
-            if *public {
+        for named in &settings.connect_to {
+            let (host, port) = (&named.host, named.port);
+            let (address, public) = (named.address, named.public);
+            if public {
                 tracing::warn!(
                     target: "egress", host, port, %address,
                     "egress.connect_to: every plugin with `public` or a wildcard reaches this address, which is not \
@@ -134,13 +130,7 @@ impl Egress {
                      checked",
                 );
             }
-            connect_to.insert(
-                (host.clone(), *port),
-                Instead {
-                    address: *address,
-                    public: *public,
-                },
-            );
+            connect_to.insert((host.clone(), port), Instead { address, public });
         }
         Ok(Self {
             connect_to,
@@ -166,26 +156,17 @@ impl Egress {
         secrets: Vec<Secret>,
     ) -> EgressClient {
         let plugin: Arc<str> = plugin.into();
-        let (traffic, questions) = (
-            self.traffic(&plugin, TrafficKind::Requests),
-            self.traffic(&plugin, TrafficKind::Questions),
-        );
-        let (egress, rights, lines) = (
-            Arc::clone(self),
-            Arc::new(rights),
-            Arc::clone(&traffic.lines),
-        );
-        let (secrets, versions) = (secrets.into(), HttpVersions::Any);
+        let traffic = self.traffic(&plugin, TrafficKind::Requests);
         EgressClient {
-            egress,
-            plugin,
+            egress: Arc::clone(self),
             revision,
-            rights,
-            secrets,
+            rights: Arc::new(rights),
+            secrets: secrets.into(),
+            lines: Arc::clone(&traffic.lines),
             traffic,
-            questions,
-            lines,
-            versions,
+            questions: self.traffic(&plugin, TrafficKind::Questions),
+            plugin,
+            versions: HttpVersions::Any,
         }
     }
 

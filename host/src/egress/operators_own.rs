@@ -121,17 +121,15 @@ impl OperatorsOwn {
     ) -> Result<(), DocumentError> {
         let started = Instant::now();
         let fetched = if self.allows(url) {
-            match tokio::time::timeout(deadline, self.exchange(url, accept, bytes_max, take)).await
-            {
-                Ok(fetched) => fetched,
-                Err(_) => Err(DocumentError::Deadline(deadline)),
-            }
+            let exchange = self.exchange(url, accept, bytes_max, take);
+            let fetched = tokio::time::timeout(deadline, exchange).await;
+            fetched.unwrap_or(Err(DocumentError::Deadline(deadline)))
         } else {
             Err(DocumentError::Destination)
         };
         let elapsed_us = microseconds(started.elapsed());
-        let (purpose, origin, path) =
-            (self.purpose, url.origin().ascii_serialization(), url.path());
+        let origin = url.origin().ascii_serialization();
+        let (purpose, path) = (self.purpose, url.path());
         match &fetched {
             Ok(bytes) => {
                 tracing::info!(

@@ -174,10 +174,7 @@ impl Destination {
 
     /// As [`aim`], of a redirect from here.
     pub(super) fn aim(&self, location: &str) -> Option<(String, u16)> {
-        self.url
-            .join(beginning(location))
-            .ok()
-            .and_then(|url| aim_of(&url))
+        aim_of(&self.url.join(beginning(location)).ok()?)
     }
 
     /// Whether these rights let this happen there. The one judge of requests and tunnels; of lines it is [`Host::permit_line`].
@@ -211,11 +208,7 @@ impl Destination {
         if is_allowed {
             Ok(())
         } else {
-            Err(EgressDenial::Ungranted {
-                way,
-                host: self.host_text(),
-                port,
-            })
+            Err(self.host.ungranted(way, port))
         }
     }
 
@@ -263,16 +256,14 @@ impl Host {
     }
 
     fn judge<S: AsRef<str>>(host: url::Host<S>) -> Result<Self, EgressDenial> {
-        let public = |address| {
-            Public::judge(address)
-                .map(Host::Address)
-                .map_err(PrivateTarget::from)
+        let address = match host {
+            url::Host::Ipv4(address) => address.into(),
+            url::Host::Ipv6(address) => address.into(),
+            url::Host::Domain(name) => return public_name(name.as_ref()).map(Host::Name),
         };
-        Ok(match host {
-            url::Host::Ipv4(address) => public(address.into())?,
-            url::Host::Ipv6(address) => public(address.into())?,
-            url::Host::Domain(name) => Host::Name(public_name(name.as_ref())?),
-        })
+        Ok(Host::Address(
+            Public::judge(address).map_err(PrivateTarget::from)?,
+        ))
     }
 
     /// `None` for an address.
@@ -291,12 +282,13 @@ impl Host {
         if rights.allow_line(self.name(), port) {
             Ok(())
         } else {
-            Err(EgressDenial::Ungranted {
-                way: "a line".to_owned(),
-                host: self.to_string(),
-                port,
-            })
+            Err(self.ungranted("a line".to_owned(), port))
         }
+    }
+
+    fn ungranted(&self, way: String, port: u16) -> EgressDenial {
+        let host = self.to_string();
+        EgressDenial::Ungranted { way, host, port }
     }
 }
 
@@ -342,22 +334,17 @@ fn written(url: &Url) -> Option<Uri> {
 
 /// Host and port of a URL as it is written, also where nothing may be asked for there. For the audit alone: nobody judges by it.
 pub(super) fn aim(url: &str) -> Option<(String, u16)> {
-    Url::parse(beginning(url)).ok().and_then(|url| aim_of(&url))
+    aim_of(&Url::parse(beginning(url)).ok()?)
 }
 
 fn aim_of(url: &Url) -> Option<(String, u16)> {
-    Some((
-        told(url.host_str()?),
-        url.port_or_known_default().unwrap_or(0),
-    ))
+    let port = url.port_or_known_default().unwrap_or(0);
+    Some((told(url.host_str()?), port))
 }
 
 /// As much of a text as a URL may have.
 fn beginning(text: &str) -> &str {
-    let end = (0..=URL_BYTES_MAX.min(text.len()))
-        .rev()
-        .find(|end| text.is_char_boundary(*end));
-    &text[..end.unwrap_or(0)]
+    &text[..text.floor_char_boundary(URL_BYTES_MAX)]
 }
 
 pub(super) fn told(text: &str) -> String {

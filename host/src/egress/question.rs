@@ -86,12 +86,8 @@ impl SentQuestion {
         match subnet {
             config::ClientSubnet::Unsaid => {}
             config::ClientSubnet::Withheld => {
-                edns.options_mut()
-                    .insert(EdnsOption::Subnet(ClientSubnet::new(
-                        Ipv4Addr::UNSPECIFIED.into(),
-                        0,
-                        0,
-                    )));
+                let none = ClientSubnet::new(Ipv4Addr::UNSPECIFIED.into(), 0, 0);
+                edns.options_mut().insert(EdnsOption::Subnet(none));
             }
         }
         message.set_edns(edns);
@@ -102,12 +98,11 @@ impl SentQuestion {
     pub(super) fn check(&self, message: &[u8]) -> Result<(), Mismatch> {
         let mut decoder = BinDecoder::new(message);
         let header = Header::read(&mut decoder).map_err(|_| Mismatch::Unreadable)?;
-        if header.metadata.message_type != MessageType::Response
-            || header.metadata.op_code != OpCode::Query
-        {
+        let metadata = &header.metadata;
+        if (metadata.message_type, metadata.op_code) != (MessageType::Response, OpCode::Query) {
             return Err(Mismatch::NoResponse);
         }
-        if header.metadata.id != 0 {
+        if metadata.id != 0 {
             return Err(Mismatch::Id);
         }
         if header.counts.queries != 1 {
@@ -130,10 +125,8 @@ fn check_labels(name: &str) -> Result<(), QuestionError> {
         if label.is_empty() {
             return Err(QuestionError::EmptyLabel);
         }
-        if !label
-            .bytes()
-            .all(|b| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'_'))
-        {
+        let is_plain = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'_');
+        if !label.bytes().all(is_plain) {
             return Err(QuestionError::Characters);
         }
         if label.len() > LABEL_MAX {

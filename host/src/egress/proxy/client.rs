@@ -14,6 +14,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::credential::LeaseGrant;
 use crate::config;
+use crate::egress::audit::{HopAudit, ProxiedAudit};
 
 /// What went through one connection, in bytes, and why it was ended from here, if it was.
 #[derive(Debug, Default)]
@@ -97,21 +98,29 @@ pub(super) struct Client {
     bytes_max: u64,
 }
 
-impl Client {
-    pub(super) fn new(
-        stream: TcpStream,
-        early: Bytes,
-        flow: Arc<ProxyFlow>,
-        bytes_max: u64,
-    ) -> Self {
-        Self {
+impl<'e> PassageEnd<'e> {
+    /// The client behind a head, of which this was read already.
+    pub(super) fn client(&self, stream: TcpStream, early: Bytes, flow: &Arc<ProxyFlow>) -> Client {
+        Client {
             stream,
             early,
-            flow,
-            bytes_max,
+            flow: Arc::clone(flow),
+            bytes_max: self.settings.bytes_max,
         }
     }
 
+    /// The record of what passes; `way` is `request` or `tunnel`.
+    pub(super) fn audit(&self, way: &'static str, flow: &Arc<ProxyFlow>) -> HopAudit<'e> {
+        let proxied = ProxiedAudit {
+            way,
+            lent_to: Arc::clone(&self.grant.lent_to),
+            flow: Arc::clone(flow),
+        };
+        HopAudit::proxied(&self.grant.door, self.late, proxied)
+    }
+}
+
+impl Client {
     /// Fails once there were too many bytes.
     fn check(&self) -> io::Result<()> {
         if self.flow.both() > self.bytes_max {
@@ -140,9 +149,7 @@ impl AsyncRead for Client {
             this.early.advance(taken);
         }
         let read = buf.filled().len() - before;
-        this.flow
-            .up
-            .fetch_add(u64::try_from(read).unwrap_or(u64::MAX), Ordering::Relaxed);
+        this.flow.up.fetch_add(read as u64, Ordering::Relaxed);
         Poll::Ready(Ok(()))
     }
 }
@@ -156,10 +163,7 @@ impl AsyncWrite for Client {
         let this = self.get_mut();
         this.check()?;
         let written = ready!(Pin::new(&mut this.stream).poll_write(cx, bytes))?;
-        this.flow.down.fetch_add(
-            u64::try_from(written).unwrap_or(u64::MAX),
-            Ordering::Relaxed,
-        );
+        this.flow.down.fetch_add(written as u64, Ordering::Relaxed);
         Poll::Ready(Ok(written))
     }
 

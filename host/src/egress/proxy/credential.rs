@@ -64,15 +64,12 @@ impl ProxyLeases {
     ) -> Result<ProxyLease, TooManyLent> {
         let random: [u8; 32] = rand::rng().random();
         let (user, password) = (door.plugin().to_owned(), URL_SAFE_NO_PAD.encode(random));
-        let (digest, ended) = (
-            digest(format!("{user}:{password}").as_bytes()),
-            gone.child_token(),
-        );
-        let until = Instant::now() + time;
+        let digest = digest(format!("{user}:{password}").as_bytes());
+        let ended = gone.child_token();
         let grant = LeaseGrant {
             door,
             lent_to: lent_to.into(),
-            until,
+            until: Instant::now() + time,
             ended: ended.clone(),
         };
         let mut grants = self.grants.lock();

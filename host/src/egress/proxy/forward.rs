@@ -18,11 +18,11 @@ use hyper_util::rt::TokioIo;
 use parking_lot::Mutex;
 use tokio::net::TcpStream;
 
-use super::client::{Client, PassageEnd, ProxyFlow};
+use super::client::{PassageEnd, ProxyFlow};
 use super::credential::LeaseGrant;
 use super::head::{HEAD_BYTES_MAX, ProxyRequest};
 use super::refusal::ProxyRefusal;
-use crate::egress::audit::{HopAudit, ProxiedAudit};
+use crate::egress::audit::HopAudit;
 use crate::egress::message::{
     Caps, FetchError, HEADERS_MAX, OutgoingRequest, REQUEST_BYTES_MAX, check_head,
 };
@@ -65,20 +65,12 @@ pub(super) async fn serve(
     end: &PassageEnd<'_>,
 ) {
     let (grant, flow) = (end.grant, Arc::new(ProxyFlow::default()));
-    let proxied = ProxiedAudit {
-        way: "request",
-        lent_to: Arc::clone(&grant.lent_to),
-        flow: Arc::clone(&flow),
-    };
     // Taken for as long as the answer is made, and dropped when all of it is sent. Never held over an await.
     let passage = Mutex::new(Some(PassageGuard {
         place: None,
-        audit: HopAudit::proxied(&grant.door, end.late, proxied),
+        audit: end.audit("request", &flow),
     }));
-    let (client, kept) = (
-        Client::new(stream, early, Arc::clone(&flow), end.settings.bytes_max),
-        &passage,
-    );
+    let (client, kept) = (end.client(stream, early, &flow), &passage);
     let service = service_fn(move |request: http::Request<Incoming>| async move {
         let taken = kept.lock().take();
         let Some(mut passage) = taken else {
@@ -125,46 +117,38 @@ async fn answer<'g>(
     // Nothing waits for a place: it would hold one of the connections, which all plugins share.
     let large = || ProxyRefusal::LargeBody(REQUEST_BYTES_MAX);
     let stated = |size: u64| {
-        usize::try_from(size)
-            .ok()
-            .filter(|size| *size <= REQUEST_BYTES_MAX)
+        let size = usize::try_from(size).ok();
+        size.filter(|size| *size <= REQUEST_BYTES_MAX)
             .ok_or_else(large)
     };
     stated(body.size_hint().lower())?;
-    let bytes_max = body
-        .size_hint()
-        .exact()
-        .map_or(Ok(REQUEST_BYTES_MAX), stated)?;
+    let exact = body.size_hint().exact();
+    let bytes_max = exact.map_or(Ok(REQUEST_BYTES_MAX), stated)?;
     *place = Some(door.traffic.proxied(bytes_max)?);
-    let body = Limited::new(body, REQUEST_BYTES_MAX)
-        .collect()
-        .await
-        .map_err(|error| match error.downcast_ref::<LengthLimitError>() {
-            Some(_) => large(),
-            None => ProxyRefusal::BrokenBody,
-        })?;
-    let mut headers = passed_on(&parts.headers);
-    REMADE.iter().for_each(|name| {
-        headers.remove(name);
-    });
-    let outgoing = OutgoingRequest {
+    let body = Limited::new(body, REQUEST_BYTES_MAX).collect().await;
+    let body = body.map_err(|error| match error.downcast_ref::<LengthLimitError>() {
+        Some(_) => large(),
+        None => ProxyRefusal::BrokenBody,
+    })?;
+    let mut outgoing = OutgoingRequest {
         method: parts.method,
-        headers,
+        headers: passed_on(&parts.headers),
         body: body.to_bytes(),
     };
+    for name in &REMADE {
+        outgoing.headers.remove(name);
+    }
     let caps = Caps {
         first_byte: Some(FIRST_BYTE),
         ..Caps::default()
     };
-    let (head, body) = door
-        .exchange(&to, &outgoing, &[], &caps, audit)
-        .await?
-        .into_parts();
+    let answer = door.exchange(&to, &outgoing, &[], &caps, audit).await?;
+    let (head, body) = answer.into_parts();
     audit.status = head.status.as_u16();
     check_head(&head.headers)?;
     // What only a proxy may say would be taken for this one's.
     if head.status.is_informational() || head.status == StatusCode::PROXY_AUTHENTICATION_REQUIRED {
-        return Err(FetchError::BadAnswer("its status is a proxy's".to_owned()).into());
+        return Err(FetchError::bad("its status is a proxy's").into());
     }
     audit.ended(0);
     let mut response = Response::new(Either::Right(body));
@@ -175,24 +159,20 @@ async fn answer<'g>(
 
 /// The headers without those of the connection that they came over.
 fn passed_on(headers: &HeaderMap) -> HeaderMap {
-    let named = headers
-        .get_all(header::CONNECTION)
-        .iter()
-        .filter_map(|value| value.to_str().ok());
+    let named = headers.get_all(header::CONNECTION).iter();
+    let named = named.filter_map(|value| value.to_str().ok());
     let named: Vec<&str> = named
         .flat_map(|names| names.split(','))
         .map(str::trim)
         .collect();
     let is_passed = |name: &HeaderName| {
+        let is_this = |one: &&str| one.eq_ignore_ascii_case(name.as_str());
         !OF_CONNECTION.contains(name)
             && !name.as_str().starts_with("proxy-")
-            && !named
-                .iter()
-                .any(|one| one.eq_ignore_ascii_case(name.as_str()))
+            && !named.iter().any(is_this)
     };
-    headers
-        .iter()
-        .filter(|(name, _)| is_passed(name))
+    let passed = headers.iter().filter(|(name, _)| is_passed(name));
+    passed
         .map(|(name, value)| (name.clone(), value.clone()))
         .collect()
 }

@@ -76,52 +76,39 @@ impl ProxyHead {
             Err(_) => return Err(ProxyRefusal::Malformed("it is not an HTTP/1.1 request")),
         };
         let head = &bytes[..length];
-        let is_bare = |(at, _): (usize, &u8)| at == 0 || head[at - 1] != b'\r';
-        if head.first().is_some_and(u8::is_ascii_whitespace)
-            || head
-                .iter()
-                .enumerate()
-                .filter(|(_, byte)| **byte == b'\n')
-                .any(is_bare)
-        {
-            return Err(ProxyRefusal::Malformed(
-                "one of its lines does not end with CR and LF, or is empty",
-            ));
+        let mut bytes = head.iter().enumerate();
+        let is_bare =
+            |(at, byte): (usize, &u8)| *byte == b'\n' && (at == 0 || head[at - 1] != b'\r');
+        if head.first().is_some_and(u8::is_ascii_whitespace) || bytes.any(is_bare) {
+            return malformed("one of its lines does not end with CR and LF, or is empty");
         }
         let version = match request.version {
             Some(0) => Version::HTTP_10,
             _ => Version::HTTP_11,
         };
-        let (method, target) = (
-            request.method.unwrap_or_default(),
-            request.path.unwrap_or_default(),
-        );
+        let method = request.method.unwrap_or_default();
         let (credential, is_tunnel) = (fields(request.headers, version)?, method == "CONNECT");
         if is_tunnel && request.headers.iter().any(|header| is_framing(header.name)) {
-            return Err(ProxyRefusal::Malformed(
-                "a tunnel request must not have a body",
-            ));
+            return malformed("a tunnel request must not have a body");
         }
-        let line_bytes = head
-            .iter()
-            .position(|byte| *byte == b'\n')
-            .map_or(length, |end| end + 1);
-        let asked = asked(method, target)?;
+        let line = head.iter().position(|byte| *byte == b'\n');
         Ok(Some(Self {
-            asked,
+            asked: asked(method, request.path.unwrap_or_default())?,
             credential,
-            line_bytes,
+            line_bytes: line.map_or(length, |end| end + 1),
             bytes: length,
             version,
         }))
     }
 }
 
+fn malformed<T>(rule: &'static str) -> Result<T, ProxyRefusal> {
+    Err(ProxyRefusal::Malformed(rule))
+}
+
 fn asked(method: &str, target: &str) -> Result<ProxyRequest, ProxyRefusal> {
     if !target.bytes().all(|byte| byte.is_ascii_graphic()) {
-        return Err(ProxyRefusal::Malformed(
-            "its target has characters other than visible ASCII",
-        ));
+        return malformed("its target has characters other than visible ASCII");
     }
     match method {
         "CONNECT" => Ok(ProxyRequest::Tunnel(target.to_owned())),
@@ -138,7 +125,6 @@ fn fields(
     headers: &[httparse::Header<'_>],
     version: Version,
 ) -> Result<Option<String>, ProxyRefusal> {
-    let malformed = |rule| Err(ProxyRefusal::Malformed(rule));
     let all = |name: &'static str| {
         headers
             .iter()

@@ -193,9 +193,8 @@ impl Proxy {
             Err(refusal) => return self.refuse(stream, &received, &refusal).await,
         };
         let Some(grant) = self.lent.find(head.credential.as_deref()) else {
-            return self
-                .refuse(stream, &received, &ProxyRefusal::Credential)
-                .await;
+            let refusal = ProxyRefusal::Credential;
+            return self.refuse(stream, &received, &refusal).await;
         };
         let received = received.freeze();
         let late = grant.until.min(Instant::now() + self.settings.total);
@@ -246,11 +245,7 @@ async fn read_head(
     loop {
         received.reserve(4096);
         let before = received.len();
-        if stream
-            .read_buf(received)
-            .await
-            .map_or(true, |bytes| bytes == 0)
-        {
+        if matches!(stream.read_buf(received).await, Ok(0) | Err(_)) {
             return Ok(None);
         }
         // A head ends with a line.

@@ -42,18 +42,12 @@ pub(in crate::egress) enum ProxyRefusal {
     #[error("the plugin has reached its limit of tunnels")]
     Tunnels,
     #[error("{0}")]
-    Gate(FetchError),
+    Gate(#[from] FetchError),
 }
 
 impl From<EgressDenial> for ProxyRefusal {
     fn from(denial: EgressDenial) -> Self {
-        Self::Gate(FetchError::Denied(denial))
-    }
-}
-
-impl From<FetchError> for ProxyRefusal {
-    fn from(error: FetchError) -> Self {
-        Self::Gate(error)
+        Self::Gate(denial.into())
     }
 }
 
@@ -77,47 +71,42 @@ impl ProxyRefusal {
 
     /// The status, and RFC 9209's word for it.
     fn status(&self) -> (StatusCode, &'static str) {
-        match self {
+        let status = match self {
             Self::Malformed(_) | Self::NotAbsolute | Self::BrokenBody | Self::Second => {
-                (StatusCode::BAD_REQUEST, "http_request_error")
+                StatusCode::BAD_REQUEST
             }
-            Self::Version => (StatusCode::HTTP_VERSION_NOT_SUPPORTED, "http_request_error"),
-            Self::LargeHead => (
-                StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE,
-                "http_request_error",
-            ),
-            Self::LateHead => (StatusCode::REQUEST_TIMEOUT, "http_request_error"),
-            Self::Credential => (
-                StatusCode::PROXY_AUTHENTICATION_REQUIRED,
-                "http_request_denied",
-            ),
-            Self::LargeBody(_) => (StatusCode::PAYLOAD_TOO_LARGE, "http_request_error"),
-            Self::Tunnels => (StatusCode::SERVICE_UNAVAILABLE, "connection_limit_reached"),
-            Self::Gate(error) => gate(error),
-        }
+            Self::Version => StatusCode::HTTP_VERSION_NOT_SUPPORTED,
+            Self::LargeHead => StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE,
+            Self::LateHead => StatusCode::REQUEST_TIMEOUT,
+            Self::LargeBody(_) => StatusCode::PAYLOAD_TOO_LARGE,
+            Self::Credential => {
+                let status = StatusCode::PROXY_AUTHENTICATION_REQUIRED;
+                return (status, "http_request_denied");
+            }
+            Self::Tunnels => return (StatusCode::SERVICE_UNAVAILABLE, "connection_limit_reached"),
+            Self::Gate(error) => return gate(error),
+        };
+        (status, "http_request_error")
+    }
+
+    /// The rule in words, behind its verdict.
+    fn text(&self) -> String {
+        format!("{}: {self}\n", self.verdict())
     }
 
     /// The whole answer.
     pub(super) fn response(&self) -> Response<Full<Bytes>> {
         let (status, word) = self.status();
-        let text = format!("{}: {self}\n", self.verdict());
-        let mut response = Response::new(Full::new(Bytes::from(text)));
+        let mut response = Response::new(Full::new(Bytes::from(self.text())));
         *response.status_mut() = status;
         let headers = response.headers_mut();
-        headers.insert(
-            header::CONTENT_TYPE,
-            HeaderValue::from_static("text/plain; charset=utf-8"),
-        );
+        let plain = HeaderValue::from_static("text/plain; charset=utf-8");
+        headers.insert(header::CONTENT_TYPE, plain);
         // Whatever is no string of RFC 9651 is left out.
-        let details: String = self
-            .to_string()
-            .chars()
-            .filter(|c| matches!(c, ' '..='~') && !"\\\"".contains(*c))
-            .collect();
-        let told = format!(
-            "switchbay; error={word}; details=\"{}: {details}\"",
-            self.verdict()
-        );
+        let mut details = self.to_string();
+        details.retain(|c| matches!(c, ' '..='~') && !matches!(c, '\\' | '"'));
+        let verdict = self.verdict();
+        let told = format!("switchbay; error={word}; details=\"{verdict}: {details}\"");
         if let Ok(told) = HeaderValue::try_from(told) {
             headers.insert("proxy-status", told);
         }
@@ -131,19 +120,14 @@ impl ProxyRefusal {
 
     /// The same as bytes.
     fn bytes(&self) -> Vec<u8> {
-        let (status, text) = (self.status().0, format!("{}: {self}\n", self.verdict()));
-        let response = self.response();
+        let (status, text, response) = (self.status().0, self.text(), self.response());
         let mut head = format!("HTTP/1.1 {status}\r\n").into_bytes();
         for (name, value) in response.headers() {
             head.extend([name.as_str().as_bytes(), b": ", value.as_bytes(), b"\r\n"].concat());
         }
-        head.extend(
-            format!(
-                "content-length: {}\r\nconnection: close\r\n\r\n{text}",
-                text.len()
-            )
-            .into_bytes(),
-        );
+        let length = text.len();
+        let end = format!("content-length: {length}\r\nconnection: close\r\n\r\n{text}");
+        head.extend(end.into_bytes());
         head
     }
 }

@@ -6,12 +6,12 @@ use bytes::Bytes;
 use tokio::io::{AsyncWriteExt as _, copy_bidirectional};
 use tokio::net::TcpStream;
 
-use super::client::{Client, PassageEnd, ProxyFlow};
+use super::client::{PassageEnd, ProxyFlow};
 use super::credential::LeaseGrant;
 use super::head::ProxyRequest;
 use super::refusal;
 use super::refusal::ProxyRefusal;
-use crate::egress::audit::{HopAudit, ProxiedAudit};
+use crate::egress::audit::HopAudit;
 use crate::egress::message::{FetchError, Late};
 
 /// What a client is told before its bytes go on.
@@ -25,12 +25,7 @@ pub(super) async fn serve(
     end: &PassageEnd<'_>,
 ) {
     let (grant, flow) = (end.grant, Arc::new(ProxyFlow::default()));
-    let proxied = ProxiedAudit {
-        way: "tunnel",
-        lent_to: Arc::clone(&grant.lent_to),
-        flow: Arc::clone(&flow),
-    };
-    let mut audit = HopAudit::proxied(&grant.door, end.late, proxied);
+    let mut audit = end.audit("tunnel", &flow);
     let Some(_place) = grant.door.traffic.tunnel() else {
         audit.came_to(ProxyRefusal::Tunnels.verdict());
         return refusal::send(stream, &ProxyRefusal::Tunnels).await;
@@ -49,7 +44,7 @@ pub(super) async fn serve(
     if stream.write_all(ESTABLISHED).await.is_err() {
         return;
     }
-    let mut client = Client::new(stream, early, Arc::clone(&flow), end.settings.bytes_max);
+    let mut client = end.client(stream, early, &flow);
     tokio::select! {
         biased;
         ended = copy_bidirectional(&mut client, &mut upstream) => audit.came_to(match ended {
@@ -68,8 +63,6 @@ async fn open(
 ) -> Result<TcpStream, FetchError> {
     let door = &grant.door;
     audit.aimed(|| asked.aim());
-    let to = door
-        .judge(asked.destination(), asked.way(), audit)
-        .map_err(FetchError::Denied)?;
+    let to = door.judge(asked.destination(), asked.way(), audit)?;
     door.egress.connect(to.host(), to.port(), audit).await
 }

@@ -34,15 +34,11 @@ impl SecretForms {
         let mut values = vec![value.as_bytes().to_vec()];
         if let Some((scheme, rest)) = value.split_once(' ') {
             values.push(rest.trim_start().as_bytes().to_vec());
-            let pair = scheme
-                .eq_ignore_ascii_case("basic")
-                .then(|| STANDARD.decode(rest.trim()).ok())
-                .flatten();
-            if let Some(pair) = pair {
-                let word = pair
-                    .iter()
-                    .position(|byte| *byte == b':')
-                    .map(|colon| pair[colon + 1..].to_vec());
+            if scheme.eq_ignore_ascii_case("basic")
+                && let Ok(pair) = STANDARD.decode(rest.trim())
+            {
+                let colon = pair.iter().position(|byte| *byte == b':');
+                let word = colon.map(|colon| pair[colon + 1..].to_vec());
                 values.extend([pair].into_iter().chain(word));
             }
         }
@@ -146,12 +142,8 @@ impl SecretForm {
     /// Where the value that begins here ends.
     fn end_at(&self, text: &[u8], from: usize) -> Option<usize> {
         let rest = &text[from..];
-        let same = self
-            .value
-            .iter()
-            .zip(rest)
-            .take_while(|(one, two)| one == two)
-            .count();
+        let both = self.value.iter().zip(rest);
+        let same = both.take_while(|(one, two)| one == two).count();
         let may_be_escaped = |byte: &u8| matches!(byte, b'%' | b'&' | b'\\' | b'+');
         // Nearly all that begins like it is something else.
         if same < self.value.len() && !rest.iter().take(same + 1).any(may_be_escaped) {
@@ -263,30 +255,25 @@ fn entity(rest: &[u8], byte: u8) -> Option<usize> {
     let body = &body[..body.len().min(ENTITY_BYTES_MAX)];
     let length = match body {
         [b'#', b'x' | b'X', digits @ ..] => {
-            let count = digits
-                .iter()
-                .take_while(|digit| digit.is_ascii_hexdigit())
-                .count();
+            let count = leading(digits, u8::is_ascii_hexdigit);
             (hexadecimal(&digits[..count])? == u32::from(byte)).then_some(2 + count)?
         }
         [b'#', digits @ ..] => {
-            let count = digits
-                .iter()
-                .take_while(|digit| digit.is_ascii_digit())
-                .count();
-            let number = std::str::from_utf8(&digits[..count])
-                .ok()?
-                .parse::<u32>()
-                .ok()?;
-            (number == u32::from(byte)).then_some(1 + count)?
+            let count = leading(digits, u8::is_ascii_digit);
+            let number = std::str::from_utf8(&digits[..count]).ok()?;
+            (number.parse() == Ok(u32::from(byte))).then_some(1 + count)?
         }
-        _ => NAMED
-            .iter()
-            .find(|(name, named)| *named == byte && body.starts_with(name))?
-            .0
-            .len(),
+        _ => {
+            let is = |(name, named): &&(&[u8], u8)| *named == byte && body.starts_with(name);
+            NAMED.iter().find(is)?.0.len()
+        }
     };
     Some(1 + length + usize::from(body.get(length) == Some(&b';')))
+}
+
+/// How many bytes at the beginning are of a kind.
+fn leading(bytes: &[u8], is: impl Fn(&u8) -> bool) -> usize {
+    bytes.iter().take_while(|byte| is(byte)).count()
 }
 
 fn hexadecimal(digits: &[u8]) -> Option<u32> {
