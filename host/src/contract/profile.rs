@@ -77,145 +77,142 @@ const ENFORCED_FORMAT: &str = "date-time";
 /// Keywords that lead elsewhere.
 const REFERENCES: [&str; 2] = ["$ref", "$dynamicRef"];
 
-/// Checks an input schema: a closed object of plainly typed, documented properties.
-pub(crate) fn check_input(schema: &Value) -> Result<(), ProfileError> {
-    let root = schema
-        .as_object()
-        .ok_or_else(|| offence("", "must be an object schema"))?;
-    if root.get("type") == Some(&json!("object")) {
-        check_typed(root, "", 0)
-    } else {
-        Err(offence("", "must have the type `object`"))
+/// Where a schema stands in the one that is checked.
+struct SchemaPlace {
+    path: String,
+    /// How many schemas it stands in.
+    depth: usize,
+}
+
+impl SchemaPlace {
+    fn root() -> Self {
+        let (path, depth) = (String::new(), 0);
+        Self { path, depth }
+    }
+
+    fn below(&self, step: &str) -> Self {
+        Self {
+            path: format!("{}/{step}", self.path),
+            depth: self.depth + 1,
+        }
+    }
+
+    fn offence(&self, rule: impl Into<String>) -> ProfileError {
+        let at = if self.path.is_empty() {
+            "/"
+        } else {
+            &self.path
+        };
+        ProfileError {
+            at: at.to_owned(),
+            rule: rule.into(),
+        }
+    }
+
+    fn refuse<T>(&self, rule: impl Into<String>) -> Result<T, ProfileError> {
+        Err(self.offence(rule))
+    }
+
+    fn members<'s>(&self, schema: &'s Value) -> Result<&'s Map<String, Value>, ProfileError> {
+        let members = schema.as_object();
+        members.ok_or_else(|| self.offence("must be an object schema"))
     }
 }
 
-/// Checks a schema of one type; `at` is its path and `depth` how many schemas it stands in.
-fn check_typed(schema: &Map<String, Value>, at: &str, depth: usize) -> Result<(), ProfileError> {
-    if depth > DEPTH_MAX {
-        return Err(offence(
-            at,
-            &format!("is nested deeper than {DEPTH_MAX} levels"),
-        ));
+/// Checks an input schema: a closed object of plainly typed, documented properties.
+pub(crate) fn check_input(schema: &Value) -> Result<(), ProfileError> {
+    let root = SchemaPlace::root();
+    let members = root.members(schema)?;
+    if members.get("type") == Some(&json!("object")) {
+        check_typed(members, &root)
+    } else {
+        root.refuse("must have the type `object`")
+    }
+}
+
+/// Checks a schema of one type.
+fn check_typed(schema: &Map<String, Value>, at: &SchemaPlace) -> Result<(), ProfileError> {
+    if at.depth > DEPTH_MAX {
+        return at.refuse(format!("is nested deeper than {DEPTH_MAX} levels"));
     }
     refuse_references(schema, at)?;
-    let kind = schema
-        .get("type")
-        .and_then(Value::as_str)
-        .ok_or_else(|| offence(at, "must name exactly one type"))?;
-    let row = INPUT_KEYWORDS.iter().find(|(name, _)| *name == kind);
-    let (_, own) = row.ok_or_else(|| {
-        offence(
-            at,
-            &format!("has the type `{kind}`, which is not allowed for arguments"),
-        )
-    })?;
+    let Some(kind) = schema.get("type").and_then(Value::as_str) else {
+        return at.refuse("must name exactly one type");
+    };
+    let Some((_, own)) = INPUT_KEYWORDS.iter().find(|(name, _)| *name == kind) else {
+        return at.refuse(format!(
+            "has the type `{kind}`, which is not allowed for arguments"
+        ));
+    };
     let unknown =
         |keyword: &&String| !COMMON.contains(&keyword.as_str()) && !own.contains(&keyword.as_str());
     if let Some(keyword) = schema.keys().find(unknown) {
-        return Err(offence(
-            at,
-            &format!("uses `{keyword}`, which many clients do not support on type `{kind}`"),
+        return at.refuse(format!(
+            "uses `{keyword}`, which many clients do not support on type `{kind}`"
         ));
     }
-    for (low, high) in [
-        ("minimum", "maximum"),
-        ("minLength", "maxLength"),
-        ("minItems", "maxItems"),
-    ] {
-        check_bounds(schema, at, low, high)?;
-    }
+    check_bounds(schema, at, ["minimum", "maximum"])?;
+    check_bounds(schema, at, ["minLength", "maxLength"])?;
+    check_bounds(schema, at, ["minItems", "maxItems"])?;
     match kind {
-        "object" => check_object(schema, at, depth),
-        "array" => check_array(schema, at, depth),
+        "object" => check_object(schema, at),
+        "array" => check_array(schema, at),
         "string" => check_string(schema, at),
         _ => Ok(()),
     }
 }
 
-fn check_object(schema: &Map<String, Value>, at: &str, depth: usize) -> Result<(), ProfileError> {
+fn check_object(schema: &Map<String, Value>, at: &SchemaPlace) -> Result<(), ProfileError> {
     if schema.get("additionalProperties") != Some(&json!(false)) {
-        return Err(offence(
-            at,
-            "must refuse unknown fields (`additionalProperties: false`)",
-        ));
+        return at.refuse("must refuse unknown fields (`additionalProperties: false`)");
     }
-    let none = Map::new();
-    let properties = match schema.get("properties") {
-        None => &none,
-        Some(properties) => properties
-            .as_object()
-            .ok_or_else(|| offence(at, "has `properties` that are not an object"))?,
+    let none = json!({});
+    let properties = schema.get("properties").unwrap_or(&none).as_object();
+    let Some(properties) = properties else {
+        return at.refuse("has `properties` that are not an object");
     };
     if let Some(required) = schema.get("required") {
-        let names = required
-            .as_array()
-            .filter(|names| !names.is_empty() && is_unique(names));
-        let known = |name: &Value| {
-            name.as_str()
-                .is_some_and(|name| properties.contains_key(name))
-        };
-        if !names.is_some_and(|names| names.iter().all(known)) {
-            return Err(offence(
-                at,
-                "must list in `required` one or more of its properties, each once",
-            ));
+        let is_known = |name: &str| properties.contains_key(name);
+        if !is_list_of(required, |name| name.as_str().is_some_and(is_known)) {
+            return at.refuse("must list in `required` one or more of its properties, each once");
         }
     }
     for (name, property) in properties {
-        let at = format!("{at}/{name}");
-        let schema = property
-            .as_object()
-            .ok_or_else(|| offence(&at, "must be an object schema"))?;
-        check_typed(schema, &at, depth + 1)?;
-        if schema
-            .get("description")
-            .and_then(Value::as_str)
-            .is_none_or(str::is_empty)
-        {
-            return Err(offence(&at, "must have a description"));
+        let at = at.below(name);
+        let schema = at.members(property)?;
+        check_typed(schema, &at)?;
+        let description = schema.get("description").and_then(Value::as_str);
+        if description.is_none_or(str::is_empty) {
+            return at.refuse("must have a description");
         }
     }
     Ok(())
 }
 
-fn check_array(schema: &Map<String, Value>, at: &str, depth: usize) -> Result<(), ProfileError> {
+fn check_array(schema: &Map<String, Value>, at: &SchemaPlace) -> Result<(), ProfileError> {
     let Some(Value::Object(items)) = schema.get("items") else {
-        return Err(offence(at, "must have one object schema as its `items`"));
+        return at.refuse("must have one object schema as its `items`");
     };
-    let at = format!("{at}/items");
+    let at = at.below("items");
     if items.get("type") == Some(&json!("array")) {
-        Err(offence(
-            &at,
-            "has the type `array`, which is not allowed for items",
-        ))
+        at.refuse("has the type `array`, which is not allowed for items")
     } else {
-        check_typed(items, &at, depth + 1)
+        check_typed(items, &at)
     }
 }
 
-fn check_string(schema: &Map<String, Value>, at: &str) -> Result<(), ProfileError> {
-    if let Some(allowed) = schema.get("enum") {
-        let values = allowed
-            .as_array()
-            .filter(|values| !values.is_empty() && is_unique(values));
-        if !values.is_some_and(|values| values.iter().all(Value::is_string)) {
-            return Err(offence(
-                at,
-                "must list in `enum` one or more strings, each once",
-            ));
-        }
+fn check_string(schema: &Map<String, Value>, at: &SchemaPlace) -> Result<(), ProfileError> {
+    let allowed = schema.get("enum");
+    if allowed.is_some_and(|allowed| !is_list_of(allowed, Value::is_string)) {
+        return at.refuse("must list in `enum` one or more strings, each once");
     }
+    let is_known = |format: &str| INPUT_FORMATS.contains(&format);
     if let Some(format) = schema.get("format")
-        && !format
-            .as_str()
-            .is_some_and(|format| INPUT_FORMATS.contains(&format))
+        && !format.as_str().is_some_and(is_known)
     {
-        return Err(offence(
-            at,
-            &format!(
-                "has the format {format}; it must be one of {}",
-                INPUT_FORMATS.join(", ")
-            ),
+        let known = INPUT_FORMATS.join(", ");
+        return at.refuse(format!(
+            "has the format {format}; it must be one of {known}"
         ));
     }
     check_pattern(schema, at, true)
@@ -223,123 +220,99 @@ fn check_string(schema: &Map<String, Value>, at: &str) -> Result<(), ProfileErro
 
 fn check_pattern(
     schema: &Map<String, Value>,
-    at: &str,
+    at: &SchemaPlace,
     anchored: bool,
 ) -> Result<(), ProfileError> {
     let Some(pattern) = schema.get("pattern") else {
         return Ok(());
     };
-    let pattern = pattern
-        .as_str()
-        .ok_or_else(|| offence(at, "has a `pattern` that is not a string"))?;
-    pattern::check(pattern, anchored)
-        .map_err(|error| offence(at, &format!("has the pattern `{pattern}`: {error}")))
+    let Some(pattern) = pattern.as_str() else {
+        return at.refuse("has a `pattern` that is not a string");
+    };
+    let checked = pattern::check(pattern, anchored);
+    checked.map_err(|error| at.offence(format!("has the pattern `{pattern}`: {error}")))
 }
 
 /// Lengths and counts are whole numbers, the others any; the lower bound is not above the upper.
 fn check_bounds(
     schema: &Map<String, Value>,
-    at: &str,
-    low: &str,
-    high: &str,
+    at: &SchemaPlace,
+    [low, high]: [&str; 2],
 ) -> Result<(), ProfileError> {
     let bound = |keyword: &str| {
         let Some(value) = schema.get(keyword) else {
             return Ok(None);
         };
         let whole = keyword == "minimum" || keyword == "maximum" || value.is_u64();
-        let number = value.as_f64().filter(|_| whole);
-        number.map(Some).ok_or_else(|| {
-            offence(
-                at,
-                &format!("has the `{keyword}` {value}, which is not a valid number for it"),
-            )
-        })
+        match value.as_f64().filter(|_| whole) {
+            Some(number) => Ok(Some(number)),
+            None => at.refuse(format!(
+                "has the `{keyword}` {value}, which is not a valid number for it"
+            )),
+        }
     };
     match (bound(low)?, bound(high)?) {
-        (Some(least), Some(most)) if least > most => Err(offence(
-            at,
-            &format!("has a `{low}` above its `{high}`: no value fits"),
-        )),
+        (Some(least), Some(most)) if least > most => {
+            at.refuse(format!("has a `{low}` above its `{high}`: no value fits"))
+        }
         _ => Ok(()),
     }
 }
 
-fn is_unique(values: &[Value]) -> bool {
-    values
-        .iter()
-        .enumerate()
-        .all(|(index, value)| !values[..index].contains(value))
+/// Whether this is a list of one value or more, each of a kind and there once.
+fn is_list_of(list: &Value, is: impl Fn(&Value) -> bool) -> bool {
+    let values = list.as_array().map_or(&[][..], Vec::as_slice);
+    let mut each = values.iter().enumerate();
+    !values.is_empty() && each.all(|(index, value)| is(value) && !values[..index].contains(value))
 }
 
-fn refuse_references(schema: &Map<String, Value>, at: &str) -> Result<(), ProfileError> {
-    match schema
-        .iter()
-        .find(|(keyword, _)| REFERENCES.contains(&keyword.as_str()))
-    {
+fn refuse_references(schema: &Map<String, Value>, at: &SchemaPlace) -> Result<(), ProfileError> {
+    let is_reference = |(keyword, _): &(&String, &Value)| REFERENCES.contains(&keyword.as_str());
+    match schema.iter().find(is_reference) {
         None => Ok(()),
-        Some((keyword, to)) => Err(offence(
-            at,
-            &format!("refers to {to} by `{keyword}`: references must be inlined"),
+        Some((keyword, to)) => at.refuse(format!(
+            "refers to {to} by `{keyword}`: references must be inlined"
         )),
     }
 }
 
 /// Checks an output schema: an object that refers to nothing outside itself and has no boolean schemas in it.
 pub(crate) fn check_output(schema: &Value) -> Result<(), ProfileError> {
+    let root = SchemaPlace::root();
     if schema.get("type") == Some(&json!("object")) {
-        check_part(schema, "", 0)
+        check_part(schema, &root)
     } else {
-        Err(offence("", "must have the type `object`"))
+        root.refuse("must have the type `object`")
     }
 }
 
-fn check_part(schema: &Value, at: &str, depth: usize) -> Result<(), ProfileError> {
-    if depth > OUTPUT_DEPTH_MAX {
-        return Err(offence(
-            at,
-            &format!("is nested deeper than {OUTPUT_DEPTH_MAX} levels"),
-        ));
+fn check_part(schema: &Value, at: &SchemaPlace) -> Result<(), ProfileError> {
+    if at.depth > OUTPUT_DEPTH_MAX {
+        return at.refuse(format!("is nested deeper than {OUTPUT_DEPTH_MAX} levels"));
     }
-    let members = schema
-        .as_object()
-        .ok_or_else(|| offence(at, "must be an object schema"))?;
+    let members = at.members(schema)?;
     refuse_references(members, at)?;
-    if let Some(keyword) = members
-        .keys()
-        .find(|keyword| !OUTPUT_KEYWORDS.contains(&keyword.as_str()))
-    {
-        return Err(offence(
-            at,
-            &format!("uses `{keyword}`, which many clients do not support"),
+    let is_unknown = |keyword: &&String| !OUTPUT_KEYWORDS.contains(&keyword.as_str());
+    if let Some(keyword) = members.keys().find(is_unknown) {
+        return at.refuse(format!(
+            "uses `{keyword}`, which many clients do not support"
         ));
     }
     check_pattern(members, at, false)?;
-    for (name, property) in members
-        .get("properties")
-        .and_then(Value::as_object)
-        .into_iter()
-        .flatten()
-    {
-        check_part(property, &format!("{at}/{name}"), depth + 1)?;
+    let properties = members.get("properties").and_then(Value::as_object);
+    for (name, property) in properties.into_iter().flatten() {
+        check_part(property, &at.below(name))?;
     }
     if let Some(items) = members.get("items") {
-        check_part(items, &format!("{at}/items"), depth + 1)?;
+        check_part(items, &at.below("items"))?;
     }
-    if let Some(others) = members
-        .get("additionalProperties")
-        .filter(|others| !others.is_boolean())
-    {
-        check_part(others, &format!("{at}/additionalProperties"), depth + 1)?;
+    let others = members.get("additionalProperties");
+    if let Some(others) = others.filter(|others| !others.is_boolean()) {
+        check_part(others, &at.below("additionalProperties"))?;
     }
-    for (index, branch) in members
-        .get("anyOf")
-        .and_then(Value::as_array)
-        .into_iter()
-        .flatten()
-        .enumerate()
-    {
-        check_part(branch, &format!("{at}/anyOf/{index}"), depth + 1)?;
+    let branches = members.get("anyOf").and_then(Value::as_array);
+    for (index, branch) in branches.into_iter().flatten().enumerate() {
+        check_part(branch, &at.below(&format!("anyOf/{index}")))?;
     }
     Ok(())
 }
@@ -349,10 +322,8 @@ fn check_part(schema: &Value, at: &str, depth: usize) -> Result<(), ProfileError
 pub(crate) fn without_formats(schema: &mut Value) {
     match schema {
         Value::Object(members) => {
-            if members
-                .get("format")
-                .is_some_and(|format| format.is_string() && format != ENFORCED_FORMAT)
-            {
+            let format = members.get("format");
+            if format.is_some_and(|format| format.is_string() && format != ENFORCED_FORMAT) {
                 members.remove("format");
             }
             members.values_mut().for_each(without_formats);
@@ -365,7 +336,8 @@ pub(crate) fn without_formats(schema: &mut Value) {
 /// The schema that a tool publishes for its result: the data in the success envelope, nullable members written as
 /// `anyOf`, which strict clients accept where they reject a list of types.
 pub(crate) fn tool_output(data: &Value) -> Value {
-    let mut data = with_anyof_nulls(data.clone());
+    let mut data = data.clone();
+    write_nulls_as_anyof(&mut data);
     without_formats(&mut data);
     json!({
         "type": "object",
@@ -377,61 +349,39 @@ pub(crate) fn tool_output(data: &Value) -> Value {
     })
 }
 
-fn with_anyof_nulls(mut schema: Value) -> Value {
-    let Value::Object(members) = &mut schema else {
-        return schema;
+fn write_nulls_as_anyof(schema: &mut Value) {
+    let Value::Object(members) = schema else {
+        return;
     };
-    for keyword in ["properties"] {
-        if let Some(Value::Object(properties)) = members.get_mut(keyword) {
-            for (_, property) in properties.iter_mut() {
-                *property = with_anyof_nulls(property.take());
+    for (keyword, inner) in members.iter_mut() {
+        match (keyword.as_str(), inner) {
+            ("properties", Value::Object(properties)) => {
+                properties.values_mut().for_each(write_nulls_as_anyof);
             }
+            ("anyOf", Value::Array(branches)) => branches.iter_mut().for_each(write_nulls_as_anyof),
+            ("items" | "additionalProperties", inner) => write_nulls_as_anyof(inner),
+            _ => {}
         }
     }
-    for keyword in ["items", "additionalProperties"] {
-        if let Some(inner) = members.get_mut(keyword)
-            && inner.is_object()
-        {
-            *inner = with_anyof_nulls(inner.take());
-        }
-    }
-    if let Some(Value::Array(branches)) = members.get_mut("anyOf") {
-        for branch in branches.iter_mut() {
-            *branch = with_anyof_nulls(branch.take());
-        }
-    }
-    let Some(Value::Array(types)) = members.get("type") else {
-        return schema;
+    let Some(Value::Array(kinds)) = members.get("type").cloned() else {
+        return;
     };
-    let kinds: Vec<Value> = types.clone();
     let description = members.remove("description");
     members.remove("type");
-    let branches: Vec<Value> = kinds
-        .into_iter()
-        .map(|kind| match kind.as_str() {
-            Some("null") => json!({ "type": "null" }),
-            _ => {
-                let mut branch = members.clone();
-                branch.insert("type".to_owned(), kind);
-                if let Some(Value::Array(allowed)) = branch.get_mut("enum") {
-                    allowed.retain(|value| !value.is_null());
-                }
-                Value::Object(branch)
-            }
-        })
-        .collect();
+    let branch = |kind: Value| {
+        if kind == "null" {
+            return json!({ "type": "null" });
+        }
+        let mut branch = members.clone();
+        branch.insert("type".to_owned(), kind);
+        if let Some(Value::Array(allowed)) = branch.get_mut("enum") {
+            allowed.retain(|value| !value.is_null());
+        }
+        Value::Object(branch)
+    };
+    let branches: Value = kinds.into_iter().map(branch).collect();
     let mut union = Map::new();
-    if let Some(description) = description {
-        union.insert("description".to_owned(), description);
-    }
-    union.insert("anyOf".to_owned(), Value::Array(branches));
-    Value::Object(union)
-}
-
-fn offence(at: &str, rule: &str) -> ProfileError {
-    let at = if at.is_empty() { "/" } else { at };
-    ProfileError {
-        at: at.to_owned(),
-        rule: rule.to_owned(),
-    }
+    union.extend(description.map(|description| ("description".to_owned(), description)));
+    union.insert("anyOf".to_owned(), branches);
+    *schema = Value::Object(union);
 }
