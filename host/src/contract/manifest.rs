@@ -4,6 +4,7 @@
 //! ([`ManifestEntry`]). Reading it touches no plugin; whether a source exists is the loader's to find out.
 
 use std::collections::BTreeMap;
+use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -194,34 +195,29 @@ fn meant(written: WrittenEntry, folder: &Path) -> Result<ManifestEntry, String> 
         );
     }
     if written.source.contains("://") {
+        let source = &written.source;
         return Err(format!(
-            "the source `{}` is neither a crate folder nor a .wasm file",
-            written.source
+            "the source `{source}` is neither a crate folder nor a .wasm file"
         ));
     }
     let source = folder.join(&written.source);
-    let source = if source
-        .extension()
-        .is_some_and(|extension| extension == "wasm")
-    {
+    let source = if source.extension().is_some_and(|kind| kind == "wasm") {
         ManifestSource::File(source)
     } else {
         ManifestSource::Crate(source)
     };
-    let config = written
-        .config
-        .into_iter()
-        .map(|(key, value)| Ok((key, setting(value)?)));
+    let config = written.config.into_iter();
+    let config = config.map(|(key, value)| Ok((key, setting(value)?)));
     let settings = Settings {
         instances: written.instances,
         limits: limits(&written.limits)?,
         config: config.collect::<Result<_, String>>()?,
         secrets: written.secrets,
     };
-    if settings.secrets.len() > SECRETS_MAX {
+    let count = settings.secrets.len();
+    if count > SECRETS_MAX {
         return Err(format!(
-            "`secrets` has {} entries; at most {SECRETS_MAX} are allowed",
-            settings.secrets.len()
+            "`secrets` has {count} entries; at most {SECRETS_MAX} are allowed"
         ));
     }
     let grants = Grants::parse(&written.grants).map_err(|error| error.to_string())?;
@@ -242,72 +238,42 @@ fn is_plugin_name(name: &str) -> bool {
 }
 
 fn limits(written: &WrittenPluginLimits) -> Result<PluginLimits, String> {
-    let concurrency = bounded(
-        "limits.concurrency",
-        written.concurrency.unwrap_or(32),
-        1,
-        256,
-    )?;
-    let own = written
-        .owner_concurrency
-        .map(|own| bounded("limits.owner_concurrency", own, 1, concurrency));
-    let growth = written
-        .warm_growth
-        .as_deref()
-        .map(|text| bytes("limits.warm_growth", text));
-    let growth = growth
-        .transpose()?
-        .map(|growth| bounded("limits.warm_growth", growth, 0, 256 << 20));
+    let size = |name: &str, text: Option<&str>, default, range: RangeInclusive<usize>| {
+        let read = text.map_or(Ok(default), |text| bytes(name, text))?;
+        bounded(name, read, range)
+    };
+    let (memory, response) = (written.memory.as_deref(), written.response.as_deref());
+    let (cpu, wall) = (
+        written.cpu_ms.unwrap_or(500),
+        written.wall_ms.unwrap_or(150_000),
+    );
+    let concurrency = written.concurrency.unwrap_or(32);
+    let concurrency = bounded("limits.concurrency", concurrency, 1..=256)?;
+    let own = |own| bounded("limits.owner_concurrency", own, 1..=concurrency);
+    let growth = |text: &str| size("limits.warm_growth", Some(text), 0, 0..=256 << 20);
     Ok(PluginLimits {
-        memory_bytes: bounded(
-            "limits.memory",
-            bytes(
-                "limits.memory",
-                written.memory.as_deref().unwrap_or("64MiB"),
-            )?,
-            1 << 20,
-            256 << 20,
-        )?,
-        cpu: Duration::from_millis(bounded(
-            "limits.cpu_ms",
-            written.cpu_ms.unwrap_or(500),
-            10,
-            60_000,
-        )?),
-        wall: Duration::from_millis(bounded(
-            "limits.wall_ms",
-            written.wall_ms.unwrap_or(150_000),
-            10,
-            150_000,
-        )?),
+        memory_bytes: size("limits.memory", memory, 64 << 20, 1 << 20..=256 << 20)?,
+        cpu: Duration::from_millis(bounded("limits.cpu_ms", cpu, 10..=60_000)?),
+        wall: Duration::from_millis(bounded("limits.wall_ms", wall, 10..=150_000)?),
         concurrency,
-        owner_concurrency: own.transpose()?,
-        warm_growth_bytes: growth.transpose()?,
-        response_bytes: bounded(
-            "limits.response",
-            bytes(
-                "limits.response",
-                written.response.as_deref().unwrap_or("4MiB"),
-            )?,
-            1 << 10,
-            64 << 20,
-        )?,
+        owner_concurrency: written.owner_concurrency.map(own).transpose()?,
+        warm_growth_bytes: written.warm_growth.as_deref().map(growth).transpose()?,
+        response_bytes: size("limits.response", response, 4 << 20, 1 << 10..=64 << 20)?,
     })
 }
 
-fn bounded<T: PartialOrd + std::fmt::Display + Copy>(
+fn bounded<T: PartialOrd + std::fmt::Display>(
     name: &str,
     value: T,
-    min: T,
-    max: T,
+    range: RangeInclusive<T>,
 ) -> Result<T, String> {
-    if value >= min && value <= max {
-        Ok(value)
-    } else {
-        Err(format!(
-            "`{name}` is {value}; it must be from {min} to {max}"
-        ))
+    if range.contains(&value) {
+        return Ok(value);
     }
+    let (min, max) = range.into_inner();
+    Err(format!(
+        "`{name}` is {value}; it must be from {min} to {max}"
+    ))
 }
 
 /// `64MiB`, `512KiB` or a plain number of bytes.
