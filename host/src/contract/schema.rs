@@ -79,13 +79,9 @@ impl FaceSchema {
         if self.validator.is_valid(input) {
             return Ok(());
         }
-        let mut offences: Vec<(Vec<usize>, Offence)> = self
-            .validator
-            .iter_errors(input)
-            .map(|error| locate(&error, input, &self.document))
-            .collect();
-        offences.sort_by(|a, b| a.0.cmp(&b.0));
-        match offences.into_iter().next() {
+        let errors = self.validator.iter_errors(input);
+        let offences = errors.map(|error| locate(&error, input, &self.document));
+        match offences.min_by(|one, two| one.0.cmp(&two.0)) {
             Some((_, offence)) => Err(offence),
             None => Ok(()),
         }
@@ -119,11 +115,10 @@ impl OutputSchema {
             return Ok(());
         }
         match self.validator.iter_errors(data).next() {
-            Some(error) => Err(format!(
-                "`{}` violates `{}`",
-                error.instance_path(),
-                error.schema_path()
-            )),
+            Some(error) => {
+                let (at, rule) = (error.instance_path(), error.schema_path());
+                Err(format!("`{at}` violates `{rule}`"))
+            }
             None => Ok(()),
         }
     }
@@ -133,12 +128,9 @@ impl OutputSchema {
 fn enforced(document: &Value, judged: &[String]) -> Value {
     let mut schema = document.clone();
     profile::without_formats(&mut schema);
-    for (name, property) in schema
-        .get_mut("properties")
-        .and_then(Value::as_object_mut)
-        .into_iter()
-        .flatten()
-    {
+    let properties = schema.get_mut("properties");
+    let properties = properties.and_then(Value::as_object_mut);
+    for (name, property) in properties.into_iter().flatten() {
         if let (true, Some(members)) = (judged.contains(name), property.as_object_mut()) {
             members.retain(|keyword, _| keyword == "type");
         }
@@ -173,11 +165,8 @@ fn drop_nulls(input: &mut Map<String, Value>, schema: &Value) {
 
 /// An error's place in the document, for sorting, and what to tell of it. An absent field sorts behind all that is there.
 fn locate(error: &ValidationError<'_>, input: &Value, schema: &Value) -> (Vec<usize>, Offence) {
-    let mut path: Vec<String> = error
-        .instance_path()
-        .iter()
-        .map(|segment| segment.to_string())
-        .collect();
+    let segments = error.instance_path().iter();
+    let mut path: Vec<String> = segments.map(|segment| segment.to_string()).collect();
     let mut place = place_of(&path, input);
     let at = path.iter().try_fold(input, |value, segment| {
         step(value, segment).map(|(_, value)| value)
@@ -201,10 +190,8 @@ fn locate(error: &ValidationError<'_>, input: &Value, schema: &Value) -> (Vec<us
         }
         // Where the schema names no property at all, the validator tells only that there is one.
         ValidationErrorKind::FalseSchema => {
-            if let Some(name) = at
-                .and_then(Value::as_object)
-                .and_then(|members| members.keys().next())
-            {
+            let members = at.and_then(Value::as_object);
+            if let Some(name) = members.and_then(|members| members.keys().next()) {
                 place.push(0);
                 path.push(name.clone());
             }
@@ -213,41 +200,36 @@ fn locate(error: &ValidationError<'_>, input: &Value, schema: &Value) -> (Vec<us
     }
     let field = (!path.is_empty()).then(|| path.join("."));
     let (min, max) = bounds(error.kind());
-    (
-        place,
-        Offence {
-            field,
-            rule: rule(error, schema),
-            min,
-            max,
-        },
-    )
+    let rule = rule(error, schema);
+    let offence = Offence {
+        field,
+        rule,
+        min,
+        max,
+    };
+    (place, offence)
 }
 
 fn place_of(path: &[String], input: &Value) -> Vec<usize> {
     let mut value = input;
-    let mut place = Vec::with_capacity(path.len() + 2);
-    for segment in path {
-        let Some((position, next)) = step(value, segment) else {
-            break;
-        };
-        place.push(position);
+    let positions = path.iter().map_while(|segment| {
+        let (position, next) = step(value, segment)?;
         value = next;
-    }
-    place
+        Some(position)
+    });
+    positions.collect()
 }
 
 fn step<'v>(value: &'v Value, segment: &str) -> Option<(usize, &'v Value)> {
     match value {
-        Value::Object(members) => members
-            .iter()
-            .enumerate()
-            .find(|(_, (name, _))| *name == segment)
-            .map(|(i, m)| (i, m.1)),
-        Value::Array(items) => segment
-            .parse()
-            .ok()
-            .and_then(|index: usize| items.get(index).map(|item| (index, item))),
+        Value::Object(members) => {
+            let position = members.keys().position(|name| name == segment)?;
+            Some((position, members.get(segment)?))
+        }
+        Value::Array(items) => {
+            let index: usize = segment.parse().ok()?;
+            Some((index, items.get(index)?))
+        }
         Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => None,
     }
 }
@@ -276,18 +258,14 @@ fn bounds(kind: &ValidationErrorKind) -> (Option<Value>, Option<Value>) {
 /// The rule in words. The value stands in only where it is short and a scalar.
 fn rule(error: &ValidationError<'_>, schema: &Value) -> String {
     let value = shown(error.instance());
-    let characters = error
-        .instance()
-        .as_str()
-        .map_or(0, |text| text.chars().count());
+    let text = error.instance().as_str();
+    let characters = text.map_or(0, |text| text.chars().count());
     match error.kind() {
         ValidationErrorKind::Required { .. } => "is required".to_owned(),
         ValidationErrorKind::AdditionalProperties { .. } | ValidationErrorKind::FalseSchema => {
-            let known: Vec<&str> = schema
-                .get("properties")
-                .and_then(Value::as_object)
-                .map(|properties| properties.keys().map(String::as_str).collect())
-                .unwrap_or_default();
+            let properties = schema.get("properties").and_then(Value::as_object);
+            let known = properties.into_iter().flat_map(Map::keys);
+            let known: Vec<&str> = known.map(String::as_str).collect();
             if known.is_empty() {
                 "is unknown: this operation takes no fields".to_owned()
             } else {
