@@ -112,53 +112,47 @@ pub(crate) fn rest_face(
     if let Some(name) = twice(path_parameters(&row.path)) {
         return Err(format!("has {{{name}}} more than once in its path"));
     }
-    for name in path_parameters(&row.path) {
-        if input.type_of(name).is_none() {
-            return Err(format!(
-                "has {{{name}}} in its path, which its input does not have"
-            ));
-        }
+    let is_absent = |name: &&str| input.type_of(name).is_none();
+    if let Some(name) = path_parameters(&row.path).find(is_absent) {
+        return Err(format!(
+            "has {{{name}}} in its path, which its input does not have"
+        ));
     }
     if row.outcomes.is_empty() {
         return Err("declares no outcome".to_owned());
     }
     let outcomes = outcomes(row.outcomes)?;
     let narrowed = narrowed(row.narrowed, &outcomes, output)?;
-    let mut headers = Vec::with_capacity(row.headers.len());
-    for name in row.headers {
-        let refused = HOST_HEADERS.contains(&name.to_ascii_lowercase().as_str())
-            || name.to_ascii_lowercase().starts_with("x-apikey-")
-            || name.to_ascii_lowercase().starts_with("access-control-");
-        let parsed = HeaderName::from_bytes(name.as_bytes())
-            .ok()
-            .filter(|_| !refused);
-        headers.push(
-            parsed.ok_or_else(|| {
-                format!("declares the header `{name}`, which plugins may not set")
-            })?,
-        );
-    }
-    let cache_control = match row.cache_control {
-        None => None,
-        Some(text) => Some(HeaderValue::from_str(&text).map_err(|_| {
-            format!("has the cache_control `{text}`, which is not a valid header value")
-        })?),
+    let header = |name: String| {
+        let lower = name.to_ascii_lowercase();
+        let is_own = HOST_HEADERS.contains(&lower.as_str())
+            || lower.starts_with("x-apikey-")
+            || lower.starts_with("access-control-");
+        let parsed = HeaderName::from_bytes(lower.as_bytes()).ok();
+        let parsed = parsed.filter(|_| !is_own);
+        parsed.ok_or_else(|| format!("declares the header `{name}`, which plugins may not set"))
     };
-    let scope = scope(&row.access)?;
-    let (etag, decoded_length) = (row.etag, row.decoded_length);
-    let path = row.path;
+    let cache_control = |text: String| {
+        HeaderValue::from_str(&text).map_err(|_| {
+            format!("has the cache_control `{text}`, which is not a valid header value")
+        })
+    };
     Ok(RestFace {
         method,
-        path,
-        scope,
+        headers: row
+            .headers
+            .into_iter()
+            .map(header)
+            .collect::<Result<_, _>>()?,
+        cache_control: row.cache_control.map(cache_control).transpose()?,
+        scope: scope(&row.access)?,
+        path: row.path,
         input,
         body_bytes_max,
         outcomes,
         narrowed,
-        headers,
-        cache_control,
-        etag,
-        decoded_length,
+        etag: row.etag,
+        decoded_length: row.decoded_length,
     })
 }
 
@@ -197,17 +191,15 @@ fn narrowed(
         }
         let mut schema = output.clone();
         for (name, mut property) in properties {
-            let known = schema
-                .get_mut("properties")
-                .and_then(|properties| properties.get_mut(&name));
-            let known =
-                known.ok_or_else(|| format!("narrows `{name}`, which its output does not have"))?;
-            if let (Some(members), Some(description)) =
-                (property.as_object_mut(), known.get("description"))
+            let properties = schema.get_mut("properties");
+            let Some(known) = properties.and_then(|properties| properties.get_mut(&name)) else {
+                return Err(format!("narrows `{name}`, which its output does not have"));
+            };
+            if let (Value::Object(members), Some(description)) =
+                (&mut property, known.get("description"))
             {
-                members
-                    .entry("description")
-                    .or_insert_with(|| description.clone());
+                let told = members.entry("description");
+                told.or_insert_with(|| description.clone());
             }
             *known = property;
         }
@@ -261,20 +253,17 @@ pub(crate) fn tool_face(
         "idempotentHint",
         "openWorldHint",
     ];
-    if let Some((name, _)) = row
-        .annotations
-        .iter()
-        .find(|(name, hint)| !HINTS.contains(&name.as_str()) || !hint.is_boolean())
-    {
+    let is_unknown =
+        |(name, hint): &(&String, &Value)| !HINTS.contains(&name.as_str()) || !hint.is_boolean();
+    if let Some((name, _)) = row.annotations.iter().find(is_unknown) {
         return Err(format!(
             "has the tool annotation `{name}`; the annotations are the booleans {}",
             HINTS.join(", ")
         ));
     }
-    let scope = scope(&row.access)?;
     Ok(ToolFace {
+        scope: scope(&row.access)?,
         name: row.name,
-        scope,
         annotations: row.annotations,
         input,
         fixed: row.fixed,
@@ -287,10 +276,8 @@ pub(crate) fn schema_error(
     input: &Value,
     arguments: &Map<String, Value>,
 ) -> Result<Option<Offence>, String> {
-    let properties = input
-        .get("properties")
-        .cloned()
-        .unwrap_or_else(|| json!({}));
+    let properties = input.get("properties").cloned();
+    let properties = properties.unwrap_or_else(|| json!({}));
     let schema = json!({ "type": "object", "properties": properties });
     let schema = FaceSchema::compile(schema, &[]).map_err(|error| error.to_string())?;
     Ok(schema.check(&Value::Object(arguments.clone())).err())
@@ -299,57 +286,35 @@ pub(crate) fn schema_error(
 /// The input schema of a tool face: the operation's, less what the face fixes and hides, and what it adds.
 pub(crate) fn tool_input(input: &Value, tool: &WrittenTool) -> Result<Value, String> {
     let mut schema = input.clone();
-    let empty = || json!({});
-    let properties = schema["properties"]
-        .as_object()
-        .cloned()
-        .unwrap_or_default();
-    let required: Vec<Value> = schema["required"].as_array().cloned().unwrap_or_default();
+    let properties = schema["properties"].as_object().cloned();
+    let properties = properties.unwrap_or_default();
+    let required = schema["required"].as_array().cloned().unwrap_or_default();
     let taken = |name: &str| {
         tool.fixed.contains_key(name) || tool.hidden.iter().any(|hidden| hidden == name)
     };
-    for name in tool.fixed.keys().chain(&tool.hidden) {
-        if !properties.contains_key(name) {
-            return Err(format!(
-                "fixes or hides `{name}`, which its input does not have"
-            ));
-        }
-    }
-    if let Some(name) = tool
-        .hidden
-        .iter()
-        .find(|name| required.contains(&json!(name)))
-    {
-        return Err(format!("hides `{name}`, which its input requires"));
-    }
-    if let Some(name) = tool
-        .added
-        .keys()
-        .find(|name| properties.contains_key(*name))
-    {
-        return Err(format!("adds `{name}`, which its input already has"));
-    }
-    if let Some(offence) = schema_error(input, &tool.fixed)? {
+    let is_known = |name: &&String| properties.contains_key(*name);
+    let mut less = tool.fixed.keys().chain(&tool.hidden);
+    if let Some(name) = less.find(|name| !is_known(name)) {
         return Err(format!(
-            "fixes `{}`, which {}",
-            offence.field.unwrap_or_default(),
-            offence.rule
+            "fixes or hides `{name}`, which its input does not have"
         ));
     }
-    let kept: Map<String, Value> = properties
-        .into_iter()
-        .filter(|(name, _)| !taken(name))
-        .collect();
-    schema["properties"] = empty();
-    if let Some(all) = schema["properties"].as_object_mut() {
-        all.extend(kept);
-        all.extend(tool.added.clone());
+    let is_required = |name: &&String| required.contains(&json!(name));
+    if let Some(name) = tool.hidden.iter().find(is_required) {
+        return Err(format!("hides `{name}`, which its input requires"));
     }
+    if let Some(name) = tool.added.keys().find(is_known) {
+        return Err(format!("adds `{name}`, which its input already has"));
+    }
+    if let Some(Offence { field, rule, .. }) = schema_error(input, &tool.fixed)? {
+        let field = field.unwrap_or_default();
+        return Err(format!("fixes `{field}`, which {rule}"));
+    }
+    let kept = properties.into_iter().filter(|(name, _)| !taken(name));
+    schema["properties"] = Value::Object(kept.chain(tool.added.clone()).collect());
     profile::without_formats(&mut schema);
-    let required: Vec<Value> = required
-        .into_iter()
-        .filter(|name| !name.as_str().is_some_and(taken))
-        .collect();
+    let is_kept = |name: &Value| !name.as_str().is_some_and(taken);
+    let required: Vec<Value> = required.into_iter().filter(is_kept).collect();
     if let Some(members) = schema.as_object_mut() {
         members.remove("required");
         if !required.is_empty() {

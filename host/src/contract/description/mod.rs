@@ -5,6 +5,7 @@
 
 mod written;
 
+use std::fmt::Display;
 use std::time::Duration;
 
 use http::StatusCode;
@@ -19,8 +20,7 @@ use super::faces::{is_identifier, rest_face, schema_error, tool_face, tool_input
 use super::grants::{Atom, AtomError, Grants};
 use super::operation::{DeclaredError, DeclaredFailure, InputExample, Operation};
 use super::profile;
-use super::profile::ProfileError;
-use super::schema::{FaceSchema, OutputSchema, SchemaError};
+use super::schema::{FaceSchema, Offence, OutputSchema};
 use super::terms;
 
 const BODY_BYTES_DEFAULT: usize = 16 * 1024;
@@ -45,39 +45,21 @@ pub(crate) enum DescriptionError {
     Want(#[source] AtomError),
     #[error("operation `{operation}` {rule}")]
     Operation { operation: String, rule: String },
-    #[error("operation `{operation}`, {part}: {source}")]
-    Profile {
+    #[error("operation `{operation}`, {part}: {rule}")]
+    Part {
         operation: String,
         part: &'static str,
-        source: ProfileError,
-    },
-    #[error("operation `{operation}`, {part}: {source}")]
-    Compile {
-        operation: String,
-        part: &'static str,
-        source: SchemaError,
+        rule: String,
     },
 }
 
-impl DescriptionError {
-    /// A part of an operation is outside of the profile.
-    fn outside(operation: &str, part: &'static str) -> impl FnOnce(ProfileError) -> Self {
-        let operation = operation.to_owned();
-        move |source| Self::Profile {
-            operation,
-            part,
-            source,
-        }
-    }
-
-    /// A schema of an operation cannot be compiled.
-    fn uncompiled(operation: &str, part: &'static str) -> impl FnOnce(SchemaError) -> Self {
-        let operation = operation.to_owned();
-        move |source| Self::Compile {
-            operation,
-            part,
-            source,
-        }
+/// What is wrong with a part of an operation.
+fn in_part<E: Display>(operation: &str, part: &'static str) -> impl FnOnce(E) -> DescriptionError {
+    let operation = operation.to_owned();
+    move |error| DescriptionError::Part {
+        operation,
+        part,
+        rule: error.to_string(),
     }
 }
 
@@ -111,11 +93,10 @@ impl Description {
         if written.name != name {
             return Err(DescriptionError::Name(written.name));
         }
-        if written.operations.is_empty() || written.operations.len() > OPERATIONS_MAX {
-            let found = written.operations.len();
-            return Err(DescriptionError::Rule(format!(
-                "must have 1 to {OPERATIONS_MAX} operations, not {found}"
-            )));
+        let found = written.operations.len();
+        if !(1..=OPERATIONS_MAX).contains(&found) {
+            let rule = format!("must have 1 to {OPERATIONS_MAX} operations, not {found}");
+            return Err(DescriptionError::Rule(rule));
         }
         about(&written).map_err(DescriptionError::Rule)?;
         let mut operations: Vec<Operation> = Vec::with_capacity(written.operations.len());
@@ -128,11 +109,10 @@ impl Description {
             }
             operations.push(operation(name, row)?);
         }
-        let wants = wants(written.wants)?;
         Ok(Self {
             version: written.version,
             summary: written.summary,
-            wants,
+            wants: wants(written.wants)?,
             operations,
         })
     }
@@ -161,23 +141,18 @@ fn about(written: &WrittenDescription) -> Result<(), String> {
 fn wants(written: Vec<WrittenWant>) -> Result<Vec<Want>, DescriptionError> {
     Grants::parse(written.iter().map(|want| &want.atom)).map_err(DescriptionError::Want)?;
     let mut wants = Vec::with_capacity(written.len());
-    for WrittenWant {
-        atom,
-        why,
-        optional,
-    } in written
-    {
-        if !(1..=WHY_BYTES_MAX).contains(&why.len()) {
+    for want in written {
+        let (atom, bytes) = (&want.atom, want.why.len());
+        if !(1..=WHY_BYTES_MAX).contains(&bytes) {
             let rule = format!(
-                "must say in 1 to {WHY_BYTES_MAX} bytes why it wants `{atom}`, not {}",
-                why.len()
+                "must say in 1 to {WHY_BYTES_MAX} bytes why it wants `{atom}`, not {bytes}"
             );
             return Err(DescriptionError::Rule(rule));
         }
         wants.push(Want {
-            atom: Atom::parse(&atom).map_err(DescriptionError::Want)?,
-            why,
-            optional,
+            atom: Atom::parse(atom).map_err(DescriptionError::Want)?,
+            why: want.why,
+            optional: want.optional,
         });
     }
     Ok(wants)
@@ -189,16 +164,10 @@ fn operation(plugin: &str, row: WrittenOperation) -> Result<Operation, Descripti
         operation: id.clone(),
         rule,
     };
-    let outside = |part| DescriptionError::outside(&id, part);
-    let uncompiled = |part| DescriptionError::uncompiled(&id, part);
     words(&row).map_err(&broken)?;
     let terms = terms::terms(written_terms(&row)).map_err(&broken)?;
-    let errors = row
-        .errors
-        .into_iter()
-        .map(declared_error)
-        .collect::<Result<Vec<_>, _>>()
-        .map_err(&broken)?;
+    let errors = row.errors.into_iter().map(declared_error);
+    let errors: Vec<_> = errors.collect::<Result<_, _>>().map_err(&broken)?;
     if let Some(code) = twice(errors.iter().map(|error| &error.code)) {
         return Err(broken(format!("declares `{code}` more than once")));
     }
@@ -206,8 +175,8 @@ fn operation(plugin: &str, row: WrittenOperation) -> Result<Operation, Descripti
     if row.rest.is_none() && row.tool.is_none() {
         return Err(broken("has neither a REST face nor a tool face".to_owned()));
     }
-    profile::check_input(&row.input).map_err(outside("input"))?;
-    profile::check_output(&row.output).map_err(outside("output"))?;
+    profile::check_input(&row.input).map_err(in_part(&id, "input"))?;
+    profile::check_output(&row.output).map_err(in_part(&id, "output"))?;
     said_of_input(&row.input, &row.judges).map_err(&broken)?;
     let bytes_max = row.rest.as_ref().and_then(|rest| rest.body_bytes_max);
     let bytes_max = body_bytes_max(bytes_max).map_err(&broken)?;
@@ -215,32 +184,30 @@ fn operation(plugin: &str, row: WrittenOperation) -> Result<Operation, Descripti
         None => None,
         Some(tool) => {
             let input = tool_input(&row.input, &tool).map_err(&broken)?;
-            profile::check_input(&input).map_err(outside("tool input"))?;
+            profile::check_input(&input).map_err(in_part(&id, "tool input"))?;
             let input =
-                FaceSchema::compile(input, &row.judges).map_err(uncompiled("tool input"))?;
+                FaceSchema::compile(input, &row.judges).map_err(in_part(&id, "tool input"))?;
             Some(tool_face(tool, input, bytes_max).map_err(&broken)?)
         }
     };
     let rest = match row.rest {
         None => None,
         Some(rest) => {
-            let input = FaceSchema::compile(row.input, &row.judges).map_err(uncompiled("input"))?;
+            let input =
+                FaceSchema::compile(row.input, &row.judges).map_err(in_part(&id, "input"))?;
             Some(rest_face(rest, input, &row.output, bytes_max).map_err(&broken)?)
         }
     };
-    let faces = rest
-        .as_ref()
-        .map(|face| &face.input)
-        .or(tool.as_ref().map(|face| &face.input));
+    let faces = rest.as_ref().map(|face| &face.input);
+    let faces = faces.or(tool.as_ref().map(|face| &face.input));
     let examples = examples(row.examples, faces).map_err(&broken)?;
+    let failure = |written, default| own_failure(written, default, &errors).map_err(&broken);
     Ok(Operation {
         terms,
-        output: OutputSchema::compile(row.output).map_err(uncompiled("output"))?,
+        output: OutputSchema::compile(row.output).map_err(in_part(&id, "output"))?,
         deadline,
-        on_deadline: own_failure(row.on_deadline, Code::UpstreamTimeout, &errors)
-            .map_err(&broken)?,
-        on_unavailable: own_failure(row.on_unavailable, Code::ServiceUnavailable, &errors)
-            .map_err(&broken)?,
+        on_deadline: failure(row.on_deadline, Code::UpstreamTimeout)?,
+        on_unavailable: failure(row.on_unavailable, Code::ServiceUnavailable)?,
         counted_as: format!("{plugin}/{}", row.id),
         id: row.id,
         title: row.title,
@@ -253,23 +220,21 @@ fn operation(plugin: &str, row: WrittenOperation) -> Result<Operation, Descripti
 }
 
 fn deadline(written_ms: Option<u32>) -> Result<Duration, String> {
-    let milliseconds = written_ms.unwrap_or(DEADLINE_MS_DEFAULT);
-    if !(1..=DEADLINE_MS_MAX).contains(&milliseconds) {
-        return Err(format!(
-            "has a deadline of {milliseconds} ms; it must be from 1 to {DEADLINE_MS_MAX}"
-        ));
+    match written_ms.unwrap_or(DEADLINE_MS_DEFAULT) {
+        ms @ 1..=DEADLINE_MS_MAX => Ok(Duration::from_millis(u64::from(ms))),
+        ms => Err(format!(
+            "has a deadline of {ms} ms; it must be from 1 to {DEADLINE_MS_MAX}"
+        )),
     }
-    Ok(Duration::from_millis(u64::from(milliseconds)))
 }
 
 fn body_bytes_max(written: Option<usize>) -> Result<usize, String> {
-    let bytes_max = written.unwrap_or(BODY_BYTES_DEFAULT);
-    if !(1..=BODY_BYTES_MAX).contains(&bytes_max) {
-        return Err(format!(
-            "has `body_bytes_max` {bytes_max}; it must be from 1 to {BODY_BYTES_MAX}"
-        ));
+    match written.unwrap_or(BODY_BYTES_DEFAULT) {
+        bytes @ 1..=BODY_BYTES_MAX => Ok(bytes),
+        bytes => Err(format!(
+            "has `body_bytes_max` {bytes}; it must be from 1 to {BODY_BYTES_MAX}"
+        )),
     }
-    Ok(bytes_max)
 }
 
 fn written_terms(row: &WrittenOperation) -> terms::WrittenTerms {
@@ -285,24 +250,17 @@ fn written_terms(row: &WrittenOperation) -> terms::WrittenTerms {
 
 /// What a row says of its input's properties fits the properties that are there.
 fn said_of_input(input: &Value, judges: &[String]) -> Result<(), String> {
-    if let Some(name) = judges
-        .iter()
-        .find(|name| input["properties"].get(name.as_str()).is_none())
-    {
+    let is_absent = |name: &&String| input["properties"].get(name.as_str()).is_none();
+    if let Some(name) = judges.iter().find(is_absent) {
         return Err(format!(
             "names `{name}` in `judges`, which its input does not have"
         ));
     }
-    match schema_error(input, &defaults(input))? {
-        None => Ok(()),
-        Some(offence) => {
-            let field = offence.field.unwrap_or_default();
-            Err(format!(
-                "has a default for `{field}`, which {}",
-                offence.rule
-            ))
-        }
-    }
+    let Some(Offence { field, rule, .. }) = schema_error(input, &defaults(input))? else {
+        return Ok(());
+    };
+    let field = field.unwrap_or_default();
+    Err(format!("has a default for `{field}`, which {rule}"))
 }
 
 /// What the arguments are where a caller leaves them out, as the schema says.
@@ -336,20 +294,18 @@ fn words(row: &WrittenOperation) -> Result<(), String> {
 
 fn declared_error(row: WrittenError) -> Result<DeclaredError, String> {
     let code = row.code;
-    if code.is_empty()
-        || code.len() > 64
-        || !code.bytes().all(|b| b.is_ascii_uppercase() || b == b'_')
-    {
+    let is_word = code.bytes().all(|b| b.is_ascii_uppercase() || b == b'_');
+    if !is_word || !(1..=64).contains(&code.len()) {
         return Err(format!(
             "declares the error code `{code}`; write upper-case words with underscores"
         ));
     }
-    let status = error_status(row.status).ok_or_else(|| {
-        format!(
-            "declares `{code}` with status {}; it must be from 400 to 599",
-            row.status
-        )
-    })?;
+    let Some(status) = error_status(row.status) else {
+        let status = row.status;
+        return Err(format!(
+            "declares `{code}` with status {status}; it must be from 400 to 599"
+        ));
+    };
     let known = Code::from_name(&code);
     if let Some(known) = known.filter(|known| known.status() != status) {
         return Err(format!(
@@ -380,25 +336,22 @@ fn own_failure(
     errors: &[DeclaredError],
 ) -> Result<DeclaredFailure, String> {
     let Some(written) = written else {
-        let code = default.name().to_owned();
         return Ok(DeclaredFailure {
-            code,
+            code: default.name().to_owned(),
             status: default.status(),
             retry_after_s: None,
         });
     };
-    let declared = errors
-        .iter()
-        .find(|error| error.code == written.code)
-        .map(|error| error.status);
-    let Some(status) = declared.or_else(|| Code::from_name(&written.code).map(Code::status)) else {
+    let WrittenFailure { code, .. } = written;
+    let declared = errors.iter().find(|error| error.code == code);
+    let declared = declared.map(|error| error.status);
+    let Some(status) = declared.or_else(|| Code::from_name(&code).map(Code::status)) else {
         return Err(format!(
-            "assigns the undeclared code `{}` to a failure of the host",
-            written.code
+            "assigns the undeclared code `{code}` to a failure of the host"
         ));
     };
     Ok(DeclaredFailure {
-        code: written.code,
+        code,
         status,
         retry_after_s: written.retry_after_s,
     })
@@ -408,25 +361,17 @@ fn examples(
     rows: Vec<WrittenExample>,
     input: Option<&FaceSchema>,
 ) -> Result<Vec<InputExample>, String> {
-    let mut examples = Vec::with_capacity(rows.len());
-    for WrittenExample {
-        title,
-        input: example,
-    } in rows
-    {
-        if let Some(Err(offence)) =
-            input.map(|schema| schema.check(&Value::Object(example.clone())))
-        {
-            let field = offence.field.unwrap_or_default();
-            return Err(format!(
-                "has the example `{title}`, whose `{field}` {}",
-                offence.rule
-            ));
+    let example = |WrittenExample {
+                       title,
+                       input: example,
+                   }| {
+        let checked = input.map(|schema| schema.check(&Value::Object(example.clone())));
+        if let Some(Err(Offence { field, rule, .. })) = checked {
+            let field = field.unwrap_or_default();
+            return Err(format!("has the example `{title}`, whose `{field}` {rule}"));
         }
-        examples.push(InputExample {
-            title,
-            input: example,
-        });
-    }
-    Ok(examples)
+        let input = example;
+        Ok(InputExample { title, input })
+    };
+    rows.into_iter().map(example).collect()
 }
