@@ -55,18 +55,11 @@ pub struct Entry<T = Vec<u8>> {
 /// # Errors
 /// If `cache` is not granted, or the key is empty or longer than 512 bytes.
 pub fn get(key: &str) -> Result<Option<Entry>, Error> {
-    let found = store::get(key)?;
-    Ok(found.map(
-        |store::Entry {
-             value,
-             age_ms,
-             stale,
-         }| Entry {
-            value,
-            age_ms,
-            stale,
-        },
-    ))
+    Ok(store::get(key)?.map(|found| Entry {
+        value: found.value,
+        age_ms: found.age_ms,
+        stale: found.stale,
+    }))
 }
 
 /// Stores a value under this key and replaces any earlier one.
@@ -92,21 +85,13 @@ pub fn remove(key: &str) -> Result<(), Error> {
 /// # Errors
 /// As for [`get`].
 pub fn get_json<T: DeserializeOwned>(key: &str) -> Result<Option<Entry<T>>, Error> {
-    let found = get(key)?;
-    Ok(found.and_then(
-        |Entry {
-             value,
-             age_ms,
-             stale,
-         }| {
-            let value = serde_json::from_slice(&value).ok()?;
-            Some(Entry {
-                value,
-                age_ms,
-                stale,
-            })
-        },
-    ))
+    Ok(store::get(key)?.and_then(|found| {
+        Some(Entry {
+            value: serde_json::from_slice(&found.value).ok()?,
+            age_ms: found.age_ms,
+            stale: found.stale,
+        })
+    }))
 }
 
 /// Stores a value as JSON.

@@ -94,12 +94,8 @@ pub async fn cancel(job: &str) -> Result<State, Error> {
 /// # Errors
 /// If the item was not stored. After [`WorkError::Ended`] no item will be: the worker should return.
 pub async fn emit(key: &str, value: &str, checkpoint: Option<&str>) -> Result<bool, WorkError> {
-    work::emit(
-        key.to_owned(),
-        value.to_owned(),
-        checkpoint.map(str::to_owned),
-    )
-    .await
+    let checkpoint = checkpoint.map(str::to_owned);
+    work::emit(key.to_owned(), value.to_owned(), checkpoint).await
 }
 
 /// Stores the position of the work, which the next run gets in `call.job`.

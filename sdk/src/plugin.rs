@@ -39,24 +39,24 @@ impl Plugin {
     /// Asks for a capability: a grant atom such as `logging`, and the reason, which the operator reads.
     /// A capability that is not asked for is never granted.
     #[must_use]
-    pub fn wants(mut self, atom: &'static str, why: &'static str) -> Self {
-        self.wants.push(Want {
-            atom,
-            why,
-            optional: false,
-        });
-        self
+    pub fn wants(self, atom: &'static str, why: &'static str) -> Self {
+        self.want(atom, why, false)
     }
 
     /// Asks for an optional capability: the plugin serves without it, and until it is granted each use
     /// is denied.
     #[must_use]
-    pub fn welcomes(mut self, atom: &'static str, why: &'static str) -> Self {
-        self.wants.push(Want {
+    pub fn welcomes(self, atom: &'static str, why: &'static str) -> Self {
+        self.want(atom, why, true)
+    }
+
+    fn want(mut self, atom: &'static str, why: &'static str, optional: bool) -> Self {
+        let want = Want {
             atom,
             why,
-            optional: true,
-        });
+            optional,
+        };
+        self.wants.push(want);
         self
     }
 

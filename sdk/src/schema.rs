@@ -4,18 +4,15 @@
 //! formats (`uint32`), which no published dialect knows. This module knows nothing about operations.
 
 use schemars::generate::{Contract, SchemaSettings};
-use schemars::{JsonSchema, Schema, transform};
+use schemars::transform::{self, Transform as _};
+use schemars::{JsonSchema, Schema};
 use serde_json::Value;
 
 /// The schema that an operation's input must fit. `null` is removed from optional properties: the host
 /// drops them before it validates.
 pub(crate) fn of_input<T: JsonSchema>() -> Value {
     let mut schema = generate::<T>(Contract::Deserialize);
-    let mut drop_null = |schema: &mut Schema| drop_null(schema);
-    transform::Transform::transform(
-        &mut transform::RecursiveTransform(&mut drop_null),
-        &mut schema,
-    );
+    transform::RecursiveTransform(drop_null).transform(&mut schema);
     schema.to_value()
 }
 
@@ -32,8 +29,7 @@ fn generate<T: JsonSchema>(contract: Contract) -> Schema {
     });
     let mut schema = settings.into_generator().into_root_schema_for::<T>();
     schema.remove("title");
-    let mut strip = |schema: &mut Schema| strip_numeric_format(schema);
-    transform::Transform::transform(&mut transform::RecursiveTransform(&mut strip), &mut schema);
+    transform::RecursiveTransform(strip_numeric_format).transform(&mut schema);
     schema
 }
 

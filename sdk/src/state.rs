@@ -90,12 +90,8 @@ pub async fn get_json<T: DeserializeOwned>(key: &str) -> Result<Option<Entry<T>>
 /// # Errors
 /// As for [`put`]; also if the value cannot be serialized as JSON ([`Error::NotAcceptable`]).
 pub async fn put_json(key: &str, value: &impl Serialize, expected: Expected) -> Result<u64, Error> {
-    put(
-        key,
-        serde_json::to_vec(value).map_err(|error| not_json(&error))?,
-        expected,
-    )
-    .await
+    let json = serde_json::to_vec(value).map_err(|error| not_json(&error))?;
+    put(key, json, expected).await
 }
 
 /// Replaces a record with what `next` makes of it, and returns the new value. `next` runs again if
