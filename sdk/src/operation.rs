@@ -114,6 +114,13 @@ impl Operation {
         self
     }
 
+    /// Declares several, in this order.
+    #[must_use]
+    pub fn errors(mut self, errors: impl IntoIterator<Item = ErrorCode>) -> Self {
+        self.errors.extend(errors);
+        self
+    }
+
     /// Adds an example input (a JSON object), which the developer guide shows as a request.
     #[must_use]
     pub fn example(mut self, title: &'static str, input: &'static str) -> Self {
@@ -207,11 +214,8 @@ impl Operation {
     }
 
     pub(crate) fn describe(&self) -> Value {
-        let errors: Vec<Value> = self
-            .errors
-            .iter()
-            .map(|e| json!({ "code": e.code, "status": e.status, "when": e.when }))
-            .collect();
+        let error = |e: &ErrorCode| json!({ "code": e.code, "status": e.status, "when": e.when });
+        let examples = self.examples.iter();
         let mut row = Map::new();
         let mut put = |name: &str, value: Value| row.insert(name.to_owned(), value);
         put("id", json!(self.id));
@@ -219,11 +223,10 @@ impl Operation {
         put("description", json!(self.description));
         put("input", (self.input)());
         put("output", (self.output)());
-        put("errors", Value::Array(errors));
+        put("errors", self.errors.iter().map(error).collect());
         put(
             "examples",
-            self.examples
-                .iter()
+            examples
                 .map(|(title, input)| example(title, input))
                 .collect(),
         );
@@ -237,10 +240,8 @@ impl Operation {
             put("deadline_ms", json!(milliseconds));
         }
         if let Some((code, retry_after_s)) = self.on_deadline {
-            put(
-                "on_deadline",
-                json!({ "code": code, "retry_after_s": retry_after_s }),
-            );
+            let missed = json!({ "code": code, "retry_after_s": retry_after_s });
+            put("on_deadline", missed);
         }
         if let Some(code) = self.on_unavailable {
             put("on_unavailable", json!({ "code": code }));

@@ -23,6 +23,26 @@ impl ErrorCode {
         Self { code, status, when }
     }
 
+    /// `VALIDATION_ERROR`, 400: the input breaks a rule that its schema does not tell.
+    pub const fn validation_error(when: &'static str) -> Self {
+        Self::new("VALIDATION_ERROR", 400, when)
+    }
+
+    /// `UPSTREAM_BAD_RESPONSE`, 502: who is asked for the answer failed or cannot be understood.
+    pub const fn upstream_bad_response(when: &'static str) -> Self {
+        Self::new("UPSTREAM_BAD_RESPONSE", 502, when)
+    }
+
+    /// `SERVICE_UNAVAILABLE`, 503: the operation cannot take the call now.
+    pub const fn service_unavailable(when: &'static str) -> Self {
+        Self::new("SERVICE_UNAVAILABLE", 503, when)
+    }
+
+    /// `UPSTREAM_TIMEOUT`, 504: who is asked for the answer did not give it in time.
+    pub const fn upstream_timeout(when: &'static str) -> Self {
+        Self::new("UPSTREAM_TIMEOUT", 504, when)
+    }
+
     /// The code, as in the failure of a job.
     pub const fn code(&self) -> &'static str {
         self.code
@@ -91,12 +111,7 @@ impl<T: Serialize> Reply<T> {
     pub fn outcome(outcome: &'static str, data: T) -> Self {
         let data = serde_json::to_string(&data)
             .expect("an output type has string keys, so it always serialises");
-        Self {
-            outcome,
-            data,
-            headers: Vec::new(),
-            output: PhantomData,
-        }
+        Self::text(outcome, data)
     }
 }
 
@@ -104,8 +119,12 @@ impl<T> Reply<T> {
     /// A reply with the outcome `ok` whose data is already JSON text of the output type, for example from
     /// a cache. The host checks it like all data.
     pub fn ok_text(data: String) -> Self {
+        Self::text("ok", data)
+    }
+
+    fn text(outcome: &'static str, data: String) -> Self {
         Self {
-            outcome: "ok",
+            outcome,
             data,
             headers: Vec::new(),
             output: PhantomData,

@@ -19,11 +19,7 @@ use switchbay_sdk::schemars::{self, JsonSchema};
 use switchbay_sdk::{Call, ErrorCode, Failure, Operation, Plugin, Reply, Rest, Tool};
 
 /// The bank is not in the directory.
-const UNKNOWN_BANK: ErrorCode = ErrorCode::new(
-    "VALIDATION_ERROR",
-    400,
-    "`bank` is not in the bank directory.",
-);
+const UNKNOWN_BANK: ErrorCode = ErrorCode::validation_error("`bank` is not in the bank directory.");
 
 /// The size of the image where the request names none (docs/api.md, "Bank QR").
 fn image_size_default() -> u32 {

@@ -28,21 +28,14 @@ use hostname::{Hostname, NotHostname};
 use lookup::{Lookup, Provider};
 use query::Failed;
 
-const NOT_HOSTNAME: ErrorCode =
-    ErrorCode::new("VALIDATION_ERROR", 400, "`domain` is not a valid hostname.");
-const BAD_ANSWERS: ErrorCode = ErrorCode::new(
-    "UPSTREAM_BAD_RESPONSE",
-    502,
+const NOT_HOSTNAME: ErrorCode = ErrorCode::validation_error("`domain` is not a valid hostname.");
+const BAD_ANSWERS: ErrorCode = ErrorCode::upstream_bad_response(
     "Every query failed, at least one of them with an unusable response.",
 );
-const UNREACHABLE: ErrorCode = ErrorCode::new(
-    "SERVICE_UNAVAILABLE",
-    503,
+const UNREACHABLE: ErrorCode = ErrorCode::service_unavailable(
     "Every query failed: the resolver could not be reached or may not be used.",
 );
-const LATE: ErrorCode = ErrorCode::new(
-    "UPSTREAM_TIMEOUT",
-    504,
+const LATE: ErrorCode = ErrorCode::upstream_timeout(
     "Every query failed, at least one of them by its timeout of 5 seconds.",
 );
 
@@ -78,10 +71,7 @@ pub fn plugin() -> Plugin {
                     .read_only()
                     .open_world(),
             )
-            .error(NOT_HOSTNAME)
-            .error(BAD_ANSWERS)
-            .error(UNREACHABLE)
-            .error(LATE)
+            .errors([NOT_HOSTNAME, BAD_ANSWERS, UNREACHABLE, LATE])
             .deadline_ms(10_000)
             // Its length is that of its ASCII form, and letters beyond ASCII may stand in it.
             .judges(&["domain"])

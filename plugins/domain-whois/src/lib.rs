@@ -26,22 +26,14 @@ use switchbay_sdk::{Call, ErrorCode, Failure, Operation, Plugin, Reply, Rest, To
 use lookup::{Found, Trouble};
 use name::Name;
 
-const NO_DOMAIN: ErrorCode = ErrorCode::new(
-    "VALIDATION_ERROR",
-    400,
+const NO_DOMAIN: ErrorCode = ErrorCode::validation_error(
     "`domain` is an IP address, a bare public suffix or not a valid host name.",
 );
-const BAD_RESPONSE: ErrorCode = ErrorCode::new(
-    "UPSTREAM_BAD_RESPONSE",
-    502,
+const BAD_RESPONSE: ErrorCode = ErrorCode::upstream_bad_response(
     "The registry could not be reached, refused the query or returned no usable answer, or the \
      top-level domain has no RDAP or WHOIS service.",
 );
-const LATE: ErrorCode = ErrorCode::new(
-    "UPSTREAM_TIMEOUT",
-    504,
-    "The registry did not answer in time.",
-);
+const LATE: ErrorCode = ErrorCode::upstream_timeout("The registry did not answer in time.");
 
 /// All of a call, in milliseconds: what `lookup` grants itself, and what reading takes.
 const DEADLINE_MS: u32 = 11_000;
@@ -86,9 +78,7 @@ pub fn plugin() -> Plugin {
                     .read_only()
                     .open_world(),
             )
-            .error(NO_DOMAIN)
-            .error(BAD_RESPONSE)
-            .error(LATE)
+            .errors([NO_DOMAIN, BAD_RESPONSE, LATE])
             .deadline_ms(DEADLINE_MS)
             .on_deadline(&LATE, Some(RETRY_AFTER_S))
             .example("A subdomain", r#"{ "domain": "www.example.de" }"#)

@@ -18,17 +18,11 @@ use location::Location;
 use network::{Network, Security};
 
 /// The text is no address, or none of the public network.
-const NO_ADDRESS: ErrorCode = ErrorCode::new(
-    "VALIDATION_ERROR",
-    400,
-    "`ip` is not a public IPv4 or IPv6 address.",
-);
+const NO_ADDRESS: ErrorCode =
+    ErrorCode::validation_error("`ip` is not a public IPv4 or IPv6 address.");
 /// There is nothing to look it up in.
-const NO_DATABASE: ErrorCode = ErrorCode::new(
-    "SERVICE_UNAVAILABLE",
-    503,
-    "The server has no IP database that can be read.",
-);
+const NO_DATABASE: ErrorCode =
+    ErrorCode::service_unavailable("The server has no IP database that can be read.");
 
 /// Boundaries of time zones, where they decide, and the licence that they are credited by.
 const BOUNDARIES: (&str, &str) = (
@@ -64,8 +58,7 @@ pub fn plugin() -> Plugin {
             )
             .rest(Rest::post("/api/v1/ip-info/{ip}", "ip:lookup"))
             .tool(Tool::new("lookup_ip_information", "ip:lookup").read_only())
-            .error(NO_ADDRESS)
-            .error(NO_DATABASE)
+            .errors([NO_ADDRESS, NO_DATABASE])
             .example("An IPv4 address", r#"{ "ip": "8.8.8.8" }"#)
             .example("An IPv6 address", r#"{ "ip": "2606:4700:4700::1111" }"#),
     )

@@ -48,13 +48,11 @@ pub fn plugin() -> Plugin {
         "to read provider addresses and API versions that the operator sets",
     )
     .wants("logging", "to log which provider refuses requests");
-    let plugin = wishes()
-        .into_iter()
-        .fold(plugin, |plugin, (atom, why)| plugin.wants(atom, why));
+    let wishes = wishes().into_iter();
+    let plugin = wishes.fold(plugin, |plugin, (atom, why)| plugin.wants(atom, why));
     plugin.operation(
-        trouble::CODES
-            .into_iter()
-            .fold(Operation::new("resolve", resolve), Operation::error)
+        Operation::new("resolve", resolve)
+            .errors(trouble::CODES)
             .title("Resolve a social post")
             .description(
                 "Resolves the public URL of a post on X, Facebook, Instagram, Threads, TikTok or \
@@ -81,12 +79,10 @@ switchbay_sdk::export!(plugin);
 
 /// What the networks are reached by, each atom once: some have one provider.
 fn wishes() -> Vec<(&'static str, &'static str)> {
-    let providers = networks::ALL.iter().map(|network| {
-        (
-            network.provider.atom,
-            "to ask a network's provider about a post",
-        )
-    });
+    const ASK: &str = "to ask a network's provider about a post";
+    let providers = networks::ALL
+        .iter()
+        .map(|network| (network.provider.atom, ASK));
     let walks = networks::ALL.iter().flat_map(|network| network.walks);
     let mut wishes: Vec<(&str, &str)> = Vec::new();
     for wish in providers.chain(walks.map(|atom| (*atom, "to follow a network's short links"))) {
@@ -123,13 +119,8 @@ async fn resolve(call: Call, input: Resolve) -> Result<Reply<Resolved>, Failure>
 
 /// The post that a short link leads to.
 async fn behind(short: Address, settings: &Settings, budget: Budget) -> Result<Post, Trouble> {
-    let key = format!(
-        "{} {}{}",
-        short.network.name,
-        short.url.host_str().unwrap_or_default(),
-        short.url.path()
-    );
-    let network = short.network;
+    let (network, host) = (short.network, short.url.host_str().unwrap_or_default());
+    let key = format!("{} {host}{}", network.name, short.url.path());
     let url = kept::or_made(&key, walk::follow(short, settings, budget)).await?;
     match network.read(&url) {
         Some(Place::Post(post)) => Ok(post),

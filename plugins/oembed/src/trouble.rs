@@ -18,11 +18,8 @@ pub(crate) const ANSWERED_MS: u64 = 3600 * SECOND_MS;
 /// The longest that a provider may tell a client to wait.
 const RETRY_AFTER_S_MAX: u64 = 3600;
 
-const VALIDATION: ErrorCode = ErrorCode::new(
-    "VALIDATION_ERROR",
-    400,
-    "`url` is empty or longer than 2048 characters.",
-);
+const VALIDATION: ErrorCode =
+    ErrorCode::validation_error("`url` is empty or longer than 2048 characters.");
 const INVALID_URL: ErrorCode = ErrorCode::new(
     "OEMBED_INVALID_URL",
     400,
@@ -74,9 +71,7 @@ const INVALID_RESPONSE: ErrorCode = ErrorCode::new(
     502,
     "The provider's answer cannot be used.",
 );
-const UNAVAILABLE: ErrorCode = ErrorCode::new(
-    "SERVICE_UNAVAILABLE",
-    503,
+const UNAVAILABLE: ErrorCode = ErrorCode::service_unavailable(
     "The operation cannot take the call now, or the provider refuses requests from this service.",
 );
 /// Also what the host answers at the operation's deadline.

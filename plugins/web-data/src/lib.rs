@@ -68,32 +68,21 @@ use switchbay_sdk::schemars::{self, JsonSchema};
 use switchbay_sdk::{Call, ErrorCode, Failure, Operation, Plugin, Reply, Rest, Tool};
 
 /// The URL names nothing that may be fetched.
-const NOT_PUBLIC: ErrorCode = ErrorCode::new(
-    "VALIDATION_ERROR",
-    400,
+const NOT_PUBLIC: ErrorCode = ErrorCode::validation_error(
     "`url` is not a public http or https address on port 80 or 443 without credentials.",
 );
 
 /// There is no answer that can be used.
-const BAD_RESPONSE: ErrorCode = ErrorCode::new(
-    "UPSTREAM_BAD_RESPONSE",
-    502,
+const BAD_RESPONSE: ErrorCode = ErrorCode::upstream_bad_response(
     "The page's server could not be reached or returned no usable response.",
 );
 
 /// There is no answer in time.
-const LATE: ErrorCode = ErrorCode::new(
-    "UPSTREAM_TIMEOUT",
-    504,
-    "The page's server did not answer in time.",
-);
+const LATE: ErrorCode = ErrorCode::upstream_timeout("The page's server did not answer in time.");
 
 /// The plugin cannot fetch.
-const UNAVAILABLE: ErrorCode = ErrorCode::new(
-    "SERVICE_UNAVAILABLE",
-    503,
-    "Pages cannot be fetched at the moment.",
-);
+const UNAVAILABLE: ErrorCode =
+    ErrorCode::service_unavailable("Pages cannot be fetched at the moment.");
 
 /// Milliseconds that one call may take.
 const BUDGET_MS: u32 = 25_000;
@@ -141,10 +130,7 @@ pub fn plugin() -> Plugin {
                 )
                 .deadline_ms(BUDGET_MS)
                 .window_per_minute(SCRAPES_PER_MINUTE)
-                .error(NOT_PUBLIC)
-                .error(BAD_RESPONSE)
-                .error(LATE)
-                .error(UNAVAILABLE)
+                .errors([NOT_PUBLIC, BAD_RESPONSE, LATE, UNAVAILABLE])
                 .example("One page", r#"{ "url": "http://example.com/" }"#),
         )
         .operation(map::operation())

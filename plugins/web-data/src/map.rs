@@ -32,10 +32,7 @@ pub(crate) fn operation() -> Operation {
         .tool(Tool::new("map_website", "web:map").read_only().open_world())
         .deadline_ms(BUDGET_MS)
         .window_per_minute(MAPS_PER_MINUTE)
-        .error(NOT_PUBLIC)
-        .error(BAD_RESPONSE)
-        .error(LATE)
-        .error(UNAVAILABLE)
+        .errors([NOT_PUBLIC, BAD_RESPONSE, LATE, UNAVAILABLE])
         .example("A site", r#"{ "url": "http://example.com/", "limit": 50 }"#)
 }
 

@@ -39,9 +39,8 @@ const SPARE: u32 = 2;
 
 /// The operation.
 pub(crate) fn operation() -> Operation {
-    trouble::CODES
-        .into_iter()
-        .fold(Operation::new("search", search), Operation::error)
+    Operation::new("search", search)
+        .errors(trouble::CODES)
         .title("Search the web")
         .description(
             "Searches the public web with the provider configured for this service, and returns up \

@@ -101,11 +101,7 @@ pub(crate) fn start_operation() -> Operation {
         .deadline_ms(BUDGET_MS)
         .window_per_minute(CRAWLS_PER_MINUTE)
         .named_by_request_id()
-        .error(NOT_PUBLIC)
-        .error(DUPLICATE)
-        .error(BAD_RESPONSE)
-        .error(UNAVAILABLE)
-        .error(LATE)
+        .errors([NOT_PUBLIC, DUPLICATE, BAD_RESPONSE, UNAVAILABLE, LATE])
         .example(
             "Up to five pages",
             r#"{ "url": "http://example.com/", "requestId": "0b6f3f0a-6c0e-4f3c-9d0b-5d1b8b6f7a21", "limit": 5 }"#,
@@ -154,8 +150,7 @@ pub(crate) fn read_operation() -> Operation {
             "The first documents",
             r#"{ "id": "0193b3a4-7c55-7d2e-9c1f-3d5a6b7c8d9e", "offset": 0 }"#,
         )
-        .error(NOT_FOUND)
-        .error(UNAVAILABLE)
+        .errors([NOT_FOUND, UNAVAILABLE])
 }
 
 /// A crawl that can be read.
@@ -186,9 +181,7 @@ pub(crate) fn cancel_operation() -> Operation {
             "A running crawl",
             r#"{ "id": "0193b3a4-7c55-7d2e-9c1f-3d5a6b7c8d9e" }"#,
         )
-        .error(NOT_FOUND)
-        .error(OVER)
-        .error(UNAVAILABLE)
+        .errors([NOT_FOUND, OVER, UNAVAILABLE])
 }
 
 #[derive(Deserialize, Serialize, JsonSchema)]

@@ -6,26 +6,14 @@ use switchbay_sdk::{ErrorCode, Failure};
 
 use super::QUERY_CHARACTERS_MAX;
 
-const VALIDATION: ErrorCode = ErrorCode::new(
-    "VALIDATION_ERROR",
-    400,
-    "`query` is empty or longer than 1000 characters.",
-);
-const BAD_RESPONSE: ErrorCode = ErrorCode::new(
-    "UPSTREAM_BAD_RESPONSE",
-    502,
-    "The search provider failed or returned no usable response.",
-);
-const UNAVAILABLE: ErrorCode = ErrorCode::new(
-    "SERVICE_UNAVAILABLE",
-    503,
+const VALIDATION: ErrorCode =
+    ErrorCode::validation_error("`query` is empty or longer than 1000 characters.");
+const BAD_RESPONSE: ErrorCode =
+    ErrorCode::upstream_bad_response("The search provider failed or returned no usable response.");
+const UNAVAILABLE: ErrorCode = ErrorCode::service_unavailable(
     "No search provider is configured, or it refuses requests from this service at the moment.",
 );
-const LATE: ErrorCode = ErrorCode::new(
-    "UPSTREAM_TIMEOUT",
-    504,
-    "The search provider did not answer in time.",
-);
+const LATE: ErrorCode = ErrorCode::upstream_timeout("The search provider did not answer in time.");
 
 /// What the operation declares.
 pub(super) const CODES: [ErrorCode; 4] = [VALIDATION, BAD_RESPONSE, UNAVAILABLE, LATE];
