@@ -18,6 +18,7 @@ mod servers;
 mod status;
 mod suffixes;
 mod text;
+mod words;
 
 use serde::{Deserialize, Serialize};
 use switchbay_sdk::schemars::{self, JsonSchema};

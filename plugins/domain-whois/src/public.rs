@@ -2,6 +2,8 @@
 //!
 //! Every free text of a result passes here, whichever protocol brought it. In doubt it is kept back.
 
+use crate::words::{listed, phrases};
+
 /// Characters of a name.
 const NAME_MAX: usize = 160;
 
@@ -100,7 +102,7 @@ fn callable(text: &str) -> bool {
 
 fn kept_back(name: &str) -> bool {
     let name = name.to_lowercase();
-    KEPT_BACK.split(", ").any(|word| name.contains(word))
+    phrases(KEPT_BACK).any(|word| name.contains(word))
 }
 
 /// A registry's name for a contact: one word with a number in it.
@@ -117,14 +119,8 @@ fn street(name: &str) -> bool {
     let mut words = lower
         .split(|c: char| !c.is_alphanumeric())
         .filter(|word| !word.is_empty());
-    let ends = |word: &str| {
-        [
-            "straße", "strasse", "straat", "gatan", "vägen", "vej", "utca", "weg", "gasse",
-            "platz", "katu",
-        ]
-        .iter()
-        .any(|end| word.ends_with(end))
-    };
+    const ENDS: &str = "straße strasse straat gatan vägen vej utca weg gasse platz katu";
+    let ends = |word: &str| ENDS.split(' ').any(|end| word.ends_with(end));
     lower.bytes().any(|byte| byte.is_ascii_digit())
         && words.any(|word| listed(STREETS, word) || ends(word))
 }
@@ -132,28 +128,9 @@ fn street(name: &str) -> bool {
 /// Whether the name says that a person stands behind it.
 fn of_a_person(name: &str) -> bool {
     let name = format!(" {} ", name.to_lowercase());
-    let marks = [
-        " t/a ",
-        " d/b/a ",
-        " dba ",
-        " trading as ",
-        " c/o ",
-        " care of ",
-        " estate of ",
-        " heirs of ",
-        " on behalf of ",
-        " attn ",
-        " attn: ",
-        " mr ",
-        " mr. ",
-        " mrs ",
-        " mrs. ",
-        " ms ",
-        " dr. ",
-        " herr ",
-        " frau ",
-    ];
-    marks.iter().any(|mark| name.contains(mark))
+    const MARKS: &str = " t/a , d/b/a , dba , trading as , c/o , care of , estate of , heirs of , on behalf of , attn , \
+        attn: , mr , mr. , mrs , mrs. , ms , dr. , herr , frau ";
+    MARKS.split(',').any(|mark| name.contains(mark))
 }
 
 /// Whether a name is plainly that of an organisation.
@@ -169,13 +146,7 @@ fn is_organization(name: &str) -> bool {
         .collect();
     let squeezed: Vec<String> = words.iter().map(|word| word.replace('/', "")).collect();
     // `S. p. A.` and `sp. z o.o.` fall apart into letters.
-    let last: String = squeezed
-        .iter()
-        .rev()
-        .take(3)
-        .rev()
-        .map(String::as_str)
-        .collect();
+    let last = squeezed[squeezed.len().saturating_sub(3)..].concat();
     // These may be the end of a name, unless they have the marks of a form or are the only capitals.
     let may_be_a_name = |word: &str| listed("as co dd doo eg ek ev ks me sa sas se sia ug", word);
     let end = name.rsplit(' ').next().unwrap_or_default();
@@ -189,19 +160,11 @@ fn is_organization(name: &str) -> bool {
                 .windows(2)
                 .any(|two| listed(HEADS, &two[0]) && two[1] == "of")
             || form.is_some_and(|word| listed(FORMS, word))
-            || squeezed.first().is_some_and(|word| {
-                matches!(
-                    word.as_str(),
-                    "ооо" | "ао" | "зао" | "пао" | "оао" | "stichting" | "pt"
-                )
-            })
-            || ["spa", "srl", "spzoo", "sro", "sa", "as", "ltd"].contains(&last.as_str())
+            || squeezed
+                .first()
+                .is_some_and(|word| listed("ооо ао зао пао оао stichting pt", word))
+            || listed("spa srl spzoo sro sa as ltd", &last)
             || last.ends_with("spzoo"))
-}
-
-/// Whether a list of words, a space between them, has this one.
-fn listed(words: &str, word: &str) -> bool {
-    words.split(' ').any(|known| known == word)
 }
 
 #[cfg(test)]

@@ -3,33 +3,15 @@
 //! A list of what may be told, not of what may not: a text that no row knows is left out, because registries put
 //! remarks of every kind where statuses stand.
 
+use crate::words::listed;
+
 /// Every name that a result can hold.
-const EPP: [&str; 24] = [
-    "ok",
-    "inactive",
-    "addPeriod",
-    "autoRenewPeriod",
-    "renewPeriod",
-    "transferPeriod",
-    "redemptionPeriod",
-    "pendingCreate",
-    "pendingDelete",
-    "pendingRenew",
-    "pendingRestore",
-    "pendingTransfer",
-    "pendingUpdate",
-    "clientDeleteProhibited",
-    "clientHold",
-    "clientRenewProhibited",
-    "clientTransferProhibited",
-    "clientUpdateProhibited",
-    "serverDeleteProhibited",
-    "serverHold",
-    "serverRenewProhibited",
-    "serverTransferProhibited",
-    "serverUpdateProhibited",
-    "reserved",
-];
+const EPP: &str = "\
+    ok inactive addPeriod autoRenewPeriod renewPeriod transferPeriod redemptionPeriod pendingCreate \
+    pendingDelete pendingRenew pendingRestore pendingTransfer pendingUpdate clientDeleteProhibited \
+    clientHold clientRenewProhibited clientTransferProhibited clientUpdateProhibited \
+    serverDeleteProhibited serverHold serverRenewProhibited serverTransferProhibited \
+    serverUpdateProhibited reserved";
 
 /// What registries write in words of their own, letters alone, by what it means.
 const WORDS: &[(&str, &str)] = &[
@@ -92,14 +74,9 @@ pub(crate) fn read(text: &str) -> Vec<&'static str> {
 
 fn one(text: &str) -> Option<&'static str> {
     let word = letters(text);
-    let epp = EPP.iter().find(|name| name.eq_ignore_ascii_case(&word));
-    epp.or_else(|| {
-        WORDS
-            .iter()
-            .find(|(_, known)| known.split(' ').any(|known| known == word))
-            .map(|(name, _)| name)
-    })
-    .copied()
+    let epp = EPP.split(' ').find(|name| name.eq_ignore_ascii_case(&word));
+    let own = || WORDS.iter().find(|(_, known)| listed(known, &word));
+    epp.or_else(|| own().map(|(name, _)| *name))
 }
 
 /// What a status says of a name that nobody has.

@@ -1,5 +1,7 @@
 //! What the keys of port-43 answers mean: rules over words, not a table for each registry. Knows nothing of values.
 
+use crate::words::listed;
+
 /// Where an entry stands: which thing the answer is speaking of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Room {
@@ -50,63 +52,39 @@ pub(super) fn normal(key: &str) -> String {
 
 /// The room that a heading opens, if its words name one.
 pub(super) fn room(heading: &str) -> Option<Room> {
-    let has = |wanted: &[&str]| heading.split(' ').any(|word| wanted.contains(&word));
-    let starts = |wanted: &[&str]| {
-        heading
-            .split(' ')
-            .any(|word| wanted.iter().any(|start| word.starts_with(start)))
+    let has = |wanted: &str| heading.split(' ').any(|word| listed(wanted, word));
+    let starts = |wanted: &str| {
+        let begins = |word: &str| wanted.split(' ').any(|start| word.starts_with(start));
+        heading.split(' ').any(begins)
     };
-    if has(&["whois"]) {
+    if has("whois") {
         return Some(Room::Contact);
     }
-    if has(&[
-        "nameserver",
-        "nameservers",
-        "nserver",
-        "nservers",
-        "nsset",
-        "dns",
-        "servers",
-    ]) || server_words(heading)
-    {
+    if has("nameserver nameservers nserver nservers nsset dns servers") || server_words(heading) {
         return Some(Room::Servers);
     }
-    if has(&["keys", "keyset", "dnskey", "dsrecord", "dsrecords"]) {
+    if has("keys keyset dnskey dsrecord dsrecords") {
         return Some(Room::Keys);
     }
-    if has(&["registrar", "registrars", "registrar's"]) && !starts(&["abuse"]) {
+    if has("registrar registrars registrar's") && !starts("abuse") {
         return Some(Room::Registrar);
     }
-    if has(&["registrant", "holder", "owner", "registrants"]) {
+    if has("registrant holder owner registrants") {
         return Some(Room::Holder);
     }
-    let contact = starts(&[
-        "admin", "tech", "billing", "abuse", "contact", "onsite", "reseller",
-    ]);
-    (contact || has(&["person", "role", "zone", "nic"])).then_some(Room::Contact)
+    let contact = starts("admin tech billing abuse contact onsite reseller");
+    (contact || has("person role zone nic")).then_some(Room::Contact)
 }
 
 /// Takes the room's word from the front of a flat key: `registrant organization` stands in the holder's room as
 /// `organization`.
 pub(super) fn prefixed(key: &str) -> Option<(Room, &str)> {
     let (first, rest) = key.strip_prefix("domain ").unwrap_or(key).split_once(' ')?;
-    let contact = [
-        "admin",
-        "administrative",
-        "tech",
-        "technical",
-        "billing",
-        "abuse",
-        "reseller",
-        "onsite",
-        "zone",
-    ];
     match first {
         "registrar" => Some((Room::Registrar, rest)),
         "registrant" | "holder" | "owner" => Some((Room::Holder, rest)),
-        first if contact.contains(&first) => {
-            Some((Room::Contact, rest.strip_prefix("contact ").unwrap_or(rest)))
-        }
+        "admin" | "administrative" | "tech" | "technical" | "billing" | "abuse" | "reseller"
+        | "onsite" | "zone" => Some((Room::Contact, rest.strip_prefix("contact ").unwrap_or(rest))),
         _ => None,
     }
 }
@@ -178,95 +156,50 @@ fn beside(key: &str) -> Option<Field> {
 }
 
 /// Keys of the domain that are known as a whole.
-const WHOLE: [(Field, &[&str]); 7] = [
-    (Field::Domain, &["domain", "domain name", "domainname"]),
-    (
-        Field::Registrar(1),
-        &[
-            "registrar",
-            "sponsoring registrar",
-            "authorized agency",
-            "provider",
-            "current registrar",
-            "registrar name",
-        ],
-    ),
-    (
-        Field::Holder,
-        &["registrant", "owner", "holder", "domain holder", "descr"],
-    ),
-    (Field::Person, &["person", "responsible"]),
-    (Field::Dnssec, &["dnssec", "signed", "dnssec signed"]),
-    (
-        Field::SigningKey,
-        &[
-            "ds",
-            "ds record",
-            "dsrecord",
-            "ds rdata",
-            "dnskey",
-            "signing key",
-            "keyset",
-            "dnssec ds data",
-            "ds data",
-        ],
-    ),
-    (
-        Field::Expires,
-        &[
-            "paid till",
-            "renewal date",
-            "valid until",
-            "valid till",
-            "validity",
-            "renewal",
-        ],
-    ),
-];
+fn whole(key: &str) -> Option<Field> {
+    Some(match key {
+        "domain" | "domain name" | "domainname" => Field::Domain,
+        "registrar"
+        | "sponsoring registrar"
+        | "authorized agency"
+        | "provider"
+        | "current registrar"
+        | "registrar name" => Field::Registrar(1),
+        "registrant" | "owner" | "holder" | "domain holder" | "descr" => Field::Holder,
+        "person" | "responsible" => Field::Person,
+        "dnssec" | "signed" | "dnssec signed" => Field::Dnssec,
+        "ds" | "ds record" | "dsrecord" | "ds rdata" | "dnskey" | "signing key" | "keyset"
+        | "dnssec ds data" | "ds data" => Field::SigningKey,
+        "paid till" | "renewal date" | "valid until" | "valid till" | "validity" | "renewal" => {
+            Field::Expires
+        }
+        _ => return None,
+    })
+}
 
 /// Words that may stand around the one that says what a date is.
-const AROUND: &[&str] = &[
-    "domain",
-    "record",
-    "registry",
-    "registration",
-    "date",
-    "dates",
-    "time",
-    "on",
-    "at",
-    "last",
-    "first",
-    "name",
-    "of",
-    "initial",
-];
+const AROUND: &str =
+    "domain record registry registration date dates time on at last first name of initial";
 
 /// What one word of a key says by how it begins, and the words that may stand around it. The first that fits counts.
-const SAID: [(Field, &[&str], &[&str]); 4] = [
-    (Field::Expires, &["expir", "exp"], AROUND),
-    (Field::Updated, &["updat", "modif", "change"], AROUND),
+const SAID: [(Field, &str, &str); 4] = [
+    (Field::Expires, "expir exp", AROUND),
+    (Field::Updated, "updat modif change", AROUND),
     (
         Field::Status,
-        &["status", "state", "eppstatus", "flags", "domaintype"],
-        &["domain", "registration", "epp", "name"],
+        "status state eppstatus flags domaintype",
+        "domain registration epp name",
     ),
     (
         Field::Created,
-        &[
-            "creat",
-            "registered",
-            "registration",
-            "activated",
-            "commencement",
-        ],
+        "creat registered registration activated commencement",
         AROUND,
     ),
 ];
 
 fn of_domain(key: &str) -> Option<Field> {
-    if let Some((field, _)) = WHOLE.iter().find(|(_, keys)| keys.contains(&key)) {
-        return Some(*field);
+    if let Some(field) = whole(key) {
+        return Some(field);
     }
     if organization(key) {
         return Some(Field::Organization);
@@ -275,21 +208,15 @@ fn of_domain(key: &str) -> Option<Field> {
         return Some(Field::Server);
     }
     // `key1-tag`, `DS key tag 1`: the numbers of what a delegation is signed with.
-    if key
-        .chars()
-        .filter(|c| !c.is_ascii_digit())
-        .collect::<String>()
-        .trim()
-        .trim_start_matches("ds ")
-        == "key tag"
-    {
+    let without_digits: String = key.chars().filter(|c| !c.is_ascii_digit()).collect();
+    if without_digits.trim().trim_start_matches("ds ") == "key tag" {
         return Some(Field::SigningKey);
     }
     // One word says what it is, and none of the others that it is something else's.
     let words: Vec<&str> = key.split(' ').collect();
-    let said = |stems: &[&str], others: &[&str]| {
-        let is = |word: &&str| stems.iter().any(|stem| word.starts_with(stem));
-        words.iter().any(is) && words.iter().all(|word| is(word) || others.contains(word))
+    let said = |stems: &str, others: &str| {
+        let is = |word: &&str| stems.split(' ').any(|stem| word.starts_with(stem));
+        words.iter().any(is) && words.iter().all(|word| is(word) || listed(others, word))
     };
     SAID.iter()
         .find(|(_, stems, others)| said(stems, others))
@@ -302,24 +229,10 @@ pub(super) fn server_words(key: &str) -> bool {
     let mut servers = 0;
     let all = squeezed.split(' ').all(|word| {
         let stem = word.trim_end_matches(|c: char| c.is_ascii_digit());
-        let server = matches!(
-            stem,
-            "nameserver" | "nameservers" | "nserver" | "nservers" | "ns"
-        );
+        let server = listed("nameserver nameservers nserver nservers ns", stem);
         servers += usize::from(server);
-        server
-            || matches!(
-                stem,
-                "" | "domain"
-                    | "primary"
-                    | "secondary"
-                    | "in"
-                    | "listed"
-                    | "order"
-                    | "hostname"
-                    | "dns"
-                    | "information"
-            )
+        const BESIDE: &str = "domain primary secondary in listed order hostname dns information";
+        server || stem.is_empty() || listed(BESIDE, stem)
     });
     all && servers > 0
 }

@@ -6,6 +6,7 @@
 
 use super::lines::is_comment;
 use crate::registration::Answer;
+use crate::words::phrases;
 
 /// Characters of a line that can be a verdict; longer ones are terms of use.
 const LINE_MAX: usize = 200;
@@ -18,128 +19,38 @@ const WORDS_MAX: usize = 12;
 /// Words of a line that may be one of several of a sentence.
 const PROSE_WORDS_MIN: usize = 6;
 
-const REFUSED: &[&str] = &[
-    "exceeded",
-    "quota",
-    "interval is too short",
-    "too many",
-    "too fast",
-    "maximum queries",
-    "maximum number of",
-    "queries per",
-    "rate limit",
-    "ratelimit",
-    "rate-limit",
-    "query limit",
-    "limit reached",
-    "slow down",
-    "access control limit",
-    "excessive",
-    "blacklist",
-    "blocked due",
-    "has been blocked",
-    "temporarily blocked",
-    "throttl",
-    "try again later",
-    "please wait",
-    "not permitted",
-    "access denied",
-    "permission denied",
-    "connection refused",
-    "temporarily unavailable",
-    "server is busy",
-    "server too busy",
-    "maintenance",
-];
+const REFUSED: &str = "\
+    exceeded, quota, interval is too short, too many, too fast, maximum queries, maximum number of, \
+    queries per, rate limit, ratelimit, rate-limit, query limit, limit reached, slow down, \
+    access control limit, excessive, blacklist, blocked due, has been blocked, temporarily blocked, \
+    throttl, try again later, please wait, not permitted, access denied, permission denied, \
+    connection refused, temporarily unavailable, server is busy, server too busy, maintenance";
 
 /// Of those, what tells of this question, and not of the rules for all.
-const REFUSED_NOW: &[&str] = &[
-    "limit exceeded",
-    "quota exceeded",
-    "queries exceeded",
-    "has exceeded",
-    "have exceeded",
-    "interval is too short",
-    "too many",
-    "too fast",
-    "limit reached",
-    "slow down",
-    "are blacklisted",
-    "on a blacklist",
-    "been blacklisted",
-    "has been blocked",
-    "have been blocked",
-    "temporarily blocked",
-    "try again later",
-    "please wait",
-    "access denied",
-    "permission denied",
-    "connection refused",
-    "temporarily unavailable",
-    "server is busy",
-    "server too busy",
-];
+const REFUSED_NOW: &str = "\
+    limit exceeded, quota exceeded, queries exceeded, has exceeded, have exceeded, \
+    interval is too short, too many, too fast, limit reached, slow down, are blacklisted, \
+    on a blacklist, been blacklisted, has been blocked, have been blocked, temporarily blocked, \
+    try again later, please wait, access denied, permission denied, connection refused, \
+    temporarily unavailable, server is busy, server too busy";
 
-const RESERVED: &[&str] = &[
-    "cannot be registered",
-    "can not be registered",
-    "can't be registered",
-    "not available for registration",
-    "is reserved",
-    "reserved name",
-    "reserved by",
-    "reserved domain",
-    "name is blocked",
-    "is prohibited",
-    "is restricted",
-    "not be registered because",
-    "may not be registered",
-];
+const RESERVED: &str = "\
+    cannot be registered, can not be registered, can't be registered, not available for registration, \
+    is reserved, reserved name, reserved by, reserved domain, name is blocked, is prohibited, \
+    is restricted, not be registered because, may not be registered";
 
-const FREE: &[&str] = &[
-    "no match",
-    "not found",
-    "no entries found",
-    "no data found",
-    "no data was found",
-    "no se encuentra registrado",
-    "não encontrado",
-    "no object found",
-    "no objects found",
-    "nothing found",
-    "no found",
-    "not registered",
-    "not been registered",
-    "no matching record",
-    "no records matching",
-    "no record found",
-    "no such domain",
-    "does not exist",
-    "doesn't exist",
-    "not exist in",
-    "no information available about domain",
-    "not have an entry",
-    "no entry found",
-    "is free",
-    "is available for",
-    "available for registration",
-    "available for purchase",
-    "domain unknown",
-    "unknown domain",
-    "no information was found",
-    "등록되어 있지 않",
-];
+const FREE: &str = "\
+    no match, not found, no entries found, no data found, no data was found, no se encuentra registrado, \
+    não encontrado, no object found, no objects found, nothing found, no found, not registered, \
+    not been registered, no matching record, no records matching, no record found, no such domain, \
+    does not exist, doesn't exist, not exist in, no information available about domain, \
+    not have an entry, no entry found, is free, is available for, available for registration, \
+    available for purchase, domain unknown, unknown domain, no information was found, 등록되어 있지 않";
 
 /// What terms of use say of much else, so that it is a statement about the name only beside the name.
-const ONLY_NAMED: &[&str] = &[
-    "is free",
-    "is available for",
-    "available for registration",
-    "available for purchase",
-    "is reserved",
-    "is prohibited",
-    "is restricted",
-];
+const ONLY_NAMED: &str = "\
+    is free, is available for, available for registration, available for purchase, is reserved, \
+    is prohibited, is restricted";
 
 /// Reads an answer that holds no registration of `domain`.
 pub(super) fn read(text: &str, domain: &str) -> Answer {
@@ -157,7 +68,7 @@ pub(super) fn read(text: &str, domain: &str) -> Answer {
         return stated;
     }
     let said: Vec<String> = lines().filter_map(|line| verdict(line, &names)).collect();
-    let any = |phrases: &[&str]| said.iter().any(|line| says(line, phrases));
+    let any = |list: &str| said.iter().any(|line| says(line, list));
     match (any(REFUSED), any(RESERVED), any(FREE)) {
         (true, ..) => Answer::Throttled,
         (false, true, _) => Answer::Reserved,
@@ -166,8 +77,8 @@ pub(super) fn read(text: &str, domain: &str) -> Answer {
     }
 }
 
-fn says(line: &str, phrases: &[&str]) -> bool {
-    phrases.iter().any(|phrase| line.contains(phrase))
+fn says(line: &str, list: &str) -> bool {
+    phrases(list).any(|phrase| line.contains(phrase))
 }
 
 /// A line that is no part of a longer sentence, unless it names the domain.
@@ -207,16 +118,16 @@ fn statements(text: &str, names: &[String]) -> Vec<Statement> {
 
 /// What the first statement about the name says, where no refusal stands before it or in it.
 fn stated(statements: &[Statement]) -> Option<Answer> {
-    let about = |statement: &Statement, phrases: &[&str]| {
+    let about = |statement: &Statement, list: &str| {
         let text = &statement.text;
-        let about = |phrase: &&&str| statement.is_named || !ONLY_NAMED.contains(phrase);
-        !says(text, REFUSED)
-            && phrases.iter().filter(about).any(|phrase| {
-                statement.is_named && text.contains(phrase)
-                    || text
-                        .find(phrase)
-                        .is_some_and(|at| text[..at].split_whitespace().count() <= WORDS_BEFORE_MAX)
-            })
+        let begins = |at: usize| text[..at].split_whitespace().count() <= WORDS_BEFORE_MAX;
+        let says = |phrase: &str| match text.find(phrase) {
+            Some(at) if begins(at) => {
+                statement.is_named || phrases(ONLY_NAMED).all(|only| only != phrase)
+            }
+            found => statement.is_named && found.is_some(),
+        };
+        !self::says(text, REFUSED) && phrases(list).any(says)
     };
     for statement in statements {
         if says(&statement.text, REFUSED_NOW) {
@@ -260,12 +171,14 @@ fn verdict(text: &str, names: &[String]) -> Option<String> {
 }
 
 fn starts(line: &str) -> bool {
-    [REFUSED, RESERVED, FREE].iter().any(|phrases| {
-        phrases.iter().any(|phrase| {
-            line.find(phrase)
-                .is_some_and(|at| line[..at].split(' ').count() <= 3)
-        })
-    })
+    let begins = |phrase: &str| {
+        line.find(phrase)
+            .is_some_and(|at| line[..at].split(' ').count() <= 3)
+    };
+    [REFUSED, RESERVED, FREE]
+        .into_iter()
+        .flat_map(phrases)
+        .any(begins)
 }
 
 #[cfg(test)]
