@@ -22,28 +22,18 @@ const LOCAL_TIMES: &[(&str, i32)] = &[("cn", 8), ("xn--fiqs8s", 8), ("xn--fiqz9s
 pub(crate) fn read(bytes: &[u8], domain: &str) -> Answer {
     let text = charset::decode(bytes, domain);
     let entries = lines::entries(&text);
-    let values = |wanted: Field| {
-        entries
-            .iter()
-            .filter(move |entry| field(entry) == Some(wanted))
-            .map(|entry| entry.value)
-    };
     let named = |value: &str| value.split_whitespace().next().and_then(host_name);
-    let (is_named, of_another) = {
-        let names: Vec<_> = values(Field::Domain).filter_map(named).collect();
-        (
-            names.iter().any(|name| name == domain),
-            !names.is_empty() && names.iter().all(|name| name != domain),
-        )
-    };
+    let names: Vec<String> = values(&entries, Field::Domain).filter_map(named).collect();
+    let is_named = names.iter().any(|name| name == domain);
+    let of_another = !names.is_empty() && !is_named;
     let registration = registration(&entries, domain);
-    if let Some(nobodys) = registration.of_nobody(values(Field::Status)) {
+    if let Some(nobodys) = registration.of_nobody(values(&entries, Field::Status)) {
         return nobodys;
     }
     // A bare echo of the name is no registration; with a date, a status, a registrar or a server it is.
     match (registration.is_empty(), of_another) {
         (false, false) if is_named || registration.creation_date.is_some() => {
-            let referral = values(Field::Referral).find_map(referral);
+            let referral = values(&entries, Field::Referral).find_map(referral);
             Answer::Registered {
                 registration,
                 referral,
@@ -56,6 +46,12 @@ pub(crate) fn read(bytes: &[u8], domain: &str) -> Answer {
 
 fn field(entry: &Entry<'_>) -> Option<Field> {
     keys::field(entry.room, &entry.key)
+}
+
+/// What the entries with this field say.
+fn values<'t>(entries: &[Entry<'t>], wanted: Field) -> impl Iterator<Item = &'t str> {
+    let is = move |entry: &&Entry<'_>| field(entry) == Some(wanted);
+    entries.iter().filter(is).map(|entry| entry.value)
 }
 
 /// The host that a registrar answers at, however it is written.
@@ -138,23 +134,12 @@ fn better(best: &mut (u8, Option<String>), worth: u8, value: &str) {
 }
 
 fn organization(entries: &[Entry<'_>]) -> Option<String> {
-    let of = |wanted: Field| {
-        entries
-            .iter()
-            .filter(move |entry| field(entry) == Some(wanted))
-            .map(|entry| entry.value)
-    };
-    let kind = of(Field::HolderKind)
-        .next()
-        .unwrap_or_default()
-        .to_lowercase();
-    if ["person", "individual", "private"]
-        .iter()
-        .any(|word| kind.contains(word))
-    {
+    let kind = values(entries, Field::HolderKind).next();
+    let kind = kind.unwrap_or_default().to_lowercase();
+    let persons = ["person", "individual", "private"];
+    if persons.iter().any(|word| kind.contains(word)) {
         return None;
     }
-    of(Field::Organization)
-        .chain(of(Field::Holder))
-        .find_map(public::organization)
+    let mut named = values(entries, Field::Organization).chain(values(entries, Field::Holder));
+    named.find_map(public::organization)
 }
