@@ -146,7 +146,7 @@ struct Whois {
     meta: Meta,
 }
 
-#[derive(Serialize, JsonSchema)]
+#[derive(Clone, Copy, Serialize, JsonSchema)]
 struct Meta {
     /// Whether the data was cached by an earlier lookup.
     cached: bool,
@@ -155,27 +155,20 @@ struct Meta {
 }
 
 async fn whois(_call: Call, input: Lookup) -> Result<Reply<Whois>, Failure> {
-    let name = Name::read(&input.domain).map_err(|refused| {
-        Failure::new(&NO_DOMAIN, refused.to_string()).detail("field", "domain")
-    })?;
-    let found = lookup::lookup(&name.registrable, input.force_refresh).await;
-    match found {
-        Ok(found) => Ok(Reply::ok(told(name, found))),
-        Err(trouble) => Err(failed(&name.registrable, &trouble)),
-    }
+    let name = Name::read(&input.domain)
+        .map_err(|rule| Failure::new(&NO_DOMAIN, rule).detail("field", "domain"))?;
+    let found = lookup::lookup(&name.registrable, input.force_refresh)
+        .await
+        .map_err(|trouble| failed(&name.registrable, trouble))?;
+    Ok(Reply::ok(told(name, found)))
 }
 
 fn told(name: Name, found: Found) -> Whois {
-    let Found {
-        record,
-        cached,
-        stale,
-    } = found;
-    let registration = record.registration;
+    let registration = found.record.registration;
     Whois {
         domain: name.registrable,
         query_domain: name.asked,
-        registered: record.registered,
+        registered: found.record.registered,
         registrar: registration.registrar,
         organization: registration.organization,
         creation_date: registration.creation_date,
@@ -184,38 +177,27 @@ fn told(name: Name, found: Found) -> Whois {
         status: registration.status,
         dnssec: registration.dnssec,
         name_servers: registration.name_servers,
-        meta: Meta { cached, stale },
+        meta: found.meta,
     }
 }
 
-fn failed(domain: &str, trouble: &Trouble) -> Failure {
+fn failed(domain: &str, trouble: Trouble) -> Failure {
+    let registry = format!("the registry of `{domain}`");
+    let bad = |message: String| Failure::new(&BAD_RESPONSE, message);
     match trouble {
-        Trouble::Late => Failure::new(
-            &LATE,
-            format!("the registry of `{domain}` did not answer in time"),
-        )
-        .retry_after_ms(RETRY_AFTER_S * 1000),
-        Trouble::Throttled { retry_after_ms } => Failure::new(
-            &BAD_RESPONSE,
-            format!(
-                "the registry of `{domain}` is limiting this service's queries; try again later"
-            ),
-        )
-        .retry_after_ms(*retry_after_ms),
-        Trouble::Unusable(why) => Failure::new(
-            &BAD_RESPONSE,
-            format!("the registry of `{domain}` returned no usable answer: {why}"),
-        ),
-        Trouble::Unreachable => Failure::new(
-            &BAD_RESPONSE,
-            format!("the registry of `{domain}` could not be reached"),
-        ),
+        Trouble::Late => Failure::new(&LATE, format!("{registry} did not answer in time"))
+            .retry_after_ms(RETRY_AFTER_S * 1000),
+        Trouble::Throttled { retry_after_ms } => bad(format!(
+            "{registry} is limiting this service's queries; try again later"
+        ))
+        .retry_after_ms(retry_after_ms),
+        Trouble::Unusable(why) => bad(format!("{registry} returned no usable answer: {why}")),
+        Trouble::Unreachable => bad(format!("{registry} could not be reached")),
         Trouble::Unsupported => {
             let top = domain.rsplit('.').next().unwrap_or_default();
-            Failure::new(
-                &BAD_RESPONSE,
-                format!("the top-level domain `{top}` has neither an RDAP nor a WHOIS service"),
-            )
+            bad(format!(
+                "the top-level domain `{top}` has neither an RDAP nor a WHOIS service"
+            ))
         }
     }
 }

@@ -9,7 +9,7 @@ use switchbay_sdk::{cache, config, http, line_query};
 
 use crate::registration::{Answer, Registration};
 use crate::servers::{self, Services};
-use crate::{rdap, text};
+use crate::{Meta, rdap, text};
 
 /// All of a lookup.
 const BUDGET: Duration = Duration::from_secs(10);
@@ -36,23 +36,11 @@ const MINUTE_MS: u64 = 60_000;
 const DAY_MS: u64 = 24 * 60 * MINUTE_MS;
 /// How long what is no longer fresh is kept, for when the registry fails.
 const STALE_MS: u64 = 30 * DAY_MS;
-const REGISTERED: cache::Ages = cache::Ages {
-    fresh_ms: DAY_MS,
-    stale_ms: STALE_MS,
-};
-const FREE: cache::Ages = cache::Ages {
-    fresh_ms: 10 * MINUTE_MS,
-    stale_ms: STALE_MS,
-};
-const LIST: cache::Ages = cache::Ages {
-    fresh_ms: DAY_MS,
-    stale_ms: STALE_MS,
-};
+const REGISTERED: cache::Ages = fresh_for(DAY_MS);
+const FREE: cache::Ages = fresh_for(10 * MINUTE_MS);
+const LIST: cache::Ages = fresh_for(DAY_MS);
 /// While the list is fetched, and after it could not be, another try waits this long.
-const LIST_FAILED: cache::Ages = cache::Ages {
-    fresh_ms: 10 * MINUTE_MS,
-    stale_ms: STALE_MS,
-};
+const LIST_FAILED: cache::Ages = fresh_for(10 * MINUTE_MS);
 const LIST_KEY: &str = "rdap services";
 
 /// When to ask a registry again that refused without saying when.
@@ -70,8 +58,7 @@ pub(crate) struct Record {
 /// A record, and where it was.
 pub(crate) struct Found {
     pub(crate) record: Record,
-    pub(crate) cached: bool,
-    pub(crate) stale: bool,
+    pub(crate) meta: Meta,
 }
 
 /// Why nothing is known, the least telling first.
@@ -92,35 +79,28 @@ pub(crate) async fn lookup(domain: &str, force_refresh: bool) -> Result<Found, T
     let key = format!("domain {domain}");
     // Without a cache every lookup asks.
     let kept = cache::get_json::<Record>(&key).unwrap_or(None);
+    let found = |record, cached, stale| {
+        let meta = Meta { cached, stale };
+        Found { record, meta }
+    };
     match kept {
-        Some(cache::Entry {
-            value,
-            stale: false,
-            ..
-        }) if !force_refresh => Ok(Found {
-            record: value,
-            cached: true,
-            stale: false,
-        }),
+        Some(kept) if !kept.stale && !force_refresh => Ok(found(kept.value, true, false)),
         kept => match ask(domain).await {
             Ok(record) => {
                 cache::put_json(&key, &record, ages(&record)).ok();
-                Ok(Found {
-                    record,
-                    cached: false,
-                    stale: false,
-                })
+                Ok(found(record, false, false))
             }
-            Err(trouble) => match kept {
-                Some(kept) => Ok(Found {
-                    record: kept.value,
-                    cached: true,
-                    stale: true,
-                }),
-                None => Err(trouble),
-            },
+            Err(trouble) => kept
+                .map(|kept| found(kept.value, true, true))
+                .ok_or(trouble),
         },
     }
+}
+
+/// Fresh for so many milliseconds, and kept as long as anything.
+const fn fresh_for(fresh_ms: u64) -> cache::Ages {
+    let stale_ms = STALE_MS;
+    cache::Ages { fresh_ms, stale_ms }
 }
 
 /// How long a record is kept.
@@ -263,13 +243,11 @@ async fn rdap(url: &str, domain: &str, ms: u32) -> Result<(Answer, u32), Trouble
 
 async fn line(server: &str, domain: &str, ms: u32) -> Result<Answer, Trouble> {
     let question = servers::question(server, domain);
-    let limits = (Some(LINE_BYTES), Some(ms));
-    let request = line_query::Request::new(server, LINE_PORT, question);
     let request = line_query::Request {
-        response_bytes: limits.0,
-        total_ms: limits.1,
-        idle_ms: limits.1,
-        ..request
+        response_bytes: Some(LINE_BYTES),
+        total_ms: Some(ms),
+        idle_ms: Some(ms),
+        ..line_query::Request::new(server, LINE_PORT, question)
     };
     let answer = line_query::query(request).await.map_err(of_line)?;
     Ok(text::read(&answer, domain))
@@ -277,34 +255,20 @@ async fn line(server: &str, domain: &str, ms: u32) -> Result<Answer, Trouble> {
 
 /// What an answer settles, and who may know more.
 fn settled(answer: Answer, retry_after_ms: u32) -> Result<(Record, Option<String>), Trouble> {
+    let record = |registered, registration| Record {
+        registered,
+        registration,
+    };
     match answer {
         Answer::Registered {
             registration,
             referral,
-        } => Ok((
-            Record {
-                registered: true,
-                registration,
-            },
-            referral,
-        )),
-        Answer::Free => Ok((
-            Record {
-                registered: false,
-                registration: Registration::default(),
-            },
-            None,
-        )),
+        } => Ok((record(true, registration), referral)),
+        Answer::Free => Ok((record(false, Registration::default()), None)),
         Answer::Reserved => {
             let mut registration = Registration::default();
             registration.add_status("reserved");
-            Ok((
-                Record {
-                    registered: false,
-                    registration,
-                },
-                None,
-            ))
+            Ok((record(false, registration), None))
         }
         Answer::Throttled => Err(Trouble::Throttled { retry_after_ms }),
         Answer::Unusable(why) => Err(Trouble::Unusable(why)),
@@ -324,36 +288,31 @@ fn complete(registration: &mut Registration, other: Registration) {
     fill(&mut registration.expiration_date, other.expiration_date);
 }
 
+/// What the errors of both protocols have in common.
+const FORBIDDEN: Trouble = Trouble::Unusable("it leads to a destination that may not be queried");
+const TOO_LARGE: Trouble = Trouble::Unusable("its answer is too large");
+const BROKEN: Trouble = Trouble::Unusable("its answer is incomplete or malformed");
+
 fn of_http(error: http::Error) -> Trouble {
+    use http::Error;
     match error {
-        http::Error::FirstByteLate | http::Error::Idle | http::Error::TotalLate => Trouble::Late,
-        http::Error::Busy | http::Error::Unresolved | http::Error::Unreachable => {
-            Trouble::Unreachable
-        }
-        http::Error::Denied(_)
-        | http::Error::RedirectDenied(_)
-        | http::Error::InvalidRequest(_) => {
-            Trouble::Unusable("it leads to a destination that may not be queried")
-        }
-        http::Error::HeadersTooLarge | http::Error::BodyTooLarge => {
-            Trouble::Unusable("its answer is too large")
-        }
-        http::Error::TooManyRedirects => Trouble::Unusable("it redirects too many times"),
-        http::Error::BadResponse(_) => Trouble::Unusable("its answer is incomplete or malformed"),
+        Error::FirstByteLate | Error::Idle | Error::TotalLate => Trouble::Late,
+        Error::Busy | Error::Unresolved | Error::Unreachable => Trouble::Unreachable,
+        Error::Denied(_) | Error::RedirectDenied(_) | Error::InvalidRequest(_) => FORBIDDEN,
+        Error::HeadersTooLarge | Error::BodyTooLarge => TOO_LARGE,
+        Error::TooManyRedirects => Trouble::Unusable("it redirects too many times"),
+        Error::BadResponse(_) => BROKEN,
     }
 }
 
 fn of_line(error: line_query::Error) -> Trouble {
+    use line_query::Error;
     match error {
-        line_query::Error::Late => Trouble::Late,
-        line_query::Error::Busy
-        | line_query::Error::Unresolved
-        | line_query::Error::Unreachable => Trouble::Unreachable,
-        line_query::Error::Denied(_) | line_query::Error::InvalidRequest(_) => {
-            Trouble::Unusable("it leads to a destination that may not be queried")
-        }
-        line_query::Error::TooLarge => Trouble::Unusable("its answer is too large"),
-        line_query::Error::Broken(_) => Trouble::Unusable("its answer is incomplete or malformed"),
+        Error::Late => Trouble::Late,
+        Error::Busy | Error::Unresolved | Error::Unreachable => Trouble::Unreachable,
+        Error::Denied(_) | Error::InvalidRequest(_) => FORBIDDEN,
+        Error::TooLarge => TOO_LARGE,
+        Error::Broken(_) => BROKEN,
     }
 }
 

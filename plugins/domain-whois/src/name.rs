@@ -1,7 +1,6 @@
 //! The domain that a caller means: from a domain, a subdomain or an HTTP(S) URL to a host name and the registrable
 //! domain above it. Knows no registry.
 
-use std::fmt;
 use std::net::Ipv6Addr;
 
 use switchbay_sdk::host_name::ends_in_number;
@@ -20,37 +19,28 @@ pub(crate) struct Name {
     pub(crate) registrable: String,
 }
 
-/// A text that is no [`Name`], with the rule that it breaks.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Refused(String);
-
-impl fmt::Display for Refused {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
-    }
-}
-
 impl Name {
     /// Reads what a caller gave; space around it, a URL's port, path and credentials, and one dot at its end are left
     /// out.
-    pub(crate) fn read(text: &str) -> Result<Self, Refused> {
+    ///
+    /// # Errors
+    /// The rule that it breaks.
+    pub(crate) fn read(text: &str) -> Result<Self, String> {
         let (written, host) = host(text.trim())?;
         if is_address(written) {
-            return Err(Refused(
-                "`domain` must be a domain name, not an IP address".to_owned(),
-            ));
+            return Err("`domain` must be a domain name, not an IP address".to_owned());
         }
         let Some(asked) = host_name(host) else {
             let host: String = host.chars().take(80).collect();
-            return Err(Refused(format!(
+            return Err(format!(
                 "`domain` must be a host name of letters, digits and hyphens, not `{host}`"
-            )));
+            ));
         };
         let labels: Vec<&str> = asked.split('.').collect();
         if labels.len() < 2 {
-            return Err(Refused(format!(
+            return Err(format!(
                 "`domain` must have at least two labels; `{asked}` has one"
-            )));
+            ));
         }
         let suffix = suffixes::labels(&asked);
         match labels.len().checked_sub(suffix + 1) {
@@ -58,22 +48,20 @@ impl Name {
                 let registrable = labels[first..].join(".");
                 Ok(Self { asked, registrable })
             }
-            None => Err(Refused(format!(
+            None => Err(format!(
                 "`domain` must be below a public suffix; `{asked}` is itself a public suffix"
-            ))),
+            )),
         }
     }
 }
 
 /// The host of a URL as it is written there, and without its port; or the text itself, which may have none.
-fn host(text: &str) -> Result<(&str, &str), Refused> {
+fn host(text: &str) -> Result<(&str, &str), String> {
     let Some((scheme, rest)) = text.split_once("://") else {
         return Ok((text, text));
     };
     if !scheme.eq_ignore_ascii_case("http") && !scheme.eq_ignore_ascii_case("https") {
-        return Err(Refused(
-            "`domain` must have the scheme http or https if it is a URL".to_owned(),
-        ));
+        return Err("`domain` must have the scheme http or https if it is a URL".to_owned());
     }
     let authority = rest.split(['/', '\\', '?', '#']).next().unwrap_or_default();
     let host = authority.rsplit('@').next().unwrap_or_default();
