@@ -276,11 +276,7 @@ async fn generate(_call: Call, input: Generate) -> Result<Reply<Generated>, Fail
             memo,
         },
         qr: Qr {
-            kind: if input.amount.is_some() {
-                QrType::Dynamic
-            } else {
-                QrType::Static
-            },
+            kind: input.amount.map_or(QrType::Static, |_| QrType::Dynamic),
             payload,
             image: Image {
                 format: "svg",

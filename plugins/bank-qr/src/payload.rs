@@ -39,11 +39,7 @@ pub(crate) fn encode(transfer: &PayloadFields) -> String {
     push_field(&mut receiver, "02", TO_ACCOUNT);
 
     // "Allows many transactions" against "allows exactly one".
-    let initiation = if transfer.amount.is_some() {
-        "12"
-    } else {
-        "11"
-    };
+    let initiation = transfer.amount.map_or("11", |_| "12");
 
     let mut payload = String::with_capacity(LENGTH_MAX);
     push_field(&mut payload, "00", "01");
