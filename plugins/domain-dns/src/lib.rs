@@ -141,19 +141,10 @@ fn not_hostname(text: &str, error: NotHostname) -> Failure {
 }
 
 fn all_failed(failed: Failed, provider: Provider) -> Failure {
-    let provider = provider.name();
-    match failed {
-        Failed::Late => Failure::new(
-            &LATE,
-            format!("the resolver `{provider}` did not answer any query in time"),
-        ),
-        Failed::Bad => Failure::new(
-            &BAD_ANSWERS,
-            format!("the resolver `{provider}` returned no usable answer"),
-        ),
-        Failed::Unreachable => Failure::new(
-            &UNREACHABLE,
-            format!("the resolver `{provider}` could not be queried; try again later"),
-        ),
-    }
+    let (code, told) = match failed {
+        Failed::Late => (&LATE, "did not answer any query in time"),
+        Failed::Bad => (&BAD_ANSWERS, "returned no usable answer"),
+        Failed::Unreachable => (&UNREACHABLE, "could not be queried; try again later"),
+    };
+    Failure::new(code, format!("the resolver `{}` {told}", provider.name()))
 }

@@ -48,15 +48,11 @@ fn param(key: u16, mut value: Reader<'_>) -> Result<String, Malformed> {
         1 => quoted_list(&mut value)?,
         3 => value.u16()?.to_string(),
         4 => list(&mut value, |value| {
-            value
-                .u32()
-                .map(|bits| Ipv4Addr::from_bits(bits).to_string())
+            Ok(Ipv4Addr::from_bits(value.u32()?).to_string())
         })?,
         5 => STANDARD.encode(some(&mut value)?),
         6 => list(&mut value, |value| {
-            value
-                .u128()
-                .map(|bits| Ipv6Addr::from_bits(bits).to_string())
+            Ok(Ipv6Addr::from_bits(value.u128()?).to_string())
         })?,
         7 => quoted(some(&mut value)?),
         // Flags have no value.
