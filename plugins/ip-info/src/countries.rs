@@ -29,19 +29,16 @@ pub(crate) fn find(code: &str) -> Option<Country> {
 
 /// The English name of a continent.
 pub(crate) fn continent(code: &str) -> Option<&'static str> {
-    let continents = [
-        ("AF", "Africa"),
-        ("AN", "Antarctica"),
-        ("AS", "Asia"),
-        ("EU", "Europe"),
-        ("NA", "North America"),
-        ("OC", "Oceania"),
-        ("SA", "South America"),
-    ];
-    continents
-        .iter()
-        .find(|(known, _)| *known == code)
-        .map(|(_, name)| *name)
+    Some(match code {
+        "AF" => "Africa",
+        "AN" => "Antarctica",
+        "AS" => "Asia",
+        "EU" => "Europe",
+        "NA" => "North America",
+        "OC" => "Oceania",
+        "SA" => "South America",
+        _ => return None,
+    })
 }
 
 #[cfg(test)]

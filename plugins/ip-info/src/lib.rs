@@ -9,7 +9,7 @@ mod location;
 mod network;
 
 use serde::{Deserialize, Serialize};
-use switchbay_sdk::ip_database::{self, Basis, Error, Found, Place};
+use switchbay_sdk::ip_database::{self, Basis, Error, Place};
 use switchbay_sdk::schemars::{self, JsonSchema};
 use switchbay_sdk::{Call, ErrorCode, Failure, Operation, Plugin, Reply, Rest, Tool};
 
@@ -160,11 +160,8 @@ async fn lookup(_call: Call, input: Lookup) -> Result<Reply<Information>, Failur
         sources: Vec::new(),
     };
     let city = asked.find("city")?;
-    let (mut location, mut zone, mut network) = (
-        Location::of(&city.entry),
-        location::zone(&city.entry),
-        city.network,
-    );
+    let (mut location, mut network) = (Location::of(&city.entry), city.network);
+    let mut zone = location::zone(&city.entry);
     if location.country_code.is_none() {
         let country = asked.find("country")?;
         location = location.in_country(Location::of(&country.entry));
@@ -221,24 +218,20 @@ struct Said {
 
 impl Asked<'_> {
     fn find(&mut self, database: &str) -> Result<Said, Failure> {
-        let Found {
-            database,
-            network,
-            entry,
-        } = match ip_database::find(database, self.ip) {
+        let found = match ip_database::find(database, self.ip) {
             Ok(found) => found,
             Err(Error::Absent | Error::Denied(_)) => return Ok(Said::default()),
             Err(error) => return Err(unavailable(&error)),
         };
         self.credit(Source {
-            name: database.title,
-            license: database.license,
-            built_at: database.built,
+            name: found.database.title,
+            license: found.database.license,
+            built_at: found.database.built,
         });
         Ok(Said {
             is_asked: true,
-            entry: Entry::read(entry.as_deref()),
-            network,
+            entry: Entry::read(found.entry.as_deref()),
+            network: found.network,
         })
     }
 
