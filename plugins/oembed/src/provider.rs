@@ -89,8 +89,8 @@ pub(crate) async fn fetch(
     url: &str,
     settings: &Settings,
     budget: Budget,
-) -> Result<Response, Failed> {
-    let ms = budget.request_ms().map_err(|_| Failed(Error::TotalLate))?;
+) -> Result<Response, Error> {
+    let ms = budget.request_ms().map_err(|_| Error::TotalLate)?;
     let mut request = http::Request::new(method, url)
         .header("accept", "*/*")
         .response_bytes(ANSWER_BYTES_MAX)
@@ -100,12 +100,8 @@ pub(crate) async fn fetch(
     if let Some(agent) = &settings.user_agent {
         request = request.header("user-agent", agent);
     }
-    request.send().await.map_err(Failed)
+    request.send().await
 }
-
-/// A request without an answer.
-#[derive(Debug)]
-pub(crate) struct Failed(pub(crate) Error);
 
 /// Where a provider is asked about a post.
 fn url(network: &Network, post: &Post, settings: &Settings) -> Result<Url, Trouble> {
@@ -131,7 +127,7 @@ fn url(network: &Network, post: &Post, settings: &Settings) -> Result<Url, Troub
     Ok(url)
 }
 
-fn unsent(network: &Network, Failed(error): Failed) -> Trouble {
+fn unsent(network: &Network, error: Error) -> Trouble {
     match error {
         Error::FirstByteLate | Error::Idle | Error::TotalLate => Trouble::Timeout,
         Error::Unresolved

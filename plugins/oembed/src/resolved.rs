@@ -245,42 +245,29 @@ fn thumbnail(network: &Network, said: &Value) -> Option<Thumbnail> {
 
 /// A size in pixels: `"100%"` is none.
 fn size(said: &Value, name: &str) -> Option<Number> {
-    match said.get(name) {
-        Some(Value::Number(number)) => number
-            .as_f64()
-            .filter(|number| *number >= 0.0)
-            .map(|_| number.clone()),
-        Some(_) | None => None,
-    }
+    let number = said.get(name)?.as_number()?;
+    (number.as_f64()? >= 0.0).then(|| number.clone())
 }
 
 fn embed(network: &Network, said: &Value, html: Option<&str>) -> Result<Embed, Trouble> {
-    let (width, height) = (size(said, "width"), size(said, "height"));
+    let mut embed = Embed {
+        html: None,
+        width: size(said, "width"),
+        height: size(said, "height"),
+        scripts: Vec::new(),
+    };
     let Some(rules) = &network.markup else {
-        return Ok(Embed {
-            html: None,
-            width,
-            height,
-            scripts: Vec::new(),
-        });
+        return Ok(embed);
     };
     let invalid = |what: &str| Trouble::InvalidResponse(what.to_owned());
-    let clean = markup::clean(
-        html.ok_or_else(|| invalid("it has no markup"))?,
-        rules,
-        network.pictures,
-    );
+    let html = html.ok_or_else(|| invalid("it has no markup"))?;
+    let clean = markup::clean(html, rules, network.pictures);
     if clean.html.trim().is_empty() {
         return Err(invalid("its markup has no content that is safe to show"));
     }
-    if clean.html.len() <= HTML_BYTES_MAX {
-        Ok(Embed {
-            html: Some(clean.html),
-            width,
-            height,
-            scripts: clean.scripts,
-        })
-    } else {
-        Err(invalid("its markup is too large"))
+    if clean.html.len() > HTML_BYTES_MAX {
+        return Err(invalid("its markup is too large"));
     }
+    (embed.html, embed.scripts) = (Some(clean.html), clean.scripts);
+    Ok(embed)
 }

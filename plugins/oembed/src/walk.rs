@@ -8,7 +8,7 @@ use switchbay_sdk::log;
 
 use crate::address::Address;
 use crate::networks::Place;
-use crate::provider::{Budget, Failed, fetch};
+use crate::provider::{Budget, fetch};
 use crate::settings::Settings;
 use crate::trouble::Trouble;
 
@@ -61,7 +61,7 @@ async fn next(
 ) -> Result<Option<String>, Trouble> {
     let head = fetch("HEAD", at.url.as_str(), settings, budget).await;
     let head = match head {
-        Err(Failed(Error::BadResponse(_))) => None,
+        Err(Error::BadResponse(_)) => None,
         other => Some(other.map_err(|error| unsent(at, error))?),
     };
     if let Some(location) = head.as_ref().and_then(location) {
@@ -69,7 +69,7 @@ async fn next(
     }
     let got = match fetch("GET", at.url.as_str(), settings, budget).await {
         // A page, and no redirect.
-        Err(Failed(Error::BodyTooLarge)) => return Ok(None),
+        Err(Error::BodyTooLarge) => return Ok(None),
         other => other.map_err(|error| unsent(at, error))?,
     };
     match got.status() {
@@ -92,7 +92,7 @@ fn location(response: &Response) -> Option<String> {
         .map(str::to_owned)
 }
 
-fn unsent(at: &Address, Failed(error): Failed) -> Trouble {
+fn unsent(at: &Address, error: Error) -> Trouble {
     match error {
         Error::FirstByteLate | Error::Idle | Error::TotalLate => Trouble::Timeout,
         Error::Denied(Denial::NotPublic(rule)) | Error::RedirectDenied(Denial::NotPublic(rule)) => {

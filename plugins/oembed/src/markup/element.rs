@@ -55,43 +55,20 @@ const KEPT: [&str; 32] = [
     "ul",
 ];
 
-const VOID: [&str; 2] = ["br", "hr"];
-
-/// What is not text of the post, whatever it says.
-const LEFT_OUT: [&str; 19] = [
-    "applet",
-    "audio",
-    "button",
-    "canvas",
-    "head",
-    "math",
-    "noembed",
-    "noframes",
-    "noscript",
-    "object",
-    "plaintext",
-    "select",
-    "style",
-    "svg",
-    "template",
-    "textarea",
-    "title",
-    "video",
-    "xmp",
-];
-
 pub(super) fn kind(name: &[u8]) -> ElementKind {
-    let in_list =
-        |list: &[&'static str]| list.iter().copied().find(|known| known.as_bytes() == name);
     match name {
         b"img" => ElementKind::Picture,
         b"iframe" => ElementKind::Frame,
         b"script" => ElementKind::Script,
-        _ if in_list(&LEFT_OUT).is_some() => ElementKind::LeftOut,
-        _ => match (in_list(&KEPT), in_list(&VOID)) {
-            (Some(kept), _) => ElementKind::Kept(kept),
-            (None, Some(void)) => ElementKind::Void(void),
-            (None, None) => ElementKind::Unwrapped,
-        },
+        b"br" => ElementKind::Void("br"),
+        b"hr" => ElementKind::Void("hr"),
+        // What is not text of the post, whatever it says.
+        b"applet" | b"audio" | b"button" | b"canvas" | b"head" | b"math" | b"noembed"
+        | b"noframes" | b"noscript" | b"object" | b"plaintext" | b"select" | b"style" | b"svg"
+        | b"template" | b"textarea" | b"title" | b"video" | b"xmp" => ElementKind::LeftOut,
+        _ => KEPT
+            .into_iter()
+            .find(|known| known.as_bytes() == name)
+            .map_or(ElementKind::Unwrapped, ElementKind::Kept),
     }
 }
