@@ -33,12 +33,11 @@ pub(super) struct Frontier {
     limit: u32,
     depth_max: u32,
     /// An address of the site that is crawled.
-    #[serde(with = "text")]
     home: Url,
     /// Pages to come, in their order.
     queue: VecDeque<PendingPage>,
     /// Every address that was ever among them.
-    known: Vec<KnownAddress>,
+    known: Vec<Url>,
     /// The same, by what is one page.
     #[serde(skip)]
     keys: BTreeSet<Key>,
@@ -50,17 +49,11 @@ pub(super) struct Frontier {
     shown: u32,
 }
 
-/// An address that is known.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(transparent)]
-struct KnownAddress(#[serde(with = "text")] Url);
-
 /// A page to come.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct PendingPage {
     /// Told apart by this from every other page of the crawl, also from itself elsewhere.
     pub(super) number: u32,
-    #[serde(with = "text")]
     pub(super) url: Url,
     /// Links from the first page to this one.
     depth: u32,
@@ -95,11 +88,8 @@ impl PendingPage {
 impl Frontier {
     /// A crawl that begins at a page.
     pub(super) fn new(seed: Url, limit: u32, depth_max: u32) -> Self {
-        let (home, known, keys) = (
-            seed.clone(),
-            vec![KnownAddress(seed.clone())],
-            BTreeSet::from([Key::of(&seed)]),
-        );
+        let (home, known) = (seed.clone(), vec![seed.clone()]);
+        let keys = BTreeSet::from([Key::of(&seed)]);
         let first = PendingPage {
             number: 0,
             url: seed,
@@ -124,21 +114,16 @@ impl Frontier {
     /// A crawl as a checkpoint has it.
     pub(super) fn read(checkpoint: &str) -> Result<Self, serde_json::Error> {
         let mut read: Self = serde_json::from_str(checkpoint)?;
-        read.keys = read.known.iter().map(|known| Key::of(&known.0)).collect();
+        read.keys = read.known.iter().map(Key::of).collect();
         Ok(read)
     }
 
     /// The pages that may be asked for now: the next one, and those behind it that will be wanted whatever becomes of it.
     pub(super) fn due(&self) -> impl Iterator<Item = &PendingPage> {
-        let (wanted, left) = (
-            self.limit.saturating_sub(self.shown),
-            REQUESTS_MAX.saturating_sub(self.requests),
-        );
-        self.queue.iter().take(
-            usize::try_from(wanted.min(left))
-                .unwrap_or(AT_ONCE)
-                .min(AT_ONCE),
-        )
+        let wanted = self.limit.saturating_sub(self.shown);
+        let left = REQUESTS_MAX.saturating_sub(self.requests);
+        let due = usize::try_from(wanted.min(left)).unwrap_or(AT_ONCE);
+        self.queue.iter().take(due.min(AT_ONCE))
     }
 
     /// The page that is settled next. `None` when the crawl is over.
@@ -149,10 +134,8 @@ impl Frontier {
     /// Documents there are, and how many there will be as far as is known.
     pub(super) fn progress(&self) -> (u32, u32) {
         let waiting = u32::try_from(self.queue.len()).unwrap_or(self.limit);
-        (
-            self.shown,
-            self.shown.saturating_add(waiting).min(self.limit),
-        )
+        let expected = self.shown.saturating_add(waiting);
+        (self.shown, expected.min(self.limit))
     }
 
     /// Whether a page is the one that the crawl began with: it is shown whatever becomes of it.
@@ -262,14 +245,14 @@ impl Frontier {
         let is_new = self.may_learn(url);
         if is_new {
             self.keys.insert(Key::of(url));
-            self.known.push(KnownAddress(url.clone()));
+            self.known.push(url.clone());
         }
         is_new
     }
 
     /// Whether an address is none of the known ones, and there is room for it.
     fn may_learn(&self, url: &Url) -> bool {
-        let bytes: usize = self.known.iter().map(|known| known.0.as_str().len()).sum();
+        let bytes: usize = self.known.iter().map(|known| known.as_str().len()).sum();
         bytes + url.as_str().len() <= KNOWN_BYTES_MAX && !self.keys.contains(&Key::of(url))
     }
 
@@ -287,21 +270,6 @@ impl Frontier {
 /// Whether an address is the same page's, such as by https instead of http.
 fn is_itself(page: &PendingPage, to: &Url) -> bool {
     page.url != *to && Key::of(&page.url) == Key::of(to)
-}
-
-/// An address as its text.
-mod text {
-    use serde::de::{Deserialize, Deserializer, Error};
-    use serde::ser::Serializer;
-    use url::Url;
-
-    pub(super) fn serialize<S: Serializer>(url: &Url, to: S) -> Result<S::Ok, S::Error> {
-        to.serialize_str(url.as_str())
-    }
-
-    pub(super) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Url, D::Error> {
-        Url::parse(&String::deserialize(from)?).map_err(D::Error::custom)
-    }
 }
 
 #[cfg(test)]
