@@ -407,24 +407,26 @@ fn timestamp(epoch_ms: u64) -> String {
     written.expect("a time within 24 hours has this form")
 }
 
+const NOT_GRANTED: &str = "this plugin is not granted access to jobs";
+
+fn unavailable(message: &str) -> Failure {
+    Failure::new(&UNAVAILABLE, message)
+}
+
 fn unsubmitted(error: SubmitError) -> Failure {
     match error {
         SubmitError::Duplicate(_) => {
             Failure::new(&DUPLICATE, "`requestId` was used within the last 24 hours")
         }
         SubmitError::Full | SubmitError::Busy => {
-            Failure::new(&UNAVAILABLE, "there are too many crawls; try again later")
-                .retry_after_ms(FULL_RETRY_MS)
+            unavailable("there are too many crawls; try again later").retry_after_ms(FULL_RETRY_MS)
         }
-        SubmitError::Unavailable => Failure::new(
-            &UNAVAILABLE,
-            "crawls cannot be stored at the moment; this one may have been started",
-        ),
-        SubmitError::NotGranted(_) => {
-            Failure::new(&UNAVAILABLE, "this plugin is not granted access to jobs")
+        SubmitError::Unavailable => {
+            unavailable("crawls cannot be stored at the moment; this one may have been started")
         }
+        SubmitError::NotGranted(_) => unavailable(NOT_GRANTED),
         SubmitError::NotAcceptable(rule) => {
-            Failure::new(&UNAVAILABLE, format!("the crawl was not accepted: {rule}"))
+            unavailable(&format!("the crawl was not accepted: {rule}"))
         }
     }
 }
@@ -434,15 +436,12 @@ fn unread(error: jobs::Error) -> Failure {
         jobs::Error::NotFound => {
             Failure::new(&NOT_FOUND, "the crawl does not exist or has expired")
         }
-        jobs::Error::Unavailable | jobs::Error::Busy => Failure::new(
-            &UNAVAILABLE,
-            "crawls cannot be read at the moment; try again later",
-        ),
-        jobs::Error::NotGranted(_) => {
-            Failure::new(&UNAVAILABLE, "this plugin is not granted access to jobs")
+        jobs::Error::Unavailable | jobs::Error::Busy => {
+            unavailable("crawls cannot be read at the moment; try again later")
         }
+        jobs::Error::NotGranted(_) => unavailable(NOT_GRANTED),
         jobs::Error::NotAcceptable(rule) => {
-            Failure::new(&UNAVAILABLE, format!("the crawl cannot be read: {rule}"))
+            unavailable(&format!("the crawl cannot be read: {rule}"))
         }
     }
 }

@@ -14,15 +14,15 @@ use switchbay_sdk::jobs::{self, WorkError};
 use switchbay_sdk::{Call, Failure, Reply};
 use url::Url;
 
-use super::Start;
 use super::frontier::{Frontier, NextPage, PendingPage};
 use super::pace::{Pace, RETRY_AFTER_MAX};
 use super::rules::{Rules, Verdict};
 use super::unreached::{self, unreached};
 use super::visit::{PAGE_BYTES_MAX, VisitAnswer, visit};
+use super::{NOT_GRANTED, Start, unavailable};
 use crate::page::{self, cut};
 use crate::robots::Unreachable;
-use crate::{Document, Format, UNAVAILABLE, outline, scrape, site};
+use crate::{Document, Format, outline, scrape, site};
 
 /// Bytes of a document's JSON form.
 const DOCUMENT_BYTES_MAX: usize = 1 << 20;
@@ -52,25 +52,25 @@ struct CrawlWalk {
 /// Crawls from where the job has come to.
 pub(super) async fn run(call: Call, start: Start) -> Result<Reply<()>, Failure> {
     let Some(job) = call.job else {
-        return Err(lost("this call is not a run of a job"));
+        return Err(unavailable("this call is not a run of a job"));
     };
     let frontier = match job.checkpoint {
         Some(checkpoint) => {
-            Frontier::read(&checkpoint).map_err(|_| lost("the crawl cannot be resumed"))?
+            Frontier::read(&checkpoint).map_err(|_| unavailable("the crawl cannot be resumed"))?
         }
         None => {
-            let url = Url::parse(&start.url).map_err(|_| lost("the crawl has no first page"))?;
+            let url =
+                Url::parse(&start.url).map_err(|_| unavailable("the crawl has no first page"))?;
             Frontier::new(url, start.limit, start.max_depth)
         }
     };
-    let (rules, pace, asking) = (Rules::default(), Pace::default(), Vec::new());
     let mut walk = CrawlWalk {
         job: job.id,
         format: start.format,
         frontier,
-        rules,
-        pace,
-        asking,
+        rules: Rules::default(),
+        pace: Pace::default(),
+        asking: Vec::new(),
     };
     while let Some(page) = walk.next().await? {
         let asked = walk.answer(page.number).await;
@@ -183,14 +183,12 @@ impl CrawlWalk {
                     self.pace.pause(pause, Instant::now());
                 }
                 let comes_again = pause.is_some_and(|pause| pause <= RETRY_AFTER_MAX);
-                (
-                    if comes_again {
-                        NextPage::Later
-                    } else {
-                        NextPage::Failure
-                    },
-                    failed(Some(status)),
-                )
+                let found = if comes_again {
+                    NextPage::Later
+                } else {
+                    NextPage::Failure
+                };
+                (found, failed(Some(status)))
             }
             VisitAnswer::Page(response) => {
                 let read = scrape::read(&response, self.format);
@@ -259,16 +257,12 @@ fn written(mut document: Document) -> String {
     }
 }
 
-fn lost(message: &str) -> Failure {
-    Failure::new(&UNAVAILABLE, message)
-}
-
 fn unkept(error: WorkError) -> Failure {
-    lost(match error {
+    unavailable(match error {
         WorkError::Ended => "the crawl has ended",
         WorkError::Full => "the crawl exceeds its storage limit",
         WorkError::Unavailable | WorkError::Busy => "the crawl cannot be stored at the moment",
-        WorkError::NotGranted(_) => "this plugin is not granted access to jobs",
+        WorkError::NotGranted(_) => NOT_GRANTED,
         WorkError::NotAcceptable(_) => "a document of the crawl cannot be stored",
     })
 }
