@@ -5,7 +5,9 @@
 use url::Url;
 
 use crate::links::{self, Links};
+use crate::meta::Facts;
 use crate::page::{self, FetchedPage};
+use crate::tree::Tree;
 use crate::{blocks, charset, meta, parse, source, title};
 
 /// What a map tells of a page.
@@ -18,22 +20,23 @@ pub(crate) struct Outline {
 
 /// Where an answer leads that came from `url`. Nothing but a page of HTML leads anywhere.
 pub(crate) fn links(answer: &FetchedPage<'_>, url: &Url) -> Links {
-    if !page::is_html(answer) {
-        return Links::default();
-    }
-    let source = source::reduce(&charset::decode(answer.body, answer.content_type));
-    let tree = parse::parse(source.html);
-    links::read(&tree, &meta::read(&tree, &source.structured), url)
+    let read = parsed(answer).map(|(tree, facts)| links::read(&tree, &facts, url));
+    read.unwrap_or_default()
 }
 
-/// Reads an answer that came from `url`. Nothing of what is no page of HTML.
-pub(crate) fn read(answer: &FetchedPage<'_>, url: &Url) -> Option<Outline> {
+fn parsed(answer: &FetchedPage<'_>) -> Option<(Tree, Facts)> {
     if !page::is_html(answer) {
         return None;
     }
     let source = source::reduce(&charset::decode(answer.body, answer.content_type));
     let tree = parse::parse(source.html);
     let facts = meta::read(&tree, &source.structured);
+    Some((tree, facts))
+}
+
+/// Reads an answer that came from `url`. Nothing of what is no page of HTML.
+pub(crate) fn read(answer: &FetchedPage<'_>, url: &Url) -> Option<Outline> {
+    let (tree, facts) = parsed(answer)?;
     let (titles, descriptions) = facts.words();
     let blocks = blocks::read(&tree, &titles, &descriptions);
     Some(Outline {

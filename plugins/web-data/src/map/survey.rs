@@ -14,7 +14,7 @@ use super::arrival::{self, Arrival};
 use super::found::FoundPages;
 use super::visitor::{Request, Visitor};
 use crate::outline::{self, Outline};
-use crate::page::{self, FetchedPage};
+use crate::page;
 use crate::robots::Robots;
 use crate::site::{self, Key};
 use crate::sitemap;
@@ -291,13 +291,7 @@ impl Survey {
 
     fn outline(&mut self, url: &Url, answer: &Response) -> Option<Outline> {
         self.page_bytes += answer.bytes().len();
-        let answer = FetchedPage {
-            url: url.as_str(),
-            status: answer.status(),
-            content_type: answer.header("content-type"),
-            body: answer.bytes(),
-        };
-        outline::read(&answer, url)
+        outline::read(&scrape::answer(answer), url)
     }
 
     fn take_outline(&mut self, url: &Url, outline: Outline) {
