@@ -5,7 +5,7 @@
 
 use crate::blocks::BlockList;
 use crate::surroundings::Surroundings;
-use crate::tree::{Id, NONE, ROOT, Tree};
+use crate::tree::Tree;
 
 /// Odds are believed up to this.
 const ODDS_MAX: f32 = 9.0;
@@ -127,7 +127,7 @@ impl Context {
                 all + words,
                 content + words * chances[at],
             ]);
-            for id in above(tree, block.container).take(LEVELS_SUMMED) {
+            for id in tree.upward(block.container).take(LEVELS_SUMMED) {
                 add(&mut elements[id as usize], added);
             }
             for (look, group) in groups.iter_mut().zip(surroundings.group_of(at)) {
@@ -173,7 +173,7 @@ impl Context {
             push(self.mean(at.saturating_sub(blocks), at));
             push(self.mean(at + 1, (at + 1 + blocks).min(self.odds.len())));
         }
-        let (mut levels, mut last) = (above(tree, page.blocks[at].container), odds);
+        let (mut levels, mut last) = (tree.upward(page.blocks[at].container), odds);
         for _ in 0..LEVELS {
             last = levels
                 .next()
@@ -210,18 +210,6 @@ impl Context {
 fn add(sum: &mut [f32; 2], added: [f32; 2]) {
     sum[0] += added[0];
     sum[1] += added[1];
-}
-
-fn above(tree: &Tree, container: Id) -> impl Iterator<Item = Id> {
-    let mut id = container;
-    std::iter::from_fn(move || {
-        let found = id;
-        if found == NONE || found == ROOT {
-            return None;
-        }
-        id = tree.parent(found);
-        Some(found)
-    })
 }
 
 /// For each block the words to the nearest sure one before and after it, as logarithms.

@@ -9,7 +9,7 @@ use crate::context::{CONTEXT, Context};
 use crate::hints::{self, Hint};
 use crate::lexicon::TOPICS;
 use crate::meta::{Facts, KINDS};
-use crate::surroundings::{self, SURROUNDINGS, Surroundings};
+use crate::surroundings::{self, SURROUNDINGS, Surroundings, log};
 use crate::tag::Tag;
 use crate::tree::{Id, NONE, ROOT, Tree};
 
@@ -67,16 +67,12 @@ pub(crate) fn whole(tree: &Tree, page: &BlockList, facts: &Facts) -> Whole {
         }
         let counts = block.counts;
         words += counts.words;
-        in_article += if block.hints.has(Hint::InArticle) {
-            counts.words
-        } else {
-            0
-        };
-        in_main += if block.hints.has(Hint::InMain) {
-            counts.words
-        } else {
-            0
-        };
+        if block.hints.has(Hint::InArticle) {
+            in_article += counts.words;
+        }
+        if block.hints.has(Hint::InMain) {
+            in_main += counts.words;
+        }
         if is_paragraph(block) {
             paragraph_words += counts.words;
             paragraphs[block.container as usize] += counts.words;
@@ -102,7 +98,8 @@ pub(crate) fn whole(tree: &Tree, page: &BlockList, facts: &Facts) -> Whole {
         log(u32::try_from(page.blocks.len()).unwrap_or(u32::MAX)),
     ];
     let above_heading = if heading_at.is_some() {
-        at_and_above(tree, page.blocks[heading_block].container)
+        let heading = page.blocks[heading_block].container;
+        tree.upward(heading).chain([ROOT]).collect()
     } else {
         HashSet::new()
     };
@@ -122,15 +119,6 @@ pub(crate) fn whole(tree: &Tree, page: &BlockList, facts: &Facts) -> Whole {
     }
 }
 
-fn at_and_above(tree: &Tree, mut id: Id) -> HashSet<Id> {
-    let mut found = HashSet::new();
-    while id != NONE {
-        found.insert(id);
-        id = tree.parent(id);
-    }
-    found
-}
-
 fn is_paragraph(block: &Block) -> bool {
     block.counts.words >= PARAGRAPH_WORDS && block.counts.linked * 3 < block.counts.words
 }
@@ -147,23 +135,15 @@ pub(crate) fn measure(tree: &Tree, page: &BlockList, whole: &Whole, at: usize) -
     neighbours(&mut measures, page, at);
     elements_above(&mut measures, tree, page, whole, block.container);
     words_about(&mut measures, page, whole, at);
-    for kind in whole.kinds {
-        measures.push(flag(kind));
-    }
-    for number in whole.numbers {
-        measures.push(number);
-    }
+    measures.push_all(whole.kinds.map(flag));
+    measures.push_all(whole.numbers);
     debug_assert_eq!(measures.length, NUMBERS);
     whole
         .surroundings
         .measure(tree, page, at, |measure| measures.push(measure));
     debug_assert_eq!(measures.length, NUMBERS + SURROUNDINGS);
-    for hint in hints::ALL {
-        measures.push(flag(block.hints.has(*hint)));
-    }
-    for hint in hints::ALL {
-        measures.push(flag(block.near.has(*hint)));
-    }
+    measures.push_all(hints::ALL.iter().map(|hint| flag(block.hints.has(*hint))));
+    measures.push_all(hints::ALL.iter().map(|hint| flag(block.near.has(*hint))));
     measures.list
 }
 
@@ -198,6 +178,12 @@ impl Measures {
             *place = measure;
         }
         self.length += 1;
+    }
+
+    fn push_all(&mut self, measures: impl IntoIterator<Item = f32>) {
+        for measure in measures {
+            self.push(measure);
+        }
     }
 }
 
@@ -234,9 +220,7 @@ fn own(measures: &mut Measures, tree: &Tree, block: &Block) {
         tag == Tag::Figcaption,
         matches!(tag, Tag::Button | Tag::Option | Tag::Legend | Tag::Summary),
     ];
-    for kind in kinds {
-        measures.push(flag(kind));
-    }
+    measures.push_all(kinds.map(flag));
 }
 
 fn position(measures: &mut Measures, whole: &Whole, block: &Block, at: usize) {
@@ -248,16 +232,11 @@ fn position(measures: &mut Measures, whole: &Whole, block: &Block, at: usize) {
     let heading = whole.heading_at;
     measures.push(flag(heading.is_none()));
     measures.push(flag(heading.is_some() && at < whole.heading_block));
-    measures.push(
-        heading
-            .filter(|_| at >= whole.heading_block)
-            .map_or(0.0, |heading| log(before - heading)),
-    );
-    measures.push(
-        heading
-            .filter(|_| at < whole.heading_block)
-            .map_or(0.0, |heading| log(heading - before)),
-    );
+    let is_behind = at >= whole.heading_block;
+    let above = heading.filter(|_| is_behind);
+    measures.push(above.map_or(0.0, |heading| log(before - heading)));
+    let below = heading.filter(|_| !is_behind);
+    measures.push(below.map_or(0.0, |heading| log(heading - before)));
 }
 
 fn neighbours(measures: &mut Measures, page: &BlockList, at: usize) {
@@ -301,18 +280,16 @@ fn neighbours(measures: &mut Measures, page: &BlockList, at: usize) {
 fn words_about(measures: &mut Measures, page: &BlockList, whole: &Whole, at: usize) {
     let block = &page.blocks[at];
     let share = |block: &Block, words: u32| words as f32 / block.counts.words.max(1) as f32;
-    for topic in block.counts.topics {
-        measures.push(share(block, u32::from(topic)));
-    }
+    measures.push_all(
+        block
+            .counts
+            .topics
+            .map(|topic| share(block, u32::from(topic))),
+    );
     let heading = whole.headings[at];
-    for topic in 0..TOPICS {
-        measures.push(heading.map_or(0.0, |at| {
-            share(
-                &page.blocks[at],
-                u32::from(page.blocks[at].counts.topics[topic]),
-            )
-        }));
-    }
+    let topics = heading.map_or([0; TOPICS], |at| page.blocks[at].counts.topics);
+    let above = heading.map_or(block, |at| &page.blocks[at]);
+    measures.push_all(topics.map(|topic| share(above, u32::from(topic))));
     measures.push(share(block, block.counts.in_title));
     measures.push(share(block, block.counts.in_description));
     measures.push(log(block.counts.in_description));
@@ -331,14 +308,13 @@ fn elements_above(
     whole: &Whole,
     container: Id,
 ) {
-    let mut id = container;
     let mut levels = 0;
     let mut depth = 0;
     let (mut nearest, mut most) = (None, (1, 0, 0));
     let mut paragraph_level = [0.0; 3];
     let (mut met, mut to_heading, mut met_words, mut met_paragraphs, mut group) =
         (false, 0_u32, 0, 0, NONE);
-    while id != NONE && id != ROOT {
+    for id in tree.upward(container) {
         let place = page.places[id as usize];
         if levels < LEVELS {
             measures.push(log(place.words));
@@ -368,13 +344,8 @@ fn elements_above(
             group = tree.parent(id);
         }
         depth += 1;
-        id = tree.parent(id);
     }
-    for _ in levels..LEVELS {
-        for _ in 0..3 {
-            measures.push(0.0);
-        }
-    }
+    measures.push_all(std::iter::repeat_n(0.0, 3 * (LEVELS - levels)));
     measures.push(nearest.map_or(0.0, |place| log(place.alike)));
     measures.push(nearest.map_or(0.0, |place| log(place.words)));
     measures.push(nearest.map_or(0.0, |place| place.linked as f32 / place.words.max(1) as f32));
@@ -382,9 +353,7 @@ fn elements_above(
     measures.push(log(most.1));
     measures.push(most.2 as f32 / most.1.max(1) as f32);
     measures.push(depth as f32 / 10.0);
-    for level in paragraph_level {
-        measures.push(level / 4.0);
-    }
+    measures.push_all(paragraph_level.map(|level| level / 4.0));
     let of_page = |words: u32| words as f32 / whole.words.max(1) as f32;
     let group_words = page
         .places
@@ -402,10 +371,6 @@ fn elements_above(
     measures.push(flag(whole.paragraph_words == 0));
     measures.push(log(whole.paragraphs[container as usize]));
     measures.push(log(page.places[container as usize].alike));
-}
-
-fn log(count: u32) -> f32 {
-    (count as f32).ln_1p()
 }
 
 fn flag(is: bool) -> f32 {

@@ -8,7 +8,7 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 
 use crate::blocks::{Block, BlockList, Counts};
 use crate::lexicon::{TOPICS, Topic};
-use crate::tree::{Id, NONE, ROOT, Tree};
+use crate::tree::{Id, NONE, Tree};
 
 /// Elements above a block that its look is made of, for near kin and for nearer.
 const LOOKS: [usize; 2] = [3, 6];
@@ -132,11 +132,7 @@ impl Surroundings {
 
     /// Adds a block to the elements above it.
     fn sum(&mut self, tree: &Tree, block: &Block) {
-        let mut id = block.container;
-        for _ in 0..SUMMED {
-            if id == NONE || id == ROOT {
-                return;
-            }
+        for id in tree.upward(block.container).take(SUMMED) {
             let place = &mut self.places[id as usize];
             if *place == NONE {
                 *place = Id::try_from(self.sums.len()).unwrap_or(NONE);
@@ -155,7 +151,6 @@ impl Surroundings {
             for (topic, words) in all.topics.iter_mut().zip(counts.topics) {
                 *topic = topic.saturating_add(words);
             }
-            id = tree.parent(id);
         }
     }
 
@@ -208,10 +203,8 @@ impl Surroundings {
             push(share(group.linked, group.words));
             push(share(group.stops, group.words).min(1.0));
             push(share(group.words, self.words));
-            push(share(
-                self.before[group.last] - self.before[group.first],
-                self.words,
-            ));
+            let spread = self.before[group.last] - self.before[group.first];
+            push(share(spread, self.words));
             push(group.copies as f32 / blocks);
             push(share(self.before[group.first], self.words));
         }
@@ -233,11 +226,8 @@ impl Surroundings {
         let mut id = block.container;
         let mut sum = Sum::default();
         for level in 0..=LEVELS[LEVELS.len() - 1] {
-            if let Some(found) = self
-                .places
-                .get(id as usize)
-                .and_then(|place| self.sums.get(*place as usize))
-            {
+            let place = self.places.get(id as usize);
+            if let Some(found) = place.and_then(|place| self.sums.get(*place as usize)) {
                 sum = *found;
                 id = tree.parent(id);
             }
@@ -250,10 +240,8 @@ impl Surroundings {
                 push(share(counts.stops, counts.words).min(1.0));
                 push(share(counts.short, counts.words));
                 for topic in ASKED {
-                    push(share(
-                        u32::from(counts.topics[topic as usize]),
-                        counts.words,
-                    ));
+                    let about = u32::from(counts.topics[topic as usize]);
+                    push(share(about, counts.words));
                 }
             }
         }
@@ -279,6 +267,7 @@ fn share(part: u32, whole: u32) -> f32 {
     part as f32 / whole.max(1) as f32
 }
 
-fn log(count: u32) -> f32 {
+/// A count as the judges see it.
+pub(crate) fn log(count: u32) -> f32 {
     (count as f32).ln_1p()
 }

@@ -97,6 +97,12 @@ impl Tree {
         self.nodes[id as usize].parent
     }
 
+    /// `id` and what stands above it, up to the document and without it. Nothing of [`NONE`].
+    pub(crate) fn upward(&self, id: Id) -> impl Iterator<Item = Id> {
+        let parent = |id: &Id| self.nodes.get(*id as usize).map(|node| node.parent);
+        std::iter::successors(Some(id), parent).take_while(|id| *id != NONE && *id != ROOT)
+    }
+
     /// The children of `id` in order.
     pub(crate) fn children(&self, id: Id) -> impl Iterator<Item = Id> {
         let mut at = self.nodes[id as usize].first;
