@@ -98,7 +98,7 @@ impl HtmlWriter<'_> {
             self.text(&code::text(self.tree, id));
             self.leave(id);
             return true;
-        } else if is_written(tag) && !self.would_end_another(tag) {
+        } else if tag.is_written() && !self.would_end_another(tag) {
             self.begin(id, tag.name());
         } else {
             self.parts |= tag.is_block();
@@ -246,63 +246,6 @@ impl HtmlWriter<'_> {
             _ => {}
         }
     }
-}
-
-fn is_written(tag: Tag) -> bool {
-    tag.heading().is_some()
-        || matches!(
-            tag,
-            Tag::A
-                | Tag::Abbr
-                | Tag::B
-                | Tag::Blockquote
-                | Tag::Caption
-                | Tag::Cite
-                | Tag::Code
-                | Tag::Dd
-                | Tag::Del
-                | Tag::Dl
-        )
-        || matches!(
-            tag,
-            Tag::Dt
-                | Tag::Em
-                | Tag::Figcaption
-                | Tag::Figure
-                | Tag::I
-                | Tag::Img
-                | Tag::Ins
-                | Tag::Kbd
-                | Tag::Li
-        )
-        || matches!(
-            tag,
-            Tag::Mark
-                | Tag::Ol
-                | Tag::P
-                | Tag::Pre
-                | Tag::Q
-                | Tag::S
-                | Tag::Samp
-                | Tag::Strike
-                | Tag::Strong
-        )
-        || matches!(
-            tag,
-            Tag::Sub
-                | Tag::Sup
-                | Tag::Table
-                | Tag::Tbody
-                | Tag::Td
-                | Tag::Tfoot
-                | Tag::Th
-                | Tag::Thead
-                | Tag::Tr
-        )
-        || matches!(
-            tag,
-            Tag::Tt | Tag::U | Tag::Ul | Tag::Var | Tag::Div | Tag::Section | Tag::Article
-        )
 }
 
 /// Whether an element in this one ends none around it.

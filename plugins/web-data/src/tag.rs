@@ -1,9 +1,9 @@
 //! The elements that extraction tells apart.
 //!
-//! It must know nothing of a page: only names and what HTML says of them.
+//! It must know nothing of a page: only names, what HTML says of them, and which of them content keeps.
 
 macro_rules! tags {
-    ($($variant:ident $name:literal $kind:ident),* $(,)?) => {
+    ($($kind:ident $is_written:literal: $($variant:ident $name:literal),*;)*) => {
         /// An element's name.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
         pub(crate) enum Tag {
@@ -11,14 +11,14 @@ macro_rules! tags {
             None,
             /// An element that is treated as its content alone.
             Other,
-            $($variant),*
+            $($($variant),*),*
         }
 
         impl Tag {
             /// The tag of a name in lower case.
             pub(crate) fn of(name: &str) -> Self {
                 match name {
-                    $($name => Self::$variant,)*
+                    $($($name => Self::$variant,)*)*
                     _ => Self::Other,
                 }
             }
@@ -27,14 +27,22 @@ macro_rules! tags {
             pub(crate) fn name(self) -> &'static str {
                 match self {
                     Self::None | Self::Other => "",
-                    $(Self::$variant => $name),*
+                    $($(Self::$variant => $name),*),*
                 }
             }
 
             fn kind(self) -> TagKind {
                 match self {
                     Self::None | Self::Other => TagKind::Inline,
-                    $(Self::$variant => TagKind::$kind),*
+                    $($(Self::$variant)|* => TagKind::$kind),*
+                }
+            }
+
+            /// Whether content that is written as HTML keeps it, and not its text alone.
+            pub(crate) fn is_written(self) -> bool {
+                match self {
+                    Self::None | Self::Other => false,
+                    $($(Self::$variant)|* => $is_written),*
                 }
             }
         }
@@ -49,27 +57,30 @@ enum TagKind {
     Unread,
 }
 
+// By what they are, and by whether content that is written as HTML keeps them.
 tags! {
-    A "a" Inline, Abbr "abbr" Inline, Address "address" Block, Article "article" Block, Aside "aside" Block,
-    B "b" Inline, Base "base" Unread, Blockquote "blockquote" Block, Body "body" Block, Br "br" Inline,
-    Button "button" Block, Caption "caption" Block, Center "center" Block, Cite "cite" Inline, Code "code" Inline,
-    Col "col" Unread, Datalist "datalist" Unread, Dd "dd" Block, Del "del" Inline, Details "details" Block,
-    Dialog "dialog" Block, Dir "dir" Block, Div "div" Block, Dl "dl" Block, Dt "dt" Block, Em "em" Inline,
-    Embed "embed" Unread, Fieldset "fieldset" Block, Figcaption "figcaption" Block, Figure "figure" Block,
-    Footer "footer" Block, Form "form" Block, Frame "frame" Unread, Frameset "frameset" Block, H1 "h1" Block,
-    H2 "h2" Block, H3 "h3" Block, H4 "h4" Block, H5 "h5" Block, H6 "h6" Block, Head "head" Unread,
-    Header "header" Block, Hgroup "hgroup" Block, Hr "hr" Block, Html "html" Block, I "i" Inline,
-    Iframe "iframe" Unread, Img "img" Inline, Input "input" Unread, Ins "ins" Inline, Kbd "kbd" Inline,
-    Label "label" Inline, Legend "legend" Block, Li "li" Block, Link "link" Unread, Listing "listing" Block,
-    Main "main" Block, Mark "mark" Inline, Math "math" Inline, Menu "menu" Block, Meta "meta" Unread,
-    Nav "nav" Block, Noscript "noscript" Block, Object "object" Unread, Ol "ol" Block, Optgroup "optgroup" Block,
-    Option "option" Block, P "p" Block, Picture "picture" Inline, Pre "pre" Block, Q "q" Inline, S "s" Inline,
-    Samp "samp" Inline, Script "script" Unread, Section "section" Block, Select "select" Block, Small "small" Inline,
-    Source "source" Inline, Span "span" Inline, Strike "strike" Inline, Strong "strong" Inline, Style "style" Unread,
-    Sub "sub" Inline, Summary "summary" Block, Sup "sup" Inline, Table "table" Block, Tbody "tbody" Block,
-    Td "td" Block, Template "template" Unread, Textarea "textarea" Unread, Tfoot "tfoot" Block, Th "th" Block,
-    Thead "thead" Block, Time "time" Inline, Title "title" Unread, Tr "tr" Block, Tt "tt" Inline, Ul "ul" Block,
-    U "u" Inline, Var "var" Inline, Video "video" Unread, Audio "audio" Unread, Xmp "xmp" Block,
+    Inline true:
+        A "a", Abbr "abbr", B "b", Cite "cite", Code "code", Del "del", Em "em", I "i", Img "img", Ins "ins", Kbd "kbd",
+        Mark "mark", Q "q", S "s", Samp "samp", Strike "strike", Strong "strong", Sub "sub", Sup "sup", Tt "tt", U "u",
+        Var "var";
+    Inline false:
+        Br "br", Label "label", Math "math", Picture "picture", Small "small", Source "source", Span "span",
+        Time "time";
+    Block true:
+        Article "article", Blockquote "blockquote", Caption "caption", Dd "dd", Div "div", Dl "dl", Dt "dt",
+        Figcaption "figcaption", Figure "figure", H1 "h1", H2 "h2", H3 "h3", H4 "h4", H5 "h5", H6 "h6", Li "li",
+        Ol "ol", P "p", Pre "pre", Section "section", Table "table", Tbody "tbody", Td "td", Tfoot "tfoot", Th "th",
+        Thead "thead", Tr "tr", Ul "ul";
+    Block false:
+        Address "address", Aside "aside", Body "body", Button "button", Center "center", Details "details",
+        Dialog "dialog", Dir "dir", Fieldset "fieldset", Footer "footer", Form "form", Frameset "frameset",
+        Header "header", Hgroup "hgroup", Hr "hr", Html "html", Legend "legend", Listing "listing", Main "main",
+        Menu "menu", Nav "nav", Noscript "noscript", Optgroup "optgroup", Option "option", Select "select",
+        Summary "summary", Xmp "xmp";
+    Unread false:
+        Base "base", Col "col", Datalist "datalist", Embed "embed", Frame "frame", Head "head", Iframe "iframe",
+        Input "input", Link "link", Meta "meta", Object "object", Script "script", Style "style", Template "template",
+        Textarea "textarea", Title "title", Video "video", Audio "audio";
 }
 
 impl Tag {
