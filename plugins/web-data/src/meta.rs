@@ -10,52 +10,17 @@ use crate::tree::{ROOT, Tree};
 /// Kinds of page that are told apart.
 pub(crate) const KINDS: usize = 11;
 
-/// Types of structured data and of `og:type`, by kind.
-const KIND_NAMES: [&[&str]; KINDS] = [
-    &[
-        "article",
-        "newsarticle",
-        "blogposting",
-        "report",
-        "scholarlyarticle",
-        "techarticle",
-    ],
-    &[
-        "product",
-        "productgroup",
-        "og:product",
-        "offer",
-        "product.item",
-    ],
-    &[
-        "itemlist",
-        "collectionpage",
-        "offercatalog",
-        "searchresultspage",
-        "product.group",
-    ],
-    &["discussionforumposting", "qapage", "question", "answer"],
-    &[
-        "service",
-        "localbusiness",
-        "professionalservice",
-        "organization",
-        "corporation",
-    ],
-    &["faqpage"],
-    &["breadcrumblist"],
-    &["website"],
-    &["review", "aggregaterating"],
-    &["person", "profilepage"],
-    &[
-        "video",
-        "videoobject",
-        "video.other",
-        "recipe",
-        "event",
-        "jobposting",
-        "course",
-    ],
+/// The kind of articles.
+const ARTICLE: usize = 0;
+
+/// Types beside those of articles whose structured data is about the page itself.
+const SUBJECTS: [&str; 6] = [
+    "product",
+    "discussionforumposting",
+    "question",
+    "recipe",
+    "webpage",
+    "event",
 ];
 
 /// Values of structured data that are looked at.
@@ -88,23 +53,14 @@ pub(crate) struct Facts {
 impl Facts {
     /// All that it says of its title, and of its description.
     pub(crate) fn words(&self) -> (String, String) {
-        let join = |texts: [&Option<String>; 4]| {
-            texts
-                .into_iter()
-                .flatten()
-                .cloned()
-                .collect::<Vec<_>>()
-                .join(" ")
+        let join = |texts: &[&Option<String>]| {
+            let texts: Vec<&str> = texts.iter().filter_map(|text| text.as_deref()).collect();
+            texts.join(" ")
         };
-        (
-            join([&self.title, &self.og_title, &self.headline, &None]),
-            join([
-                &self.description,
-                &self.og_description,
-                &self.structured_description,
-                &self.twitter_description,
-            ]),
-        )
+        let titles = join(&[&self.title, &self.og_title, &self.headline]);
+        let [short, shared] = [&self.description, &self.og_description];
+        let [long, tweeted] = [&self.structured_description, &self.twitter_description];
+        (titles, join(&[short, shared, long, tweeted]))
     }
 }
 
@@ -161,15 +117,7 @@ fn declare(facts: &mut Facts, name: &str, content: &str) {
         "twitter:description" => &mut facts.twitter_description,
         "refresh" => &mut facts.refresh,
         "og:type" => {
-            let name = content.to_ascii_lowercase();
-            add_kind(
-                facts,
-                if name == "product" {
-                    "og:product"
-                } else {
-                    &name
-                },
-            );
+            add_kind(facts, &content.to_ascii_lowercase());
             return;
         }
         _ => return,
@@ -179,8 +127,29 @@ fn declare(facts: &mut Facts, name: &str, content: &str) {
     }
 }
 
+/// The kind that a type of structured data, or an `og:type`, is of.
+fn kind(name: &str) -> Option<usize> {
+    Some(match name {
+        "article" | "newsarticle" | "blogposting" | "report" | "scholarlyarticle"
+        | "techarticle" => ARTICLE,
+        "product" | "productgroup" | "og:product" | "offer" | "product.item" => 1,
+        "itemlist" | "collectionpage" | "offercatalog" | "searchresultspage" | "product.group" => 2,
+        "discussionforumposting" | "qapage" | "question" | "answer" => 3,
+        "service" | "localbusiness" | "professionalservice" | "organization" | "corporation" => 4,
+        "faqpage" => 5,
+        "breadcrumblist" => 6,
+        "website" => 7,
+        "review" | "aggregaterating" => 8,
+        "person" | "profilepage" => 9,
+        "video" | "videoobject" | "video.other" | "recipe" | "event" | "jobposting" | "course" => {
+            10
+        }
+        _ => return None,
+    })
+}
+
 fn add_kind(facts: &mut Facts, name: &str) {
-    if let Some(kind) = KIND_NAMES.iter().position(|names| names.contains(&name)) {
+    if let Some(kind) = kind(name) {
         facts.kinds[kind] = true;
     }
 }
@@ -201,16 +170,7 @@ fn structure(facts: &mut Facts, value: &Value) {
                 for name in types {
                     let name = name.to_ascii_lowercase();
                     add_kind(facts, &name);
-                    is_subject |= KIND_NAMES[0].contains(&name.as_str())
-                        || matches!(
-                            &*name,
-                            "product"
-                                | "discussionforumposting"
-                                | "question"
-                                | "recipe"
-                                | "webpage"
-                                | "event"
-                        );
+                    is_subject |= kind(&name) == Some(ARTICLE) || SUBJECTS.contains(&&*name);
                 }
                 let text = |name: &str| object.get(name).and_then(Value::as_str).and_then(clean);
                 if is_subject {
