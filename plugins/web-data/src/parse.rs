@@ -126,7 +126,7 @@ impl Guard {
                 let too_deep = is_marker && self.markers.get() > MARKERS_MAX
                     || depth >= DEPTH_MAX
                     || (depth >= FORMATTING_DEPTH_MAX && is_formatting(&tag.name));
-                if too_deep && !is_void(&tag.name) && dropped.len() < NODES_MAX {
+                if too_deep && !VOID.contains(&&*tag.name) && dropped.len() < NODES_MAX {
                     dropped.push(tag.name.clone());
                 }
                 too_deep
@@ -194,22 +194,10 @@ fn is_raw(name: &str) -> bool {
     )
 }
 
-fn is_void(name: &str) -> bool {
-    matches!(
-        name,
-        "br" | "hr"
-            | "img"
-            | "input"
-            | "link"
-            | "meta"
-            | "source"
-            | "col"
-            | "base"
-            | "embed"
-            | "wbr"
-            | "area"
-    )
-}
+/// Elements without content.
+const VOID: [&str; 12] = [
+    "br", "hr", "img", "input", "link", "meta", "source", "col", "base", "embed", "wbr", "area",
+];
 
 /// The tree while it is built.
 struct Sink {

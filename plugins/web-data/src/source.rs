@@ -117,11 +117,9 @@ impl<'a> SourceReader<'a> {
                 (false, true, true) => "</pre",
                 (false, false, _) => &self.page[self.at..name_end],
             });
-        let mut kind = ScriptKind::Other;
+        let mut is_structured = false;
         self.at = self.attributes(name_end, &mut |attribute, value| {
-            if says_structured(attribute, value) {
-                kind = ScriptKind::Structured;
-            }
+            is_structured |= says_structured(attribute, value);
             !is_end && is_read(attribute)
         });
         self.source.html.push('>');
@@ -140,7 +138,7 @@ impl<'a> SourceReader<'a> {
             Body::Markup => {}
             Body::Script => {
                 self.source.html.truncate(written);
-                self.script(kind);
+                self.script(is_structured);
             }
             Body::Drawing => {
                 self.source.html.truncate(written);
@@ -266,19 +264,16 @@ impl<'a> SourceReader<'a> {
         }
     }
 
-    fn script(&mut self, kind: ScriptKind) {
+    fn script(&mut self, is_structured: bool) {
         let (end, after) = self.raw("script");
         let body = &self.page[self.at..end];
         self.source.script_bytes += body.len();
-        match kind {
-            ScriptKind::Structured
-                if self.structured_bytes + body.len() <= STRUCTURED_BYTES_MAX
-                    && self.source.structured.len() < STRUCTURED_MAX =>
-            {
-                self.structured_bytes += body.len();
-                self.source.structured.push(body.to_owned());
-            }
-            ScriptKind::Structured | ScriptKind::Other => {}
+        if is_structured
+            && self.structured_bytes + body.len() <= STRUCTURED_BYTES_MAX
+            && self.source.structured.len() < STRUCTURED_MAX
+        {
+            self.structured_bytes += body.len();
+            self.source.structured.push(body.to_owned());
         }
         self.at = after;
     }
@@ -298,11 +293,6 @@ impl<'a> SourceReader<'a> {
     fn raw(&self, name: &str) -> (usize, usize) {
         find_end(self.page.as_bytes(), self.at, name).unwrap_or((self.page.len(), self.page.len()))
     }
-}
-
-enum ScriptKind {
-    Structured,
-    Other,
 }
 
 /// What stands between an element's tags.

@@ -29,14 +29,9 @@ pub(crate) fn of(tree: &Tree, page: &BlockList, facts: &Facts) -> Option<String>
         Some(heading) if is_known(&heading) => (Some(heading), None),
         heading => (None, heading),
     };
+    let named = || named.into_iter().flatten().next();
     known
-        .or_else(|| {
-            facts
-                .og_title
-                .as_ref()
-                .map(|title| without_site(title, facts))
-        })
-        .or_else(|| facts.title.as_ref().map(|title| without_site(title, facts)))
+        .or_else(|| named().map(|title| without_site(title, facts)))
         .or_else(|| facts.headline.clone())
         .or(unknown)
         .or_else(|| first_heading(tree, page))
@@ -51,10 +46,8 @@ fn agree(one: &str, other: &str) -> bool {
             .map(str::to_owned)
             .collect()
     };
-    let (one, other) = (
-        words(&one[..one.len().min(floor(one, 400))]),
-        words(&other[..other.len().min(floor(other, 400))]),
-    );
+    let begin = |text: &str| words(&text[..text.floor_char_boundary(400)]);
+    let (one, other) = (begin(one), begin(other));
     let (few, many) = if one.len() < other.len() {
         (one, other)
     } else {
@@ -62,10 +55,6 @@ fn agree(one: &str, other: &str) -> bool {
     };
     let shared = few.iter().filter(|word| many.contains(word)).count();
     shared > 0 && shared * 2 > few.len()
-}
-
-fn floor(text: &str, at: usize) -> usize {
-    text.floor_char_boundary(at)
 }
 
 /// A title without the name of its site at its end or begin.
