@@ -5,7 +5,8 @@
 
 use std::collections::HashMap;
 
-use crate::page::{self, FetchedPage, PageFormat};
+use crate::Format;
+use crate::page::{self, FetchedPage};
 
 const KINDS: [&str; 7] = [
     "article",
@@ -39,7 +40,7 @@ pub(crate) fn pages() -> Vec<(String, String)> {
     pages
 }
 
-fn extracted(page: &str, format: PageFormat) -> String {
+fn extracted(page: &str, format: Format) -> String {
     let answer = FetchedPage {
         url: "https://pages.example/a/page",
         status: 200,
@@ -113,7 +114,7 @@ fn content_is_found_on_pages_of_every_kind() {
             .iter()
             .filter(|(name, _)| name.starts_with(kind))
             .map(|(name, page)| {
-                let score = f1(&extracted(page, PageFormat::Text), &gold(page));
+                let score = f1(&extracted(page, Format::Text), &gold(page));
                 println!("{name} {score:.3}");
                 score
             })
@@ -130,7 +131,7 @@ fn content_is_found_on_pages_of_every_kind() {
 #[test]
 fn what_no_page_is_about_is_left_out() {
     for (name, page) in pages() {
-        let content = extracted(&page, PageFormat::Markdown).to_lowercase();
+        let content = extracted(&page, Format::Markdown).to_lowercase();
         for boilerplate in [
             "all rights reserved",
             "privacy policy",

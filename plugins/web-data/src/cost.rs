@@ -6,7 +6,8 @@
 
 use std::time::{Duration, Instant};
 
-use crate::page::{self, FetchedPage, PageFormat};
+use crate::Format;
+use crate::page::{self, FetchedPage};
 use crate::tree::looked_at;
 use crate::{links, meta, outline, parse, source};
 
@@ -117,7 +118,7 @@ fn shapes() -> Vec<(String, String)> {
     shapes
 }
 
-fn read(page: &str, format: PageFormat) {
+fn read(page: &str, format: Format) {
     let answer = FetchedPage {
         url: "https://pages.example/a/page",
         status: 200,
@@ -140,7 +141,7 @@ fn no_page_costs_more_steps_than_its_length_allows() {
         let page = page(&begin, &piece, BYTES);
         let tree = parse::parse(source::reduce(&page).html);
         let before = looked_at();
-        read(&page, PageFormat::Markdown);
+        read(&page, Format::Markdown);
         let (looks, nodes) = (looked_at() - before, tree.nodes.len() as u64);
         assert!(
             looks <= LOOKS * nodes + TOKEN_STEPS,
@@ -161,7 +162,7 @@ fn a_page_of_more_steps_is_cut_and_says_so() {
         content_type: Some("text/html"),
         body: body.as_bytes(),
     };
-    let document = page::read(&answer, PageFormat::Text);
+    let document = page::read(&answer, Format::Text);
     assert_eq!(
         (document.content.as_deref(), document.truncated),
         (Some("before"), true)
@@ -189,8 +190,8 @@ fn a_page_twice_as_long_takes_no_three_times_as_long() {
 /// The time to read a page in all ways.
 fn time(page: &str) -> Duration {
     let begin = Instant::now();
-    read(page, PageFormat::Markdown);
-    read(page, PageFormat::Html);
+    read(page, Format::Markdown);
+    read(page, Format::Html);
     let answer = FetchedPage {
         url: "https://pages.example/",
         status: 200,

@@ -5,15 +5,16 @@
 use arbtest::arbitrary::{Result, Unstructured};
 use pulldown_cmark::{Event, Options, Parser, Tag, html};
 
+use crate::Format;
 use crate::layout::{first_strange, words};
 use crate::markdown::{self, Style};
-use crate::page::{self, FetchedPage, PageFormat};
+use crate::page::{self, FetchedPage};
 use crate::tree::{NONE, ROOT, Step};
 use crate::{corpus, html as html_writer, layout, parse, source, tag};
 
-const FORMATS: [PageFormat; 3] = [PageFormat::Markdown, PageFormat::Text, PageFormat::Html];
+const FORMATS: [Format; 3] = [Format::Markdown, Format::Text, Format::Html];
 
-fn content(page: &str, format: PageFormat) -> String {
+fn content(page: &str, format: Format) -> String {
     let answer = FetchedPage {
         url: "https://pages.example/a/page",
         status: 200,
@@ -33,15 +34,15 @@ fn parser(markdown: &str) -> Parser<'_> {
 }
 
 /// The words of content, as whoever gets it reads them.
-fn words_of(content: &str, format: PageFormat) -> Vec<String> {
+fn words_of(content: &str, format: Format) -> Vec<String> {
     match format {
-        PageFormat::Html => words(content),
-        PageFormat::Text => content
+        Format::Html => words(content),
+        Format::Text => content
             .split_whitespace()
             .filter(|word| !is_marker(word))
             .map(str::to_owned)
             .collect(),
-        PageFormat::Markdown => {
+        Format::Markdown => {
             let mut written = String::new();
             html::push_html(&mut written, parser(content));
             words(&written)
@@ -68,7 +69,7 @@ fn check_words(page: &str) {
 /// What of Markdown is markup beyond Markdown: no more than line breaks in cells.
 #[track_caller]
 fn check_dead(page: &str) {
-    let content = content(page, PageFormat::Markdown);
+    let content = content(page, Format::Markdown);
     for event in parser(&content) {
         match event {
             Event::Html(live) | Event::InlineHtml(live) => {
@@ -93,8 +94,8 @@ fn white_space_between_elements_is_written() {
     fn check(page: &str, markdown: &str, text: &str) {
         assert_eq!(
             (
-                &*content(page, PageFormat::Markdown),
-                &*content(page, PageFormat::Text)
+                &*content(page, Format::Markdown),
+                &*content(page, Format::Text)
             ),
             (markdown, text),
             "{page}"
@@ -153,13 +154,13 @@ fn white_space_between_elements_is_written() {
 fn pieces_of_code_that_touch_are_united_within_a_bound() {
     let united = format!("`{}`a", "a".repeat(256));
     let page = format!("<main><p>{}", "<code>a</code>".repeat(3 * 257));
-    assert_eq!(content(&page, PageFormat::Markdown), united.repeat(3));
+    assert_eq!(content(&page, Format::Markdown), united.repeat(3));
     let fenced = format!(
         "<main><p><code>{}</code><code>&lt;br&gt;`*</code>",
         "a".repeat(256)
     );
     assert_eq!(
-        content(&fenced, PageFormat::Markdown),
+        content(&fenced, Format::Markdown),
         format!("`{}`\\<br>\\`\\*", "a".repeat(256))
     );
     check_dead(&page);
@@ -307,16 +308,16 @@ fn no_text_becomes_markup() {
         check_words(page);
     }
     assert_eq!(
-        content("<p>Look!<a href=/x>here</a>", PageFormat::Markdown),
+        content("<p>Look!<a href=/x>here</a>", Format::Markdown),
         "Look\\![here](https://pages.example/x)"
     );
     assert_eq!(
-        content("<p>a &amp;<i></i>lt;b&gt; AT&amp;T", PageFormat::Markdown),
+        content("<p>a &amp;<i></i>lt;b&gt; AT&amp;T", Format::Markdown),
         "a \\&lt;b> AT&T"
     );
     let html = content(
         "<xmp><i>a</i></xmp><listing>b</listing><plaintext></plaintext><p>c",
-        PageFormat::Html,
+        Format::Html,
     );
     assert_eq!(
         html,
@@ -381,7 +382,7 @@ fn content_that_is_cut_is_whole_and_dead() {
     ] {
         for padding in 0..4 {
             let page = format!("<p>{}<{around}>{hostile}", "x".repeat(padding));
-            let content = content(&page, PageFormat::Markdown);
+            let content = content(&page, Format::Markdown);
             assert!(
                 (150_000..=page::CONTENT_CHARACTERS_MAX).contains(&content.chars().count()),
                 "{around}"
@@ -398,7 +399,7 @@ fn content_that_is_cut_is_whole_and_dead() {
         "<p>a<ul>{}",
         "<li><a href=/x>b &amp; <b>c</b></a> <img src=d>".repeat(20_000)
     );
-    let html = content(&page, PageFormat::Html);
+    let html = content(&page, Format::Html);
     assert!((199_000..=page::CONTENT_CHARACTERS_MAX).contains(&html.chars().count()));
     assert_eq!(html.matches("<ul>").count(), html.matches("</ul>").count());
     assert_eq!(html.matches("<a ").count(), html.matches("</a>").count());

@@ -4,12 +4,13 @@
 
 use arbtest::arbitrary::{Result, Unstructured};
 
-use crate::page::{self, CONTENT_CHARACTERS_MAX, FetchedPage, PageContent, PageFormat};
+use crate::Format;
+use crate::page::{self, CONTENT_CHARACTERS_MAX, FetchedPage, PageContent};
 use crate::{blocks, charset, corpus, parse, source};
 
-const FORMATS: [PageFormat; 3] = [PageFormat::Markdown, PageFormat::Text, PageFormat::Html];
+const FORMATS: [Format; 3] = [Format::Markdown, Format::Text, Format::Html];
 
-fn read(body: &[u8], format: PageFormat) -> PageContent {
+fn read(body: &[u8], format: Format) -> PageContent {
     let answer = FetchedPage {
         url: "https://pages.example/",
         status: 200,
@@ -155,7 +156,7 @@ fn references_and_wide_tables_are_read() {
 fn a_page_of_any_length_is_cut_and_says_so() {
     let document = read(
         format!("<p>{}", "one two ".repeat(60_000)).as_bytes(),
-        PageFormat::Markdown,
+        Format::Markdown,
     );
     assert!(document.truncated);
     let content = document.content.expect("content");
@@ -166,7 +167,7 @@ fn a_page_of_any_length_is_cut_and_says_so() {
         "<meta name=description content='{}'><p>text",
         "a ".repeat(1900)
     );
-    assert!(!read(described.as_bytes(), PageFormat::Text).truncated);
+    assert!(!read(described.as_bytes(), Format::Text).truncated);
 }
 
 #[test]

@@ -3,6 +3,7 @@
 //! This is the road from bytes to content: what kind of body, its characters, its tree, its blocks, the choice among them,
 //! and how that is written. It must know nothing of requests or of the wire's names.
 
+use crate::Format;
 use crate::address;
 use crate::blocks;
 use crate::browser::{self, Reason};
@@ -28,15 +29,6 @@ const FENCES_CHARACTERS: usize = 64;
 /// Bytes that are written before the cut: no character takes more than four.
 const WRITTEN_BYTES_MAX: usize = 4 * CONTENT_CHARACTERS_MAX;
 
-/// How content is asked for.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) enum PageFormat {
-    #[default]
-    Markdown,
-    Text,
-    Html,
-}
-
 /// An answer that came from the outside.
 pub(crate) struct FetchedPage<'a> {
     /// Where it came from, after redirects.
@@ -54,7 +46,7 @@ pub(crate) struct PageContent {
     /// None where the body is of no kind that is text.
     pub(crate) content: Option<String>,
     /// How the content is written: as it was asked for, but for plain text, which is no Markdown.
-    pub(crate) format: PageFormat,
+    pub(crate) format: Format,
     /// Title, description or content was cut at its length, or the page at what reading it may cost.
     pub(crate) truncated: bool,
     /// Where the page sends its reader on, and after how many seconds.
@@ -64,7 +56,7 @@ pub(crate) struct PageContent {
 }
 
 /// Reads an answer's body. It never fails: a body that cannot be read is a document without content.
-pub(crate) fn read(answer: &FetchedPage<'_>, format: PageFormat) -> PageContent {
+pub(crate) fn read(answer: &FetchedPage<'_>, format: Format) -> PageContent {
     let kind = BodyKind::of(answer.content_type, answer.body);
     let text = match kind {
         BodyKind::Opaque => return PageContent::default(),
@@ -150,18 +142,18 @@ impl BodyKind {
 }
 
 /// A body that is its own content.
-fn literal(text: &str, kind: BodyKind, format: PageFormat) -> PageContent {
+fn literal(text: &str, kind: BodyKind, format: Format) -> PageContent {
     let text = text.trim_matches(['\u{feff}', '\n', '\r']);
     let format = match (format, kind) {
-        (PageFormat::Markdown, BodyKind::Plain) => PageFormat::Text,
+        (Format::Markdown, BodyKind::Plain) => Format::Text,
         (format, _) => format,
     };
     let (content, truncated) = match (format, kind) {
-        (PageFormat::Html, _) => html::element("pre", text, CONTENT_CHARACTERS_MAX),
-        (PageFormat::Text, _) | (PageFormat::Markdown, BodyKind::Markdown) => {
+        (Format::Html, _) => html::element("pre", text, CONTENT_CHARACTERS_MAX),
+        (Format::Text, _) | (Format::Markdown, BodyKind::Markdown) => {
             cut(text, CONTENT_CHARACTERS_MAX)
         }
-        (PageFormat::Markdown, kind) => {
+        (Format::Markdown, kind) => {
             let (body, is_cut) = cut(text, CONTENT_CHARACTERS_MAX - FENCES_CHARACTERS);
             let language = match kind {
                 BodyKind::Code(language) => Some(language),
@@ -192,7 +184,7 @@ fn literal(text: &str, kind: BodyKind, format: PageFormat) -> PageContent {
     }
 }
 
-fn page(answer: &FetchedPage<'_>, text: &str, format: PageFormat) -> PageContent {
+fn page(answer: &FetchedPage<'_>, text: &str, format: Format) -> PageContent {
     let source = source::reduce(text);
     let tree = parse::parse(source.html);
     let facts = meta::read(&tree, &source.structured);
@@ -232,16 +224,11 @@ fn page(answer: &FetchedPage<'_>, text: &str, format: PageFormat) -> PageContent
 }
 
 /// The kept nodes, at most as long as content may be, and whether something of them is missing.
-fn written(
-    tree: &Tree,
-    kept: &[bool],
-    base: Option<&url::Url>,
-    format: PageFormat,
-) -> (String, bool) {
+fn written(tree: &Tree, kept: &[bool], base: Option<&url::Url>, format: Format) -> (String, bool) {
     let style = match format {
-        PageFormat::Html => return html::write(tree, kept, base, CONTENT_CHARACTERS_MAX),
-        PageFormat::Markdown => Style::Markdown,
-        PageFormat::Text => Style::Text,
+        Format::Html => return html::write(tree, kept, base, CONTENT_CHARACTERS_MAX),
+        Format::Markdown => Style::Markdown,
+        Format::Text => Style::Text,
     };
     cut_as(
         &markdown::write(tree, kept, base, style, WRITTEN_BYTES_MAX),
@@ -250,11 +237,11 @@ fn written(
 }
 
 /// A text of structured data as content.
-fn written_body(body: &str, format: PageFormat) -> (String, bool) {
+fn written_body(body: &str, format: Format) -> (String, bool) {
     match format {
-        PageFormat::Html => html::element("p", body, CONTENT_CHARACTERS_MAX),
-        PageFormat::Text => cut(body, CONTENT_CHARACTERS_MAX),
-        PageFormat::Markdown => {
+        Format::Html => html::element("p", body, CONTENT_CHARACTERS_MAX),
+        Format::Text => cut(body, CONTENT_CHARACTERS_MAX),
+        Format::Markdown => {
             let inline = escape::inline(body, false);
             cut_as(
                 &escape::line_starts(inline.as_deref().unwrap_or(body)),
@@ -265,9 +252,9 @@ fn written_body(body: &str, format: PageFormat) -> (String, bool) {
 }
 
 /// Content cut at its length, and whether it is.
-fn cut_as(content: &str, format: PageFormat) -> (String, bool) {
+fn cut_as(content: &str, format: Format) -> (String, bool) {
     let (mut content, is_cut) = cut(content, CONTENT_CHARACTERS_MAX);
-    if is_cut && format == PageFormat::Markdown {
+    if is_cut && format == Format::Markdown {
         escape::end_code(&mut content);
     }
     (content, is_cut)
@@ -339,7 +326,7 @@ mod tests {
             content_type,
             body: body.as_bytes(),
         };
-        read(&answer, PageFormat::Markdown)
+        read(&answer, Format::Markdown)
     }
 
     #[track_caller]
@@ -356,9 +343,9 @@ mod tests {
         let read = read_as("text/plain", "a <i>b</i>");
         assert_eq!(
             (read.content.as_deref(), read.format),
-            (Some("a <i>b</i>"), PageFormat::Text)
+            (Some("a <i>b</i>"), Format::Text)
         );
-        assert_eq!(read_as("text/css", "a").format, PageFormat::Markdown);
+        assert_eq!(read_as("text/css", "a").format, Format::Markdown);
     }
 
     #[test]
@@ -403,7 +390,7 @@ mod tests {
                 content_type: Some("text/html"),
                 body: body.as_bytes(),
             };
-            read(&answer, PageFormat::Text).needs_browser
+            read(&answer, Format::Text).needs_browser
         };
         assert_eq!(
             reason(200, "<div id=root></div><script>go()</script>"),

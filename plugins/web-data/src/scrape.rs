@@ -4,7 +4,7 @@
 //! on at once.
 
 use switchbay_sdk::http::{self, Denial, Error, Response};
-use switchbay_sdk::{ErrorCode, Failure, log};
+use switchbay_sdk::{Failure, log};
 
 use crate::page::{self, FetchedPage};
 use crate::{BAD_RESPONSE, Document, Format, LATE, NOT_PUBLIC, UNAVAILABLE};
@@ -63,11 +63,6 @@ async fn get(url: &str) -> Result<Response, Error> {
 
 /// Reads an answer's body.
 pub(crate) fn read(response: &Response, format: Format) -> page::PageContent {
-    let format = match format {
-        Format::Markdown => page::PageFormat::Markdown,
-        Format::Text => page::PageFormat::Text,
-        Format::Html => page::PageFormat::Html,
-    };
     page::read(&answer(response), format)
 }
 
@@ -93,11 +88,7 @@ pub(crate) fn document(response: &Response, read: page::PageContent) -> Document
         url: response.url().to_owned(),
         title: read.title,
         description: read.description,
-        content_format: read.content.is_some().then_some(match read.format {
-            page::PageFormat::Markdown => Format::Markdown,
-            page::PageFormat::Text => Format::Text,
-            page::PageFormat::Html => Format::Html,
-        }),
+        content_format: read.content.is_some().then_some(read.format),
         content: read.content,
         content_truncated: read.truncated,
         http_status: Some(response.status()),
@@ -128,45 +119,35 @@ pub(crate) fn astray() -> Failure {
 /// Why there is no page, as its caller is told; so many bytes of one were taken. What the gate says of a denial names a host and
 /// the rule, and no address that the caller did not write.
 pub(crate) fn failure(error: Error, bytes_max: u32) -> Failure {
-    let failed = |code: &ErrorCode, message: &str| Failure::new(code, message);
-    match error {
-        Error::Denied(Denial::NotPublic(rule)) => not_public(&format!(
-            "`url` must be a public http or https address: {rule}"
-        )),
+    let unavailable = |message: &str| Failure::new(&UNAVAILABLE, message);
+    let message = match error {
+        Error::Denied(Denial::NotPublic(rule)) => {
+            let rule = format!("`url` must be a public http or https address: {rule}");
+            return not_public(&rule);
+        }
         Error::Denied(Denial::NotAcceptable(rule)) => {
-            not_public(&format!("`url` cannot be fetched: {rule}"))
+            return not_public(&format!("`url` cannot be fetched: {rule}"));
         }
-        Error::InvalidRequest(_) => not_public("`url` must be a valid http or https URL"),
-        Error::Denied(Denial::NotGranted(_)) => failed(
-            &UNAVAILABLE,
-            "this plugin is not granted access to web pages",
-        ),
-        Error::Busy => failed(
-            &UNAVAILABLE,
-            "too many pages are being fetched; try again later",
-        ),
-        Error::RedirectDenied(_) => astray(),
-        Error::Unresolved => failed(&BAD_RESPONSE, "the page's host name could not be resolved"),
-        Error::Unreachable => failed(
-            &BAD_RESPONSE,
-            "the page's server could not be reached, or its certificate is not trusted",
-        ),
-        Error::TooManyRedirects => failed(&BAD_RESPONSE, "the page redirects more than ten times"),
-        Error::HeadersTooLarge => failed(&BAD_RESPONSE, "the response headers are too large"),
-        Error::BodyTooLarge => failed(
-            &BAD_RESPONSE,
-            &format!("the page is larger than {} MiB", bytes_max >> 20),
-        ),
-        Error::Idle => failed(
-            &BAD_RESPONSE,
-            "the page's server stopped sending before its response was complete",
-        ),
-        Error::BadResponse(_) => failed(
-            &BAD_RESPONSE,
-            "the page's server closed the connection early or sent an invalid response",
-        ),
+        Error::InvalidRequest(_) => return not_public("`url` must be a valid http or https URL"),
+        Error::Denied(Denial::NotGranted(_)) => {
+            return unavailable("this plugin is not granted access to web pages");
+        }
+        Error::Busy => return unavailable("too many pages are being fetched; try again later"),
+        Error::RedirectDenied(_) => return astray(),
         Error::FirstByteLate | Error::TotalLate => {
-            failed(&LATE, "the page's server did not answer in time")
+            return Failure::new(&LATE, "the page's server did not answer in time");
         }
-    }
+        Error::Unresolved => "the page's host name could not be resolved",
+        Error::Unreachable => {
+            "the page's server could not be reached, or its certificate is not trusted"
+        }
+        Error::TooManyRedirects => "the page redirects more than ten times",
+        Error::HeadersTooLarge => "the response headers are too large",
+        Error::BodyTooLarge => &format!("the page is larger than {} MiB", bytes_max >> 20),
+        Error::Idle => "the page's server stopped sending before its response was complete",
+        Error::BadResponse(_) => {
+            "the page's server closed the connection early or sent an invalid response"
+        }
+    };
+    Failure::new(&BAD_RESPONSE, message)
 }
