@@ -116,7 +116,7 @@ async fn encoded(
     let (parts, body) = response.into_parts();
     let content = match parts.extensions.get::<Arc<Document>>() {
         Some(document) => {
-            ResponseContent::shared(document.encoded(&encoding, collected(body)).await)
+            ResponseContent::shared(document.encoded(&encoding, Box::pin(collected(body))).await)
         }
         None => {
             let is_large = body.get_ref().size_hint().lower() > LARGE_BYTES;

@@ -13,6 +13,7 @@ pub(crate) mod envelope;
 mod guarded;
 mod sending;
 
+use std::pin::pin;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -60,7 +61,8 @@ impl PublicApi {
         };
         let mut printed = match entered {
             Ok(()) => {
-                let routed = self.route(request, &request_id, &visit);
+                // Pinned where it stands: it is kilobytes, and each move would copy them.
+                let routed = pin!(self.route(request, &request_id, &visit));
                 tokio::time::timeout(self.request_time, routed)
                     .await
                     .unwrap_or_else(|_| refused(&too_slow(self.request_time), &request_id))

@@ -13,6 +13,7 @@ pub(crate) mod token;
 pub(crate) mod usage;
 pub(crate) mod way_out;
 
+use std::pin::pin;
 use std::sync::Arc;
 use std::time::{Instant, SystemTime};
 
@@ -78,7 +79,7 @@ impl OperatorApi {
         let deadline = self.config.transport.request;
         let late = || Refusal::new(Code::UpstreamTimeout, "The request did not finish in time");
         let answered = match visit.enter().await {
-            Ok(()) => tokio::time::timeout(deadline, self.route(request, &visit))
+            Ok(()) => tokio::time::timeout(deadline, pin!(self.route(request, &visit)))
                 .await
                 .unwrap_or_else(|_| Err(late())),
             Err(full) => Err(full.refusal()),
