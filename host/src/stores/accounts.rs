@@ -15,9 +15,7 @@ const ACCOUNTS: TableDefinition<'_, &str, &[u8]> = TableDefinition::new("account
 const ACCOUNTS_LISTED_MAX: usize = 10_000;
 
 pub(super) fn create_tables(transaction: &WriteTransaction) -> Result<(), StoreError> {
-    transaction
-        .open_table(ACCOUNTS)
-        .map_err(StoreError::engine)?;
+    transaction.open_table(ACCOUNTS)?;
     Ok(())
 }
 
@@ -26,7 +24,7 @@ impl Store {
     pub(crate) fn account(&self, id: &str) -> Result<Option<Arc<Account>>, StoreError> {
         self.account_cache.get_or_read(id, || {
             self.read(ACCOUNTS, |table| {
-                let stored = table.get(id).map_err(StoreError::engine)?;
+                let stored = table.get(id)?;
                 stored
                     .map(|value| embedded::decode(value.value()))
                     .transpose()
@@ -38,12 +36,8 @@ impl Store {
     pub(crate) fn accounts(&self) -> Result<Vec<Account>, StoreError> {
         self.read(ACCOUNTS, |table| {
             let mut accounts: Vec<Account> = Vec::new();
-            for entry in table
-                .iter()
-                .map_err(StoreError::engine)?
-                .take(ACCOUNTS_LISTED_MAX)
-            {
-                let (_, value) = entry.map_err(StoreError::engine)?;
+            for entry in table.iter()?.take(ACCOUNTS_LISTED_MAX) {
+                let (_, value) = entry?;
                 accounts.push(embedded::decode(value.value())?);
             }
             accounts.sort_by(|a, b| (a.created_at, &a.id).cmp(&(b.created_at, &b.id)));
@@ -55,12 +49,8 @@ impl Store {
     pub(crate) async fn put_account(&self, account: &Account) -> Result<(), StoreError> {
         let (id, bytes) = (account.id.clone(), embedded::encode(account)?);
         let change = move |transaction: &WriteTransaction| {
-            let mut accounts = transaction
-                .open_table(ACCOUNTS)
-                .map_err(StoreError::engine)?;
-            accounts
-                .insert(id.as_str(), bytes.as_slice())
-                .map_err(StoreError::engine)?;
+            let mut accounts = transaction.open_table(ACCOUNTS)?;
+            accounts.insert(id.as_str(), bytes.as_slice())?;
             Ok(())
         };
         self.write_and_forget(change, &self.account_cache).await
@@ -75,20 +65,15 @@ impl Store {
     ) -> Result<Option<Account>, StoreError> {
         let id = id.to_owned();
         let change = move |transaction: &WriteTransaction| {
-            let mut accounts = transaction
-                .open_table(ACCOUNTS)
-                .map_err(StoreError::engine)?;
+            let mut accounts = transaction.open_table(ACCOUNTS)?;
             let stored = accounts
-                .get(id.as_str())
-                .map_err(StoreError::engine)?
+                .get(id.as_str())?
                 .map(|value| value.value().to_vec());
             let Some(bytes) = stored else { return Ok(None) };
             let mut account: Account = embedded::decode(&bytes)?;
             account.entitlement.clone_from(&entitlement);
             let bytes = embedded::encode(&account)?;
-            accounts
-                .insert(id.as_str(), bytes.as_slice())
-                .map_err(StoreError::engine)?;
+            accounts.insert(id.as_str(), bytes.as_slice())?;
             Ok(Some(account))
         };
         self.write_and_forget(change, &self.account_cache).await

@@ -70,27 +70,17 @@ struct LedgerSums {
 impl LedgerSums {
     /// Reads all reservations, and tells of those that are no sound records by themselves.
     fn read(snapshot: &ReadTransaction, audit: &mut LedgerAudit) -> Result<Self, StoreError> {
-        let reservations = snapshot
-            .open_table(RESERVATIONS)
-            .map_err(StoreError::engine)?;
-        let resolutions = snapshot
-            .open_table(RESOLUTIONS)
-            .map_err(StoreError::engine)?;
-        let pending = snapshot.open_table(PENDING).map_err(StoreError::engine)?;
+        let reservations = snapshot.open_table(RESERVATIONS)?;
+        let resolutions = snapshot.open_table(RESOLUTIONS)?;
+        let pending = snapshot.open_table(PENDING)?;
         let mut sums = Self::default();
-        for entry in reservations.iter().map_err(StoreError::engine)? {
-            let (name, record) = entry.map_err(StoreError::engine)?;
+        for entry in reservations.iter()? {
+            let (name, record) = entry?;
             let ((account, id), (month, amount, _, key, operation, _)) =
                 (name.value(), record.value());
             audit.reservations += 1;
-            let resolution = resolutions
-                .get((account, id))
-                .map_err(StoreError::engine)?
-                .map(|value| value.value().0);
-            let is_pending = pending
-                .get((account, id))
-                .map_err(StoreError::engine)?
-                .is_some();
+            let resolution = resolutions.get((account, id))?.map(|value| value.value().0);
+            let is_pending = pending.get((account, id))?.is_some();
             if is_pending == resolution.is_some() {
                 audit.tell(|| format!("the reservation {id:032x} of {account} is both open and resolved, or neither"));
             }
@@ -138,24 +128,19 @@ impl Store {
             spent,
             resolved,
         } = LedgerSums::read(&snapshot, &mut audit)?;
-        let resolutions = snapshot
-            .open_table(RESOLUTIONS)
-            .map_err(StoreError::engine)?;
-        let stray = resolutions.len().map_err(StoreError::engine)? - resolved;
+        let resolutions = snapshot.open_table(RESOLUTIONS)?;
+        let stray = resolutions.len()? - resolved;
         if stray > 0 {
             audit.tell(|| format!("{stray} resolutions have no reservation"));
         }
-        let pending = snapshot.open_table(PENDING).map_err(StoreError::engine)?;
-        let stray = pending
-            .len()
-            .map_err(StoreError::engine)?
-            .abs_diff(audit.pending);
+        let pending = snapshot.open_table(PENDING)?;
+        let stray = pending.len()?.abs_diff(audit.pending);
         if stray > 0 {
             audit.tell(|| format!("the list of open reservations is wrong by {stray}"));
         }
-        let table = snapshot.open_table(BALANCES).map_err(StoreError::engine)?;
-        let stored = table.iter().map_err(StoreError::engine)?.map(|entry| {
-            let (name, value) = entry.map_err(StoreError::engine)?;
+        let table = snapshot.open_table(BALANCES)?;
+        let stored = table.iter()?.map(|entry| {
+            let (name, value) = entry?;
             let (account, month) = name.value();
             Ok(((account.to_owned(), month), value.value()))
         });
@@ -164,9 +149,9 @@ impl Store {
             balances,
             stored,
         )?;
-        let table = snapshot.open_table(SPENT).map_err(StoreError::engine)?;
-        let stored = table.iter().map_err(StoreError::engine)?.map(|entry| {
-            let (name, value) = entry.map_err(StoreError::engine)?;
+        let table = snapshot.open_table(SPENT)?;
+        let stored = table.iter()?.map(|entry| {
+            let (name, value) = entry?;
             let (account, month, key, operation) = name.value();
             Ok((
                 (
@@ -243,12 +228,8 @@ mod tests {
         let month = Month::of(0).number();
         assert_eq!(broken(|_| Ok(())).await, (2, 0, Vec::new()));
         let (_, count, told) = broken(move |transaction| {
-            let mut table = transaction
-                .open_table(BALANCES)
-                .map_err(StoreError::engine)?;
-            table
-                .insert(("a", month), (6, 10))
-                .map_err(StoreError::engine)?;
+            let mut table = transaction.open_table(BALANCES)?;
+            table.insert(("a", month), (6, 10))?;
             Ok(())
         })
         .await;
@@ -257,20 +238,16 @@ mod tests {
             "{told:?}"
         );
         let (pending, count, _) = broken(|transaction| {
-            let mut table = transaction
-                .open_table(RESOLUTIONS)
-                .map_err(StoreError::engine)?;
-            table.remove(("a", 1)).map_err(StoreError::engine)?;
+            let mut table = transaction.open_table(RESOLUTIONS)?;
+            table.remove(("a", 1))?;
             Ok(())
         })
         .await;
         // Neither open nor resolved, the list of open ones, the balance, the sum spent.
         assert_eq!((pending, count), (3, 4));
         let (_, count, told) = broken(|transaction| {
-            let mut table = transaction
-                .open_table(RESOLUTIONS)
-                .map_err(StoreError::engine)?;
-            table.insert(("b", 9), (1, 0)).map_err(StoreError::engine)?;
+            let mut table = transaction.open_table(RESOLUTIONS)?;
+            table.insert(("b", 9), (1, 0))?;
             Ok(())
         })
         .await;
@@ -279,8 +256,8 @@ mod tests {
             (1, vec!["1 resolutions have no reservation".to_owned()])
         );
         let (_, count, _) = broken(|transaction| {
-            let mut table = transaction.open_table(SPENT).map_err(StoreError::engine)?;
-            table.pop_first().map_err(StoreError::engine)?;
+            let mut table = transaction.open_table(SPENT)?;
+            table.pop_first()?;
             Ok(())
         })
         .await;

@@ -47,8 +47,8 @@ pub(crate) enum StoreError {
     Ended,
 }
 
-impl StoreError {
-    pub(super) fn engine(error: impl Into<redb::Error>) -> Self {
+impl<E: Into<redb::Error>> From<E> for StoreError {
+    fn from(error: E) -> Self {
         Self::Engine(Arc::new(error.into()))
     }
 }
@@ -108,9 +108,9 @@ impl Store {
                 DatabaseError::DatabaseAlreadyOpen => StoreError::InUse {
                     folder: folder.to_owned(),
                 },
-                other => StoreError::engine(other),
+                other => other.into(),
             })?;
-        let transaction = database.begin_write().map_err(StoreError::engine)?;
+        let transaction = database.begin_write()?;
         keys::create_tables(&transaction)?;
         accounts::create_tables(&transaction)?;
         usage::create_tables(&transaction)?;
@@ -120,7 +120,7 @@ impl Store {
         plugins::create_tables(&transaction)?;
         state::create_tables(&transaction)?;
         let owner_secret = keep_owner_secret(&transaction)?;
-        transaction.commit().map_err(StoreError::engine)?;
+        transaction.commit()?;
         let database = Arc::new(database);
         let writer = Writer::start(Arc::clone(&database)).map_err(unusable)?;
         Ok(Self {
@@ -152,13 +152,13 @@ impl Store {
         table: TableDefinition<'_, K, V>,
         read: impl FnOnce(&ReadOnlyTable<K, V>) -> Result<T, StoreError>,
     ) -> Result<T, StoreError> {
-        let transaction = self.database.begin_read().map_err(StoreError::engine)?;
-        read(&transaction.open_table(table).map_err(StoreError::engine)?)
+        let transaction = self.database.begin_read()?;
+        read(&transaction.open_table(table)?)
     }
 
     /// The whole store as it is now.
     pub(super) fn snapshot(&self) -> Result<ReadTransaction, StoreError> {
-        self.database.begin_read().map_err(StoreError::engine)
+        Ok(self.database.begin_read()?)
     }
 
     /// Makes a change that is durable when this returns, even where the caller went away.
@@ -186,16 +186,12 @@ impl Store {
 }
 
 fn keep_owner_secret(transaction: &WriteTransaction) -> Result<[u8; 32], StoreError> {
-    let mut table = transaction
-        .open_table(INSTANCE)
-        .map_err(StoreError::engine)?;
-    let stored = table.get("owner-secret").map_err(StoreError::engine)?;
+    let mut table = transaction.open_table(INSTANCE)?;
+    let stored = table.get("owner-secret")?;
     if let Some(secret) = stored.and_then(|value| <[u8; 32]>::try_from(value.value()).ok()) {
         return Ok(secret);
     }
     let secret: [u8; 32] = rand::rng().random();
-    table
-        .insert("owner-secret", secret.as_slice())
-        .map_err(StoreError::engine)?;
+    table.insert("owner-secret", secret.as_slice())?;
     Ok(secret)
 }

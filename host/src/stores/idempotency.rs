@@ -21,10 +21,8 @@ const BURNT_SECONDS: u64 = 24 * 3600;
 const FORGOTTEN_AT_ONCE: usize = 1000;
 
 pub(super) fn create_tables(transaction: &WriteTransaction) -> Result<(), StoreError> {
-    transaction.open_table(BURNT).map_err(StoreError::engine)?;
-    transaction
-        .open_table(BURNT_TIMES)
-        .map_err(StoreError::engine)?;
+    transaction.open_table(BURNT)?;
+    transaction.open_table(BURNT_TIMES)?;
     Ok(())
 }
 
@@ -45,16 +43,10 @@ pub(super) fn burn(
         ..
     } = reservation;
     let name = (account.as_str(), key.as_str(), identifier);
-    let mut burnt = transaction.open_table(BURNT).map_err(StoreError::engine)?;
-    burnt
-        .insert(name, (*id, *made_at))
-        .map_err(StoreError::engine)?;
-    let mut times = transaction
-        .open_table(BURNT_TIMES)
-        .map_err(StoreError::engine)?;
-    times
-        .insert((*made_at, account.as_str(), key.as_str(), identifier), ())
-        .map_err(StoreError::engine)?;
+    let mut burnt = transaction.open_table(BURNT)?;
+    burnt.insert(name, (*id, *made_at))?;
+    let mut times = transaction.open_table(BURNT_TIMES)?;
+    times.insert((*made_at, account.as_str(), key.as_str(), identifier), ())?;
     Ok(None)
 }
 
@@ -70,22 +62,16 @@ pub(super) fn was_burnt(
         made_at,
         ..
     } = reservation;
-    let burnt = transaction.open_table(BURNT).map_err(StoreError::engine)?;
-    let earlier = burnt
-        .get((account.as_str(), key.as_str(), identifier))
-        .map_err(StoreError::engine)?;
+    let burnt = transaction.open_table(BURNT)?;
+    let earlier = burnt.get((account.as_str(), key.as_str(), identifier))?;
     let earlier = earlier
         .map(|value| value.value())
         .filter(|(_, at)| is_burnt(*at, *made_at));
     let Some((earlier, _)) = earlier else {
         return Ok(None);
     };
-    let resolutions = transaction
-        .open_table(ledger::RESOLUTIONS)
-        .map_err(StoreError::engine)?;
-    let resolution = resolutions
-        .get((account.as_str(), earlier))
-        .map_err(StoreError::engine)?;
+    let resolutions = transaction.open_table(ledger::RESOLUTIONS)?;
+    let resolution = resolutions.get((account.as_str(), earlier))?;
     Ok(Some(refused(resolution.map(|value| value.value().0))))
 }
 
@@ -112,9 +98,7 @@ impl Store {
         now_s: u64,
     ) -> Result<Option<ReservationRefused>, StoreError> {
         let burnt = self.read(BURNT, |table| {
-            let found = table
-                .get((account, key, identifier))
-                .map_err(StoreError::engine)?;
+            let found = table.get((account, key, identifier))?;
             Ok(found
                 .map(|value| value.value())
                 .filter(|(_, at)| is_burnt(*at, now_s)))
@@ -123,7 +107,7 @@ impl Store {
             return Ok(None);
         };
         self.read(ledger::RESOLUTIONS, |table| {
-            let resolution = table.get((account, id)).map_err(StoreError::engine)?;
+            let resolution = table.get((account, id))?;
             Ok(Some(refused(resolution.map(|value| value.value().0))))
         })
     }
@@ -131,7 +115,7 @@ impl Store {
     /// Forgets identifiers whose day is over, a bounded number of them.
     pub(crate) async fn forget_burnt(&self, now_s: u64) -> Result<(), StoreError> {
         let oldest = self.read(BURNT_TIMES, |table| {
-            let first = table.first().map_err(StoreError::engine)?;
+            let first = table.first()?;
             Ok(first.map(|(name, _)| name.value().0))
         })?;
         match oldest {
@@ -145,25 +129,18 @@ impl Store {
 }
 
 fn forget(transaction: &WriteTransaction, now_s: u64) -> Result<(), StoreError> {
-    let mut times = transaction
-        .open_table(BURNT_TIMES)
-        .map_err(StoreError::engine)?;
-    let mut burnt = transaction.open_table(BURNT).map_err(StoreError::engine)?;
+    let mut times = transaction.open_table(BURNT_TIMES)?;
+    let mut burnt = transaction.open_table(BURNT)?;
     let until = now_s.saturating_sub(BURNT_SECONDS) + 1;
-    let over = times
-        .extract_from_if(..(until, "", "", ""), |_, ()| true)
-        .map_err(StoreError::engine)?;
+    let over = times.extract_from_if(..(until, "", "", ""), |_, ()| true)?;
     for entry in over.take(FORGOTTEN_AT_ONCE) {
-        let (name, _) = entry.map_err(StoreError::engine)?;
+        let (name, _) = entry?;
         let (at, account, key, identifier) = name.value();
         let name = (account, key, identifier);
         // A later reservation may have burnt it anew.
-        let stands = burnt
-            .get(name)
-            .map_err(StoreError::engine)?
-            .is_some_and(|value| value.value().1 == at);
+        let stands = burnt.get(name)?.is_some_and(|value| value.value().1 == at);
         if stands {
-            burnt.remove(name).map_err(StoreError::engine)?;
+            burnt.remove(name)?;
         }
     }
     Ok(())
@@ -202,8 +179,8 @@ mod tests {
         let folder = TempDir::new().expect("a temporary folder");
         let store = Store::open(folder.path()).expect("a store");
         let rows = || {
-            let burnt = store.read(BURNT, |table| table.len().map_err(StoreError::engine));
-            let times = store.read(BURNT_TIMES, |table| table.len().map_err(StoreError::engine));
+            let burnt = store.read(BURNT, |table| Ok(table.len()?));
+            let times = store.read(BURNT_TIMES, |table| Ok(table.len()?));
             (burnt.expect("readable"), times.expect("readable"))
         };
         assert_eq!(reserve(&store, 1, 100).await, Ok(()));

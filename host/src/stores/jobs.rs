@@ -76,18 +76,12 @@ pub(crate) struct ItemPage {
 }
 
 pub(super) fn create_tables(transaction: &WriteTransaction) -> Result<(), StoreError> {
-    transaction.open_table(JOBS).map_err(StoreError::engine)?;
-    transaction.open_table(ITEMS).map_err(StoreError::engine)?;
-    transaction
-        .open_table(ITEM_KEYS)
-        .map_err(StoreError::engine)?;
-    transaction
-        .open_table(CHECKPOINTS)
-        .map_err(StoreError::engine)?;
-    transaction.open_table(TAKEN).map_err(StoreError::engine)?;
-    transaction
-        .open_table(TAKEN_UNTIL)
-        .map_err(StoreError::engine)?;
+    transaction.open_table(JOBS)?;
+    transaction.open_table(ITEMS)?;
+    transaction.open_table(ITEM_KEYS)?;
+    transaction.open_table(CHECKPOINTS)?;
+    transaction.open_table(TAKEN)?;
+    transaction.open_table(TAKEN_UNTIL)?;
     Ok(())
 }
 
@@ -132,8 +126,8 @@ impl Store {
     pub(crate) fn jobs(&self) -> Result<Vec<(JobName, Job)>, StoreError> {
         self.read(JOBS, |table| {
             let mut jobs = Vec::new();
-            for entry in table.iter().map_err(StoreError::engine)? {
-                let (key, value) = entry.map_err(StoreError::engine)?;
+            for entry in table.iter()? {
+                let (key, value) = entry?;
                 let (owner, plugin, id) = key.value();
                 let Some(owner) = Owner::read(owner) else {
                     continue;
@@ -156,7 +150,7 @@ impl Store {
         mut change: impl FnMut(&mut Job) -> T + Send + 'static,
     ) -> Result<Option<T>, StoreError> {
         self.write(move |transaction| {
-            let mut jobs = transaction.open_table(JOBS).map_err(StoreError::engine)?;
+            let mut jobs = transaction.open_table(JOBS)?;
             let Some(mut job) = record(&jobs, &name)? else {
                 return Ok(None);
             };
@@ -180,10 +174,7 @@ impl Store {
     /// Where a job has come to.
     pub(crate) fn job_checkpoint(&self, name: &JobName) -> Result<Option<String>, StoreError> {
         self.read(CHECKPOINTS, |table| {
-            Ok(table
-                .get(name.key())
-                .map_err(StoreError::engine)?
-                .map(|value| value.value().to_owned()))
+            Ok(table.get(name.key())?.map(|value| value.value().to_owned()))
         })
     }
 
@@ -200,12 +191,8 @@ impl Store {
             let mut page = ItemPage::default();
             let mut bytes = 0;
             let range = (owner, plugin, id, offset)..=(owner, plugin, id, u32::MAX);
-            for (entry, place) in table
-                .range(range)
-                .map_err(StoreError::engine)?
-                .zip(offset..)
-            {
-                let (_, value) = entry.map_err(StoreError::engine)?;
+            for (entry, place) in table.range(range)?.zip(offset..) {
+                let (_, value) = entry?;
                 let (key, value) = value.value();
                 let taken = u32::try_from(page.items.len()).unwrap_or(u32::MAX);
                 if taken == items_max || (taken > 0 && bytes + value.len() > bytes_max) {
@@ -224,9 +211,9 @@ impl Store {
         let (owner, plugin, id) = name.key();
         self.read(ITEMS, |table| {
             let range = (owner, plugin, id, 0)..=(owner, plugin, id, u32::MAX);
-            let entries = table.range(range).map_err(StoreError::engine)?;
+            let entries = table.range(range)?;
             entries
-                .map(|entry| Ok(entry.map_err(StoreError::engine)?.1.value().0.to_owned()))
+                .map(|entry| Ok(entry?.1.value().0.to_owned()))
                 .collect()
         })
     }
@@ -240,7 +227,7 @@ impl Store {
     /// Whether the day of a request id is over.
     pub(crate) fn has_request_ids_to_free(&self, now_ms: u64) -> Result<bool, StoreError> {
         self.read(TAKEN_UNTIL, |table| {
-            let first = table.first().map_err(StoreError::engine)?;
+            let first = table.first()?;
             Ok(first.is_some_and(|(name, _)| name.value().0 <= now_ms))
         })
     }
@@ -256,7 +243,7 @@ fn record(
     jobs: &impl ReadableTable<Name, &'static [u8]>,
     name: &JobName,
 ) -> Result<Option<Job>, StoreError> {
-    let found = jobs.get(name.key()).map_err(StoreError::engine)?;
+    let found = jobs.get(name.key())?;
     found.map(|value| decode(value.value())).transpose()
 }
 
@@ -265,8 +252,7 @@ fn put(
     name: &JobName,
     job: &Job,
 ) -> Result<(), StoreError> {
-    jobs.insert(name.key(), encode(job)?.as_slice())
-        .map_err(StoreError::engine)?;
+    jobs.insert(name.key(), encode(job)?.as_slice())?;
     Ok(())
 }
 
@@ -278,25 +264,15 @@ fn submit(
     job: &Job,
 ) -> Result<Option<Earlier>, StoreError> {
     let (owner, plugin, id) = name.key();
-    let mut taken = transaction.open_table(TAKEN).map_err(StoreError::engine)?;
+    let mut taken = transaction.open_table(TAKEN)?;
     if let Some(earlier) = earlier(&taken, name, request_id, fingerprint, job.submitted_ms)? {
         return Ok(Some(earlier));
     }
     let until = job.submitted_ms.saturating_add(TAKEN_MS);
-    taken
-        .insert((owner, plugin, request_id), (id, fingerprint, until))
-        .map_err(StoreError::engine)?;
-    let mut times = transaction
-        .open_table(TAKEN_UNTIL)
-        .map_err(StoreError::engine)?;
-    times
-        .insert((until, owner, plugin, request_id), ())
-        .map_err(StoreError::engine)?;
-    put(
-        &mut transaction.open_table(JOBS).map_err(StoreError::engine)?,
-        name,
-        job,
-    )?;
+    taken.insert((owner, plugin, request_id), (id, fingerprint, until))?;
+    let mut times = transaction.open_table(TAKEN_UNTIL)?;
+    times.insert((until, owner, plugin, request_id), ())?;
+    put(&mut transaction.open_table(JOBS)?, name, job)?;
     Ok(None)
 }
 
@@ -308,9 +284,7 @@ fn earlier(
     now_ms: u64,
 ) -> Result<Option<Earlier>, StoreError> {
     let (owner, plugin, _) = name.key();
-    let found = taken
-        .get((owner, plugin, request_id))
-        .map_err(StoreError::engine)?;
+    let found = taken.get((owner, plugin, request_id))?;
     Ok(found.and_then(|value| {
         let (id, known, until) = value.value();
         let earlier = Earlier {
@@ -327,31 +301,19 @@ fn kept(
     keep: &Keep,
 ) -> Result<KeepOutcome, StoreError> {
     let (owner, plugin, id) = name.key();
-    let mut jobs = transaction.open_table(JOBS).map_err(StoreError::engine)?;
+    let mut jobs = transaction.open_table(JOBS)?;
     let Some(mut job) = record(&jobs, name)?.filter(|job| job.is_run(keep.attempt)) else {
         return Ok(KeepOutcome::Ended);
     };
-    let mut keys = transaction
-        .open_table(ITEM_KEYS)
-        .map_err(StoreError::engine)?;
-    let mut checkpoints = transaction
-        .open_table(CHECKPOINTS)
-        .map_err(StoreError::engine)?;
+    let mut keys = transaction.open_table(ITEM_KEYS)?;
+    let mut checkpoints = transaction.open_table(CHECKPOINTS)?;
     let item = match &keep.item {
-        Some((key, _))
-            if keys
-                .get((owner, plugin, id, key.as_str()))
-                .map_err(StoreError::engine)?
-                .is_some() =>
-        {
-            None
-        }
+        Some((key, _)) if keys.get((owner, plugin, id, key.as_str()))?.is_some() => None,
         Some((key, value)) => Some((key.as_str(), value.as_str())),
         None => None,
     };
     let replaced = checkpoints
-        .get(name.key())
-        .map_err(StoreError::engine)?
+        .get(name.key())?
         .map_or(0, |value| value.value().len());
     let added = item.map_or(0, |(key, value)| 2 * key.len() + value.len());
     let checkpoint = keep.checkpoint.as_ref().map_or(replaced, String::len);
@@ -360,18 +322,13 @@ fn kept(
         return Ok(KeepOutcome::Full);
     }
     if let Some((key, value)) = item {
-        let mut items = transaction.open_table(ITEMS).map_err(StoreError::engine)?;
-        items
-            .insert((owner, plugin, id, job.items), (key, value))
-            .map_err(StoreError::engine)?;
-        keys.insert((owner, plugin, id, key), ())
-            .map_err(StoreError::engine)?;
+        let mut items = transaction.open_table(ITEMS)?;
+        items.insert((owner, plugin, id, job.items), (key, value))?;
+        keys.insert((owner, plugin, id, key), ())?;
         job.items += 1;
     }
     if let Some(checkpoint) = &keep.checkpoint {
-        checkpoints
-            .insert(name.key(), checkpoint.as_str())
-            .map_err(StoreError::engine)?;
+        checkpoints.insert(name.key(), checkpoint.as_str())?;
     }
     let grown = i64::try_from(bytes)
         .unwrap_or(i64::MAX)
@@ -390,50 +347,33 @@ fn as_u64(bytes: usize) -> u64 {
 
 fn forget(transaction: &WriteTransaction, name: &JobName) -> Result<(), StoreError> {
     let (owner, plugin, id) = name.key();
-    transaction
-        .open_table(JOBS)
-        .map_err(StoreError::engine)?
-        .remove(name.key())
-        .map_err(StoreError::engine)?;
-    let mut checkpoints = transaction
-        .open_table(CHECKPOINTS)
-        .map_err(StoreError::engine)?;
-    checkpoints.remove(name.key()).map_err(StoreError::engine)?;
-    let mut items = transaction.open_table(ITEMS).map_err(StoreError::engine)?;
-    let mut keys = transaction
-        .open_table(ITEM_KEYS)
-        .map_err(StoreError::engine)?;
+    transaction.open_table(JOBS)?.remove(name.key())?;
+    let mut checkpoints = transaction.open_table(CHECKPOINTS)?;
+    checkpoints.remove(name.key())?;
+    let mut items = transaction.open_table(ITEMS)?;
+    let mut keys = transaction.open_table(ITEM_KEYS)?;
     let all = (owner, plugin, id, 0)..=(owner, plugin, id, u32::MAX);
-    for entry in items
-        .extract_from_if(all, |_, _| true)
-        .map_err(StoreError::engine)?
-    {
-        let (_, value) = entry.map_err(StoreError::engine)?;
-        keys.remove((owner, plugin, id, value.value().0))
-            .map_err(StoreError::engine)?;
+    for entry in items.extract_from_if(all, |_, _| true)? {
+        let (_, value) = entry?;
+        keys.remove((owner, plugin, id, value.value().0))?;
     }
     Ok(())
 }
 
 fn free(transaction: &WriteTransaction, now_ms: u64) -> Result<(), StoreError> {
-    let mut times = transaction
-        .open_table(TAKEN_UNTIL)
-        .map_err(StoreError::engine)?;
-    let mut taken = transaction.open_table(TAKEN).map_err(StoreError::engine)?;
-    let over = times
-        .extract_from_if(..(now_ms + 1, "", "", ""), |_, ()| true)
-        .map_err(StoreError::engine)?;
+    let mut times = transaction.open_table(TAKEN_UNTIL)?;
+    let mut taken = transaction.open_table(TAKEN)?;
+    let over = times.extract_from_if(..(now_ms + 1, "", "", ""), |_, ()| true)?;
     for entry in over.take(FREED_AT_ONCE) {
-        let (name, _) = entry.map_err(StoreError::engine)?;
+        let (name, _) = entry?;
         let (until, owner, plugin, request_id) = name.value();
         let name = (owner, plugin, request_id);
         // It may have been taken anew.
         let stands = taken
-            .get(name)
-            .map_err(StoreError::engine)?
+            .get(name)?
             .is_some_and(|value| value.value().2 == until);
         if stands {
-            taken.remove(name).map_err(StoreError::engine)?;
+            taken.remove(name)?;
         }
     }
     Ok(())

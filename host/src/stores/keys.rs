@@ -17,10 +17,8 @@ const KEY_IDS: TableDefinition<'_, &str, &[u8; 32]> = TableDefinition::new("key-
 const KEYS_LISTED_MAX: usize = 10_000;
 
 pub(super) fn create_tables(transaction: &WriteTransaction) -> Result<(), StoreError> {
-    transaction.open_table(KEYS).map_err(StoreError::engine)?;
-    transaction
-        .open_table(KEY_IDS)
-        .map_err(StoreError::engine)?;
+    transaction.open_table(KEYS)?;
+    transaction.open_table(KEY_IDS)?;
     Ok(())
 }
 
@@ -29,7 +27,7 @@ impl Store {
     pub(crate) fn key(&self, digest: &[u8; 32]) -> Result<Option<Arc<KeyRecord>>, StoreError> {
         self.key_cache.get_or_read(digest, || {
             self.read(KEYS, |table| {
-                let stored = table.get(digest).map_err(StoreError::engine)?;
+                let stored = table.get(digest)?;
                 stored
                     .map(|value| embedded::decode(value.value()))
                     .transpose()
@@ -40,16 +38,13 @@ impl Store {
     /// The record of the key with this id.
     pub(crate) fn key_of_id(&self, id: &str) -> Result<Option<KeyRecord>, StoreError> {
         let digest = self.read(KEY_IDS, |table| {
-            Ok(table
-                .get(id)
-                .map_err(StoreError::engine)?
-                .map(|value| *value.value()))
+            Ok(table.get(id)?.map(|value| *value.value()))
         })?;
         let Some(digest) = digest else {
             return Ok(None);
         };
         self.read(KEYS, |table| {
-            let stored = table.get(&digest).map_err(StoreError::engine)?;
+            let stored = table.get(&digest)?;
             stored
                 .map(|value| embedded::decode(value.value()))
                 .transpose()
@@ -60,12 +55,8 @@ impl Store {
     pub(crate) fn keys(&self) -> Result<Vec<KeyRecord>, StoreError> {
         self.read(KEYS, |table| {
             let mut keys: Vec<KeyRecord> = Vec::new();
-            for entry in table
-                .iter()
-                .map_err(StoreError::engine)?
-                .take(KEYS_LISTED_MAX)
-            {
-                let (_, value) = entry.map_err(StoreError::engine)?;
+            for entry in table.iter()?.take(KEYS_LISTED_MAX) {
+                let (_, value) = entry?;
                 keys.push(embedded::decode(value.value())?);
             }
             keys.sort_by(|a, b| (a.created_at, &a.id).cmp(&(b.created_at, &b.id)));
@@ -81,14 +72,10 @@ impl Store {
     ) -> Result<(), StoreError> {
         let (id, bytes) = (record.id.clone(), embedded::encode(record)?);
         let change = move |transaction: &WriteTransaction| {
-            let mut keys = transaction.open_table(KEYS).map_err(StoreError::engine)?;
-            keys.insert(&digest, bytes.as_slice())
-                .map_err(StoreError::engine)?;
-            let mut ids = transaction
-                .open_table(KEY_IDS)
-                .map_err(StoreError::engine)?;
-            ids.insert(id.as_str(), &digest)
-                .map_err(StoreError::engine)?;
+            let mut keys = transaction.open_table(KEYS)?;
+            keys.insert(&digest, bytes.as_slice())?;
+            let mut ids = transaction.open_table(KEY_IDS)?;
+            ids.insert(id.as_str(), &digest)?;
             Ok(())
         };
         self.write_and_forget(change, &self.key_cache).await
@@ -103,26 +90,16 @@ impl Store {
     ) -> Result<Option<KeyRecord>, StoreError> {
         let id = id.to_owned();
         let change = move |transaction: &WriteTransaction| {
-            let ids = transaction
-                .open_table(KEY_IDS)
-                .map_err(StoreError::engine)?;
-            let Some(digest) = ids
-                .get(id.as_str())
-                .map_err(StoreError::engine)?
-                .map(|value| *value.value())
-            else {
+            let ids = transaction.open_table(KEY_IDS)?;
+            let Some(digest) = ids.get(id.as_str())?.map(|value| *value.value()) else {
                 return Ok(None);
             };
-            let mut keys = transaction.open_table(KEYS).map_err(StoreError::engine)?;
-            let stored = keys
-                .get(&digest)
-                .map_err(StoreError::engine)?
-                .map(|value| value.value().to_vec());
+            let mut keys = transaction.open_table(KEYS)?;
+            let stored = keys.get(&digest)?.map(|value| value.value().to_vec());
             let Some(bytes) = stored else { return Ok(None) };
             let mut record: KeyRecord = embedded::decode(&bytes)?;
             record.revoked_at.get_or_insert(now_s);
-            keys.insert(&digest, embedded::encode(&record)?.as_slice())
-                .map_err(StoreError::engine)?;
+            keys.insert(&digest, embedded::encode(&record)?.as_slice())?;
             Ok(Some(record))
         };
         self.write_and_forget(change, &self.key_cache).await

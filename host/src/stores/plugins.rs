@@ -36,17 +36,11 @@ pub(crate) struct KeptEvent {
 }
 
 pub(super) fn create_tables(transaction: &WriteTransaction) -> Result<(), StoreError> {
-    transaction
-        .open_table(PLUGINS)
-        .map_err(StoreError::engine)?;
-    transaction.open_table(EVENTS).map_err(StoreError::engine)?;
-    transaction
-        .open_table(DESCRIPTIONS)
-        .map_err(StoreError::engine)?;
-    transaction.open_table(CODES).map_err(StoreError::engine)?;
-    transaction
-        .open_table(LAST_EVENT)
-        .map_err(StoreError::engine)?;
+    transaction.open_table(PLUGINS)?;
+    transaction.open_table(EVENTS)?;
+    transaction.open_table(DESCRIPTIONS)?;
+    transaction.open_table(CODES)?;
+    transaction.open_table(LAST_EVENT)?;
     Ok(())
 }
 
@@ -55,8 +49,8 @@ impl Store {
     pub(crate) fn plugins<T: DeserializeOwned>(&self) -> Result<Vec<T>, StoreError> {
         self.read(PLUGINS, |table| {
             let mut records = Vec::new();
-            for entry in table.iter().map_err(StoreError::engine)? {
-                let (_, value) = entry.map_err(StoreError::engine)?;
+            for entry in table.iter()? {
+                let (_, value) = entry?;
                 records.push(parsed(value.value())?);
             }
             Ok(records)
@@ -96,8 +90,8 @@ impl Store {
                 None => table.range::<(&str, u64)>(..),
             };
             let mut kept = Vec::new();
-            for entry in entries.map_err(StoreError::engine)? {
-                let (key, value) = entry.map_err(StoreError::engine)?;
+            for entry in entries? {
+                let (key, value) = entry?;
                 let (_, id) = key.value();
                 if id > after {
                     kept.push(KeptEvent {
@@ -114,10 +108,7 @@ impl Store {
     /// What the component with this digest says of itself.
     pub(crate) fn description(&self, digest: &str) -> Result<Option<String>, StoreError> {
         self.read(DESCRIPTIONS, |table| {
-            Ok(table
-                .get(digest)
-                .map_err(StoreError::engine)?
-                .map(|value| value.value().to_owned()))
+            Ok(table.get(digest)?.map(|value| value.value().to_owned()))
         })
     }
 
@@ -125,12 +116,8 @@ impl Store {
     pub(crate) async fn put_description(&self, digest: &str, text: &str) -> Result<(), StoreError> {
         let (digest, text) = (digest.to_owned(), text.to_owned());
         self.write(move |transaction| {
-            let mut table = transaction
-                .open_table(DESCRIPTIONS)
-                .map_err(StoreError::engine)?;
-            table
-                .insert(digest.as_str(), text.as_str())
-                .map_err(StoreError::engine)?;
+            let mut table = transaction.open_table(DESCRIPTIONS)?;
+            table.insert(digest.as_str(), text.as_str())?;
             Ok(())
         })
         .await
@@ -143,10 +130,7 @@ impl Store {
         component: &str,
     ) -> Result<Option<[u8; 32]>, StoreError> {
         self.read(CODES, |table| {
-            Ok(table
-                .get((engine, component))
-                .map_err(StoreError::engine)?
-                .map(|digest| digest.value()))
+            Ok(table.get((engine, component))?.map(|digest| digest.value()))
         })
     }
 
@@ -159,10 +143,8 @@ impl Store {
     ) -> Result<(), StoreError> {
         let (engine, component, code) = (engine.to_owned(), component.to_owned(), *code);
         self.write(move |transaction| {
-            let mut table = transaction.open_table(CODES).map_err(StoreError::engine)?;
-            table
-                .insert((engine.as_str(), component.as_str()), code)
-                .map_err(StoreError::engine)?;
+            let mut table = transaction.open_table(CODES)?;
+            table.insert((engine.as_str(), component.as_str()), code)?;
             Ok(())
         })
         .await
@@ -171,16 +153,11 @@ impl Store {
     /// Forgets the descriptions, and the digests of the code, of components that are not among these.
     pub(crate) async fn keep_components(&self, named: HashSet<String>) -> Result<(), StoreError> {
         self.write(move |transaction| {
-            let mut table = transaction
-                .open_table(DESCRIPTIONS)
-                .map_err(StoreError::engine)?;
-            table
-                .retain(|digest, _| named.contains(digest))
-                .map_err(StoreError::engine)?;
-            let mut table = transaction.open_table(CODES).map_err(StoreError::engine)?;
-            table
-                .retain(|(_, component), _| named.contains(component))
-                .map_err(StoreError::engine)
+            let mut table = transaction.open_table(DESCRIPTIONS)?;
+            table.retain(|digest, _| named.contains(digest))?;
+            let mut table = transaction.open_table(CODES)?;
+            table.retain(|(_, component), _| named.contains(component))?;
+            Ok(())
         })
         .await
     }
@@ -196,42 +173,30 @@ fn put(
     record: &[u8],
     events: &[Value],
 ) -> Result<Vec<KeptEvent>, StoreError> {
-    let mut plugins = transaction
-        .open_table(PLUGINS)
-        .map_err(StoreError::engine)?;
-    plugins.insert(plugin, record).map_err(StoreError::engine)?;
-    let mut last = transaction
-        .open_table(LAST_EVENT)
-        .map_err(StoreError::engine)?;
-    let mut id = last
-        .get(())
-        .map_err(StoreError::engine)?
-        .map_or(0, |value| value.value());
-    let mut table = transaction.open_table(EVENTS).map_err(StoreError::engine)?;
+    let mut plugins = transaction.open_table(PLUGINS)?;
+    plugins.insert(plugin, record)?;
+    let mut last = transaction.open_table(LAST_EVENT)?;
+    let mut id = last.get(())?.map_or(0, |value| value.value());
+    let mut table = transaction.open_table(EVENTS)?;
     let mut kept = Vec::with_capacity(events.len());
     for event in events {
         id += 1;
         let bytes =
             serde_json::to_vec(event).map_err(|error| StoreError::Record(Arc::new(error)))?;
-        table
-            .insert((plugin, id), bytes.as_slice())
-            .map_err(StoreError::engine)?;
+        table.insert((plugin, id), bytes.as_slice())?;
         kept.push(KeptEvent {
             id,
             event: event.clone(),
         });
     }
-    last.insert((), id).map_err(StoreError::engine)?;
+    last.insert((), id)?;
     let mut ids = Vec::new();
-    for entry in table
-        .range((plugin, 0)..=(plugin, u64::MAX))
-        .map_err(StoreError::engine)?
-    {
-        ids.push(entry.map_err(StoreError::engine)?.0.value().1);
+    for entry in table.range((plugin, 0)..=(plugin, u64::MAX))? {
+        ids.push(entry?.0.value().1);
     }
     let gone = ids.len().saturating_sub(EVENTS_MAX);
     for id in &ids[..gone] {
-        table.remove((plugin, *id)).map_err(StoreError::engine)?;
+        table.remove((plugin, *id))?;
     }
     Ok(kept)
 }

@@ -65,10 +65,8 @@ pub(crate) struct StateUsage {
 }
 
 pub(super) fn create_tables(transaction: &WriteTransaction) -> Result<(), StoreError> {
-    transaction
-        .open_table(RECORDS)
-        .map_err(StoreError::engine)?;
-    transaction.open_table(USED).map_err(StoreError::engine)?;
+    transaction.open_table(RECORDS)?;
+    transaction.open_table(USED)?;
     Ok(())
 }
 
@@ -76,7 +74,7 @@ impl Store {
     /// A plugin's record.
     pub(crate) fn record(&self, plugin: &str, key: &str) -> Result<Option<KeptRecord>, StoreError> {
         self.read(RECORDS, |table| {
-            let stored = table.get((plugin, key)).map_err(StoreError::engine)?;
+            let stored = table.get((plugin, key))?;
             Ok(stored.map(|stored| {
                 let (version, value) = stored.value();
                 KeptRecord {
@@ -101,11 +99,8 @@ impl Store {
         };
         self.read(RECORDS, |table| {
             let mut listed = Vec::new();
-            for entry in table
-                .range::<(&str, &str)>((from, Bound::Unbounded))
-                .map_err(StoreError::engine)?
-            {
-                let (name, record) = entry.map_err(StoreError::engine)?;
+            for entry in table.range::<(&str, &str)>((from, Bound::Unbounded))? {
+                let (name, record) = entry?;
                 let ((owner, key), (version, value)) = (name.value(), record.value());
                 if listed.len() == most || owner != plugin || !key.starts_with(prefix) {
                     break;
@@ -149,10 +144,10 @@ impl Store {
     /// What each plugin uses that ever kept a record, in the order of their names.
     pub(crate) fn records_used(&self) -> Result<Vec<(String, StateUsage)>, StoreError> {
         self.read(USED, |table| {
-            let entries = table.iter().map_err(StoreError::engine)?;
+            let entries = table.iter()?;
             entries
                 .map(|entry| {
-                    let (plugin, used) = entry.map_err(StoreError::engine)?;
+                    let (plugin, used) = entry?;
                     Ok((plugin.value().to_owned(), StateUsage::of(used.value())))
                 })
                 .collect()
@@ -207,10 +202,8 @@ fn put(
     expected: ExpectedVersion,
     bytes_max: u64,
 ) -> Result<Result<u64, WriteRefusal>, StoreError> {
-    let mut records = transaction
-        .open_table(RECORDS)
-        .map_err(StoreError::engine)?;
-    let mut all = transaction.open_table(USED).map_err(StoreError::engine)?;
+    let mut records = transaction.open_table(RECORDS)?;
+    let mut all = transaction.open_table(USED)?;
     let found = found(&records, plugin, key)?;
     if let Err(unwritten) = expected.meets(found.map(|(version, _)| version)) {
         return Ok(Err(unwritten));
@@ -226,10 +219,8 @@ fn put(
     if now.records > RECORDS_MAX {
         return Ok(Err(WriteRefusal::NoRecords));
     }
-    records
-        .insert((plugin, key), (now.last_version, value))
-        .map_err(StoreError::engine)?;
-    all.insert(plugin, now.row()).map_err(StoreError::engine)?;
+    records.insert((plugin, key), (now.last_version, value))?;
+    all.insert(plugin, now.row())?;
     Ok(Ok(now.last_version))
 }
 
@@ -239,18 +230,16 @@ fn delete(
     key: &str,
     expected: ExpectedVersion,
 ) -> Result<Result<(), WriteRefusal>, StoreError> {
-    let mut records = transaction
-        .open_table(RECORDS)
-        .map_err(StoreError::engine)?;
-    let mut all = transaction.open_table(USED).map_err(StoreError::engine)?;
+    let mut records = transaction.open_table(RECORDS)?;
+    let mut all = transaction.open_table(USED)?;
     let found = found(&records, plugin, key)?;
     if let Err(unwritten) = expected.meets(found.map(|(version, _)| version)) {
         return Ok(Err(unwritten));
     }
     if let Some((_, bytes)) = found {
         let now = used(&all, plugin)?.with(Some(bytes), None);
-        records.remove((plugin, key)).map_err(StoreError::engine)?;
-        all.insert(plugin, now.row()).map_err(StoreError::engine)?;
+        records.remove((plugin, key))?;
+        all.insert(plugin, now.row())?;
     }
     Ok(Ok(()))
 }
@@ -261,7 +250,7 @@ fn found(
     plugin: &str,
     key: &str,
 ) -> Result<Option<(u64, u64)>, StoreError> {
-    let stored = records.get((plugin, key)).map_err(StoreError::engine)?;
+    let stored = records.get((plugin, key))?;
     Ok(stored.map(|stored| {
         let (version, value) = stored.value();
         (version, counted(key, value))
@@ -272,7 +261,7 @@ fn used(
     all: &redb::Table<'_, &str, (u64, u64, u64)>,
     plugin: &str,
 ) -> Result<StateUsage, StoreError> {
-    let stored = all.get(plugin).map_err(StoreError::engine)?;
+    let stored = all.get(plugin)?;
     Ok(stored.map_or_else(StateUsage::default, |stored| StateUsage::of(stored.value())))
 }
 
@@ -301,9 +290,8 @@ mod tests {
         // As if the others were there: to write them takes minutes.
         store
             .write(|transaction| {
-                let mut all = transaction.open_table(USED).map_err(StoreError::engine)?;
-                all.insert("plugin", (65, RECORDS_MAX, 1))
-                    .map_err(StoreError::engine)?;
+                let mut all = transaction.open_table(USED)?;
+                all.insert("plugin", (65, RECORDS_MAX, 1))?;
                 Ok(())
             })
             .await

@@ -11,7 +11,7 @@ pub(super) const USAGE: TableDefinition<'_, (&str, u32, &str), (u64, u64)> =
     TableDefinition::new("usage");
 
 pub(super) fn create_tables(transaction: &WriteTransaction) -> Result<(), StoreError> {
-    transaction.open_table(USAGE).map_err(StoreError::engine)?;
+    transaction.open_table(USAGE)?;
     Ok(())
 }
 
@@ -21,8 +21,8 @@ impl Store {
         self.read(USAGE, |table| {
             let range = (owner, month.number(), "")..(owner, month.number() + 1, "");
             let mut rows = Vec::new();
-            for entry in table.range(range).map_err(StoreError::engine)? {
-                let (name, value) = entry.map_err(StoreError::engine)?;
+            for entry in table.range(range)? {
+                let (name, value) = entry?;
                 let ((_, _, operation), (calls, limited)) = (name.value(), value.value());
                 let (owner, operation) = (owner.to_owned(), operation.to_owned());
                 rows.push(CountRow {
@@ -39,7 +39,7 @@ impl Store {
     /// Writes counts as they stand; writing them again changes nothing. The rows need not be written together.
     pub(crate) async fn put_usage(&self, rows: Vec<CountRow>) -> Result<(), StoreError> {
         self.write(move |transaction| {
-            let mut table = transaction.open_table(USAGE).map_err(StoreError::engine)?;
+            let mut table = transaction.open_table(USAGE)?;
             for CountRow {
                 owner,
                 month,
@@ -48,9 +48,7 @@ impl Store {
             } in &rows
             {
                 let name = (owner.as_str(), month.number(), operation.as_str());
-                table
-                    .insert(name, (count.calls, count.limited))
-                    .map_err(StoreError::engine)?;
+                table.insert(name, (count.calls, count.limited))?;
             }
             Ok(())
         })

@@ -165,22 +165,18 @@ impl Failed {
 }
 
 fn commit(database: &Database, group: &mut [Box<dyn QueuedChange>]) -> Result<(), Failed> {
-    let all = |error: StoreError| Failed::All(error);
-    let mut transaction = database
-        .begin_write()
-        .map_err(|error| all(StoreError::engine(error)))?;
+    let all = |error: redb::Error| Failed::All(error.into());
+    let mut transaction = database.begin_write().map_err(|error| all(error.into()))?;
     transaction
         .set_durability(Durability::Immediate)
-        .map_err(|error| all(StoreError::engine(error)))?;
+        .map_err(|error| all(error.into()))?;
     for (index, change) in group.iter_mut().enumerate() {
         // A transaction that is dropped without a commit is undone.
         change
             .make(&transaction)
             .map_err(|error| Failed::One(index, error))?;
     }
-    transaction
-        .commit()
-        .map_err(|error| all(StoreError::engine(error)))
+    transaction.commit().map_err(|error| all(error.into()))
 }
 
 #[cfg(test)]
@@ -192,8 +188,8 @@ mod tests {
     const TABLE: TableDefinition<'_, u64, u64> = TableDefinition::new("numbers");
 
     fn insert(transaction: &WriteTransaction, number: u64) -> Result<(), StoreError> {
-        let mut table = transaction.open_table(TABLE).map_err(StoreError::engine)?;
-        table.insert(number, number).map_err(StoreError::engine)?;
+        let mut table = transaction.open_table(TABLE)?;
+        table.insert(number, number)?;
         Ok(())
     }
 

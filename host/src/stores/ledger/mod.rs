@@ -35,19 +35,11 @@ pub(super) const SPENT: TableDefinition<'_, (&str, u32, &str, &str), u64> =
 const EXPIRED_AT_ONCE: usize = 256;
 
 pub(super) fn create_tables(transaction: &WriteTransaction) -> Result<(), StoreError> {
-    transaction
-        .open_table(RESERVATIONS)
-        .map_err(StoreError::engine)?;
-    transaction
-        .open_table(RESOLUTIONS)
-        .map_err(StoreError::engine)?;
-    transaction
-        .open_table(PENDING)
-        .map_err(StoreError::engine)?;
-    transaction
-        .open_table(BALANCES)
-        .map_err(StoreError::engine)?;
-    transaction.open_table(SPENT).map_err(StoreError::engine)?;
+    transaction.open_table(RESERVATIONS)?;
+    transaction.open_table(RESOLUTIONS)?;
+    transaction.open_table(PENDING)?;
+    transaction.open_table(BALANCES)?;
+    transaction.open_table(SPENT)?;
     Ok(())
 }
 
@@ -118,9 +110,7 @@ impl Store {
     /// What an account spent and holds reserved in a month.
     pub(crate) fn balance(&self, account: &str, month: Month) -> Result<Balance, StoreError> {
         self.read(BALANCES, |table| {
-            let stored = table
-                .get((account, month.number()))
-                .map_err(StoreError::engine)?;
+            let stored = table.get((account, month.number()))?;
             Ok(stored.map_or_else(Balance::default, |value| balance_of(value.value())))
         })
     }
@@ -133,29 +123,18 @@ impl Store {
         count_max: usize,
     ) -> Result<Vec<LedgerEntry>, StoreError> {
         let snapshot = self.snapshot()?;
-        let resolutions = snapshot
-            .open_table(RESOLUTIONS)
-            .map_err(StoreError::engine)?;
-        let reservations = snapshot
-            .open_table(RESERVATIONS)
-            .map_err(StoreError::engine)?;
+        let resolutions = snapshot.open_table(RESOLUTIONS)?;
+        let reservations = snapshot.open_table(RESERVATIONS)?;
         let range = (
             Bound::Excluded((account, after)),
             Bound::Included((account, u128::MAX)),
         );
         let mut entries = Vec::new();
-        for entry in reservations
-            .range::<(&str, u128)>(range)
-            .map_err(StoreError::engine)?
-            .take(count_max)
-        {
-            let (name, record) = entry.map_err(StoreError::engine)?;
+        for entry in reservations.range::<(&str, u128)>(range)?.take(count_max) {
+            let (name, record) = entry?;
             let ((account, id), (month, amount, made_at, key, operation, request_id)) =
                 (name.value(), record.value());
-            let resolution = resolutions
-                .get((account, id))
-                .map_err(StoreError::engine)?
-                .map(|value| value.value());
+            let resolution = resolutions.get((account, id))?.map(|value| value.value());
             let reservation = Reservation {
                 id,
                 account: account.to_owned(),
@@ -186,11 +165,8 @@ impl Store {
     ) -> Result<Vec<Spent>, StoreError> {
         self.read(SPENT, |table| {
             let mut spent = Vec::new();
-            for entry in table
-                .range((account, month.number(), key, "")..)
-                .map_err(StoreError::engine)?
-            {
-                let (name, credits) = entry.map_err(StoreError::engine)?;
+            for entry in table.range((account, month.number(), key, "")..)? {
+                let (name, credits) = entry?;
                 let (of_account, of_month, of_key, operation) = name.value();
                 if (of_account, of_month, of_key) != (account, month.number(), key) {
                     break;
@@ -206,14 +182,9 @@ impl Store {
 
     fn pending(&self, count_max: usize) -> Result<Vec<(String, u128)>, StoreError> {
         self.read(PENDING, |table| {
-            let entries = table
-                .range::<(&str, u128)>(..)
-                .map_err(StoreError::engine)?
-                .take(count_max);
+            let entries = table.range::<(&str, u128)>(..)?.take(count_max);
             let named = entries.map(|entry| {
-                let (name, ()) = entry
-                    .map(|(name, _)| (name, ()))
-                    .map_err(StoreError::engine)?;
+                let (name, ()) = entry.map(|(name, _)| (name, ()))?;
                 let (account, id) = name.value();
                 Ok((account.to_owned(), id))
             });
@@ -239,14 +210,8 @@ fn reserve(
         made_at,
     } = reservation;
     let name = (account.as_str(), *id);
-    let mut reservations = transaction
-        .open_table(RESERVATIONS)
-        .map_err(StoreError::engine)?;
-    if reservations
-        .get(name)
-        .map_err(StoreError::engine)?
-        .is_some()
-    {
+    let mut reservations = transaction.open_table(RESERVATIONS)?;
+    if reservations.get(name)?.is_some() {
         return Ok(Ok(()));
     }
     let balance = read_balance(transaction, account, *month)?;
@@ -270,14 +235,8 @@ fn reserve(
         operation.as_str(),
         request_id.as_str(),
     );
-    reservations
-        .insert(name, record)
-        .map_err(StoreError::engine)?;
-    transaction
-        .open_table(PENDING)
-        .map_err(StoreError::engine)?
-        .insert(name, ())
-        .map_err(StoreError::engine)?;
+    reservations.insert(name, record)?;
+    transaction.open_table(PENDING)?.insert(name, ())?;
     write_balance(transaction, account, *month, balance)?;
     Ok(Ok(()))
 }
@@ -290,39 +249,24 @@ fn resolve(
     now_s: u64,
 ) -> Result<Option<ReservationOutcome>, StoreError> {
     let name = (account, id);
-    let mut resolutions = transaction
-        .open_table(RESOLUTIONS)
-        .map_err(StoreError::engine)?;
-    if let Some(standing) = resolutions.get(name).map_err(StoreError::engine)? {
+    let mut resolutions = transaction.open_table(RESOLUTIONS)?;
+    if let Some(standing) = resolutions.get(name)? {
         return Ok(ReservationOutcome::from_number(standing.value().0));
     }
-    let reservations = transaction
-        .open_table(RESERVATIONS)
-        .map_err(StoreError::engine)?;
-    let Some(reserved) = reservations.get(name).map_err(StoreError::engine)? else {
+    let reservations = transaction.open_table(RESERVATIONS)?;
+    let Some(reserved) = reservations.get(name)? else {
         return Ok(None);
     };
     let (month, amount, _, key, operation, _) = reserved.value();
     if resolution == ReservationOutcome::Settled {
-        let mut spent = transaction.open_table(SPENT).map_err(StoreError::engine)?;
+        let mut spent = transaction.open_table(SPENT)?;
         let name = (account, month, key, operation);
-        let before = spent
-            .get(name)
-            .map_err(StoreError::engine)?
-            .map_or(0, |credits| credits.value());
-        spent
-            .insert(name, before + amount)
-            .map_err(StoreError::engine)?;
+        let before = spent.get(name)?.map_or(0, |credits| credits.value());
+        spent.insert(name, before + amount)?;
     }
     let month = Month::from_number(month);
-    resolutions
-        .insert(name, (resolution.number(), now_s))
-        .map_err(StoreError::engine)?;
-    transaction
-        .open_table(PENDING)
-        .map_err(StoreError::engine)?
-        .remove(name)
-        .map_err(StoreError::engine)?;
+    resolutions.insert(name, (resolution.number(), now_s))?;
+    transaction.open_table(PENDING)?.remove(name)?;
     let balance = read_balance(transaction, account, month)?;
     write_balance(
         transaction,
@@ -338,12 +282,8 @@ fn read_balance(
     account: &str,
     month: Month,
 ) -> Result<Balance, StoreError> {
-    let balances = transaction
-        .open_table(BALANCES)
-        .map_err(StoreError::engine)?;
-    let stored = balances
-        .get((account, month.number()))
-        .map_err(StoreError::engine)?;
+    let balances = transaction.open_table(BALANCES)?;
+    let stored = balances.get((account, month.number()))?;
     Ok(stored.map_or_else(Balance::default, |value| balance_of(value.value())))
 }
 
@@ -353,12 +293,8 @@ fn write_balance(
     month: Month,
     balance: Balance,
 ) -> Result<(), StoreError> {
-    let mut balances = transaction
-        .open_table(BALANCES)
-        .map_err(StoreError::engine)?;
-    balances
-        .insert((account, month.number()), (balance.posted, balance.pending))
-        .map_err(StoreError::engine)?;
+    let mut balances = transaction.open_table(BALANCES)?;
+    balances.insert((account, month.number()), (balance.posted, balance.pending))?;
     Ok(())
 }
 

@@ -63,11 +63,9 @@ fn accounts_over(
     let (mut over, mut last) = (Vec::new(), String::new());
     while over.len() < FOUND_MAX {
         // What follows the last month that could be is the next account.
-        let mut rest = table
-            .range((last.as_str(), u32::MAX)..)
-            .map_err(StoreError::engine)?;
+        let mut rest = table.range((last.as_str(), u32::MAX)..)?;
         let Some(first) = rest.next() else { break };
-        let (name, _) = first.map_err(StoreError::engine)?;
+        let (name, _) = first?;
         let (account, month) = name.value();
         if month < before.number() {
             over.push(account.to_owned());
@@ -83,11 +81,9 @@ fn owners_over(
 ) -> Result<Vec<String>, StoreError> {
     let (mut over, mut last) = (Vec::new(), String::new());
     while over.len() < FOUND_MAX {
-        let mut rest = table
-            .range((last.as_str(), u32::MAX, "")..)
-            .map_err(StoreError::engine)?;
+        let mut rest = table.range((last.as_str(), u32::MAX, "")..)?;
         let Some(first) = rest.next() else { break };
-        let (name, _) = first.map_err(StoreError::engine)?;
+        let (name, _) = first?;
         let (owner, month, _) = name.value();
         if month < before.number() {
             over.push(owner.to_owned());
@@ -112,30 +108,23 @@ fn forget_entries(
     account: &str,
     before: Month,
 ) -> Result<usize, StoreError> {
-    let mut reservations = transaction
-        .open_table(RESERVATIONS)
-        .map_err(StoreError::engine)?;
-    let mut resolutions = transaction
-        .open_table(RESOLUTIONS)
-        .map_err(StoreError::engine)?;
-    let mut balances = transaction
-        .open_table(BALANCES)
-        .map_err(StoreError::engine)?;
-    let mut spent = transaction.open_table(SPENT).map_err(StoreError::engine)?;
+    let mut reservations = transaction.open_table(RESERVATIONS)?;
+    let mut resolutions = transaction.open_table(RESOLUTIONS)?;
+    let mut balances = transaction.open_table(BALANCES)?;
+    let mut spent = transaction.open_table(SPENT)?;
     let (mut gone, mut looked_at) = (Vec::new(), 0);
     // Oldest first, as their ids are.
     for entry in reservations
-        .range((account, 0)..=(account, u128::MAX))
-        .map_err(StoreError::engine)?
+        .range((account, 0)..=(account, u128::MAX))?
         .take(ROWS_AT_ONCE)
     {
-        let (name, record) = entry.map_err(StoreError::engine)?;
+        let (name, record) = entry?;
         let (id, (month, amount, _, key, operation, _)) = (name.value().1, record.value());
         if month >= before.number() {
             break;
         }
         looked_at += 1;
-        if let Some(resolution) = resolutions.get((account, id)).map_err(StoreError::engine)? {
+        if let Some(resolution) = resolutions.get((account, id))? {
             let (key, operation) = (key.to_owned(), operation.to_owned());
             let is_settled = resolution.value().0 == ReservationOutcome::Settled.number();
             gone.push(ExpiredEntry {
@@ -150,8 +139,8 @@ fn forget_entries(
     }
     for entry in &gone {
         let name = (account, entry.id);
-        reservations.remove(name).map_err(StoreError::engine)?;
-        resolutions.remove(name).map_err(StoreError::engine)?;
+        reservations.remove(name)?;
+        resolutions.remove(name)?;
         if entry.is_settled {
             take_back(&mut balances, &mut spent, account, entry)?;
         }
@@ -159,13 +148,9 @@ fn forget_entries(
     // Not before: an account is found by its balances.
     if looked_at < ROWS_AT_ONCE {
         let over = (account, 0)..(account, before.number());
-        balances
-            .retain_in(over, |_, sums| sums != (0, 0))
-            .map_err(StoreError::engine)?;
+        balances.retain_in(over, |_, sums| sums != (0, 0))?;
         let over = (account, 0, "", "")..(account, before.number(), "", "");
-        spent
-            .retain_in(over, |_, credits| credits > 0)
-            .map_err(StoreError::engine)?;
+        spent.retain_in(over, |_, credits| credits > 0)?;
     }
     Ok(gone.len())
 }
@@ -178,22 +163,14 @@ fn take_back(
     entry: &ExpiredEntry,
 ) -> Result<(), StoreError> {
     let name = (account, entry.month);
-    let balance = balances
-        .get(name)
-        .map_err(StoreError::engine)?
-        .map(|sums| sums.value());
+    let balance = balances.get(name)?.map(|sums| sums.value());
     let (posted, pending) = balance.unwrap_or_default();
     let left = (posted.saturating_sub(entry.amount), pending);
-    balances.insert(name, left).map_err(StoreError::engine)?;
+    balances.insert(name, left)?;
     let (key, operation) = (entry.key.as_str(), entry.operation.as_str());
     let name = (account, entry.month, key, operation);
-    let sum = spent
-        .get(name)
-        .map_err(StoreError::engine)?
-        .map_or(0, |credits| credits.value());
-    spent
-        .insert(name, sum.saturating_sub(entry.amount))
-        .map_err(StoreError::engine)?;
+    let sum = spent.get(name)?.map_or(0, |credits| credits.value());
+    spent.insert(name, sum.saturating_sub(entry.amount))?;
     Ok(())
 }
 
@@ -202,14 +179,11 @@ fn forget_counts(
     owner: &str,
     before: Month,
 ) -> Result<usize, StoreError> {
-    let mut counts = transaction.open_table(USAGE).map_err(StoreError::engine)?;
+    let mut counts = transaction.open_table(USAGE)?;
     let over = (owner, 0, "")..(owner, before.number(), "");
-    let over = counts
-        .extract_from_if(over, |_, _| true)
-        .map_err(StoreError::engine)?;
+    let over = counts.extract_from_if(over, |_, _| true)?;
     over.take(ROWS_AT_ONCE)
-        .try_fold(0, |forgotten, row| row.map(|_| forgotten + 1))
-        .map_err(StoreError::engine)
+        .try_fold(0, |forgotten, row| Ok(row.map(|_| forgotten + 1)?))
 }
 
 #[cfg(test)]
