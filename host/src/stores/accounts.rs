@@ -2,10 +2,9 @@
 
 use std::sync::Arc;
 
-use redb::{ReadableTable, TableDefinition, WriteTransaction};
+use redb::{TableDefinition, WriteTransaction};
 
-use super::embedded;
-use super::embedded::{Store, StoreError};
+use super::embedded::{Store, StoreError, encode, get_record, list_records};
 use crate::records::account::{Account, Entitlement};
 
 /// Account id → record, as JSON.
@@ -22,24 +21,14 @@ pub(super) fn create_tables(transaction: &WriteTransaction) -> Result<(), StoreE
 impl Store {
     /// The account with this id.
     pub(crate) fn account(&self, id: &str) -> Result<Option<Arc<Account>>, StoreError> {
-        self.account_cache.get_or_read(id, || {
-            self.read(ACCOUNTS, |table| {
-                let stored = table.get(id)?;
-                stored
-                    .map(|value| embedded::decode(value.value()))
-                    .transpose()
-            })
-        })
+        self.account_cache
+            .get_or_read(id, || self.read(ACCOUNTS, |table| get_record(table, id)))
     }
 
     /// All accounts, oldest first.
     pub(crate) fn accounts(&self) -> Result<Vec<Account>, StoreError> {
         self.read(ACCOUNTS, |table| {
-            let mut accounts: Vec<Account> = Vec::new();
-            for entry in table.iter()?.take(ACCOUNTS_LISTED_MAX) {
-                let (_, value) = entry?;
-                accounts.push(embedded::decode(value.value())?);
-            }
+            let mut accounts: Vec<Account> = list_records(table, ACCOUNTS_LISTED_MAX)?;
             accounts.sort_by(|a, b| (a.created_at, &a.id).cmp(&(b.created_at, &b.id)));
             Ok(accounts)
         })
@@ -47,7 +36,7 @@ impl Store {
 
     /// Writes an account's record; writing it again changes nothing.
     pub(crate) async fn put_account(&self, account: &Account) -> Result<(), StoreError> {
-        let (id, bytes) = (account.id.clone(), embedded::encode(account)?);
+        let (id, bytes) = (account.id.clone(), encode(account)?);
         let change = move |transaction: &WriteTransaction| {
             let mut accounts = transaction.open_table(ACCOUNTS)?;
             accounts.insert(id.as_str(), bytes.as_slice())?;
@@ -66,14 +55,11 @@ impl Store {
         let id = id.to_owned();
         let change = move |transaction: &WriteTransaction| {
             let mut accounts = transaction.open_table(ACCOUNTS)?;
-            let stored = accounts
-                .get(id.as_str())?
-                .map(|value| value.value().to_vec());
-            let Some(bytes) = stored else { return Ok(None) };
-            let mut account: Account = embedded::decode(&bytes)?;
+            let Some(mut account) = get_record::<_, Account>(&accounts, id.as_str())? else {
+                return Ok(None);
+            };
             account.entitlement.clone_from(&entitlement);
-            let bytes = embedded::encode(&account)?;
-            accounts.insert(id.as_str(), bytes.as_slice())?;
+            accounts.insert(id.as_str(), encode(&account)?.as_slice())?;
             Ok(Some(account))
         };
         self.write_and_forget(change, &self.account_cache).await

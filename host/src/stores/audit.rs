@@ -123,13 +123,9 @@ impl Store {
     pub(crate) fn audit(&self) -> Result<LedgerAudit, StoreError> {
         let snapshot = self.snapshot()?;
         let mut audit = LedgerAudit::default();
-        let LedgerSums {
-            balances,
-            spent,
-            resolved,
-        } = LedgerSums::read(&snapshot, &mut audit)?;
+        let sums = LedgerSums::read(&snapshot, &mut audit)?;
         let resolutions = snapshot.open_table(RESOLUTIONS)?;
-        let stray = resolutions.len()? - resolved;
+        let stray = resolutions.len()? - sums.resolved;
         if stray > 0 {
             audit.tell(|| format!("{stray} resolutions have no reservation"));
         }
@@ -144,30 +140,17 @@ impl Store {
             let (account, month) = name.value();
             Ok(((account.to_owned(), month), value.value()))
         });
-        audit.compare(
-            "balance (posted, pending) of account and month",
-            balances,
-            stored,
-        )?;
+        let what = "balance (posted, pending) of account and month";
+        audit.compare(what, sums.balances, stored)?;
         let table = snapshot.open_table(SPENT)?;
         let stored = table.iter()?.map(|entry| {
             let (name, value) = entry?;
             let (account, month, key, operation) = name.value();
-            Ok((
-                (
-                    account.to_owned(),
-                    month,
-                    key.to_owned(),
-                    operation.to_owned(),
-                ),
-                value.value(),
-            ))
+            let (account, key) = (account.to_owned(), key.to_owned());
+            Ok(((account, month, key, operation.to_owned()), value.value()))
         });
-        audit.compare(
-            "sum spent by account, month, key and operation",
-            spent,
-            stored,
-        )?;
+        let what = "sum spent by account, month, key and operation";
+        audit.compare(what, sums.spent, stored)?;
         Ok(audit)
     }
 }

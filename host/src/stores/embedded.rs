@@ -1,5 +1,6 @@
 //! The embedded store: one redb file, owned by one process. What stands in it is said by the files beside this one.
 
+use std::borrow::Borrow;
 use std::fs::OpenOptions;
 use std::hash::Hash;
 use std::os::unix::fs::OpenOptionsExt as _;
@@ -8,8 +9,8 @@ use std::sync::Arc;
 
 use rand::RngExt as _;
 use redb::{
-    Database, DatabaseError, Key, ReadOnlyTable, ReadTransaction, ReadableDatabase,
-    ReadableTable as _, TableDefinition, Value, WriteTransaction,
+    Database, DatabaseError, Key, ReadOnlyTable, ReadTransaction, ReadableDatabase, ReadableTable,
+    Table, TableDefinition, Value, WriteTransaction,
 };
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -26,6 +27,9 @@ use crate::records::api_key::KeyRecord;
 const INSTANCE: TableDefinition<'_, &str, &[u8]> = TableDefinition::new("instance");
 
 const FILE: &str = "switchbay.redb";
+
+/// Names that [`free_names`] removes in one write.
+const FREED_AT_ONCE: usize = 1000;
 
 /// A store that cannot be opened, read or written.
 #[derive(Clone, Debug, thiserror::Error)]
@@ -59,6 +63,46 @@ pub(super) fn encode(record: &impl Serialize) -> Result<Vec<u8>, StoreError> {
 
 pub(super) fn decode<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, StoreError> {
     serde_json::from_slice(bytes).map_err(|error| StoreError::Record(Arc::new(error)))
+}
+
+/// The record of a name; `None` where there is none.
+pub(super) fn get_record<'n, K: Key + 'static, T: DeserializeOwned>(
+    table: &impl ReadableTable<K, &'static [u8]>,
+    name: impl Borrow<K::SelfType<'n>>,
+) -> Result<Option<T>, StoreError> {
+    let stored = table.get(name)?;
+    stored.map(|value| decode(value.value())).transpose()
+}
+
+/// The first records of a table, in the order of their names.
+pub(super) fn list_records<K: Key + 'static, T: DeserializeOwned>(
+    table: &impl ReadableTable<K, &'static [u8]>,
+    count_max: usize,
+) -> Result<Vec<T>, StoreError> {
+    let entries = table.iter()?.take(count_max);
+    entries.map(|entry| decode(entry?.1.value())).collect()
+}
+
+/// Removes names whose time is before `until`, at most [`FREED_AT_ONCE`]; one that was written anew since then stands.
+pub(super) fn free_names<V: Value + 'static>(
+    times: &mut Table<'_, (u64, &'static str, &'static str, &'static str), ()>,
+    names: &mut Table<'_, (&'static str, &'static str, &'static str), V>,
+    until: u64,
+    time_of: impl Fn(V::SelfType<'_>) -> u64,
+) -> Result<(), StoreError> {
+    let over = times.extract_from_if(..(until, "", "", ""), |_, ()| true)?;
+    for entry in over.take(FREED_AT_ONCE) {
+        let (entry, _) = entry?;
+        let (time, first, second, third) = entry.value();
+        let name = (first, second, third);
+        let stands = names
+            .get(name)?
+            .is_some_and(|known| time_of(known.value()) == time);
+        if stands {
+            names.remove(name)?;
+        }
+    }
+    Ok(())
 }
 
 /// The open store. Reads are snapshots; writes are durable when they return.

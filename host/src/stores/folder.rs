@@ -50,21 +50,12 @@ pub(crate) enum FolderFault {
 }
 
 /// What is wrong with a folder.
+#[derive(Debug, thiserror::Error)]
 pub(super) enum Unfit {
-    Fault(FolderFault),
-    Io(io::Error),
-}
-
-impl From<FolderFault> for Unfit {
-    fn from(fault: FolderFault) -> Self {
-        Self::Fault(fault)
-    }
-}
-
-impl From<io::Error> for Unfit {
-    fn from(error: io::Error) -> Self {
-        Self::Io(error)
-    }
+    #[error(transparent)]
+    Fault(#[from] FolderFault),
+    #[error(transparent)]
+    Io(#[from] io::Error),
 }
 
 /// Makes the folder, private, where it is missing.

@@ -2,9 +2,9 @@
 //!
 //! Written in the transaction of the reservation that they name, so that there is never one without the other.
 
-use redb::{ReadableTable as _, TableDefinition, WriteTransaction};
+use redb::{ReadableTable, TableDefinition, WriteTransaction};
 
-use super::embedded::{Store, StoreError};
+use super::embedded::{Store, StoreError, free_names};
 use super::ledger;
 use crate::records::credits::{Reservation, ReservationOutcome, ReservationRefused};
 
@@ -17,8 +17,6 @@ const BURNT_TIMES: TableDefinition<'_, (u64, &str, &str, &str), ()> =
 
 /// How long an identifier stays burnt.
 const BURNT_SECONDS: u64 = 24 * 3600;
-/// Identifiers that are forgotten in one write.
-const FORGOTTEN_AT_ONCE: usize = 1000;
 
 pub(super) fn create_tables(transaction: &WriteTransaction) -> Result<(), StoreError> {
     transaction.open_table(BURNT)?;
@@ -63,29 +61,40 @@ pub(super) fn was_burnt(
         ..
     } = reservation;
     let burnt = transaction.open_table(BURNT)?;
-    let earlier = burnt.get((account.as_str(), key.as_str(), identifier))?;
-    let earlier = earlier
-        .map(|value| value.value())
-        .filter(|(_, at)| is_burnt(*at, *made_at));
-    let Some((earlier, _)) = earlier else {
+    let Some(id) = burnt_by(&burnt, (account, key, identifier), *made_at)? else {
         return Ok(None);
     };
     let resolutions = transaction.open_table(ledger::RESOLUTIONS)?;
-    let resolution = resolutions.get((account.as_str(), earlier))?;
-    Ok(Some(refused(resolution.map(|value| value.value().0))))
+    refused(&resolutions, account, id).map(Some)
+}
+
+/// The reservation that burnt a name which is still burnt.
+fn burnt_by(
+    burnt: &impl ReadableTable<(&'static str, &'static str, &'static str), (u128, u64)>,
+    name: (&str, &str, &str),
+    now_s: u64,
+) -> Result<Option<u128>, StoreError> {
+    let found = burnt.get(name)?.map(|value| value.value());
+    Ok(found.and_then(|(id, at)| is_burnt(at, now_s).then_some(id)))
 }
 
 fn is_burnt(at: u64, now_s: u64) -> bool {
     at.saturating_add(BURNT_SECONDS) > now_s
 }
 
-fn refused(resolution: Option<u8>) -> ReservationRefused {
-    match resolution.and_then(ReservationOutcome::from_number) {
+fn refused(
+    resolutions: &impl ReadableTable<(&'static str, u128), (u8, u64)>,
+    account: &str,
+    id: u128,
+) -> Result<ReservationRefused, StoreError> {
+    let resolution = resolutions.get((account, id))?;
+    let outcome = resolution.and_then(|value| ReservationOutcome::from_number(value.value().0));
+    Ok(match outcome {
         Some(ReservationOutcome::Expired) => ReservationRefused::Lapsed,
         Some(ReservationOutcome::Settled | ReservationOutcome::Released) | None => {
             ReservationRefused::Handled
         }
-    }
+    })
 }
 
 impl Store {
@@ -97,19 +106,12 @@ impl Store {
         identifier: &str,
         now_s: u64,
     ) -> Result<Option<ReservationRefused>, StoreError> {
-        let burnt = self.read(BURNT, |table| {
-            let found = table.get((account, key, identifier))?;
-            Ok(found
-                .map(|value| value.value())
-                .filter(|(_, at)| is_burnt(*at, now_s)))
-        })?;
-        let Some((id, _)) = burnt else {
+        let name = (account, key, identifier);
+        let Some(id) = self.read(BURNT, |table| burnt_by(table, name, now_s))? else {
             return Ok(None);
         };
-        self.read(ledger::RESOLUTIONS, |table| {
-            let resolution = table.get((account, id))?;
-            Ok(Some(refused(resolution.map(|value| value.value().0))))
-        })
+        self.read(ledger::RESOLUTIONS, |table| refused(table, account, id))
+            .map(Some)
     }
 
     /// Forgets identifiers whose day is over, a bounded number of them.
@@ -132,18 +134,7 @@ fn forget(transaction: &WriteTransaction, now_s: u64) -> Result<(), StoreError> 
     let mut times = transaction.open_table(BURNT_TIMES)?;
     let mut burnt = transaction.open_table(BURNT)?;
     let until = now_s.saturating_sub(BURNT_SECONDS) + 1;
-    let over = times.extract_from_if(..(until, "", "", ""), |_, ()| true)?;
-    for entry in over.take(FORGOTTEN_AT_ONCE) {
-        let (name, _) = entry?;
-        let (at, account, key, identifier) = name.value();
-        let name = (account, key, identifier);
-        // A later reservation may have burnt it anew.
-        let stands = burnt.get(name)?.is_some_and(|value| value.value().1 == at);
-        if stands {
-            burnt.remove(name)?;
-        }
-    }
-    Ok(())
+    free_names(&mut times, &mut burnt, until, |(_, at)| at)
 }
 
 #[cfg(test)]

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use redb::{ReadableTable, Table, TableDefinition, WriteTransaction};
 use uuid::Uuid;
 
-use super::embedded::{Store, StoreError, decode, encode};
+use super::embedded::{Store, StoreError, decode, encode, free_names, get_record};
 use crate::contract::operation::Owner;
 use crate::records::job::{BYTES_MAX, ITEMS_MAX, Job, JobName, JobProgress};
 
@@ -34,8 +34,6 @@ const TAKEN_UNTIL: TableDefinition<'_, (u64, &str, &str, &str), ()> =
 
 /// How long a request id is taken.
 const TAKEN_MS: u64 = 24 * 3600 * 1000;
-/// Request ids that are freed in one write.
-const FREED_AT_ONCE: usize = 1000;
 
 /// A submission that was made before.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -119,7 +117,7 @@ impl Store {
 
     /// The record of a job.
     pub(crate) fn job(&self, name: &JobName) -> Result<Option<Job>, StoreError> {
-        self.read(JOBS, |table| record(table, name))
+        self.read(JOBS, |table| get_record(table, name.key()))
     }
 
     /// Every job, in no order that means something.
@@ -151,7 +149,7 @@ impl Store {
     ) -> Result<Option<T>, StoreError> {
         self.write(move |transaction| {
             let mut jobs = transaction.open_table(JOBS)?;
-            let Some(mut job) = record(&jobs, &name)? else {
+            let Some(mut job) = get_record(&jobs, name.key())? else {
                 return Ok(None);
             };
             let changed = change(&mut job);
@@ -239,14 +237,6 @@ impl Store {
     }
 }
 
-fn record(
-    jobs: &impl ReadableTable<Name, &'static [u8]>,
-    name: &JobName,
-) -> Result<Option<Job>, StoreError> {
-    let found = jobs.get(name.key())?;
-    found.map(|value| decode(value.value())).transpose()
-}
-
 fn put(
     jobs: &mut Table<'_, Name, &'static [u8]>,
     name: &JobName,
@@ -302,7 +292,8 @@ fn kept(
 ) -> Result<KeepOutcome, StoreError> {
     let (owner, plugin, id) = name.key();
     let mut jobs = transaction.open_table(JOBS)?;
-    let Some(mut job) = record(&jobs, name)?.filter(|job| job.is_run(keep.attempt)) else {
+    let known: Option<Job> = get_record(&jobs, name.key())?;
+    let Some(mut job) = known.filter(|job| job.is_run(keep.attempt)) else {
         return Ok(KeepOutcome::Ended);
     };
     let mut keys = transaction.open_table(ITEM_KEYS)?;
@@ -363,18 +354,5 @@ fn forget(transaction: &WriteTransaction, name: &JobName) -> Result<(), StoreErr
 fn free(transaction: &WriteTransaction, now_ms: u64) -> Result<(), StoreError> {
     let mut times = transaction.open_table(TAKEN_UNTIL)?;
     let mut taken = transaction.open_table(TAKEN)?;
-    let over = times.extract_from_if(..(now_ms + 1, "", "", ""), |_, ()| true)?;
-    for entry in over.take(FREED_AT_ONCE) {
-        let (name, _) = entry?;
-        let (until, owner, plugin, request_id) = name.value();
-        let name = (owner, plugin, request_id);
-        // It may have been taken anew.
-        let stands = taken
-            .get(name)?
-            .is_some_and(|value| value.value().2 == until);
-        if stands {
-            taken.remove(name)?;
-        }
-    }
-    Ok(())
+    free_names(&mut times, &mut taken, now_ms + 1, |(_, _, until)| until)
 }

@@ -4,8 +4,7 @@ use std::sync::Arc;
 
 use redb::{ReadableTable, TableDefinition, WriteTransaction};
 
-use super::embedded;
-use super::embedded::{Store, StoreError};
+use super::embedded::{Store, StoreError, encode, get_record, list_records};
 use crate::records::api_key::KeyRecord;
 
 /// Key digest → record, as JSON.
@@ -26,12 +25,7 @@ impl Store {
     /// The record of the key with this digest.
     pub(crate) fn key(&self, digest: &[u8; 32]) -> Result<Option<Arc<KeyRecord>>, StoreError> {
         self.key_cache.get_or_read(digest, || {
-            self.read(KEYS, |table| {
-                let stored = table.get(digest)?;
-                stored
-                    .map(|value| embedded::decode(value.value()))
-                    .transpose()
-            })
+            self.read(KEYS, |table| get_record(table, digest))
         })
     }
 
@@ -43,22 +37,13 @@ impl Store {
         let Some(digest) = digest else {
             return Ok(None);
         };
-        self.read(KEYS, |table| {
-            let stored = table.get(&digest)?;
-            stored
-                .map(|value| embedded::decode(value.value()))
-                .transpose()
-        })
+        self.read(KEYS, |table| get_record(table, &digest))
     }
 
     /// All keys, oldest first.
     pub(crate) fn keys(&self) -> Result<Vec<KeyRecord>, StoreError> {
         self.read(KEYS, |table| {
-            let mut keys: Vec<KeyRecord> = Vec::new();
-            for entry in table.iter()?.take(KEYS_LISTED_MAX) {
-                let (_, value) = entry?;
-                keys.push(embedded::decode(value.value())?);
-            }
+            let mut keys: Vec<KeyRecord> = list_records(table, KEYS_LISTED_MAX)?;
             keys.sort_by(|a, b| (a.created_at, &a.id).cmp(&(b.created_at, &b.id)));
             Ok(keys)
         })
@@ -70,7 +55,7 @@ impl Store {
         digest: [u8; 32],
         record: &KeyRecord,
     ) -> Result<(), StoreError> {
-        let (id, bytes) = (record.id.clone(), embedded::encode(record)?);
+        let (id, bytes) = (record.id.clone(), encode(record)?);
         let change = move |transaction: &WriteTransaction| {
             let mut keys = transaction.open_table(KEYS)?;
             keys.insert(&digest, bytes.as_slice())?;
@@ -95,11 +80,11 @@ impl Store {
                 return Ok(None);
             };
             let mut keys = transaction.open_table(KEYS)?;
-            let stored = keys.get(&digest)?.map(|value| value.value().to_vec());
-            let Some(bytes) = stored else { return Ok(None) };
-            let mut record: KeyRecord = embedded::decode(&bytes)?;
+            let Some(mut record) = get_record::<_, KeyRecord>(&keys, &digest)? else {
+                return Ok(None);
+            };
             record.revoked_at.get_or_insert(now_s);
-            keys.insert(&digest, embedded::encode(&record)?.as_slice())?;
+            keys.insert(&digest, encode(&record)?.as_slice())?;
             Ok(Some(record))
         };
         self.write_and_forget(change, &self.key_cache).await

@@ -12,7 +12,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-use super::embedded::{Store, StoreError};
+use super::embedded::{Store, StoreError, decode, encode, list_records};
 
 /// Plugin → its record.
 const PLUGINS: TableDefinition<'_, &str, &[u8]> = TableDefinition::new("plugins");
@@ -47,14 +47,7 @@ pub(super) fn create_tables(transaction: &WriteTransaction) -> Result<(), StoreE
 impl Store {
     /// The record of every plugin, in the order of their names.
     pub(crate) fn plugins<T: DeserializeOwned>(&self) -> Result<Vec<T>, StoreError> {
-        self.read(PLUGINS, |table| {
-            let mut records = Vec::new();
-            for entry in table.iter()? {
-                let (_, value) = entry?;
-                records.push(parsed(value.value())?);
-            }
-            Ok(records)
-        })
+        self.read(PLUGINS, |table| list_records(table, usize::MAX))
     }
 
     /// Writes a plugin's record and the events that made it so, all or nothing. Gives back the events with their numbers.
@@ -64,16 +57,11 @@ impl Store {
         record: &T,
         events: &[E],
     ) -> Result<Vec<KeptEvent>, StoreError> {
-        let unwritable = |error| StoreError::Record(Arc::new(error));
-        let (plugin, record) = (
-            plugin.to_owned(),
-            serde_json::to_vec(record).map_err(unwritable)?,
-        );
+        let (plugin, record) = (plugin.to_owned(), encode(record)?);
+        let events = events.iter().map(serde_json::to_value);
         let events: Vec<Value> = events
-            .iter()
-            .map(serde_json::to_value)
             .collect::<Result<_, _>>()
-            .map_err(unwritable)?;
+            .map_err(|error| StoreError::Record(Arc::new(error)))?;
         self.write(move |transaction| put(transaction, &plugin, &record, &events))
             .await
     }
@@ -96,7 +84,7 @@ impl Store {
                 if id > after {
                     kept.push(KeptEvent {
                         id,
-                        event: parsed(value.value())?,
+                        event: decode(value.value())?,
                     });
                 }
             }
@@ -163,10 +151,6 @@ impl Store {
     }
 }
 
-fn parsed<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, StoreError> {
-    serde_json::from_slice(bytes).map_err(|error| StoreError::Record(Arc::new(error)))
-}
-
 fn put(
     transaction: &WriteTransaction,
     plugin: &str,
@@ -181,9 +165,7 @@ fn put(
     let mut kept = Vec::with_capacity(events.len());
     for event in events {
         id += 1;
-        let bytes =
-            serde_json::to_vec(event).map_err(|error| StoreError::Record(Arc::new(error)))?;
-        table.insert((plugin, id), bytes.as_slice())?;
+        table.insert((plugin, id), encode(event)?.as_slice())?;
         kept.push(KeptEvent {
             id,
             event: event.clone(),

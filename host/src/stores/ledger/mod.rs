@@ -5,7 +5,7 @@
 
 use std::ops::Bound;
 
-use redb::{ReadableTable as _, TableDefinition, WriteTransaction};
+use redb::{ReadableTable, TableDefinition, WriteTransaction};
 
 use super::embedded::{Store, StoreError};
 use super::idempotency;
@@ -93,13 +93,8 @@ impl Store {
             expired += pending.len();
             self.write(move |transaction| {
                 for (account, id) in &pending {
-                    resolve(
-                        transaction,
-                        account,
-                        *id,
-                        ReservationOutcome::Expired,
-                        now_s,
-                    )?;
+                    let expired = ReservationOutcome::Expired;
+                    resolve(transaction, account, *id, expired, now_s)?;
                 }
                 Ok(())
             })
@@ -109,10 +104,7 @@ impl Store {
 
     /// What an account spent and holds reserved in a month.
     pub(crate) fn balance(&self, account: &str, month: Month) -> Result<Balance, StoreError> {
-        self.read(BALANCES, |table| {
-            let stored = table.get((account, month.number()))?;
-            Ok(stored.map_or_else(Balance::default, |value| balance_of(value.value())))
-        })
+        self.read(BALANCES, |table| balance_in(table, account, month))
     }
 
     /// An account's reservations after the one with this id, oldest first.
@@ -182,9 +174,8 @@ impl Store {
 
     fn pending(&self, count_max: usize) -> Result<Vec<(String, u128)>, StoreError> {
         self.read(PENDING, |table| {
-            let entries = table.range::<(&str, u128)>(..)?.take(count_max);
-            let named = entries.map(|entry| {
-                let (name, ()) = entry.map(|(name, _)| (name, ()))?;
+            let named = table.iter()?.take(count_max).map(|entry| {
+                let (name, _) = entry?;
                 let (account, id) = name.value();
                 Ok((account.to_owned(), id))
             });
@@ -214,7 +205,8 @@ fn reserve(
     if reservations.get(name)?.is_some() {
         return Ok(Ok(()));
     }
-    let balance = read_balance(transaction, account, *month)?;
+    let mut balances = transaction.open_table(BALANCES)?;
+    let balance = balance_in(&balances, account, *month)?;
     let reserved = balance.reserve(*amount, limit);
     // Read-only where the credits do not suffice: a call that is not admitted burns nothing.
     let refused = match (identifier, &reserved) {
@@ -237,7 +229,8 @@ fn reserve(
     );
     reservations.insert(name, record)?;
     transaction.open_table(PENDING)?.insert(name, ())?;
-    write_balance(transaction, account, *month, balance)?;
+    let name = (account.as_str(), month.number());
+    balances.insert(name, (balance.posted, balance.pending))?;
     Ok(Ok(()))
 }
 
@@ -264,42 +257,25 @@ fn resolve(
         let before = spent.get(name)?.map_or(0, |credits| credits.value());
         spent.insert(name, before + amount)?;
     }
-    let month = Month::from_number(month);
     resolutions.insert(name, (resolution.number(), now_s))?;
     transaction.open_table(PENDING)?.remove(name)?;
-    let balance = read_balance(transaction, account, month)?;
-    write_balance(
-        transaction,
-        account,
-        month,
-        balance.resolve(amount, resolution),
-    )?;
+    let mut balances = transaction.open_table(BALANCES)?;
+    let balance = balance_in(&balances, account, Month::from_number(month))?;
+    let balance = balance.resolve(amount, resolution);
+    balances.insert((account, month), (balance.posted, balance.pending))?;
     Ok(Some(resolution))
 }
 
-fn read_balance(
-    transaction: &WriteTransaction,
+fn balance_in(
+    balances: &impl ReadableTable<(&'static str, u32), (u64, u64)>,
     account: &str,
     month: Month,
 ) -> Result<Balance, StoreError> {
-    let balances = transaction.open_table(BALANCES)?;
     let stored = balances.get((account, month.number()))?;
-    Ok(stored.map_or_else(Balance::default, |value| balance_of(value.value())))
-}
-
-fn write_balance(
-    transaction: &WriteTransaction,
-    account: &str,
-    month: Month,
-    balance: Balance,
-) -> Result<(), StoreError> {
-    let mut balances = transaction.open_table(BALANCES)?;
-    balances.insert((account, month.number()), (balance.posted, balance.pending))?;
-    Ok(())
-}
-
-fn balance_of((posted, pending): (u64, u64)) -> Balance {
-    Balance { posted, pending }
+    Ok(stored.map_or_else(Balance::default, |value| {
+        let (posted, pending) = value.value();
+        Balance { posted, pending }
+    }))
 }
 
 #[cfg(test)]
