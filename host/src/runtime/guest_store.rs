@@ -22,22 +22,15 @@ const UNQUEUED: Duration = Duration::from_millis(10);
 /// body or cached value with what stands beside it. More ends the call.
 const HOST_CALL_BYTES_MIN: usize = 5 << 20;
 
-/// The processor time that an instance may use.
-#[derive(Clone, Copy)]
-pub(crate) struct CpuBudgets {
-    pub(crate) slice: Duration,
-    /// Of a job: what is left of it for this run, and what it was.
-    pub(crate) job: Option<(Duration, Duration)>,
-}
-
-/// A store for one instance, with its limits. What computes for somebody waits in the queue for its turns.
+/// A store for one instance, with its limits. What computes for somebody waits in the queue for its turns. A job's budget is
+/// what is left of it for this run, and what it was.
 pub(crate) fn prepare(
     engine: &Engine,
     run_queue: Option<&Arc<RunQueue>>,
     state: GuestState,
     limits: &PluginLimits,
     cpu: &Arc<CpuMeter>,
-    budgets: CpuBudgets,
+    job_budget: Option<(Duration, Duration)>,
 ) -> Store<GuestState> {
     let mut store = Store::new(engine, state);
     store.limiter(|state| state.limiter());
@@ -48,12 +41,12 @@ pub(crate) fn prepare(
             .max(HOST_CALL_BYTES_MIN),
     );
     store.set_epoch_deadline(1);
-    let (meter, run_queue) = (Arc::clone(cpu), run_queue.cloned());
+    let (meter, run_queue, slice) = (Arc::clone(cpu), run_queue.cloned(), limits.cpu);
     store.epoch_deadline_callback(move |store| {
-        if let Some((_, whole)) = budgets.job.filter(|(left, _)| meter.total() >= *left) {
+        if let Some((_, whole)) = job_budget.filter(|(left, _)| meter.total() >= *left) {
             return Err(wasmtime::Error::new(JobBudgetSpent(whole)));
         }
-        if meter.used() >= budgets.slice {
+        if meter.used() >= slice {
             return Err(wasmtime::Error::new(CpuBudgetSpent));
         }
         let tenant = store.data().tenant().filter(|_| meter.total() >= UNQUEUED);

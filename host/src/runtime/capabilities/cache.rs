@@ -238,8 +238,8 @@ fn check_key(key: &str) -> Result<(), UnacceptableEntry> {
 }
 
 impl Host for GuestState {
-    fn get(&mut self, key: String) -> wasmtime::Result<Result<Option<wire::Entry>, Error>> {
-        Ok(self.cache(&key).map(|cache| {
+    fn get(&mut self, key: String) -> Result<Option<wire::Entry>, Error> {
+        self.cache(&key).map(|cache| {
             let found = cache.get(&key, Instant::now());
             let reads = &self.vitals().cache;
             match &found {
@@ -248,25 +248,20 @@ impl Host for GuestState {
                 Some(_) => reads.hits.increment(),
             }
             found.map(answer)
-        }))
+        })
     }
 
-    fn put(
-        &mut self,
-        key: String,
-        value: Vec<u8>,
-        ages: Ages,
-    ) -> wasmtime::Result<Result<(), Error>> {
+    fn put(&mut self, key: String, value: Vec<u8>, ages: Ages) -> Result<(), Error> {
         let put = |cache: &PluginCache| {
             cache
                 .put(&key, value, ages, Instant::now())
                 .map_err(refusal)
         };
-        Ok(self.cache(&key).and_then(put))
+        self.cache(&key).and_then(put)
     }
 
-    fn remove(&mut self, key: String) -> wasmtime::Result<Result<(), Error>> {
-        Ok(self.cache(&key).map(|cache| cache.remove(&key)))
+    fn remove(&mut self, key: String) -> Result<(), Error> {
+        self.cache(&key).map(|cache| cache.remove(&key))
     }
 }
 

@@ -8,14 +8,13 @@ use super::GuestState;
 use super::bindings::wasi::config::store::{Error, Host};
 
 impl Host for GuestState {
-    fn get(&mut self, key: String) -> wasmtime::Result<Result<Option<String>, Error>> {
-        Ok(self.settings().map(|settings| settings.get(&key).cloned()))
+    fn get(&mut self, key: String) -> Result<Option<String>, Error> {
+        self.settings().map(|settings| settings.get(&key).cloned())
     }
 
-    fn get_all(&mut self) -> wasmtime::Result<Result<Vec<(String, String)>, Error>> {
-        Ok(self
-            .settings()
-            .map(|settings| settings.clone().into_iter().collect()))
+    fn get_all(&mut self) -> Result<Vec<(String, String)>, Error> {
+        self.settings()
+            .map(|settings| settings.clone().into_iter().collect())
     }
 }
 

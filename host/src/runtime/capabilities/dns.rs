@@ -8,7 +8,7 @@ use std::time::Duration;
 use wasmtime::component::{Accessor, HasSelf};
 
 use super::bindings::switchbay::dns::resolver::{self as wire, Host, HostWithStore};
-use super::instance::{CallRefused, GuestState, admit, count_denial};
+use super::instance::{GuestState, admit, count_denial};
 use crate::egress::{EgressDenial, FetchError, QueryError, Question};
 
 impl Host for GuestState {}
@@ -17,11 +17,8 @@ impl<T: Send + 'static> HostWithStore<T> for HasSelf<GuestState> {
     async fn query(
         accessor: &Accessor<T, Self>,
         question: wire::Question,
-    ) -> wasmtime::Result<Result<Vec<u8>, wire::Error>> {
-        let admitted = match admit(accessor, "dns") {
-            Ok(admitted) => admitted,
-            Err(refused) => return Ok(Err(refused.into())),
-        };
+    ) -> Result<Vec<u8>, wire::Error> {
+        let admitted = admit(accessor, "dns")?;
         let answer = admitted
             .door()
             .query(&admitted.tenant, from_wire(question))
@@ -30,32 +27,17 @@ impl<T: Send + 'static> HostWithStore<T> for HasSelf<GuestState> {
         if let Err(wire::Error::Denied(_)) = &answer {
             count_denial(accessor);
         }
-        Ok(answer)
-    }
-}
-
-impl From<CallRefused> for wire::Error {
-    fn from(refused: CallRefused) -> Self {
-        match refused {
-            CallRefused::Ungranted(told) => Self::Denied(wire::Denial::NotGranted(told)),
-            CallRefused::Busy => Self::Busy,
-        }
+        answer
     }
 }
 
 fn from_wire(question: wire::Question) -> Question {
-    let wire::Question {
-        resolver,
-        name,
-        record_type,
-        timeout_ms,
-    } = question;
-    let timeout = timeout_ms.map(|ms| Duration::from_millis(u64::from(ms)));
+    let time = |ms| Duration::from_millis(u64::from(ms));
     Question {
-        resolver,
-        name,
-        record_type,
-        timeout,
+        resolver: question.resolver,
+        name: question.name,
+        record_type: question.record_type,
+        timeout: question.timeout_ms.map(time),
     }
 }
 

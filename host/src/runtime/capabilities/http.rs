@@ -7,7 +7,7 @@ use std::time::Duration;
 use wasmtime::component::{Accessor, HasSelf};
 
 use super::bindings::switchbay::http::client::{self as wire, Host, HostWithStore};
-use super::instance::{CallRefused, GuestState, admit, count_denial};
+use super::instance::{GuestState, admit, count_denial};
 use crate::egress::{Caps, EgressDenial, FetchError, Late, PluginRequest, Response, SizeExcess};
 
 /// Requests and questions to resolvers of one call under way at once; the next is refused, because each holds its body here.
@@ -19,11 +19,8 @@ impl<T: Send + 'static> HostWithStore<T> for HasSelf<GuestState> {
     async fn fetch(
         accessor: &Accessor<T, Self>,
         request: wire::Request,
-    ) -> wasmtime::Result<Result<wire::Response, wire::Error>> {
-        let admitted = match admit(accessor, "http") {
-            Ok(admitted) => admitted,
-            Err(refused) => return Ok(Err(refused.into())),
-        };
+    ) -> Result<wire::Response, wire::Error> {
+        let admitted = admit(accessor, "http")?;
         let fetched = admitted
             .door()
             .fetch(&admitted.tenant, from_wire(request))
@@ -31,7 +28,7 @@ impl<T: Send + 'static> HostWithStore<T> for HasSelf<GuestState> {
         if let Err(FetchError::Denied(_) | FetchError::RedirectDenied(_)) = &fetched {
             count_denial(accessor);
         }
-        Ok(fetched.map(answer).map_err(refusal))
+        fetched.map(answer).map_err(refusal)
     }
 
     async fn judge(
@@ -39,11 +36,8 @@ impl<T: Send + 'static> HostWithStore<T> for HasSelf<GuestState> {
         method: String,
         url: String,
         at_most_ms: u32,
-    ) -> wasmtime::Result<Result<(), wire::Error>> {
-        let admitted = match admit(accessor, "http") {
-            Ok(admitted) => admitted,
-            Err(refused) => return Ok(Err(refused.into())),
-        };
+    ) -> Result<(), wire::Error> {
+        let admitted = admit(accessor, "http")?;
         let request = PluginRequest {
             method,
             url,
@@ -56,27 +50,12 @@ impl<T: Send + 'static> HostWithStore<T> for HasSelf<GuestState> {
         if let Err(FetchError::Denied(_)) = &judged {
             count_denial(accessor);
         }
-        Ok(judged.map_err(refusal))
-    }
-}
-
-impl From<CallRefused> for wire::Error {
-    fn from(refused: CallRefused) -> Self {
-        match refused {
-            CallRefused::Ungranted(told) => Self::Denied(wire::Denial::NotGranted(told)),
-            CallRefused::Busy => Self::Busy,
-        }
+        judged.map_err(refusal)
     }
 }
 
 fn from_wire(request: wire::Request) -> PluginRequest {
-    let wire::Request {
-        method,
-        url,
-        headers,
-        body,
-        caps,
-    } = request;
+    let caps = request.caps;
     let time = |ms: Option<u32>| ms.map(|ms| Duration::from_millis(u64::from(ms)));
     let caps = Caps {
         redirects: caps.redirects,
@@ -88,26 +67,20 @@ fn from_wire(request: wire::Request) -> PluginRequest {
         idle: time(caps.idle_ms),
     };
     PluginRequest {
-        method,
-        url,
-        headers,
-        body,
+        method: request.method,
+        url: request.url,
+        headers: request.headers,
+        body: request.body,
         caps,
     }
 }
 
 fn answer(response: Response) -> wire::Response {
-    let Response {
-        status,
-        url,
-        headers,
-        body,
-    } = response;
     wire::Response {
-        status,
-        url,
-        headers,
-        body,
+        status: response.status,
+        url: response.url,
+        headers: response.headers,
+        body: response.body,
     }
 }
 

@@ -11,6 +11,9 @@ use wasmtime::component::{Accessor, HasSelf, ResourceTable};
 use wasmtime_wasi::p2::pipe::MemoryOutputPipe;
 use wasmtime_wasi::{WasiCtx, WasiCtxView, WasiView};
 
+use super::bindings::switchbay::dns::resolver;
+use super::bindings::switchbay::jobs::{queue, work};
+use super::bindings::switchbay::{http, line_query};
 use super::{JobsOf, LogScope, PluginCache, PluginRecords};
 use crate::contract::grants::Rights;
 use crate::contract::operation::{CallerKind, Owner};
@@ -73,6 +76,29 @@ pub(crate) enum CallRefused {
     Ungranted(String),
     /// As many of one call are under way as may be.
     Busy,
+}
+
+/// How an interface's own error says that a call was refused.
+macro_rules! refused_calls {
+    ($($error:ty => $ungranted:expr),+ $(,)?) => {$(
+        impl From<CallRefused> for $error {
+            fn from(refused: CallRefused) -> Self {
+                match refused {
+                    CallRefused::Ungranted(told) => $ungranted(told),
+                    CallRefused::Busy => Self::Busy,
+                }
+            }
+        }
+    )+};
+}
+
+refused_calls! {
+    resolver::Error => |told| Self::Denied(resolver::Denial::NotGranted(told)),
+    http::client::Error => |told| Self::Denied(http::client::Denial::NotGranted(told)),
+    line_query::client::Error => |told| Self::Denied(line_query::client::Denial::NotGranted(told)),
+    queue::Error => Self::NotGranted,
+    queue::SubmitError => Self::NotGranted,
+    work::Error => Self::NotGranted,
 }
 
 /// The way out for one request, and its place among those of one call.
@@ -170,24 +196,20 @@ impl GuestState {
             denied: false,
             vitals,
         };
-        let requests = Arc::new(Semaphore::new(super::http::IN_FLIGHT_MAX));
-        let records = Arc::new(Semaphore::new(super::state::IN_FLIGHT_MAX));
-        let jobs = Arc::new(Semaphore::new(super::jobs::IN_FLIGHT_MAX));
-        let (worker, stderr_before, _living) = (None, 0, living);
         Self {
             lent,
             log,
             on_behalf,
-            worker,
-            requests,
-            records,
-            jobs,
+            worker: None,
+            requests: Arc::new(Semaphore::new(super::http::IN_FLIGHT_MAX)),
+            records: Arc::new(Semaphore::new(super::state::IN_FLIGHT_MAX)),
+            jobs: Arc::new(Semaphore::new(super::jobs::IN_FLIGHT_MAX)),
             wasi,
             table,
             stderr,
-            stderr_before,
+            stderr_before: 0,
             memory,
-            _living,
+            _living: living,
         }
     }
 

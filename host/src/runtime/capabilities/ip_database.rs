@@ -17,8 +17,8 @@ const RULE: &str =
     "must be only an IPv4 or IPv6 address, without brackets, port, prefix, zone or leading zeros";
 
 impl Host for GuestState {
-    fn classify(&mut self, address: String) -> wasmtime::Result<Result<wire::Class, Error>> {
-        Ok(self.databases().and_then(|_| {
+    fn classify(&mut self, address: String) -> Result<wire::Class, Error> {
+        self.databases().and_then(|_| {
             let address = read(&address)?;
             let class = classify(address);
             Ok(wire::Class {
@@ -28,52 +28,35 @@ impl Host for GuestState {
                 global: class.global,
                 dialable: class.dialable,
             })
-        }))
+        })
     }
 
-    fn find(
-        &mut self,
-        database: String,
-        address: String,
-    ) -> wasmtime::Result<Result<wire::Found, Error>> {
+    fn find(&mut self, database: String, address: String) -> Result<wire::Found, Error> {
         let may = self.lent.rights.grant_name(ATOM, &database);
-        Ok(self
-            .lent_where(may, || format!("{ATOM}:{database}"))
-            .and_then(|databases| {
-                let address = read(&address)?;
-                let named = databases.named(&database).ok_or(Error::Absent)?;
-                let (about, found) = named
-                    .find(address)
-                    .map_err(|error| Error::Unreadable(error.to_string()))?;
-                let (network, entry) = found
-                    .map(|(network, entry)| (network, entry.to_string()))
-                    .unzip();
-                Ok(wire::Found {
-                    database: described(about),
-                    network,
-                    entry,
-                })
-            }))
+        let databases = self.lent_where(may, || format!("{ATOM}:{database}"))?;
+        let address = read(&address)?;
+        let named = databases.named(&database).ok_or(Error::Absent)?;
+        let (about, found) = named
+            .find(address)
+            .map_err(|error| Error::Unreadable(error.to_string()))?;
+        let (network, entry) = found
+            .map(|(network, entry)| (network, entry.to_string()))
+            .unzip();
+        Ok(wire::Found {
+            database: described(about),
+            network,
+            entry,
+        })
     }
 
-    fn zone_of(
-        &mut self,
-        place: wire::Place,
-    ) -> wasmtime::Result<Result<Option<wire::Zone>, Error>> {
-        Ok(self.databases().map(|databases| {
-            let wire::Place {
-                zone,
-                country,
-                latitude,
-                longitude,
-            } = place;
-            let place = Location {
-                zone,
-                country,
-                coordinates: latitude.zip(longitude),
-            };
-            databases.zones().of(&place, SystemTime::now()).map(told)
-        }))
+    fn zone_of(&mut self, place: wire::Place) -> Result<Option<wire::Zone>, Error> {
+        let zones = self.databases()?.zones();
+        let place = Location {
+            zone: place.zone,
+            country: place.country,
+            coordinates: place.latitude.zip(place.longitude),
+        };
+        Ok(zones.of(&place, SystemTime::now()).map(told))
     }
 }
 
@@ -100,42 +83,27 @@ fn read(text: &str) -> Result<IpAddr, Error> {
 }
 
 fn described(about: DatabaseInfo) -> wire::Database {
-    let DatabaseInfo {
-        title,
-        kind,
-        built,
-        languages,
-        license,
-    } = about;
     wire::Database {
-        title,
-        kind,
-        built,
-        languages,
-        license,
+        title: about.title,
+        kind: about.kind,
+        built: about.built,
+        languages: about.languages,
+        license: about.license,
     }
 }
 
 fn told(zone: LocalZone) -> wire::Zone {
-    let LocalZone {
-        id,
-        abbreviation,
-        offset_seconds,
-        is_dst,
-        local_time,
-        basis,
-    } = zone;
-    let by = match basis {
+    let by = match zone.basis {
         Basis::Named => wire::Basis::Named,
         Basis::Country => wire::Basis::Country,
         Basis::Boundaries => wire::Basis::Boundaries,
     };
     wire::Zone {
-        id,
-        abbreviation,
-        offset_seconds,
-        is_dst,
-        local_time,
+        id: zone.id,
+        abbreviation: zone.abbreviation,
+        offset_seconds: zone.offset_seconds,
+        is_dst: zone.is_dst,
+        local_time: zone.local_time,
         by,
     }
 }

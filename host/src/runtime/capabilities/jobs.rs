@@ -96,108 +96,76 @@ impl<T: Send + 'static> queue::HostWithStore<T> for HasSelf<GuestState> {
     async fn submit(
         accessor: &Accessor<T, Self>,
         submission: queue::Submission,
-    ) -> wasmtime::Result<Result<String, queue::SubmitError>> {
+    ) -> Result<String, queue::SubmitError> {
         let JobsCall {
             jobs,
             plugin,
             on_behalf,
             _place,
-        } = match asked(accessor) {
-            Ok(asked) => asked,
-            Err(refused) => return Ok(Err(refused.into())),
-        };
-        let submission = match read_submission(submission) {
-            Ok(submission) => submission,
-            Err(rule) => return Ok(Err(queue::SubmitError::NotAcceptable(rule))),
-        };
-        let OnBehalf {
-            owner,
-            tenant,
-            key,
-            caller,
-            operation,
-            request_id,
-        } = on_behalf;
+        } = asked(accessor)?;
+        let submission = read_submission(submission).map_err(queue::SubmitError::NotAcceptable)?;
         let from = JobSubmitter {
-            owner,
-            tenant,
-            key,
+            owner: on_behalf.owner,
+            tenant: on_behalf.tenant,
+            key: on_behalf.key,
             plugin,
-            caller,
-            operation,
-            request_id,
+            caller: on_behalf.caller,
+            operation: on_behalf.operation,
+            request_id: on_behalf.request_id,
         };
-        let submitted = jobs.submit(from, submission, SystemTime::now()).await;
-        Ok(submitted
-            .map(|id| id.to_string())
-            .map_err(|error| match error {
-                SubmitError::Duplicate(earlier) => queue::SubmitError::Duplicate(queue::Earlier {
+        match jobs.submit(from, submission, SystemTime::now()).await {
+            Ok(id) => Ok(id.to_string()),
+            Err(SubmitError::Duplicate(earlier)) => {
+                Err(queue::SubmitError::Duplicate(queue::Earlier {
                     job: earlier.id.to_string(),
                     is_same: earlier.is_same,
-                }),
-                SubmitError::Full => queue::SubmitError::Full,
-                SubmitError::Store(error) => {
-                    tell(&error);
-                    queue::SubmitError::Unavailable
-                }
-            }))
+                }))
+            }
+            Err(SubmitError::Full) => Err(queue::SubmitError::Full),
+            Err(SubmitError::Store(error)) => {
+                tell(&error);
+                Err(queue::SubmitError::Unavailable)
+            }
+        }
     }
 
     async fn read(
         accessor: &Accessor<T, Self>,
         job: String,
         page: queue::Page,
-    ) -> wasmtime::Result<Result<queue::Snapshot, queue::Error>> {
-        let (jobs, name, _place) = match named(accessor, &job) {
-            Ok(named) => named,
-            Err(error) => return Ok(Err(error)),
-        };
-        let queue::Page {
-            offset,
-            items_max,
-            bytes_max,
-        } = page;
-        let bounds = [
-            ("items-max", items_max, PAGE_ITEMS_MAX),
-            ("bytes-max", bytes_max, PAGE_BYTES_MAX),
-        ];
-        if let Some((member, found, most)) = bounds
-            .into_iter()
-            .find(|(_, found, most)| !(1..=*most).contains(found))
-        {
-            return Ok(Err(queue::Error::NotAcceptable(format!(
-                "`{member}` is {found}; it must be from 1 to {most}"
-            ))));
+    ) -> Result<queue::Snapshot, queue::Error> {
+        let (jobs, name, _place) = named(accessor, &job)?;
+        for (member, found, most) in [
+            ("items-max", page.items_max, PAGE_ITEMS_MAX),
+            ("bytes-max", page.bytes_max, PAGE_BYTES_MAX),
+        ] {
+            if !(1..=most).contains(&found) {
+                let rule = format!("`{member}` is {found}; it must be from 1 to {most}");
+                return Err(queue::Error::NotAcceptable(rule));
+            }
         }
-        let bytes_max = usize::try_from(bytes_max).unwrap_or(usize::MAX);
-        let read = jobs
-            .read(name, (offset, items_max, bytes_max), SystemTime::now())
-            .await;
-        Ok(found(read).map(|(job, page)| snapshot(job, page)))
+        let bytes_max = usize::try_from(page.bytes_max).unwrap_or(usize::MAX);
+        let page = (page.offset, page.items_max, bytes_max);
+        let read = jobs.read(name, page, SystemTime::now()).await;
+        found(read).map(|(job, page)| snapshot(job, page))
     }
 
     async fn wait(
         accessor: &Accessor<T, Self>,
         job: String,
         at_most_ms: u32,
-    ) -> wasmtime::Result<Result<queue::State, queue::Error>> {
-        let (jobs, name, _place) = match named(accessor, &job) {
-            Ok(named) => named,
-            Err(error) => return Ok(Err(error)),
-        };
+    ) -> Result<queue::State, queue::Error> {
+        let (jobs, name, _place) = named(accessor, &job)?;
         let at_most = Duration::from_millis(u64::from(at_most_ms)).min(WAIT_MAX);
-        Ok(found(jobs.wait(name, at_most).await).map(state))
+        found(jobs.wait(name, at_most).await).map(state)
     }
 
     async fn cancel(
         accessor: &Accessor<T, Self>,
         job: String,
-    ) -> wasmtime::Result<Result<queue::State, queue::Error>> {
-        let (jobs, name, _place) = match named(accessor, &job) {
-            Ok(named) => named,
-            Err(error) => return Ok(Err(error)),
-        };
-        Ok(found(jobs.cancel(name, SystemTime::now()).await).map(state))
+    ) -> Result<queue::State, queue::Error> {
+        let (jobs, name, _place) = named(accessor, &job)?;
+        found(jobs.cancel(name, SystemTime::now()).await).map(state)
     }
 }
 
@@ -214,33 +182,6 @@ fn named<T: Send + 'static>(
     } = asked(accessor)?;
     let id = Uuid::try_parse(job).map_err(|_| queue::Error::NotFound)?;
     Ok((jobs, JobName { owner, plugin, id }, _place))
-}
-
-impl From<CallRefused> for queue::SubmitError {
-    fn from(refused: CallRefused) -> Self {
-        match refused {
-            CallRefused::Ungranted(told) => Self::NotGranted(told),
-            CallRefused::Busy => Self::Busy,
-        }
-    }
-}
-
-impl From<CallRefused> for queue::Error {
-    fn from(refused: CallRefused) -> Self {
-        match refused {
-            CallRefused::Ungranted(told) => Self::NotGranted(told),
-            CallRefused::Busy => Self::Busy,
-        }
-    }
-}
-
-impl From<CallRefused> for work::Error {
-    fn from(refused: CallRefused) -> Self {
-        match refused {
-            CallRefused::Ungranted(told) => Self::NotGranted(told),
-            CallRefused::Busy => Self::Busy,
-        }
-    }
 }
 
 fn found<V>(read: Result<Option<V>, StoreError>) -> Result<V, queue::Error> {
@@ -348,14 +289,9 @@ fn working<T: Send + 'static>(
 }
 
 impl work::Host for GuestState {
-    fn progress(
-        &mut self,
-        total: Option<u32>,
-        completed: u32,
-    ) -> wasmtime::Result<Result<(), work::Error>> {
-        Ok(self
-            .working()
-            .map(|worker| worker.run.tell(JobProgress { total, completed })))
+    fn progress(&mut self, total: Option<u32>, completed: u32) -> Result<(), work::Error> {
+        self.working()
+            .map(|worker| worker.run.tell(JobProgress { total, completed }))
     }
 }
 
@@ -365,32 +301,24 @@ impl<T: Send + 'static> work::HostWithStore<T> for HasSelf<GuestState> {
         key: String,
         value: String,
         checkpoint: Option<String>,
-    ) -> wasmtime::Result<Result<bool, work::Error>> {
+    ) -> Result<bool, work::Error> {
         if !(1..=KEY_BYTES_MAX).contains(&key.len()) {
             let rule = format!(
                 "the key has {} bytes; it must have 1 to {KEY_BYTES_MAX}",
                 key.len()
             );
-            return Ok(Err(work::Error::NotAcceptable(rule)));
+            return Err(work::Error::NotAcceptable(rule));
         }
-        Ok(keep(accessor, Some((key, value)), checkpoint).await)
+        keep(accessor, Some((key, value)), checkpoint).await
     }
 
-    async fn checkpoint(
-        accessor: &Accessor<T, Self>,
-        text: String,
-    ) -> wasmtime::Result<Result<(), work::Error>> {
-        Ok(keep(accessor, None, Some(text)).await.map(|_| ()))
+    async fn checkpoint(accessor: &Accessor<T, Self>, text: String) -> Result<(), work::Error> {
+        keep(accessor, None, Some(text)).await.map(|_| ())
     }
 
-    async fn emitted(
-        accessor: &Accessor<T, Self>,
-    ) -> wasmtime::Result<Result<Vec<String>, work::Error>> {
-        let (worker, _place) = match working(accessor) {
-            Ok(working) => working,
-            Err(error) => return Ok(Err(error)),
-        };
-        Ok(worker.run.keys().await.map_err(|error| unkept(&error)))
+    async fn emitted(accessor: &Accessor<T, Self>) -> Result<Vec<String>, work::Error> {
+        let (worker, _place) = working(accessor)?;
+        worker.run.keys().await.map_err(|error| unkept(&error))
     }
 }
 

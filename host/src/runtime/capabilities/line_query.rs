@@ -7,7 +7,7 @@ use std::time::Duration;
 use wasmtime::component::{Accessor, HasSelf};
 
 use super::bindings::switchbay::line_query::client::{self as wire, Host, HostWithStore};
-use super::instance::{CallRefused, GuestState, admit, count_denial};
+use super::instance::{GuestState, admit, count_denial};
 use crate::egress::{EgressDenial, FetchError, LineQuery};
 
 impl Host for GuestState {}
@@ -16,11 +16,8 @@ impl<T: Send + 'static> HostWithStore<T> for HasSelf<GuestState> {
     async fn query(
         accessor: &Accessor<T, Self>,
         request: wire::Request,
-    ) -> wasmtime::Result<Result<Vec<u8>, wire::Error>> {
-        let admitted = match admit(accessor, "line-query") {
-            Ok(admitted) => admitted,
-            Err(refused) => return Ok(Err(refused.into())),
-        };
+    ) -> Result<Vec<u8>, wire::Error> {
+        let admitted = admit(accessor, "line-query")?;
         let answer = admitted
             .door()
             .query_line(&admitted.tenant, from_wire(request))
@@ -28,37 +25,20 @@ impl<T: Send + 'static> HostWithStore<T> for HasSelf<GuestState> {
         if let Err(FetchError::Denied(_)) = &answer {
             count_denial(accessor);
         }
-        Ok(answer.map_err(refusal))
-    }
-}
-
-impl From<CallRefused> for wire::Error {
-    fn from(refused: CallRefused) -> Self {
-        match refused {
-            CallRefused::Ungranted(told) => Self::Denied(wire::Denial::NotGranted(told)),
-            CallRefused::Busy => Self::Busy,
-        }
+        answer.map_err(refusal)
     }
 }
 
 fn from_wire(request: wire::Request) -> LineQuery {
-    let wire::Request {
-        host,
-        port,
-        line,
-        response_bytes,
-        total_ms,
-        idle_ms,
-    } = request;
     let time = |ms: Option<u32>| ms.map(|ms| Duration::from_millis(u64::from(ms)));
-    let response_bytes = response_bytes.map(|bytes| usize::try_from(bytes).unwrap_or(usize::MAX));
+    let bytes = |bytes| usize::try_from(bytes).unwrap_or(usize::MAX);
     LineQuery {
-        host,
-        port,
-        line,
-        response_bytes,
-        total: time(total_ms),
-        idle: time(idle_ms),
+        host: request.host,
+        port: request.port,
+        line: request.line,
+        response_bytes: request.response_bytes.map(bytes),
+        total: time(request.total_ms),
+        idle: time(request.idle_ms),
     }
 }
 

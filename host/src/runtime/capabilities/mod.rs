@@ -17,6 +17,7 @@ mod state;
 
 use wasmtime::component::{HasSelf, Linker};
 
+use self::bindings::{switchbay, wasi};
 pub(crate) use self::cache::{PluginCache, PluginCaches};
 pub(crate) use self::instance::{GrantedCapabilities, GuestState, JobWorker, OnBehalf};
 pub(crate) use self::jobs::JobsOf;
@@ -28,7 +29,6 @@ pub(crate) mod bindings {
     wasmtime::component::bindgen!({
         path: ["../wit/cache", "../wit/config", "../wit/dns", "../wit/http", "../wit/ip-database", "../wit/jobs", "../wit/line-query", "../wit/logging", "../wit/state", "../wit/plugin"],
         world: "switchbay:plugin/feature-plugin",
-        imports: { default: trappable },
         exports: { default: async },
     });
 }
@@ -52,110 +52,63 @@ pub(crate) struct Capability {
     pub(crate) interface: &'static str,
     /// Its name in grant atoms.
     pub(crate) atom: &'static str,
-    link: fn(&mut Linker<GuestState>) -> wasmtime::Result<()>,
+    link: LinkInterface,
 }
+
+type LinkInterface =
+    fn(&mut Linker<GuestState>, fn(&mut GuestState) -> &mut GuestState) -> wasmtime::Result<()>;
 
 /// All of them.
 pub(crate) const ALL: [Capability; 10] = [
     Capability {
         interface: "switchbay:cache/store@0.1.0",
         atom: "cache",
-        link: |linker| {
-            bindings::switchbay::cache::store::add_to_linker::<_, HasSelf<GuestState>>(
-                linker,
-                |state| state,
-            )
-        },
+        link: switchbay::cache::store::add_to_linker::<_, HasSelf<GuestState>>,
     },
     Capability {
         interface: "wasi:config/store@0.2.0-rc.1",
         atom: "config",
-        link: |linker| {
-            bindings::wasi::config::store::add_to_linker::<_, HasSelf<GuestState>>(
-                linker,
-                |state| state,
-            )
-        },
+        link: wasi::config::store::add_to_linker::<_, HasSelf<GuestState>>,
     },
     Capability {
         interface: "switchbay:dns/resolver@0.1.0",
         atom: "dns",
-        link: |linker| {
-            bindings::switchbay::dns::resolver::add_to_linker::<_, HasSelf<GuestState>>(
-                linker,
-                |state| state,
-            )
-        },
+        link: switchbay::dns::resolver::add_to_linker::<_, HasSelf<GuestState>>,
     },
     Capability {
         interface: "switchbay:http/client@0.1.0",
         atom: "http",
-        link: |linker| {
-            bindings::switchbay::http::client::add_to_linker::<_, HasSelf<GuestState>>(
-                linker,
-                |state| state,
-            )
-        },
+        link: switchbay::http::client::add_to_linker::<_, HasSelf<GuestState>>,
     },
     Capability {
         interface: "switchbay:ip-database/lookup@0.1.0",
         atom: "ip-database",
-        link: |linker| {
-            bindings::switchbay::ip_database::lookup::add_to_linker::<_, HasSelf<GuestState>>(
-                linker,
-                |state| state,
-            )
-        },
+        link: switchbay::ip_database::lookup::add_to_linker::<_, HasSelf<GuestState>>,
     },
     Capability {
         interface: "switchbay:jobs/queue@0.1.0",
         atom: "jobs",
-        link: |linker| {
-            bindings::switchbay::jobs::queue::add_to_linker::<_, HasSelf<GuestState>>(
-                linker,
-                |state| state,
-            )
-        },
+        link: switchbay::jobs::queue::add_to_linker::<_, HasSelf<GuestState>>,
     },
     Capability {
         interface: "switchbay:jobs/work@0.1.0",
         atom: "jobs",
-        link: |linker| {
-            bindings::switchbay::jobs::work::add_to_linker::<_, HasSelf<GuestState>>(
-                linker,
-                |state| state,
-            )
-        },
+        link: switchbay::jobs::work::add_to_linker::<_, HasSelf<GuestState>>,
     },
     Capability {
         interface: "switchbay:line-query/client@0.1.0",
         atom: "line-query",
-        link: |linker| {
-            bindings::switchbay::line_query::client::add_to_linker::<_, HasSelf<GuestState>>(
-                linker,
-                |state| state,
-            )
-        },
+        link: switchbay::line_query::client::add_to_linker::<_, HasSelf<GuestState>>,
     },
     Capability {
         interface: "wasi:logging/logging@0.1.0-draft",
         atom: "logging",
-        link: |linker| {
-            bindings::wasi::logging::logging::add_to_linker::<_, HasSelf<GuestState>>(
-                linker,
-                |state| state,
-            )
-        },
+        link: wasi::logging::logging::add_to_linker::<_, HasSelf<GuestState>>,
     },
     Capability {
         interface: "switchbay:state/records@0.1.0",
         atom: "state",
-        link: |linker| {
-            bindings::switchbay::state::records::add_to_linker::<_, HasSelf<GuestState>>(
-                linker,
-                |state| state,
-            )
-        },
+        link: switchbay::state::records::add_to_linker::<_, HasSelf<GuestState>>,
     },
 ];
 
@@ -195,6 +148,6 @@ pub(crate) fn link_base(linker: &mut Linker<GuestState>) -> wasmtime::Result<()>
 
 impl Capability {
     pub(crate) fn link(&self, linker: &mut Linker<GuestState>) -> wasmtime::Result<()> {
-        (self.link)(linker)
+        (self.link)(linker, |state| state)
     }
 }

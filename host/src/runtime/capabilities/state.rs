@@ -71,20 +71,14 @@ impl PluginRecords {
 impl Host for GuestState {}
 
 impl<T: Send + 'static> HostWithStore<T> for HasSelf<GuestState> {
-    async fn get(
-        accessor: &Accessor<T, Self>,
-        key: String,
-    ) -> wasmtime::Result<Result<Option<Entry>, Error>> {
-        let got = async {
-            let granted = admit(accessor)?;
-            check_key(&key)?;
-            let found = granted
-                .records()
-                .read(move |store, plugin| store.record(plugin, &key))
-                .await?;
-            Ok(found.map(|KeptRecord { value, version }| Entry { value, version }))
-        };
-        Ok(got.await)
+    async fn get(accessor: &Accessor<T, Self>, key: String) -> Result<Option<Entry>, Error> {
+        let granted = admit(accessor)?;
+        check_key(&key)?;
+        let found = granted
+            .records()
+            .read(move |store, plugin| store.record(plugin, &key))
+            .await?;
+        Ok(found.map(|KeptRecord { value, version }| Entry { value, version }))
     }
 
     async fn put(
@@ -92,43 +86,34 @@ impl<T: Send + 'static> HostWithStore<T> for HasSelf<GuestState> {
         key: String,
         value: Vec<u8>,
         expected: wire::Expected,
-    ) -> wasmtime::Result<Result<u64, Error>> {
-        let put = async {
-            let granted = admit(accessor)?;
-            check_key(&key)?;
-            if value.len() > VALUE_BYTES_MAX {
-                return Err(UnacceptableRecord::LargeValue(value.len()).into());
-            }
-            let PluginRecords {
-                store,
-                plugin,
-                bytes_max,
-            } = granted.records();
-            let written = store
-                .put_record(plugin, &key, value, from_wire(expected), *bytes_max)
-                .await;
-            written
-                .map_err(|error| granted.records().failed(&error))?
-                .map_err(refusal)
-        };
-        Ok(put.await)
+    ) -> Result<u64, Error> {
+        let granted = admit(accessor)?;
+        check_key(&key)?;
+        if value.len() > VALUE_BYTES_MAX {
+            return Err(UnacceptableRecord::LargeValue(value.len()).into());
+        }
+        let records = granted.records();
+        let (plugin, expected) = (&records.plugin, from_wire(expected));
+        let written = records
+            .store
+            .put_record(plugin, &key, value, expected, records.bytes_max);
+        let written = written.await.map_err(|error| records.failed(&error))?;
+        written.map_err(refusal)
     }
 
     async fn delete(
         accessor: &Accessor<T, Self>,
         key: String,
         expected: wire::Expected,
-    ) -> wasmtime::Result<Result<(), Error>> {
-        let deleted = async {
-            let granted = admit(accessor)?;
-            check_key(&key)?;
-            let PluginRecords { store, plugin, .. } = granted.records();
-            let written = store.delete_record(plugin, &key, from_wire(expected)).await;
-            written
-                .map_err(|error| granted.records().failed(&error))?
-                .map_err(refusal)
-        };
-        Ok(deleted.await)
+    ) -> Result<(), Error> {
+        let granted = admit(accessor)?;
+        check_key(&key)?;
+        let records = granted.records();
+        let (plugin, expected) = (&records.plugin, from_wire(expected));
+        let written = records.store.delete_record(plugin, &key, expected).await;
+        written
+            .map_err(|error| records.failed(&error))?
+            .map_err(refusal)
     }
 
     async fn list(
@@ -136,27 +121,19 @@ impl<T: Send + 'static> HostWithStore<T> for HasSelf<GuestState> {
         prefix: String,
         after: Option<String>,
         limit: u32,
-    ) -> wasmtime::Result<Result<Vec<Listed>, Error>> {
-        let listed = async {
-            let granted = admit(accessor)?;
-            check_length("prefix", &prefix)?;
-            check_length("key", after.as_deref().unwrap_or_default())?;
-            let most = usize::try_from(limit)
-                .ok()
-                .filter(|_| (1..=LISTED_MAX).contains(&limit));
-            let most = most.ok_or(UnacceptableRecord::Limit(limit))?;
-            let read = move |store: &Store, plugin: &str| {
-                store.records(plugin, &prefix, after.as_deref(), most)
-            };
-            Ok(granted
-                .records()
-                .read(read)
-                .await?
-                .into_iter()
-                .map(listed)
-                .collect())
+    ) -> Result<Vec<Listed>, Error> {
+        let granted = admit(accessor)?;
+        check_length("prefix", &prefix)?;
+        check_length("key", after.as_deref().unwrap_or_default())?;
+        let most = usize::try_from(limit)
+            .ok()
+            .filter(|_| (1..=LISTED_MAX).contains(&limit));
+        let most = most.ok_or(UnacceptableRecord::Limit(limit))?;
+        let read = move |store: &Store, plugin: &str| {
+            store.records(plugin, &prefix, after.as_deref(), most)
         };
-        Ok(listed.await)
+        let found = granted.records().read(read).await?;
+        Ok(found.into_iter().map(listed).collect())
     }
 }
 
@@ -226,15 +203,10 @@ fn from_wire(expected: wire::Expected) -> ExpectedVersion {
 }
 
 fn listed(record: ListedRecord) -> Listed {
-    let ListedRecord {
-        key,
-        version,
-        bytes,
-    } = record;
     Listed {
-        key,
-        version,
-        bytes: u32::try_from(bytes).unwrap_or(u32::MAX),
+        key: record.key,
+        version: record.version,
+        bytes: u32::try_from(record.bytes).unwrap_or(u32::MAX),
     }
 }
 

@@ -12,6 +12,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
+use tokio::time::error::Elapsed;
 use wasmtime::{Engine, Store};
 
 pub(crate) use self::end::CallError;
@@ -25,7 +26,7 @@ use super::capabilities::bindings::{FeaturePlugin, FeaturePluginPre};
 use super::capabilities::{
     GrantedCapabilities, GuestState, JobWorker, LogScope, OnBehalf, PluginCache, worker,
 };
-use super::guest_store::{CpuBudgets, prepare};
+use super::guest_store::prepare;
 use super::job_run::JobRun;
 use super::processor::{CpuMeter, metered};
 use super::run_queue::RunQueue;
@@ -54,25 +55,13 @@ pub(crate) enum Off {
 
 /// The instances of one revision.
 pub(crate) struct Instances {
-    engine: Engine,
-    run_queue: Arc<RunQueue>,
-    background: Arc<Background>,
-    pre: FeaturePluginPre<GuestState>,
-    /// Where the component exports a worker.
-    worker: Option<worker::GuestIndices>,
-    lent: Arc<GrantedCapabilities>,
-    plugin: Arc<str>,
-    revision: u64,
-    limits: PluginLimits,
-    mode: InstanceMode,
-    places: Arc<CallPlaces>,
-    line_rate: Arc<LineRate>,
+    parts: InstanceParts,
     vitals: Arc<InstanceMetrics>,
     /// Idle warm instances; at most as many as calls at once. Never held over an await.
     idle: Mutex<Vec<WarmInstance>>,
 }
 
-/// What [`Instances::new`] is made of.
+/// What the instances of one revision are made of.
 pub(crate) struct InstanceParts {
     pub(crate) engine: Engine,
     /// Shared by all plugins.
@@ -105,36 +94,10 @@ struct WarmInstance {
 
 impl Instances {
     pub(crate) fn new(parts: InstanceParts) -> Self {
-        let InstanceParts {
-            engine,
-            run_queue,
-            background,
-            pre,
-            worker,
-            lent,
-            plugin,
-            revision,
-            limits,
-            mode,
-            places,
-            line_rate,
-        } = parts;
-        let (vitals, idle) = (Arc::default(), Mutex::new(Vec::new()));
         Self {
-            engine,
-            run_queue,
-            background,
-            pre,
-            worker,
-            lent,
-            plugin,
-            revision,
-            limits,
-            mode,
-            places,
-            line_rate,
-            vitals,
-            idle,
+            parts,
+            vitals: Arc::default(),
+            idle: Mutex::default(),
         }
     }
 
@@ -145,33 +108,29 @@ impl Instances {
 
     /// The longest that a call may take, whatever its operation says.
     pub(crate) fn wall(&self) -> Duration {
-        self.limits.wall
+        self.parts.limits.wall
     }
 
     /// The bytes that the plugin's cache holds, where it is granted.
     pub(crate) fn cached_bytes(&self) -> Option<u64> {
-        self.lent.cache.as_ref().map(PluginCache::bytes)
+        self.parts.lent.cache.as_ref().map(PluginCache::bytes)
     }
 
     /// Whether a tenant's call may begin, its place aside.
     pub(crate) fn judge(&self, tenant: &Tenant) -> Result<(), CallError> {
-        Ok(self.places.judge(tenant, Instant::now())?)
+        Ok(self.parts.places.judge(tenant, Instant::now())?)
     }
 
     /// Runs one call, waiting for a place at most until its deadline.
     pub(crate) async fn invoke(self: &Arc<Self>, call: Call) -> Result<UncheckedAnswer, CallError> {
-        let wall = call.deadline.min(self.limits.wall);
+        let wall = call.deadline.min(self.parts.limits.wall);
         let started = Instant::now();
-        let tab = Arc::new(self.places.take(&call.tenant, wall).await?);
+        let tab = Arc::new(self.parts.places.take(&call.tenant, wall).await?);
         let running = Arc::clone(self).run(call, Arc::clone(&tab));
-        let running = self.background.run(running, || tab.computes_long());
-        let outcome =
-            match tokio::time::timeout(wall.saturating_sub(started.elapsed()), running).await {
-                Ok(outcome) => outcome.unwrap_or(Err(CallError::Stopped)),
-                Err(_) => Err(CallError::Deadline(wall)),
-            };
-        tab.end(ended(&outcome));
-        outcome
+        let running = self.parts.background.run(running, || tab.computes_long());
+        let left = wall.saturating_sub(started.elapsed());
+        let outcome = tokio::time::timeout(left, running).await;
+        conclude(outcome, wall, &tab)
     }
 
     /// Runs a job, whose turn has come elsewhere, in an instance of its own. The budget of processor time is for each slice; the
@@ -184,27 +143,19 @@ impl Instances {
     ) -> Result<UncheckedAnswer, CallError> {
         let wall = call.deadline;
         self.judge(&call.tenant)?;
-        let tab = Arc::new(self.places.open(&call.tenant));
-        let running = self.background.run_all(Arc::clone(self).run_job(
-            call,
-            run,
-            checkpoint,
-            Arc::clone(&tab),
-        ));
-        let outcome = match tokio::time::timeout(wall, running).await {
-            Ok(outcome) => outcome.unwrap_or(Err(CallError::Stopped)),
-            Err(_) => Err(CallError::Deadline(wall)),
-        };
-        tab.end(ended(&outcome));
-        outcome
+        let tab = Arc::new(self.parts.places.open(&call.tenant));
+        let running = Arc::clone(self).run_job(call, run, checkpoint, Arc::clone(&tab));
+        let running = self.parts.background.run_all(running);
+        let outcome = tokio::time::timeout(wall, running).await;
+        conclude(outcome, wall, &tab)
     }
 
     /// Drops warm instances that are past their age or that nobody needed for a while, and tells of log lines that were dropped
     /// before a silence.
     pub(crate) fn sweep(&self, now: Instant) {
-        capabilities::tell_of_dropped(&self.plugin, &self.line_rate, now);
-        self.places.sweep(now);
-        if let Some(door) = &self.lent.door {
+        capabilities::tell_of_dropped(&self.parts.plugin, &self.parts.line_rate, now);
+        self.parts.places.sweep(now);
+        if let Some(door) = &self.parts.lent.door {
             door.tell_of_left_out(now);
         }
         let mut idle = self.idle.lock();
@@ -218,7 +169,7 @@ impl Instances {
         let old: Vec<WarmInstance> = idle.extract_if(.., is_over).collect();
         drop(idle);
         if !old.is_empty() {
-            let (plugin, instances) = (&*self.plugin, old.len());
+            let (plugin, instances) = (&*self.parts.plugin, old.len());
             tracing::debug!(plugin, instances, "idle warm instances were dropped");
         }
     }
@@ -234,21 +185,14 @@ impl Instances {
         let wall = Duration::from_secs(5);
         let read = async {
             let cpu = Arc::default();
-            let budgets = CpuBudgets {
-                slice: limits.cpu,
-                job: None,
-            };
-            let store = prepare(engine, None, state, limits, &cpu, budgets);
+            let store = prepare(engine, None, state, limits, &cpu, None);
             let mut warm = instantiate(pre, store, limits, cpu).await?;
             let WarmInstance {
                 store, guest, cpu, ..
             } = &mut warm;
             cpu.begin();
-            let described = metered(
-                cpu,
-                guest.switchbay_plugin_feature().call_describe(&mut *store),
-            )
-            .await;
+            let feature = guest.switchbay_plugin_feature();
+            let described = metered(cpu, feature.call_describe(&mut *store)).await;
             described.map_err(|error| named(&error, store, limits, cpu))
         };
         tokio::time::timeout(wall, read)
@@ -272,12 +216,8 @@ impl Instances {
             None => {
                 let cpu = Arc::default();
                 tab.meter(&cpu);
-                let budgets = CpuBudgets {
-                    slice: self.limits.cpu,
-                    job: None,
-                };
-                let store = self.store(log, on_behalf, &cpu, budgets);
-                instantiate(&self.pre, store, &self.limits, cpu).await?
+                let store = self.store(log, on_behalf, &cpu, None);
+                instantiate(&self.parts.pre, store, &self.parts.limits, cpu).await?
             }
         };
         let WarmInstance {
@@ -285,19 +225,16 @@ impl Instances {
         } = &mut warm;
         cpu.begin();
         let (call, input) = to_wire(call, None);
-        let running = store.run_concurrent(async |accessor| {
-            guest
-                .switchbay_plugin_feature()
-                .call_invoke(accessor, call, input)
-                .await
-        });
+        let feature = guest.switchbay_plugin_feature();
+        let running =
+            store.run_concurrent(async |accessor| feature.call_invoke(accessor, call, input).await);
         let ended = metered(cpu, running).await;
         let answer = match ended.and_then(|answer| answer) {
             Ok(answer) => answer,
-            Err(error) => return Err(named(&error, store, &self.limits, cpu)),
+            Err(error) => return Err(named(&error, store, &self.parts.limits, cpu)),
         };
         let answer = self.sized(answer)?;
-        if self.mode == InstanceMode::Warm {
+        if self.parts.mode == InstanceMode::Warm {
             // Another call may have the instance, and its meter, from here on.
             tab.settle();
             self.put_idle(warm);
@@ -312,19 +249,21 @@ impl Instances {
         checkpoint: Option<String>,
         tab: Arc<CallTab>,
     ) -> Result<UncheckedAnswer, CallError> {
-        let worker = self.worker.as_ref().ok_or(CallError::NoWorker)?;
+        let worker = self.parts.worker.as_ref().ok_or(CallError::NoWorker)?;
         let (log, on_behalf) = self.scope(&call);
         let cpu = Arc::clone(&run.cpu);
         tab.meter(&cpu);
-        let budgets = CpuBudgets {
-            slice: self.limits.cpu,
-            job: Some((run.cpu_left(), run.cpu_max())),
-        };
-        let mut store = self.store(log, on_behalf, &cpu, budgets);
-        let instance = metered(&cpu, self.pre.instance_pre().instantiate_async(&mut store)).await;
-        let instance = instance.map_err(|error| unmade(&error, &mut store, &self.limits, &cpu))?;
+        let budget = Some((run.cpu_left(), run.cpu_max()));
+        let mut store = self.store(log, on_behalf, &cpu, budget);
+        let instance = metered(
+            &cpu,
+            self.parts.pre.instance_pre().instantiate_async(&mut store),
+        )
+        .await;
+        let instance =
+            instance.map_err(|error| unmade(&error, &mut store, &self.parts.limits, &cpu))?;
         let guest = worker.load(&mut store, &instance);
-        let guest = guest.map_err(|error| named(&error, &mut store, &self.limits, &cpu))?;
+        let guest = guest.map_err(|error| named(&error, &mut store, &self.parts.limits, &cpu))?;
         let job = types::Job {
             id: run.name.id.to_string(),
             attempt: run.attempt,
@@ -338,25 +277,26 @@ impl Instances {
         let ended = metered(&cpu, running).await;
         match ended.and_then(|answer| answer) {
             Ok(answer) => self.sized(answer),
-            Err(error) => Err(named(&error, &mut store, &self.limits, &cpu)),
+            Err(error) => Err(named(&error, &mut store, &self.parts.limits, &cpu)),
         }
     }
 
     fn scope(&self, call: &Call) -> (LogScope, OnBehalf) {
-        let log = LogScope::call(&self.plugin, self.revision, &self.line_rate, call);
-        let (operation, request_id) = (call.operation.clone(), call.request_id.clone());
-        let (tenant, key) = (call.tenant.clone(), call.key.clone());
-        (
-            log,
-            OnBehalf {
-                owner: call.owner,
-                tenant,
-                key,
-                caller: call.caller,
-                operation,
-                request_id,
-            },
-        )
+        let log = LogScope::call(
+            &self.parts.plugin,
+            self.parts.revision,
+            &self.parts.line_rate,
+            call,
+        );
+        let on_behalf = OnBehalf {
+            owner: call.owner,
+            tenant: call.tenant.clone(),
+            key: call.key.clone(),
+            caller: call.caller,
+            operation: call.operation.clone(),
+            request_id: call.request_id.clone(),
+        };
+        (log, on_behalf)
     }
 
     fn store(
@@ -364,18 +304,19 @@ impl Instances {
         log: LogScope,
         on_behalf: OnBehalf,
         cpu: &Arc<CpuMeter>,
-        budgets: CpuBudgets,
+        job_budget: Option<(Duration, Duration)>,
     ) -> Store<GuestState> {
-        let (lent, vitals) = (Arc::clone(&self.lent), Arc::clone(&self.vitals));
-        let state = GuestState::new(lent, log, Some(on_behalf), self.limits.memory_bytes, vitals);
-        prepare(
-            &self.engine,
-            Some(&self.run_queue),
-            state,
-            &self.limits,
-            cpu,
-            budgets,
-        )
+        let (lent, vitals) = (Arc::clone(&self.parts.lent), Arc::clone(&self.vitals));
+        let state = GuestState::new(
+            lent,
+            log,
+            Some(on_behalf),
+            self.parts.limits.memory_bytes,
+            vitals,
+        );
+        let run_queue = Some(&self.parts.run_queue);
+        let (engine, limits) = (&self.parts.engine, &self.parts.limits);
+        prepare(engine, run_queue, state, limits, cpu, job_budget)
     }
 
     fn sized(
@@ -383,7 +324,7 @@ impl Instances {
         answer: Result<types::Reply, types::Failure>,
     ) -> Result<UncheckedAnswer, CallError> {
         let answer = from_wire(answer);
-        let (bytes, bytes_max) = (size(&answer), self.limits.response_bytes);
+        let (bytes, bytes_max) = (size(&answer), self.parts.limits.response_bytes);
         if bytes > bytes_max {
             return Err(CallError::TooLarge { bytes, bytes_max });
         }
@@ -402,7 +343,7 @@ impl Instances {
             .data()
             .memory_bytes()
             .saturating_sub(warm.bytes_made);
-        let is_small = grown <= self.limits.warm_growth();
+        let is_small = grown <= self.parts.limits.warm_growth();
         if is_small && warm.calls < WARM_CALLS_MAX && warm.made.elapsed() < WARM_AGE_MAX {
             self.idle.lock().push(warm);
         }
@@ -415,19 +356,30 @@ async fn instantiate(
     limits: &PluginLimits,
     cpu: Arc<CpuMeter>,
 ) -> Result<WarmInstance, CallError> {
-    match metered(&cpu, pre.instantiate_async(&mut store)).await {
-        Ok(guest) => {
-            let (made, bytes_made) = (Instant::now(), store.data().memory_bytes());
-            Ok(WarmInstance {
-                store,
-                guest,
-                cpu,
-                made,
-                used: made,
-                calls: 0,
-                bytes_made,
-            })
-        }
-        Err(error) => Err(unmade(&error, &mut store, limits, &cpu)),
-    }
+    let made = metered(&cpu, pre.instantiate_async(&mut store)).await;
+    let guest = made.map_err(|error| unmade(&error, &mut store, limits, &cpu))?;
+    let (made, bytes_made) = (Instant::now(), store.data().memory_bytes());
+    Ok(WarmInstance {
+        store,
+        guest,
+        cpu,
+        made,
+        used: made,
+        calls: 0,
+        bytes_made,
+    })
+}
+
+/// The outcome of what ran for at most `wall`, noted on its tab.
+fn conclude(
+    outcome: Result<Option<Result<UncheckedAnswer, CallError>>, Elapsed>,
+    wall: Duration,
+    tab: &CallTab,
+) -> Result<UncheckedAnswer, CallError> {
+    let outcome = match outcome {
+        Ok(outcome) => outcome.unwrap_or(Err(CallError::Stopped)),
+        Err(_) => Err(CallError::Deadline(wall)),
+    };
+    tab.end(ended(&outcome));
+    outcome
 }
