@@ -34,8 +34,8 @@ impl Registry {
             return Ok(revision_parts::off(whole, Off::Disabled));
         }
         let slots = self.slots(plugin, &whole.record.settings.limits);
-        let loaded =
-            revision_parts::load(&self.runtime, &self.components, whole, slots, &self.store).await;
+        let (runtime, components) = (&self.runtime, &self.components);
+        let loaded = revision_parts::load(runtime, components, whole, &slots, &self.store).await;
         loaded.map_err(|error| RegistryError::load(plugin, error))
     }
 

@@ -94,46 +94,33 @@ impl Registry {
     /// Serves what was committed before, and brings in from the manifest what was never here. A plugin that cannot be
     /// loaded is off on its own routes. The first failure is the error where nothing at all can be served.
     pub(crate) async fn open(parts: RegistryParts) -> Result<Arc<Self>, RegistryError> {
-        let RegistryParts {
-            tasks,
-            runtime,
-            store,
-            data,
-            manifest,
-            manifest_path,
-            instances_max,
-            shares,
-            body,
-            site,
-            safe_mode,
-        } = parts;
-        pool(&manifest, instances_max)?;
-        let components =
-            ComponentFolder::open(&data).map_err(|error| RegistryError::load("all", error))?;
-        let records: Vec<PluginRecord> = store.plugins()?;
+        pool(&parts.manifest, parts.instances_max)?;
+        let components = ComponentFolder::open(&parts.data)
+            .map_err(|error| RegistryError::load("all", error))?;
+        let records: Vec<PluginRecord> = parts.store.plugins()?;
         let lives = records
             .into_iter()
             .map(|life| (life.plugin().to_owned(), life))
             .collect();
         let registry = Arc::new(Self {
-            tasks,
-            runtime: Arc::new(runtime),
-            store,
+            tasks: parts.tasks,
+            runtime: Arc::new(parts.runtime),
+            store: parts.store,
             components,
-            manifest_path,
-            instances_max,
-            shares,
-            safe_mode,
-            manifest: ArcSwap::from_pointee(manifest),
-            current: ArcSwap::from_pointee(Snapshot::new(Vec::new(), &site)?),
+            manifest_path: parts.manifest_path,
+            instances_max: parts.instances_max,
+            shares: parts.shares,
+            safe_mode: parts.safe_mode,
+            manifest: ArcSwap::from_pointee(parts.manifest),
+            current: ArcSwap::from_pointee(Snapshot::new(Vec::new(), &parts.site)?),
             lives: AsyncMutex::new(lives),
             slots: Mutex::default(),
-            drains: DrainingRevisions::new(body),
+            drains: DrainingRevisions::new(parts.body),
             under_way: Mutex::default(),
             events: broadcast::channel(EVENTS_WAITING_MAX).0,
         });
         registry.restore_revisions().await?;
-        if !safe_mode {
+        if !registry.safe_mode {
             registry.bring_in().await?;
             // Last, so that compiled code is used which came here before its record did.
             registry.tidy(&registry.lives.lock().await).await;
@@ -150,18 +137,12 @@ impl Registry {
             let ready =
                 |record: &&RevisionRecord| record.state.is_ready() || record.state.is_candidate();
             let of = |life: &PluginRecord| {
+                let plugin = life.plugin();
                 let named = |record: &RevisionRecord| {
-                    (
-                        life.plugin().to_owned(),
-                        record.number,
-                        record.digest.clone(),
-                    )
+                    (plugin.to_owned(), record.number, record.digest.clone())
                 };
-                life.revisions()
-                    .iter()
-                    .filter(ready)
-                    .map(named)
-                    .collect::<Vec<_>>()
+                let ready = life.revisions().iter().filter(ready);
+                ready.map(named).collect::<Vec<_>>()
             };
             lives.values().flat_map(of).collect()
         };
@@ -298,26 +279,18 @@ impl Registry {
             .filter(|record| record.state != RevisionState::Rejected)
             .map(|record| record.digest.clone())
             .collect();
-        let (components, runtime, named) = (
-            self.components.clone(),
-            Arc::clone(&self.runtime),
-            digests.clone(),
-        );
+        let (components, runtime) = (self.components.clone(), Arc::clone(&self.runtime));
+        let named = digests.clone();
         let removed = blocking(move || {
-            components
-                .keep_only(&named)
-                .and_then(|()| runtime.keep_only(&named))
-        })
-        .await;
-        let tidied = match removed {
-            Ok(()) => self
-                .store
-                .keep_components(digests)
-                .await
-                .map_err(|error| error.to_string()),
-            Err(error) => Err(error.to_string()),
+            components.keep_only(&named)?;
+            runtime.keep_only(&named)
+        });
+        let tidied = async {
+            removed.await.map_err(|error| error.to_string())?;
+            let kept = self.store.keep_components(digests).await;
+            kept.map_err(|error| error.to_string())
         };
-        if let Err(error) = tidied {
+        if let Err(error) = tidied.await {
             tracing::warn!(error, "unused components could not be removed");
         }
     }

@@ -17,7 +17,7 @@ use crate::runtime::capabilities::{GrantedCapabilities, JobsOf, PluginRecords};
 use crate::runtime::components::ComponentFolder;
 use crate::runtime::engine::Runtime;
 use crate::runtime::instance::{InstanceParts, Instances, Off};
-use crate::runtime::loader::{Linked, LoadError, linked};
+use crate::runtime::loader::{LoadError, linked};
 use crate::stores::Store;
 
 /// What all revisions of one plugin share.
@@ -61,27 +61,12 @@ pub(super) async fn load(
     runtime: &Arc<Runtime>,
     components: &ComponentFolder,
     whole: Whole,
-    slots: Arc<PluginSlots>,
-    store: &Arc<Store>,
-) -> Result<Revision, LoadError> {
-    let linked = linked(runtime, components, &whole.record.digest).await?;
-    assemble(runtime, linked, whole, &slots, store)
-}
-
-fn assemble(
-    runtime: &Runtime,
-    linked: Linked,
-    whole: Whole,
     slots: &PluginSlots,
     store: &Arc<Store>,
 ) -> Result<Revision, LoadError> {
-    let Whole {
-        plugin,
-        record,
-        description,
-        rights,
-    } = whole;
-    let settings = record.settings;
+    let linked = linked(runtime, components, &whole.record.digest).await?;
+    let (plugin, number, rights) = (&*whole.plugin, whole.record.number, &whole.rights);
+    let settings = whole.record.settings.clone();
     let secrets = settings
         .secrets
         .iter()
@@ -89,19 +74,19 @@ fn assemble(
     let secrets = secrets.collect::<Result<_, SecretError>>()?;
     let door = runtime
         .egress()
-        .door(&plugin, record.number, rights.clone(), secrets);
+        .door(plugin, number, rights.clone(), secrets);
     let lent = GrantedCapabilities {
         config: settings.config,
         door: Some(door),
         cache: rights
             .bytes_of("cache")
-            .map(|bytes| runtime.caches().lease(&plugin, bytes)),
+            .map(|bytes| runtime.caches().lease(plugin, bytes)),
         records: rights
             .bytes_of("state")
-            .map(|bytes| PluginRecords::new(store, &plugin, bytes)),
+            .map(|bytes| PluginRecords::new(store, plugin, bytes)),
         jobs: Some(JobsOf {
             jobs: Arc::clone(runtime.jobs()),
-            plugin: plugin.as_str().into(),
+            plugin: plugin.into(),
         }),
         ip_databases: Some(Arc::clone(runtime.ip_databases())),
         rights: rights.clone(),
@@ -117,38 +102,32 @@ fn assemble(
         pre: linked.pre,
         worker: linked.worker,
         lent: Arc::new(lent),
-        plugin: plugin.as_str().into(),
-        revision: record.number,
+        plugin: plugin.into(),
+        revision: number,
         limits: settings.limits,
         mode: settings.instances,
         places: Arc::clone(&slots.places),
         line_rate: Arc::clone(&slots.line_rate),
     });
-    let runner = CallRunner::Component(Arc::new(instances));
-    Ok(Revision::new(
-        &plugin,
-        record.number,
-        &record.digest,
-        description,
-        rights,
-        runner,
-    ))
+    Ok(whole.run_by(CallRunner::Component(Arc::new(instances))))
 }
 
 /// A revision that is known and not run: its routes answer that it is off.
 pub(super) fn off(whole: Whole, off: Off) -> Revision {
-    let Whole {
-        plugin,
-        record,
-        description,
-        rights,
-    } = whole;
-    Revision::new(
-        &plugin,
-        record.number,
-        &record.digest,
-        description,
-        rights,
-        CallRunner::Off(off),
-    )
+    whole.run_by(CallRunner::Off(off))
+}
+
+impl Whole {
+    fn run_by(self, runner: CallRunner) -> Revision {
+        let (plugin, record) = (&self.plugin, &self.record);
+        let (description, rights) = (self.description, self.rights);
+        Revision::new(
+            plugin,
+            record.number,
+            &record.digest,
+            description,
+            rights,
+            runner,
+        )
+    }
 }
