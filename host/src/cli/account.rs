@@ -1,8 +1,5 @@
 //! `switchbay account`: who pays for self-service keys, and what it may spend.
-#![expect(
-    clippy::print_stdout,
-    reason = "what these commands are for is printed"
-)]
+#![expect(clippy::print_stdout, reason = "what a command is for is printed")]
 
 use std::time::SystemTime;
 
@@ -11,9 +8,9 @@ use http::Method;
 use serde_json::{Value, json};
 
 use super::CommandFailure;
-use super::client;
 use super::client::Payload;
-use super::place::{CommonArguments, RecordsPlace, number, path, text};
+use super::place::{CommonArguments, number, path, text};
+use crate::stores::Store;
 use crate::transport::operator::accounts;
 use crate::transport::operator::accounts::{AccountRequest, EntitlementRequest};
 
@@ -80,18 +77,10 @@ pub(super) async fn run(command: AccountCommand) -> Result<(), CommandFailure> {
         AccountCommand::Open(arguments) => open(arguments).await?,
         AccountCommand::List(common) => return list(&common).await,
         AccountCommand::Show(AccountArgument { common, id }) => {
-            let shown = match common.place()? {
-                RecordsPlace::Store(store) => accounts::show(&store, &id, SystemTime::now())?,
-                RecordsPlace::Server(data) => {
-                    client::call(
-                        &data,
-                        Method::GET,
-                        &path(accounts::PATH, &id, ""),
-                        Payload::Nothing,
-                    )
-                    .await?
-                }
-            };
+            let path = path(accounts::PATH, &id, "");
+            let show = async |store: &Store| accounts::show(store, &id, SystemTime::now());
+            let shown = common.ask(Method::GET, &path, Payload::Nothing, show);
+            let shown = shown.await?;
             (common, shown)
         }
         AccountCommand::Entitle(Entitle {
@@ -113,18 +102,14 @@ pub(super) async fn run(command: AccountCommand) -> Result<(), CommandFailure> {
             (common, withdrawn)
         }
     };
-    if common.json {
-        println!("{account:#}");
-    } else {
+    common.show(&account, || {
         line(&account);
-    }
-    if let (false, Some(credits)) = (common.json, account.get("credits")) {
-        let (spent, reserved) = (number(credits, "spent"), number(credits, "reserved"));
-        println!(
-            "{}: {spent} credits spent, {reserved} reserved",
-            text(credits, "month")
-        );
-    }
+        if let Some(credits) = account.get("credits") {
+            let (spent, reserved) = (number(credits, "spent"), number(credits, "reserved"));
+            let month = text(credits, "month");
+            println!("{month}: {spent} credits spent, {reserved} reserved");
+        }
+    });
     Ok(())
 }
 
@@ -150,18 +135,10 @@ async fn open(arguments: Open) -> Result<(CommonArguments, Value), CommandFailur
         concurrency,
         entitlement,
     };
-    let opened = match common.place()? {
-        RecordsPlace::Store(store) => accounts::open(&store, &request, SystemTime::now()).await?,
-        RecordsPlace::Server(data) => {
-            client::call(
-                &data,
-                Method::POST,
-                accounts::PATH,
-                Payload::Json(&json!(request)),
-            )
-            .await?
-        }
-    };
+    let open = async |store: &Store| accounts::open(store, &request, SystemTime::now()).await;
+    let payload = Payload::Json(json!(request));
+    let opened = common.ask(Method::POST, accounts::PATH, payload, open);
+    let opened = opened.await?;
     Ok((common, opened))
 }
 
@@ -170,49 +147,28 @@ async fn entitle(
     id: &str,
     request: Option<&EntitlementRequest>,
 ) -> Result<Value, CommandFailure> {
-    match common.place()? {
-        RecordsPlace::Store(store) => {
-            Ok(accounts::entitle(&store, id, request, SystemTime::now()).await?)
-        }
-        RecordsPlace::Server(data) => {
-            let method = if request.is_some() {
-                Method::PUT
-            } else {
-                Method::DELETE
-            };
-            let body = request.map(|request| json!(request));
-            let payload = body.as_ref().map_or(Payload::Nothing, Payload::Json);
-            Ok(client::call(
-                &data,
-                method,
-                &path(accounts::PATH, id, "/entitlement"),
-                payload,
-            )
-            .await?)
-        }
-    }
+    let entitle =
+        async |store: &Store| accounts::entitle(store, id, request, SystemTime::now()).await;
+    let (method, payload) = match request {
+        Some(request) => (Method::PUT, Payload::Json(json!(request))),
+        None => (Method::DELETE, Payload::Nothing),
+    };
+    let path = path(accounts::PATH, id, "/entitlement");
+    common.ask(method, &path, payload, entitle).await
 }
 
 async fn list(common: &CommonArguments) -> Result<(), CommandFailure> {
-    let listed = match common.place()? {
-        RecordsPlace::Store(store) => accounts::list(&store)?,
-        RecordsPlace::Server(data) => {
-            client::call(&data, Method::GET, accounts::PATH, Payload::Nothing).await?
-        }
-    };
-    if common.json {
-        println!("{listed:#}");
-        return Ok(());
-    }
-    println!(
-        "{:36}  {:12}  {:>12}  {:>10}  LABEL",
-        "ID", "PLAN", "CREDITS", "PER SECOND"
-    );
-    listed["accounts"]
-        .as_array()
-        .into_iter()
-        .flatten()
-        .for_each(line);
+    let list = async |store: &Store| accounts::list(store);
+    let listed = common.ask(Method::GET, accounts::PATH, Payload::Nothing, list);
+    let listed = listed.await?;
+    common.show(&listed, || {
+        println!(
+            "{:36}  {:12}  {:>12}  {:>10}  LABEL",
+            "ID", "PLAN", "CREDITS", "PER SECOND"
+        );
+        let accounts = listed["accounts"].as_array();
+        accounts.into_iter().flatten().for_each(line);
+    });
     Ok(())
 }
 

@@ -85,10 +85,6 @@ async fn cargo(workspace: &Path, packages: &[String]) -> Result<(), BuildError> 
         "CARGO_ENCODED_RUSTFLAGS",
         "CARGO_BUILD_RUSTFLAGS",
         "CARGO_BUILD_TARGET",
-    ] {
-        command.env_remove(name);
-    }
-    for name in [
         "CARGO_TARGET_DIR",
         "RUSTC_WORKSPACE_WRAPPER",
         "RUSTDOCFLAGS",

@@ -40,9 +40,9 @@ pub(crate) enum ClientError {
 }
 
 /// What a request carries.
-pub(crate) enum Payload<'p> {
+pub(crate) enum Payload {
     Nothing,
-    Json(&'p Value),
+    Json(Value),
     Component(Vec<u8>),
 }
 
@@ -51,7 +51,7 @@ pub(crate) async fn call(
     data: &Path,
     method: Method,
     path: &str,
-    payload: Payload<'_>,
+    payload: Payload,
 ) -> Result<Value, ClientError> {
     let read = |file: &'static str| {
         std::fs::read_to_string(data.join(file)).map_err(|source| ClientError::File {
@@ -79,7 +79,7 @@ async fn send(
     token: &str,
     method: Method,
     path: &str,
-    payload: Payload<'_>,
+    payload: Payload,
 ) -> Result<Value, ClientError> {
     let stream = tokio::net::TcpStream::connect(address)
         .await

@@ -1,8 +1,5 @@
 //! `switchbay data`: free databases from an npm registry into the data folder, where a server takes them up by itself.
-#![expect(
-    clippy::print_stdout,
-    reason = "what these commands are for is printed"
-)]
+#![expect(clippy::print_stdout, reason = "what a command is for is printed")]
 
 use std::path::Path;
 

@@ -1,8 +1,5 @@
 //! `switchbay dev` and `switchbay build`: components from crate folders, a working key, and plugins that follow their source.
-#![expect(
-    clippy::print_stdout,
-    reason = "what these commands are for is printed"
-)]
+#![expect(clippy::print_stdout, reason = "what a command is for is printed")]
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;

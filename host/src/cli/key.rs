@@ -1,8 +1,5 @@
 //! `switchbay key`: API keys, issued, listed, rotated and revoked.
-#![expect(
-    clippy::print_stdout,
-    reason = "what these commands are for is printed"
-)]
+#![expect(clippy::print_stdout, reason = "what a command is for is printed")]
 
 use std::time::SystemTime;
 
@@ -13,9 +10,9 @@ use time::OffsetDateTime;
 use time::format_description::well_known::Rfc3339;
 
 use super::CommandFailure;
-use super::client;
 use super::client::Payload;
-use super::place::{CommonArguments, RecordsPlace, number, path, text};
+use super::place::{CommonArguments, number, path, text};
+use crate::stores::Store;
 use crate::transport::operator::keys;
 use crate::transport::operator::keys::KeyRequest;
 
@@ -117,53 +114,35 @@ async fn issue(arguments: Issue) -> Result<(), CommandFailure> {
         windows,
         expires_at: expires,
     };
-    let issued = match common.place()? {
-        RecordsPlace::Store(store) => keys::issue(&store, &request, SystemTime::now()).await?,
-        RecordsPlace::Server(data) => {
-            client::call(&data, Method::POST, KEYS, Payload::Json(&json!(request))).await?
-        }
-    };
+    let issue = async |store: &Store| keys::issue(store, &request, SystemTime::now()).await;
+    let payload = Payload::Json(json!(request));
+    let issued = common.ask(Method::POST, KEYS, payload, issue).await?;
     show_once(&common, &issued);
     Ok(())
 }
 
 async fn rotate(arguments: &KeyArgument) -> Result<(), CommandFailure> {
     let KeyArgument { common, id } = arguments;
-    let issued = match common.place()? {
-        RecordsPlace::Store(store) => keys::rotate(&store, id, SystemTime::now()).await?,
-        RecordsPlace::Server(data) => {
-            client::call(
-                &data,
-                Method::POST,
-                &path(KEYS, id, "/rotate"),
-                Payload::Nothing,
-            )
-            .await?
-        }
-    };
-    show_once(common, &issued);
+    let rotate = async |store: &Store| keys::rotate(store, id, SystemTime::now()).await;
+    let path = path(KEYS, id, "/rotate");
+    let issued = common.ask(Method::POST, &path, Payload::Nothing, rotate);
+    show_once(common, &issued.await?);
     Ok(())
 }
 
 fn show_once(common: &CommonArguments, issued: &Value) {
-    if common.json {
-        println!("{issued:#}");
-    } else {
+    common.show(issued, || {
+        let id = text(issued, "id");
         println!("{}", text(issued, "key"));
-        println!(
-            "id {}. The key is shown only this once.",
-            text(issued, "id")
-        );
-    }
+        println!("id {id}. The key is shown only this once.");
+    });
 }
 
 async fn list(common: &CommonArguments) -> Result<(), CommandFailure> {
-    let listed = match common.place()? {
-        RecordsPlace::Store(store) => keys::list(&store)?,
-        RecordsPlace::Server(data) => {
-            client::call(&data, Method::GET, KEYS, Payload::Nothing).await?
-        }
-    };
+    let list = async |store: &Store| keys::list(store);
+    let listed = common
+        .ask(Method::GET, KEYS, Payload::Nothing, list)
+        .await?;
     if common.json {
         println!("{listed:#}");
         return Ok(());
@@ -180,12 +159,8 @@ async fn list(common: &CommonArguments) -> Result<(), CommandFailure> {
             (_, Value::String(_)) => "expires",
             _ => "active",
         };
-        let scopes: Vec<&str> = key["scopes"]
-            .as_array()
-            .into_iter()
-            .flatten()
-            .filter_map(Value::as_str)
-            .collect();
+        let scopes = key["scopes"].as_array().into_iter().flatten();
+        let scopes: Vec<&str> = scopes.filter_map(Value::as_str).collect();
         let (id, display, label) = (text(key, "id"), text(key, "display"), text(key, "label"));
         println!(
             "{id:36}  {display:12}  {per_minute:>10}  {state:9}  {label:20}  {}",
@@ -197,21 +172,12 @@ async fn list(common: &CommonArguments) -> Result<(), CommandFailure> {
 
 async fn revoke(arguments: &KeyArgument) -> Result<(), CommandFailure> {
     let KeyArgument { common, id } = arguments;
-    let revoked = match common.place()? {
-        RecordsPlace::Store(store) => keys::revoke(&store, id, SystemTime::now()).await?,
-        RecordsPlace::Server(data) => {
-            client::call(&data, Method::DELETE, &path(KEYS, id, ""), Payload::Nothing).await?
-        }
-    };
-    if common.json {
-        println!("{revoked:#}");
-    } else {
-        println!(
-            "revoked {} ({})",
-            text(&revoked, "id"),
-            text(&revoked, "label")
-        );
-    }
+    let revoke = async |store: &Store| keys::revoke(store, id, SystemTime::now()).await;
+    let path = path(KEYS, id, "");
+    let revoked = common.ask(Method::DELETE, &path, Payload::Nothing, revoke);
+    let revoked = revoked.await?;
+    let (id, label) = (text(&revoked, "id"), text(&revoked, "label"));
+    common.show(&revoked, || println!("revoked {id} ({label})"));
     Ok(())
 }
 

@@ -125,24 +125,20 @@ struct CommandFailure {
 
 impl CommandFailure {
     fn of(message: impl Into<String>) -> Self {
-        Self {
-            code: 1,
-            message: message.into(),
-        }
+        Self::with_code(1, message)
     }
 
     fn waits(message: impl Into<String>) -> Self {
-        Self {
-            code: 3,
-            message: message.into(),
-        }
+        Self::with_code(3, message)
     }
 
     fn not_found(message: impl Into<String>) -> Self {
-        Self {
-            code: 4,
-            message: message.into(),
-        }
+        Self::with_code(4, message)
+    }
+
+    fn with_code(code: u8, message: impl Into<String>) -> Self {
+        let message = message.into();
+        Self { code, message }
     }
 }
 
@@ -158,10 +154,7 @@ impl<E: std::error::Error + 'static> From<E> for CommandFailure {
             Some(ClientError::File { .. } | ClientError::Unreachable { .. }) => 6,
             Some(ClientError::Refused { .. } | ClientError::Transport(_)) | None => 1,
         };
-        Self {
-            code,
-            message: error.to_string(),
-        }
+        Self::with_code(code, error.to_string())
     }
 }
 

@@ -1,13 +1,19 @@
 //! Where a command works: through the operator's API while a server runs, on the store otherwise, never both.
 
+#![expect(clippy::print_stdout, reason = "an answer is printed here")]
+
 use std::path::{Path, PathBuf};
 
 use clap::Args;
+use http::Method;
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use serde_json::Value;
 
 use super::CommandFailure;
+use super::client;
+use super::client::Payload;
 use crate::stores::{Store, StoreError};
+use crate::transport::operator::request::RequestError;
 
 /// What all these commands take.
 #[derive(Args)]
@@ -38,6 +44,29 @@ impl CommonArguments {
             Ok(store) => Ok(RecordsPlace::Store(store)),
             Err(StoreError::InUse { .. }) => Ok(RecordsPlace::Server(data)),
             Err(error) => Err(error.into()),
+        }
+    }
+
+    /// What `of_store` says, or the server that has the store.
+    pub(super) async fn ask(
+        &self,
+        method: Method,
+        path: &str,
+        payload: Payload,
+        of_store: impl AsyncFnOnce(&Store) -> Result<Value, RequestError>,
+    ) -> Result<Value, CommandFailure> {
+        Ok(match self.place()? {
+            RecordsPlace::Store(store) => of_store(&store).await?,
+            RecordsPlace::Server(data) => client::call(&data, method, path, payload).await?,
+        })
+    }
+
+    /// Prints an answer: itself where JSON is wanted, and otherwise as `print` does.
+    pub(super) fn show(&self, answer: &Value, print: impl FnOnce()) {
+        if self.json {
+            println!("{answer:#}");
+        } else {
+            print();
         }
     }
 }

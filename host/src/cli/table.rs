@@ -57,3 +57,13 @@ pub(super) fn text(value: &Value) -> String {
         other => other.to_string(),
     }
 }
+
+/// A list as one cell; `-` where it is empty.
+pub(super) fn joined(value: &Value) -> String {
+    let all: Vec<String> = value.as_array().into_iter().flatten().map(text).collect();
+    if all.is_empty() {
+        "-".to_owned()
+    } else {
+        all.join(", ")
+    }
+}

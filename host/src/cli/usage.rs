@@ -1,8 +1,5 @@
 //! `switchbay usage` and `switchbay audit`: what was used, and whether the balances are what their records say.
-#![expect(
-    clippy::print_stdout,
-    reason = "what these commands are for is printed"
-)]
+#![expect(clippy::print_stdout, reason = "what a command is for is printed")]
 
 use std::time::SystemTime;
 
@@ -14,6 +11,7 @@ use super::CommandFailure;
 use super::client;
 use super::client::Payload;
 use super::place::{CommonArguments, RecordsPlace, number, text};
+use crate::stores::Store;
 use crate::transport::operator::usage;
 use crate::transport::operator::usage::UsageRequest;
 
@@ -79,36 +77,23 @@ fn table(used: &Value) {
 }
 
 pub(super) async fn audit(common: CommonArguments) -> Result<(), CommandFailure> {
-    let found = match common.place()? {
-        RecordsPlace::Store(store) => usage::audit(&store)?,
-        RecordsPlace::Server(data) => {
-            client::call(&data, Method::GET, usage::AUDIT, Payload::Nothing).await?
-        }
-    };
-    let (reservations, disagreements) = (
-        number(&found, "reservations"),
-        number(&found, "disagreements"),
-    );
-    if common.json {
-        println!("{found:#}");
-    } else {
-        for line in found["told"]
-            .as_array()
-            .into_iter()
-            .flatten()
-            .filter_map(Value::as_str)
-        {
+    let audit = async |store: &Store| usage::audit(store);
+    let found = common.ask(Method::GET, usage::AUDIT, Payload::Nothing, audit);
+    let found = found.await?;
+    let reservations = number(&found, "reservations");
+    common.show(&found, || {
+        let told = found["told"].as_array().into_iter().flatten();
+        for line in told.filter_map(Value::as_str) {
             println!("{line}");
         }
-        println!(
-            "{reservations} reservations, {} of them open",
-            number(&found, "pending")
-        );
-    }
+        let pending = number(&found, "pending");
+        println!("{reservations} reservations, {pending} of them open");
+    });
     match found["disagreements"].as_u64() {
         Some(0) => Ok(()),
         Some(_) | None => Err(CommandFailure::of(format!(
-            "{disagreements} balances or lists disagree with the {reservations} records"
+            "{} balances or lists disagree with the {reservations} records",
+            number(&found, "disagreements")
         ))),
     }
 }

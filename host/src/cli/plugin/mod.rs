@@ -5,10 +5,7 @@
 //!
 //! Tables for people, `--json` for scripts, and exit codes of their own (see [`super`]). A server must run: what a plugin is
 //! allowed is decided in one place.
-#![expect(
-    clippy::print_stdout,
-    reason = "what these commands are for is printed"
-)]
+#![expect(clippy::print_stdout, reason = "what a command is for is printed")]
 
 mod show;
 mod stage;
@@ -17,14 +14,14 @@ use std::path::{Path, PathBuf};
 
 use clap::{Args, Subcommand};
 use http::Method;
-use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use serde_json::{Value, json};
 
 pub(super) use self::show::status;
 use super::client;
 use super::client::Payload;
+use super::place;
 use super::place::CommonArguments;
-use super::table::{Table, text};
+use super::table::{Table, joined, text};
 use super::{CommandFailure, one_line};
 
 #[derive(Subcommand)]
@@ -195,17 +192,12 @@ async fn on_revision(one: &One, act: &str) -> Result<(), CommandFailure> {
     } = one;
     let data = common.folder()?;
     let number = candidate(&data, plugin, *revision).await?;
-    let done = post(
-        &data,
-        &path(plugin, &format!("/revisions/{number}/{act}")),
-        &reason.with(json!({})),
-    )
-    .await?;
-    if common.json {
-        println!("{done:#}");
-    } else {
-        println!("revision {number} of {plugin} is {}", text(&done["state"]));
-    }
+    let path = path(plugin, &format!("/revisions/{number}/{act}"));
+    let done = post(&data, &path, reason.with(json!({}))).await?;
+    let state = text(&done["state"]);
+    common.show(&done, || {
+        println!("revision {number} of {plugin} is {state}");
+    });
     Ok(())
 }
 
@@ -214,22 +206,15 @@ async fn on_plugin(act: &ActArguments, name: &str, members: Value) -> Result<(),
         named: PluginArgument { plugin, common },
         reason,
     } = act;
-    let done = post(
-        &common.folder()?,
-        &path(plugin, &format!("/{name}")),
-        &reason.with(members),
-    )
-    .await?;
-    if common.json {
-        println!("{done:#}");
-    } else {
+    let path = path(plugin, &format!("/{name}"));
+    let done = post(&common.folder()?, &path, reason.with(members)).await?;
+    common.show(&done, || {
+        let (version, state) = (text(&done["version"]), text(&done["state"]));
         println!(
-            "{plugin} {} is {}, revision {}",
-            text(&done["version"]),
-            text(&done["state"]),
+            "{plugin} {version} is {state}, revision {}",
             done["revision"]
         );
-    }
+    });
     Ok(())
 }
 
@@ -261,45 +246,25 @@ async fn proxy(arguments: &ProxyArguments) -> Result<(), CommandFailure> {
         seconds,
     } = arguments;
     let body = reason.with(json!({ "seconds": seconds }));
-    let lent = post(&common.folder()?, &path(plugin, "/proxy"), &body).await?;
-    if common.json {
-        println!("{lent:#}");
-        return Ok(());
-    }
-    let rights: Vec<String> = lent["rights"]
-        .as_array()
-        .into_iter()
-        .flatten()
-        .map(text)
-        .collect();
-    println!(
-        "{plugin}, revision {}, until {}",
-        lent["revision"],
-        text(&lent["expiresAt"])
-    );
-    println!(
-        "rights  {}",
-        if rights.is_empty() {
-            "-".to_owned()
-        } else {
-            rights.join(", ")
-        }
-    );
-    println!("try     curl -v --proxy {} https://…", text(&lent["url"]));
+    let lent = post(&common.folder()?, &path(plugin, "/proxy"), body).await?;
+    common.show(&lent, || {
+        let (revision, until) = (&lent["revision"], text(&lent["expiresAt"]));
+        println!("{plugin}, revision {revision}, until {until}");
+        println!("rights  {}", joined(&lent["rights"]));
+        println!("try     curl -v --proxy {} https://…", text(&lent["url"]));
+    });
     Ok(())
 }
 
 async fn follow(common: &CommonArguments) -> Result<(), CommandFailure> {
-    let done = post(&common.folder()?, "/admin/v1/manifest/follow", &json!({})).await?;
-    if common.json {
-        println!("{done:#}");
-    } else {
+    let done = post(&common.folder()?, "/admin/v1/manifest/follow", json!({})).await?;
+    common.show(&done, || {
         let mut table = Table::new(&["PLUGIN", "OUTCOME", "MESSAGE"]);
         for plugin in done["plugins"].as_array().into_iter().flatten() {
             table.row(["plugin", "outcome", "message"].map(|name| one_line(&text(&plugin[name]))));
         }
         print!("{table}");
-    }
+    });
     let is = |outcome: &str| {
         done["plugins"]
             .as_array()
@@ -341,16 +306,13 @@ impl Reason {
 }
 
 fn path(plugin: &str, rest: &str) -> String {
-    format!(
-        "/admin/v1/plugins/{}{rest}",
-        utf8_percent_encode(plugin, NON_ALPHANUMERIC)
-    )
+    place::path("/admin/v1/plugins", plugin, rest)
 }
 
 async fn get(data: &Path, path: &str) -> Result<Value, CommandFailure> {
     Ok(client::call(data, Method::GET, path, Payload::Nothing).await?)
 }
 
-async fn post(data: &Path, path: &str, body: &Value) -> Result<Value, CommandFailure> {
+async fn post(data: &Path, path: &str, body: Value) -> Result<Value, CommandFailure> {
     Ok(client::call(data, Method::POST, path, Payload::Json(body)).await?)
 }

@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::{CommonArguments, PluginArgument, get, path};
-use crate::cli::table::{Table, text};
+use crate::cli::table::{Table, joined, text};
 use crate::cli::{CommandFailure, one_line};
 
 /// `switchbay status`.
@@ -12,11 +12,8 @@ pub(in crate::cli) async fn status(common: &CommonArguments) -> Result<(), Comma
     if common.json {
         println!("{status:#}");
     } else {
-        println!(
-            "switchbay {}, since {}",
-            text(&status["version"]),
-            text(&status["startedAt"])
-        );
+        let (version, since) = (text(&status["version"]), text(&status["startedAt"]));
+        println!("switchbay {version}, since {since}");
         if status["safeMode"] == true {
             println!(
                 "SAFE MODE: the last revisions known to be good are serving, and the manifest is not followed"
@@ -48,11 +45,7 @@ pub(in crate::cli) async fn status(common: &CommonArguments) -> Result<(), Comma
 
 pub(super) async fn list(common: &CommonArguments) -> Result<(), CommandFailure> {
     let listed = get(&common.folder()?, "/admin/v1/plugins").await?;
-    if common.json {
-        println!("{listed:#}");
-    } else {
-        print!("{}", plugins(&listed["plugins"]));
-    }
+    common.show(&listed, || print!("{}", plugins(&listed["plugins"])));
     Ok(())
 }
 
@@ -84,43 +77,22 @@ fn plugins(listed: &Value) -> Table {
 pub(super) async fn show(named: &PluginArgument) -> Result<(), CommandFailure> {
     let PluginArgument { plugin, common } = named;
     let shown = get(&common.folder()?, &path(plugin, "")).await?;
-    if common.json {
-        println!("{shown:#}");
-        return Ok(());
-    }
-    print_plugin(&shown);
+    common.show(&shown, || print_plugin(&shown));
     Ok(())
 }
 
 fn print_plugin(shown: &Value) {
-    let list = |value: &Value| {
-        let all: Vec<String> = value.as_array().into_iter().flatten().map(text).collect();
-        if all.is_empty() {
-            "-".to_owned()
-        } else {
-            all.join(", ")
-        }
-    };
-    println!(
-        "{} {} is {}",
-        text(&shown["name"]),
-        text(&shown["version"]),
-        text(&shown["state"])
-    );
+    let [name, version, state] = ["name", "version", "state"].map(|name| text(&shown[name]));
+    println!("{name} {version} is {state}");
     println!("  {}", one_line(&text(&shown["summary"])));
     if !shown["message"].is_null() {
         println!("  {}", one_line(&text(&shown["message"])));
     }
-    println!("rights     {}", list(&shown["rights"]));
-    println!("manifest   {}", list(&shown["grants"]));
+    println!("rights     {}", joined(&shown["rights"]));
+    println!("manifest   {}", joined(&shown["grants"]));
     for approval in shown["approvals"].as_array().into_iter().flatten() {
-        let told = ["atom", "by", "at"].map(|name| text(&approval[name]));
-        println!(
-            "approved   {} by {} at {}",
-            told[0],
-            one_line(&told[1]),
-            told[2]
-        );
+        let [atom, by, at] = ["atom", "by", "at"].map(|name| text(&approval[name]));
+        println!("approved   {atom} by {} at {at}", one_line(&by));
     }
     let mut operations = Table::new(&["OPERATION", "ROUTE", "TOOL", "DEADLINE"]);
     for operation in shown["operations"].as_array().into_iter().flatten() {

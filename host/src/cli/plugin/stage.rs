@@ -34,7 +34,7 @@ pub(super) async fn stage(arguments: &Stage) -> Result<(), CommandFailure> {
     let staged = match file {
         None => {
             let body = reason.with(json!({ "digest": digest, "activate": activate }));
-            post(&data, &path(plugin, "/revisions"), &body).await?
+            post(&data, &path(plugin, "/revisions"), body).await?
         }
         Some(file) => {
             let component = tokio::fs::read(file).await.map_err(|error| {
@@ -126,18 +126,13 @@ pub(super) async fn diff(arguments: &Diff) -> Result<(), CommandFailure> {
     let query = against
         .map(|against| format!("?against={against}"))
         .unwrap_or_default();
-    let compared = get(
-        &data,
-        &path(plugin, &format!("/revisions/{number}/difference{query}")),
-    )
-    .await?;
-    if common.json {
-        println!("{compared:#}");
-    } else {
+    let path = path(plugin, &format!("/revisions/{number}/difference{query}"));
+    let compared = get(&data, &path).await?;
+    common.show(&compared, || {
         for line in text(&compared["text"]).lines() {
             println!("{}", printable(line));
         }
-    }
+    });
     Ok(())
 }
 
@@ -155,20 +150,13 @@ pub(super) async fn approve(arguments: &Approve) -> Result<(), CommandFailure> {
     } = arguments;
     let data = common.folder()?;
     let number = candidate(&data, plugin, *revision).await?;
-    let compared = get(
-        &data,
-        &path(plugin, &format!("/revisions/{number}/difference")),
-    )
-    .await?;
+    let difference = path(plugin, &format!("/revisions/{number}/difference"));
+    let compared = get(&data, &difference).await?;
     let missing = compared["missing"].as_array().into_iter().flatten();
     let atoms: Vec<Value> = missing.map(|missing| missing["atom"].clone()).collect();
     let body = reason.with(json!({ "grants": atoms, "activate": activate }));
-    let approved = post(
-        &data,
-        &path(plugin, &format!("/revisions/{number}/approve")),
-        &body,
-    )
-    .await?;
+    let approve = path(plugin, &format!("/revisions/{number}/approve"));
+    let approved = post(&data, &approve, body).await?;
     if common.json {
         println!("{approved:#}");
         return Ok(());
