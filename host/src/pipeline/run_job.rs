@@ -22,18 +22,10 @@ pub(crate) async fn run_job(
     left: Duration,
     run: Arc<JobRun>,
 ) -> RunEnd {
-    let current = registry.current();
     // A plugin that left the manifest may come back before the job's time is over.
-    let Some(revision) = current
-        .catalogue
-        .revisions()
-        .iter()
-        .find(|revision| revision.plugin == run.name.plugin)
-    else {
+    let Some(revision) = registry.serving(&run.name.plugin) else {
         return RunEnd::CutOff;
     };
-    let revision = Arc::clone(revision);
-    drop(current);
     let Some((operation, _)) = revision
         .operations()
         .find(|(operation, _)| operation.id == job.operation)

@@ -136,7 +136,8 @@ impl Registry {
         self.flip(turn, next, revision).await
     }
 
-    fn serving(&self, plugin: &str) -> Option<Arc<Revision>> {
+    /// The revision of a plugin that is served at the moment.
+    pub(crate) fn serving(&self, plugin: &str) -> Option<Arc<Revision>> {
         self.current()
             .catalogue
             .revisions()

@@ -70,8 +70,7 @@ impl Registry {
     fn tell(&self, events: Vec<KeptEvent>) {
         for event in events {
             let told = |name: &str| event.event[name].as_str().unwrap_or_default().to_owned();
-            let (plugin, happened, by, why) =
-                (told("plugin"), told("event"), told("by"), told("why"));
+            let [plugin, happened, by, why] = ["plugin", "event", "by", "why"].map(told);
             let revision = event.event["revision"].as_u64();
             if RevisionState::STEPS
                 .iter()
@@ -107,21 +106,13 @@ impl Registry {
     ) -> Result<(), RegistryError> {
         let plugin = Arc::clone(&revision.plugin);
         let snapshot = self.with(Arc::new(revision)).await?;
-        let current = self.current();
-        let replaced = current
-            .catalogue
-            .revisions()
-            .iter()
-            .find(|revision| revision.plugin == plugin)
-            .cloned();
+        let replaced = self.serving(&plugin);
         if let Some(replaced) = replaced.as_ref().filter(|replaced| replaced.has_answered()) {
             next.prove(replaced.number);
         }
         let events = self.write(turn, next).await?;
         self.current.store(Arc::new(snapshot));
         self.tell(events);
-        // The copy that was looked at would keep the replaced revision alive.
-        drop(current);
         if let Some(replaced) = replaced {
             self.drain(replaced);
         }

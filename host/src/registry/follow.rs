@@ -153,13 +153,7 @@ impl Registry {
     async fn comes_back(self: &Arc<Self>, plugin: &str) -> Result<bool, RegistryError> {
         let mut turn = self.lives.lock().await;
         let next = self.life_in(&turn, plugin)?;
-        let is_served = self
-            .current()
-            .catalogue
-            .revisions()
-            .iter()
-            .any(|revision| *revision.plugin == *plugin);
-        if is_served || next.active().is_none() {
+        if self.serving(plugin).is_some() || next.active().is_none() {
             return Ok(false);
         }
         self.rebuild(&mut turn, next).await?;

@@ -42,11 +42,7 @@ impl PluginRecord {
         let record = self.revision(number)?;
         let (state, missing) = (record.state, self.missing(record));
         if state.is_under_way() {
-            return Err(LifeError::UnderWay {
-                plugin: self.plugin.clone(),
-                number,
-                state,
-            });
+            return Err(self.under_way(number, state));
         }
         if state == RevisionState::Rejected {
             return Err(self.refused_in(number, state, "stage it again"));
@@ -77,12 +73,8 @@ impl PluginRecord {
                 atom: atom.clone(),
             });
         }
-        self.note_of(
-            None,
-            "revoked",
-            [atom.clone()].into_iter().collect(),
-            mark.clone(),
-        );
+        let revoked = [atom.clone()].into_iter().collect();
+        self.note_of(None, "revoked", revoked, mark.clone());
         self.settle_candidate(&mark);
         Ok(())
     }
@@ -103,12 +95,7 @@ impl PluginRecord {
         let Some(candidate) = self.candidate() else {
             return;
         };
-        let (number, state) = (candidate.number, candidate.state);
-        let to = if self.lacking(candidate).is_empty() {
-            RevisionState::Staged
-        } else {
-            RevisionState::AwaitingApproval
-        };
+        let (number, state, to) = (candidate.number, candidate.state, self.candidacy(candidate));
         if to != state {
             self.set(number, to, mark.clone());
         }

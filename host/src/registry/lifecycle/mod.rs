@@ -33,7 +33,7 @@ pub(crate) const RETAINED_MAX: usize = 3;
 const REJECTED_MAX: usize = 10;
 
 /// All that is kept of one plugin.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct PluginRecord {
     plugin: String,
     last_number: u64,
@@ -53,14 +53,7 @@ impl PluginRecord {
     pub(crate) fn new(plugin: &str) -> Self {
         Self {
             plugin: plugin.to_owned(),
-            last_number: 0,
-            last_turn: 0,
-            revisions: Vec::new(),
-            approvals: BTreeMap::new(),
-            manifest_grants: Grants::default(),
-            seen: None,
-            disabled: None,
-            events: Vec::new(),
+            ..Self::default()
         }
     }
 
@@ -138,11 +131,7 @@ impl PluginRecord {
                 return Err(self.refused_in(number, state, "stage it again"));
             }
             state if state.is_under_way() => {
-                return Err(LifeError::UnderWay {
-                    plugin: self.plugin.clone(),
-                    number,
-                    state,
-                });
+                return Err(self.under_way(number, state));
             }
             _ => {}
         }
@@ -155,14 +144,7 @@ impl PluginRecord {
         }
         if let Some(active) = self.active().map(|active| active.number) {
             let why = format!("revision {number} is serving");
-            self.set(
-                active,
-                RevisionState::Draining,
-                OperatorNote {
-                    why,
-                    ..mark.clone()
-                },
-            );
+            self.set(active, RevisionState::Draining, mark.because(why));
         }
         self.last_turn += 1;
         let turn = self.last_turn;
@@ -252,14 +234,7 @@ impl PluginRecord {
         for (number, state) in numbers {
             if state.is_under_way() {
                 let why = format!("the process ended while the revision was {}", state.name());
-                self.set(
-                    number,
-                    RevisionState::Rejected,
-                    OperatorNote {
-                        why,
-                        ..mark.clone()
-                    },
-                );
+                self.set(number, RevisionState::Rejected, mark.because(why));
             } else if state == RevisionState::Draining {
                 self.set(number, RevisionState::Retained, mark.clone());
             }
@@ -299,6 +274,23 @@ impl PluginRecord {
             atoms,
             mark,
         });
+    }
+
+    fn under_way(&self, number: u64, state: RevisionState) -> LifeError {
+        LifeError::UnderWay {
+            plugin: self.plugin.clone(),
+            number,
+            state,
+        }
+    }
+
+    /// What a revision is that only its grants may keep from serving.
+    fn candidacy(&self, record: &RevisionRecord) -> RevisionState {
+        if self.lacking(record).is_empty() {
+            RevisionState::Staged
+        } else {
+            RevisionState::AwaitingApproval
+        }
     }
 
     fn refused_in(&self, number: u64, state: RevisionState, rule: &'static str) -> LifeError {

@@ -18,6 +18,14 @@ pub(crate) struct OperatorNote {
     pub(crate) why: String,
 }
 
+impl OperatorNote {
+    /// The same with another reason.
+    pub(super) fn because(&self, why: String) -> Self {
+        let (at, by) = (self.at, self.by.clone());
+        Self { at, by, why }
+    }
+}
+
 /// Where a revision stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]

@@ -15,30 +15,18 @@ impl PluginRecord {
             .iter()
             .find(|record| record.state.is_under_way())
         {
-            let (number, state) = (record.number, record.state);
-            return Err(LifeError::UnderWay {
-                plugin: self.plugin.clone(),
-                number,
-                state,
-            });
+            return Err(self.under_way(record.number, record.state));
         }
         self.last_number += 1;
         let number = self.last_number;
-        let Fetched {
-            digest,
-            bytes,
-            source,
-            settings,
-            goes_live,
-        } = fetched;
         self.revisions.push(RevisionRecord {
             number,
             state: RevisionState::Fetched,
-            digest,
-            bytes,
-            source,
-            settings,
-            goes_live,
+            digest: fetched.digest,
+            bytes: fetched.bytes,
+            source: fetched.source,
+            settings: fetched.settings,
+            goes_live: fetched.goes_live,
             version: String::new(),
             summary: String::new(),
             wants: Vec::new(),
@@ -79,13 +67,10 @@ impl PluginRecord {
         mark: OperatorNote,
     ) -> Result<(), LifeError> {
         self.advance(number, RevisionState::Described, mark)?;
-        let Described {
-            version,
-            summary,
-            wants,
-        } = described;
         if let Some(record) = self.record(number) {
-            (record.version, record.summary, record.wants) = (version, summary, wants);
+            record.version = described.version;
+            record.summary = described.summary;
+            record.wants = described.wants;
         }
         Ok(())
     }
@@ -101,11 +86,7 @@ impl PluginRecord {
         if record.state != RevisionState::Compared {
             return Err(self.refused_in(number, record.state, "it has not been compared"));
         }
-        let to = if self.lacking(record).is_empty() {
-            RevisionState::Staged
-        } else {
-            RevisionState::AwaitingApproval
-        };
+        let to = self.candidacy(record);
         let older: Vec<u64> = self
             .revisions
             .iter()
@@ -114,14 +95,7 @@ impl PluginRecord {
             .collect();
         for superseded in older {
             let why = format!("superseded by revision {number}");
-            self.set(
-                superseded,
-                RevisionState::Rejected,
-                OperatorNote {
-                    why,
-                    ..mark.clone()
-                },
-            );
+            self.set(superseded, RevisionState::Rejected, mark.because(why));
         }
         self.set(number, to, mark);
         self.trim();
