@@ -37,47 +37,31 @@ pub(super) struct WrittenIpDatabase {
 pub(super) fn databases(
     written: BTreeMap<String, WrittenIpDatabase>,
 ) -> Result<BTreeMap<String, DatabaseSource>, ConfigError> {
-    let refused = |value: String, rule: String| ConfigError::Value {
-        name: "ip_databases",
-        value,
-        rule,
-    };
+    let refused = |value: String, rule: &str| ConfigError::value("ip_databases", value, rule);
     if written.len() > DATABASES_MAX {
-        return Err(refused(
-            format!("{} databases", written.len()),
-            format!("at most {DATABASES_MAX}"),
-        ));
+        let value = format!("{} databases", written.len());
+        return Err(refused(value, &format!("at most {DATABASES_MAX}")));
     }
     let mut all = BTreeMap::new();
-    for (
-        name,
-        WrittenIpDatabase {
-            files,
-            title,
-            license,
-        },
-    ) in written
-    {
+    for (name, database) in written {
+        let files = database.files;
         if Grants::parse([format!("ip-database:{name}")]).is_err() {
             let rule =
                 "named with a-z, 0-9, - and _, starting with a letter, as in `ip-database:NAME`";
-            return Err(refused(name, rule.to_owned()));
+            return Err(refused(name, rule));
         }
         if !(1..=FILES_MAX).contains(&files.len()) {
             let value = format!("{name} with {} files", files.len());
-            return Err(refused(
-                value,
-                "one file, or one for IPv4 and one for IPv6".to_owned(),
-            ));
+            let rule = "one file, or one for IPv4 and one for IPv6";
+            return Err(refused(value, rule));
         }
-        all.insert(
-            name,
-            DatabaseSource {
-                title,
-                license,
-                files,
-            },
-        );
+        let (title, license) = (database.title, database.license);
+        let source = DatabaseSource {
+            title,
+            license,
+            files,
+        };
+        all.insert(name, source);
     }
     Ok(all)
 }

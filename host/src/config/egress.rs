@@ -64,9 +64,8 @@ fn connect_to((from, row): (&String, &WrittenConnectTo)) -> Result<ConnectTo, Co
             public,
         })
     };
-    read().ok_or_else(|| ConfigError::Value {
-        name: "egress.connect_to",
-        value: from.clone(),
-        rule: "a host name in lower case and a port, such as api.example.com:443".to_owned(),
+    read().ok_or_else(|| {
+        let rule = "a host name in lower case and a port, such as api.example.com:443";
+        ConfigError::value("egress.connect_to", from, rule)
     })
 }

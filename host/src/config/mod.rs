@@ -89,6 +89,13 @@ pub enum ConfigError {
     },
 }
 
+impl ConfigError {
+    fn value(name: &'static str, value: impl Into<String>, rule: impl Into<String>) -> Self {
+        let (value, rule) = (value.into(), rule.into());
+        Self::Value { name, value, rule }
+    }
+}
+
 /// What is meant.
 #[derive(Clone, Debug)]
 pub struct Config {
@@ -177,7 +184,7 @@ impl Config {
             .clone()
             .or(beside)
             .unwrap_or_else(|| PathBuf::from(".switchbay"));
-        let limits = &written.limits;
+        let (limits, concurrency) = (&written.limits, written.credits.concurrency);
         Ok(Self {
             listen: flags.listen,
             operator_listen: flags.operator_listen,
@@ -191,28 +198,16 @@ impl Config {
                 written.first_party.trusted_proxies.as_ref(),
             )?,
             instances_max: within("limits.instances", limits.instances, 2, 100_000)?,
-            mcp_origins: written
-                .mcp
-                .origins
-                .iter()
-                .map(|text| origin("mcp.origins", text))
-                .collect::<Result<_, _>>()?,
+            mcp_origins: origins("mcp.origins", &written.mcp.origins)?,
             oauth: written.oauth.map(OAuthSettings::read).transpose()?,
             transport: Transport::read(limits)?,
             compile: Compile::read(limits)?,
             credits: Credits {
-                concurrency: within(
-                    "credits.concurrency",
-                    written.credits.concurrency,
-                    1,
-                    100_000,
-                )?,
+                concurrency: within("credits.concurrency", concurrency, 1, 100_000)?,
                 costs: costs(written.credits.costs)?,
             },
             first_party: FirstPartyConfig {
-                origins: (written.first_party.origins.iter())
-                    .map(|text| origin("first_party.origins", text))
-                    .collect::<Result<_, _>>()?,
+                origins: origins("first_party.origins", &written.first_party.origins)?,
             },
             egress: EgressSettings::read(written.egress, written.dns)?,
             proxy: ProxySettings::read(&written.proxy)?,
@@ -268,11 +263,8 @@ fn within<T: PartialOrd + std::fmt::Display + Copy>(
     if value >= min && value <= max {
         Ok(value)
     } else {
-        Err(ConfigError::Value {
-            name,
-            value: value.to_string(),
-            rule: format!("from {min} to {max}"),
-        })
+        let rule = format!("from {min} to {max}");
+        Err(ConfigError::value(name, value.to_string(), rule))
     }
 }
 
@@ -291,11 +283,9 @@ fn time(name: &'static str, milliseconds: u64) -> Result<Duration, ConfigError> 
 
 /// An absolute HTTP(S) URL without query and fragment; the trailing slash goes.
 fn base_url(text: &str) -> Result<String, ConfigError> {
-    let rule = || "an http or https URL without query or fragment".to_owned();
-    let refused = || ConfigError::Value {
-        name: "base-url",
-        value: text.to_owned(),
-        rule: rule(),
+    let refused = || {
+        let rule = "an http or https URL without query or fragment";
+        ConfigError::value("base-url", text, rule)
     };
     let url = url::Url::parse(text).map_err(|_| refused())?;
     let plain =
@@ -310,12 +300,15 @@ fn origin(name: &'static str, text: &str) -> Result<String, ConfigError> {
     let parsed = url::Url::parse(text).map(|url| url.origin().ascii_serialization());
     match parsed {
         Ok(origin) if origin == text => Ok(origin),
-        _ => Err(ConfigError::Value {
-            name,
-            value: text.to_owned(),
-            rule: "only a scheme, a host and a port, such as https://app.example.com".to_owned(),
-        }),
+        _ => {
+            let rule = "only a scheme, a host and a port, such as https://app.example.com";
+            Err(ConfigError::value(name, text, rule))
+        }
     }
+}
+
+fn origins(name: &'static str, written: &[String]) -> Result<Vec<String>, ConfigError> {
+    written.iter().map(|text| origin(name, text)).collect()
 }
 
 /// The nearest `plugin-manifest.toml`, from the current folder upwards.

@@ -29,24 +29,16 @@ pub struct OAuthSettings {
 impl OAuthSettings {
     /// Checks what was written.
     pub(super) fn read(written: WrittenOAuth) -> Result<Self, ConfigError> {
-        let WrittenOAuth {
-            issuer,
-            audiences,
-            per_minute,
-            per_month,
-            fetch_ms,
-            renew_ms,
-        } = written;
         Ok(Self {
-            issuer_url: issuer_url(&issuer)?,
-            issuer,
-            audiences,
-            per_minute: within("oauth.per_minute", per_minute, 1, 1_000_000)?,
-            per_month: per_month
+            issuer_url: issuer_url(&written.issuer)?,
+            issuer: written.issuer,
+            audiences: written.audiences,
+            per_minute: within("oauth.per_minute", written.per_minute, 1, 1_000_000)?,
+            per_month: (written.per_month)
                 .map(|calls| within("oauth.per_month", calls, 1, u64::from(u32::MAX)))
                 .transpose()?,
-            fetch: time("oauth.fetch_ms", fetch_ms)?,
-            renew: time("oauth.renew_ms", renew_ms)?,
+            fetch: time("oauth.fetch_ms", written.fetch_ms)?,
+            renew: time("oauth.renew_ms", written.renew_ms)?,
         })
     }
 }
@@ -70,10 +62,8 @@ fn issuer_url(text: &str) -> Result<url::Url, ConfigError> {
     url::Url::parse(text)
         .ok()
         .filter(|url| is_safe(url) && is_plain(url))
-        .ok_or_else(|| ConfigError::Value {
-            name: "oauth.issuer",
-            value: text.to_owned(),
-            rule: "an https URL (or http on loopback) without credentials, query or fragment"
-                .to_owned(),
+        .ok_or_else(|| {
+            let rule = "an https URL (or http on loopback) without credentials, query or fragment";
+            ConfigError::value("oauth.issuer", text, rule)
         })
 }

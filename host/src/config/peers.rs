@@ -62,10 +62,9 @@ pub(super) fn trusted_proxies(
             .parse::<IpNet>()
             .ok()
             .or_else(|| text.parse::<IpAddr>().ok().map(IpNet::from));
-        network.ok_or_else(|| ConfigError::Value {
-            name: "peers.trusted_proxies",
-            value: text.clone(),
-            rule: "an address or a network such as 10.0.0.0/8".to_owned(),
+        network.ok_or_else(|| {
+            let rule = "an address or a network such as 10.0.0.0/8";
+            ConfigError::value("peers.trusted_proxies", text, rule)
         })
     };
     written.iter().map(network).collect()

@@ -26,31 +26,19 @@ pub(crate) struct ProxySettings {
 impl ProxySettings {
     /// Checks what was written.
     pub(super) fn read(written: &WrittenProxy) -> Result<Self, ConfigError> {
-        let WrittenProxy {
-            listen,
-            connections,
-            head_ms,
-            idle_ms,
-            total_ms,
-            bytes,
-        } = *written;
+        let listen = written.listen;
         if !listen.ip().is_loopback() {
             let rule =
-                "a loopback address such as 127.0.0.1:0, because credentials are sent in cleartext"
-                    .to_owned();
-            return Err(ConfigError::Value {
-                name: "proxy.listen",
-                value: listen.to_string(),
-                rule,
-            });
+                "a loopback address such as 127.0.0.1:0, because credentials are sent in cleartext";
+            return Err(ConfigError::value("proxy.listen", listen.to_string(), rule));
         }
         Ok(Self {
             listen,
-            connections_max: within("proxy.connections", connections, 1, 100_000)?,
-            head: time("proxy.head_ms", head_ms)?,
-            idle: time("proxy.idle_ms", idle_ms)?,
-            total: time("proxy.total_ms", total_ms)?,
-            bytes_max: within("proxy.bytes", bytes, 1024, 1 << 40)?,
+            connections_max: within("proxy.connections", written.connections, 1, 100_000)?,
+            head: time("proxy.head_ms", written.head_ms)?,
+            idle: time("proxy.idle_ms", written.idle_ms)?,
+            total: time("proxy.total_ms", written.total_ms)?,
+            bytes_max: within("proxy.bytes", written.bytes, 1024, 1 << 40)?,
         })
     }
 }

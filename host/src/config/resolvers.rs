@@ -67,13 +67,8 @@ pub(super) fn resolvers(
 ) -> Result<BTreeMap<String, ResolverSettings>, ConfigError> {
     let mut resolvers: BTreeMap<String, ResolverSettings> = DEFAULTS
         .map(|(name, url, client_subnet)| {
-            (
-                name.to_owned(),
-                ResolverSettings {
-                    url: url.to_owned(),
-                    client_subnet,
-                },
-            )
+            let url = url.to_owned();
+            (name.to_owned(), ResolverSettings { url, client_subnet })
         })
         .into();
     for (name, row) in written.resolvers {
@@ -111,9 +106,5 @@ fn check(name: &str, url: &str) -> Result<(), ConfigError> {
 }
 
 fn refused(value: String, rule: String) -> ConfigError {
-    ConfigError::Value {
-        name: "dns.resolvers",
-        value,
-        rule,
-    }
+    ConfigError::value("dns.resolvers", value, rule)
 }

@@ -17,14 +17,10 @@ pub(crate) struct TenantShares {
 impl TenantShares {
     /// Checks what was written.
     pub(super) fn read(written: &WrittenShares) -> Result<Self, ConfigError> {
+        let cpu_seconds = within("shares.cpu_seconds", written.cpu_seconds, 1, 1_000_000)?;
         Ok(Self {
             waiting: within("shares.waiting", written.waiting, 0, 10_000)?,
-            cpu: Duration::from_secs(within(
-                "shares.cpu_seconds",
-                written.cpu_seconds,
-                1,
-                1_000_000,
-            )?),
+            cpu: Duration::from_secs(cpu_seconds),
         })
     }
 }
