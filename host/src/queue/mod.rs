@@ -69,19 +69,14 @@ impl JobQueue {
         if open > 0 {
             tracing::info!(jobs = open, "resuming the jobs of an earlier process");
         }
-        let (wake, keys_changed, ended) = (
-            Notify::new(),
-            Notify::new(),
-            broadcast::channel(ENDS_WAITING_MAX).0,
-        );
         Ok(Arc::new(Self {
             store,
             tasks,
             board: Mutex::new(board),
-            wake,
-            keys_changed,
+            wake: Notify::new(),
+            keys_changed: Notify::new(),
             cpu_max: limits.cpu,
-            ended,
+            ended: broadcast::channel(ENDS_WAITING_MAX).0,
         }))
     }
 

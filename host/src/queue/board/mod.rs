@@ -64,11 +64,7 @@ struct PluginLane {
 }
 
 struct KnownJob {
-    tenant: Tenant,
-    key: Option<Arc<str>>,
-    expires_ms: u64,
-    due_ms: u64,
-    bytes: u64,
+    job: QueuedJob,
     /// Whether it has not ended.
     is_open: bool,
 }
@@ -153,37 +149,24 @@ impl JobBoard {
 
     /// Takes in a job that the store holds, whatever the limits say now.
     pub(crate) fn take_in(&mut self, entry: QueuedJob, is_open: bool) {
-        let QueuedJob {
-            name,
-            tenant,
-            key,
-            due_ms,
-            expires_ms,
-            bytes,
-        } = entry;
-        let lane = self.lanes.entry(Arc::clone(&name.plugin)).or_default();
-        let has = lane.tenants.entry(tenant.clone()).or_default();
-        (has.jobs, has.open, has.bytes) = (
-            has.jobs + 1,
-            has.open + usize::from(is_open),
-            has.bytes + bytes,
-        );
+        let (name, plugin) = (entry.name.clone(), Arc::clone(&entry.name.plugin));
+        let lane = self.lanes.entry(plugin).or_default();
+        let has = lane.tenants.entry(entry.tenant.clone()).or_default();
+        has.jobs += 1;
+        has.open += usize::from(is_open);
+        has.bytes += entry.bytes;
         lane.open += usize::from(is_open);
-        if let Some(key) = key.as_ref().filter(|_| is_open) {
+        if let Some(key) = entry.key.as_ref().filter(|_| is_open) {
             self.keyed.insert((Arc::clone(key), name.clone()));
         }
+        self.expiries.insert((entry.expires_ms, name.clone()));
         lane.known.insert(
-            name.clone(),
+            name,
             KnownJob {
-                tenant,
-                key,
-                expires_ms,
-                due_ms,
-                bytes,
+                job: entry,
                 is_open,
             },
         );
-        self.expiries.insert((expires_ms, name));
     }
 
     /// The API keys that submitted jobs which have not ended.
@@ -272,8 +255,8 @@ impl JobBoard {
         let Some(known) = lane.known.get_mut(name) else {
             return;
         };
-        known.bytes = known.bytes.saturating_add_signed(bytes);
-        if let Some(has) = lane.tenants.get_mut(&known.tenant) {
+        known.job.bytes = known.job.bytes.saturating_add_signed(bytes);
+        if let Some(has) = lane.tenants.get_mut(&known.job.tenant) {
             has.bytes = has.bytes.saturating_add_signed(bytes);
         }
     }
@@ -297,11 +280,11 @@ impl JobBoard {
         let Some(known) = lane.known.remove(name) else {
             return;
         };
-        self.expiries.remove(&(known.expires_ms, name.clone()));
-        if let Some(has) = lane.tenants.get_mut(&known.tenant) {
-            (has.jobs, has.bytes) = (has.jobs - 1, has.bytes.saturating_sub(known.bytes));
+        self.expiries.remove(&(known.job.expires_ms, name.clone()));
+        if let Some(has) = lane.tenants.get_mut(&known.job.tenant) {
+            (has.jobs, has.bytes) = (has.jobs - 1, has.bytes.saturating_sub(known.job.bytes));
         }
-        lane.let_go(&known.tenant);
+        lane.let_go(&known.job.tenant);
     }
 
     /// Jobs of each plugin that wait, and that run.
@@ -318,7 +301,7 @@ impl PluginLane {
         let Some(known) = self.known.get(&name) else {
             return;
         };
-        let due_ms = known.due_ms;
+        let due_ms = known.job.due_ms;
         self.waiting.push_back(WaitingJob {
             name,
             due_ms,
@@ -333,10 +316,10 @@ impl PluginLane {
         if let Some(known) = self.known.get_mut(name).filter(|known| known.is_open) {
             known.is_open = false;
             self.open -= 1;
-            if let Some(has) = self.tenants.get_mut(&known.tenant) {
+            if let Some(has) = self.tenants.get_mut(&known.job.tenant) {
                 has.open -= 1;
             }
-            if let Some(key) = &known.key {
+            if let Some(key) = &known.job.key {
                 keyed.remove(&(Arc::clone(key), name.clone()));
             }
         }
@@ -367,7 +350,7 @@ impl PluginLane {
             }
             let known = self.known.get(&waiting.name);
             let runs = known
-                .and_then(|known| self.tenants.get(&known.tenant))
+                .and_then(|known| self.tenants.get(&known.job.tenant))
                 .map_or(0, |has| has.running);
             let may_run =
                 runs < limits.owner_running && self.running.len() < left_for(limits.running, runs);
@@ -378,7 +361,7 @@ impl PluginLane {
         let (_, place) = chosen?;
         let WaitingJob { name, tries, .. } = self.waiting.remove(place)?;
         let known = self.known.get(&name)?;
-        let (tenant, key) = (known.tenant.clone(), known.key.clone());
+        let (tenant, key) = (known.job.tenant.clone(), known.job.key.clone());
         self.tenants.entry(tenant.clone()).or_default().running += 1;
         let cancelled = CancellationToken::new();
         self.running.insert(
