@@ -97,10 +97,7 @@ impl DatabaseFolder {
     pub(crate) fn all(
         &self,
     ) -> Result<BTreeMap<String, Result<DatabaseSource, KeptError>>, KeptError> {
-        let failed = |source| KeptError::Folder {
-            path: self.folder.clone(),
-            source,
-        };
+        let failed = |source| self.failed(source);
         let mut all = BTreeMap::new();
         for entry in fs::read_dir(&self.folder).map_err(failed)? {
             let path = entry.map_err(failed)?.path();
@@ -223,18 +220,13 @@ impl DatabaseFolder {
     }
 
     fn source(&self, path: &Path) -> Result<DatabaseSource, KeptError> {
-        let Index {
-            title,
-            license,
-            files,
-            origin: _,
-        } = read(path)?;
-        if files.is_empty() {
+        let index = read(path)?;
+        if index.files.is_empty() {
             return Err(KeptError::NoFile {
                 path: path.to_owned(),
             });
         }
-        for file in &files {
+        for file in &index.files {
             if Path::new(file)
                 .file_name()
                 .is_none_or(|name| name != file.as_str())
@@ -245,11 +237,11 @@ impl DatabaseFolder {
                 });
             }
         }
-        let files = files.iter().map(|file| self.folder.join(file)).collect();
+        let files = index.files.iter().map(|file| self.folder.join(file));
         Ok(DatabaseSource {
-            title: Some(title),
-            license: Some(license),
-            files,
+            files: files.collect(),
+            title: Some(index.title),
+            license: Some(index.license),
         })
     }
 }

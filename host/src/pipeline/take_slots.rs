@@ -64,32 +64,19 @@ fn slots(caller: &Caller, plugin: &str, operation: &Operation) -> Vec<Slot> {
     };
     if operation.terms.consumes(Consumed::Window) {
         let limits = caller.limits();
-        add(
-            format!("k{}", caller.owner()),
-            limits.per_minute,
-            WindowLength::Minute,
-        );
-        add(
-            format!("k{}", caller.owner()),
-            limits.per_second,
-            WindowLength::Second,
-        );
+        let credential = || format!("k{}", caller.owner());
+        add(credential(), limits.per_minute, WindowLength::Minute);
+        add(credential(), limits.per_second, WindowLength::Second);
         if let Some(account) = caller.account() {
-            add(
-                format!("a{}", account.id),
-                account.per_second,
-                WindowLength::Second,
-            );
+            let subject = format!("a{}", account.id);
+            add(subject, account.per_second, WindowLength::Second);
         }
     }
     let of_operation = caller
         .per_minute_of(plugin, &operation.id)
         .or(operation.terms.per_minute);
-    add(
-        format!("o{}\0{plugin}\0{}", caller.owner(), operation.id),
-        of_operation,
-        WindowLength::Minute,
-    );
+    let subject = format!("o{}\0{plugin}\0{}", caller.owner(), operation.id);
+    add(subject, of_operation, WindowLength::Minute);
     slots
 }
 

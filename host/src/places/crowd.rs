@@ -15,6 +15,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::peer::Address;
 use super::{ListenerPlaces, PeerShare};
+use crate::base::clock::milliseconds;
 use crate::observe::instrument::Gauge;
 
 /// Answers that a connection may be sent without a place at once.
@@ -82,10 +83,8 @@ impl PeerConnection {
     }
 
     pub(crate) fn end(&self) {
-        self.busy_ms.store(
-            u64::try_from(self.opened.elapsed().as_millis()).unwrap_or(u64::MAX),
-            Ordering::Relaxed,
-        );
+        let busy_ms = milliseconds(self.opened.elapsed());
+        self.busy_ms.store(busy_ms, Ordering::Relaxed);
         self.under_way.sub(1);
     }
 
