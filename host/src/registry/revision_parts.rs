@@ -73,22 +73,23 @@ pub(super) async fn load(
         .map(|binding| Secret::bind(binding, config::secret));
     let secrets = secrets.collect::<Result<_, SecretError>>()?;
     let door = runtime
-        .egress()
+        .lendable
+        .egress
         .door(plugin, number, rights.clone(), secrets);
     let lent = GrantedCapabilities {
         config: settings.config,
         door: Some(door),
         cache: rights
             .bytes_of("cache")
-            .map(|bytes| runtime.caches().lease(plugin, bytes)),
+            .map(|bytes| runtime.caches.lease(plugin, bytes)),
         records: rights
             .bytes_of("state")
             .map(|bytes| PluginRecords::new(store, plugin, bytes)),
         jobs: Some(JobsOf {
-            jobs: Arc::clone(runtime.jobs()),
+            jobs: Arc::clone(&runtime.lendable.jobs),
             plugin: plugin.into(),
         }),
-        ip_databases: Some(Arc::clone(runtime.ip_databases())),
+        ip_databases: Some(Arc::clone(&runtime.lendable.ip_databases)),
         rights: rights.clone(),
     };
     // Whatever could fail is done: what serves keeps its places until this one is there.
@@ -96,9 +97,9 @@ pub(super) async fn load(
         .places
         .resize(share_limits(&settings.limits, slots.waiting_each));
     let instances = Instances::new(InstanceParts {
-        engine: runtime.engine().clone(),
-        run_queue: Arc::clone(runtime.run_queue()),
-        background: Arc::clone(runtime.background()),
+        engine: runtime.engine.clone(),
+        run_queue: Arc::clone(&runtime.run_queue),
+        background: Arc::clone(&runtime.background),
         pre: linked.pre,
         worker: linked.worker,
         lent: Arc::new(lent),

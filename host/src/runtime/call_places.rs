@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
-use parking_lot::{Mutex, MutexGuard};
+use parking_lot::Mutex;
 use tokio::sync::oneshot;
 
 use super::processor::CpuMeter;
@@ -89,14 +89,14 @@ impl CallPlaces {
 
     /// Other limits from now on.
     pub(crate) fn resize(&self, limits: ShareLimits) {
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         state.shares.resize(limits);
         state.let_in();
     }
 
     /// Whether a tenant's call may begin, its place aside.
     pub(crate) fn judge(&self, tenant: &Tenant, now: Instant) -> Result<(), Barred> {
-        self.lock().standings.judge(tenant, now)
+        self.state.lock().standings.judge(tenant, now)
     }
 
     /// Takes a place, waiting for it at most so long.
@@ -117,7 +117,7 @@ impl CallPlaces {
         // Where the bell is gone without a ring, nobody holds the places any more.
         let given = tokio::time::timeout(at_most, rung).await;
         if !matches!(given, Ok(Ok(()))) {
-            let state = self.lock();
+            let state = self.state.lock();
             let ShareLimits { places, each, .. } = state.shares.limits();
             return Err(if state.shares.is_at_share(tenant) {
                 NoPlace::OwnShare { most: each }
@@ -140,7 +140,7 @@ impl CallPlaces {
 
     /// How the places stand.
     pub(crate) fn occupancy(&self, now: Instant) -> Occupancy {
-        let state = self.lock();
+        let state = self.state.lock();
         let (taken, waiting) = state.shares.counts();
         Occupancy {
             taken,
@@ -152,12 +152,12 @@ impl CallPlaces {
 
     /// Forgets who has nothing that counts any more.
     pub(crate) fn sweep(&self, now: Instant) {
-        self.lock().standings.sweep(now);
+        self.state.lock().standings.sweep(now);
     }
 
     /// Takes a place at once, or gives the number that the call waits under and the bell that it waits for.
     fn enter(&self, tenant: &Tenant) -> Result<Option<(u64, oneshot::Receiver<()>)>, NoPlace> {
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         state
             .standings
             .judge(tenant, Instant::now())
@@ -204,10 +204,6 @@ impl CallPlaces {
             );
         }
     }
-
-    fn lock(&self) -> MutexGuard<'_, PlacesState> {
-        self.state.lock()
-    }
 }
 
 impl PlacesState {
@@ -238,7 +234,7 @@ impl Drop for WaitingCall<'_> {
         if self.has_place {
             return;
         }
-        let mut state = self.places.lock();
+        let mut state = self.places.state.lock();
         if !state.shares.leave(self.tenant, self.number) {
             state.shares.end(self.tenant);
             state.let_in();
@@ -249,7 +245,7 @@ impl Drop for WaitingCall<'_> {
 impl CallTab {
     /// What is paid for.
     pub(crate) fn meter(&self, meter: &Arc<CpuMeter>) {
-        *self.metered() = Some(Arc::clone(meter));
+        *self.meter.lock() = Some(Arc::clone(meter));
     }
 
     /// How it ended; without a word it was dropped.
@@ -259,29 +255,29 @@ impl CallTab {
 
     /// Whether the call computes in turn with others.
     pub(crate) fn computes_long(&self) -> bool {
-        self.metered().as_ref().is_some_and(|meter| meter.is_long())
+        self.meter
+            .lock()
+            .as_ref()
+            .is_some_and(|meter| meter.is_long())
     }
 
     /// Pays for all that was used, for good: what the meter counts from now on is another call's.
     pub(crate) fn settle(&self) {
         self.charge();
-        *self.metered() = None;
-    }
-
-    fn metered(&self) -> MutexGuard<'_, Option<Arc<CpuMeter>>> {
-        self.meter.lock()
+        *self.meter.lock() = None;
     }
 
     /// Pays for what was used so far. Within a poll it must be asked on the polling thread.
     pub(crate) fn charge(&self) {
         let used = self.unpaid();
         self.places
+            .state
             .lock()
             .charge(&self.tenant, used, Instant::now());
     }
 
     fn unpaid(&self) -> Duration {
-        let Some(meter) = self.metered().clone() else {
+        let Some(meter) = self.meter.lock().clone() else {
             return Duration::ZERO;
         };
         let total_ns = u64::try_from(meter.total().as_nanos()).unwrap_or(u64::MAX);
@@ -296,7 +292,7 @@ impl Drop for CallTab {
         let (used, now) = (self.unpaid(), Instant::now());
         let how = self.ended.get().copied().unwrap_or(Ended::Dropped);
         let paused = {
-            let mut state = self.places.lock();
+            let mut state = self.places.state.lock();
             state.charge(&self.tenant, used, now);
             let paused = state.standings.ended(&self.tenant, how, self.began, now);
             if self.holds_place {

@@ -52,6 +52,13 @@ pub(crate) enum ComponentError {
     Changed { path: PathBuf },
 }
 
+impl ComponentError {
+    fn read(path: &Path, source: io::Error) -> Self {
+        let path = path.to_owned();
+        Self::Read { path, source }
+    }
+}
+
 /// The folder of kept components.
 #[derive(Clone)]
 pub(crate) struct ComponentFolder {
@@ -141,10 +148,7 @@ pub(crate) fn fetch(path: &Path) -> Result<Vec<u8>, ComponentError> {
     let began = (&mut file)
         .take(COMPONENT.len() as u64)
         .read_to_end(&mut head);
-    began.map_err(|source| ComponentError::Read {
-        path: path.to_owned(),
-        source,
-    })?;
+    began.map_err(|source| ComponentError::read(path, source))?;
     let path = path.to_owned();
     match &*head {
         [] => Err(ComponentError::Empty { path }),
@@ -156,14 +160,10 @@ pub(crate) fn fetch(path: &Path) -> Result<Vec<u8>, ComponentError> {
 
 /// Opens a regular file. Whatever else a path leads to might be read without end, or be waited for.
 fn open(path: &Path) -> Result<fs::File, ComponentError> {
+    let named = || path.to_owned();
     let failed = |source: io::Error| match source.kind() {
-        io::ErrorKind::NotFound => ComponentError::Missing {
-            path: path.to_owned(),
-        },
-        _ => ComponentError::Read {
-            path: path.to_owned(),
-            source,
-        },
+        io::ErrorKind::NotFound => ComponentError::Missing { path: named() },
+        _ => ComponentError::read(path, source),
     };
     let at_once = OFlags::NONBLOCK.bits().cast_signed();
     let file = fs::OpenOptions::new()
@@ -173,11 +173,9 @@ fn open(path: &Path) -> Result<fs::File, ComponentError> {
         .map_err(failed)?;
     let metadata = file.metadata().map_err(failed)?;
     match (metadata.is_file(), metadata.len()) {
-        (false, _) => Err(ComponentError::NoFile {
-            path: path.to_owned(),
-        }),
+        (false, _) => Err(ComponentError::NoFile { path: named() }),
         (true, bytes) if bytes > COMPONENT_BYTES_MAX => Err(ComponentError::TooLarge {
-            path: path.to_owned(),
+            path: named(),
             bytes,
         }),
         (true, _) => Ok(file),
@@ -190,10 +188,7 @@ fn read(path: &Path, head: &[u8], file: fs::File) -> Result<Vec<u8>, ComponentEr
     // The file may grow while it is read.
     let rest = (COMPONENT_BYTES_MAX + 1).saturating_sub(head.len() as u64);
     let done = file.take(rest).read_to_end(&mut component);
-    done.map_err(|source| ComponentError::Read {
-        path: path.to_owned(),
-        source,
-    })?;
+    done.map_err(|source| ComponentError::read(path, source))?;
     match u64::try_from(component.len()) {
         Ok(read) if read <= COMPONENT_BYTES_MAX => Ok(component),
         _ => Err(ComponentError::TooLarge {

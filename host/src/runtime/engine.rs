@@ -70,23 +70,28 @@ pub(crate) enum EngineError {
 
 /// What the process lends to those that run here.
 pub(crate) struct CapabilityProviders {
+    /// The way out.
     pub(crate) egress: Arc<Egress>,
     pub(crate) jobs: Arc<JobQueue>,
+    /// What they may be told of addresses.
     pub(crate) ip_databases: Arc<IpDatabases>,
 }
 
 /// The engine with its ticker thread, which ends when this is dropped.
 pub(crate) struct Runtime {
-    engine: Engine,
+    pub(crate) engine: Engine,
     compiler: ComponentCompiler,
     cache: PathBuf,
     /// Names the folder of the cache, and so the engine that its code is for.
     fingerprint: String,
     store: Arc<Store>,
-    caches: PluginCaches,
-    lendable: CapabilityProviders,
-    run_queue: Arc<RunQueue>,
-    background: Arc<Background>,
+    /// What the plugins that run here remember.
+    pub(crate) caches: PluginCaches,
+    pub(crate) lendable: CapabilityProviders,
+    /// Where what runs here waits to compute on.
+    pub(crate) run_queue: Arc<RunQueue>,
+    /// Where what runs here goes on when it computes for long.
+    pub(crate) background: Arc<Background>,
     stop: Arc<AtomicBool>,
     ticker: Option<JoinHandle<()>>,
 }
@@ -138,40 +143,6 @@ impl Runtime {
             stop,
             ticker,
         })
-    }
-
-    /// The way out of what runs here.
-    pub(crate) fn egress(&self) -> &Arc<Egress> {
-        &self.lendable.egress
-    }
-
-    /// What the plugins that run here remember.
-    pub(crate) fn caches(&self) -> &PluginCaches {
-        &self.caches
-    }
-
-    /// The jobs of what runs here.
-    pub(crate) fn jobs(&self) -> &Arc<JobQueue> {
-        &self.lendable.jobs
-    }
-
-    /// What those that run here may be told of addresses.
-    pub(crate) fn ip_databases(&self) -> &Arc<IpDatabases> {
-        &self.lendable.ip_databases
-    }
-
-    pub(crate) fn engine(&self) -> &Engine {
-        &self.engine
-    }
-
-    /// Where what runs here goes on when it computes for long.
-    pub(crate) fn background(&self) -> &Arc<Background> {
-        &self.background
-    }
-
-    /// Where what runs here waits to compute on.
-    pub(crate) fn run_queue(&self) -> &Arc<RunQueue> {
-        &self.run_queue
     }
 
     /// The compiled form of a component, where it is in the cache.

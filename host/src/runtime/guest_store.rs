@@ -34,12 +34,8 @@ pub(crate) fn prepare(
 ) -> Store<GuestState> {
     let mut store = Store::new(engine, state);
     store.limiter(|state| state.limiter());
-    store.set_hostcall_fuel(
-        limits
-            .response_bytes
-            .saturating_mul(2)
-            .max(HOST_CALL_BYTES_MIN),
-    );
+    let fuel = limits.response_bytes.saturating_mul(2);
+    store.set_hostcall_fuel(fuel.max(HOST_CALL_BYTES_MIN));
     store.set_epoch_deadline(1);
     let (meter, run_queue, slice) = (Arc::clone(cpu), run_queue.cloned(), limits.cpu);
     store.epoch_deadline_callback(move |store| {

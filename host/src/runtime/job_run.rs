@@ -55,13 +55,12 @@ impl JobRun {
         item: Option<(String, String)>,
         checkpoint: Option<String>,
     ) -> Result<KeepOutcome, StoreError> {
-        let (attempt, progress, cpu_ms) = (self.attempt, self.progress(), self.cpu_ms());
         let keep = Keep {
-            attempt,
+            attempt: self.attempt,
             item,
             checkpoint,
-            progress,
-            cpu_ms,
+            progress: self.progress(),
+            cpu_ms: self.cpu_ms(),
         };
         self.jobs.keep(&self.name, keep).await
     }

@@ -90,7 +90,7 @@ pub(crate) async fn linked(
 /// Links the base set and every capability that the component imports. What a revision may do with it is decided at each
 /// call, by the rights that it was put together with: an approval is taken back without loading anything.
 pub(crate) fn link(runtime: &Runtime, component: &Component) -> Result<Linked, LoadError> {
-    let engine = runtime.engine();
+    let engine = &runtime.engine;
     let world = |error: wasmtime::Error| LoadError::World(format!("{error:#}"));
     let mut linker: Linker<GuestState> = Linker::new(engine);
     capabilities::link_base(&mut linker).map_err(world)?;
@@ -135,7 +135,7 @@ pub(crate) async fn describe(
     limits: &PluginLimits,
     plugin: &str,
 ) -> Result<(String, Description), LoadError> {
-    let read = || Instances::describe(runtime.engine(), &linked.pre, limits);
+    let read = || Instances::describe(&runtime.engine, &linked.pre, limits);
     let text = read().await.map_err(LoadError::Describe)?;
     if read().await.map_err(LoadError::Describe)? != text {
         return Err(LoadError::Unstable);

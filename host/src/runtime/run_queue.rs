@@ -7,7 +7,7 @@
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 
-use parking_lot::{Mutex, MutexGuard};
+use parking_lot::Mutex;
 use tokio::sync::oneshot;
 
 use crate::contract::tenant::Tenant;
@@ -47,7 +47,7 @@ impl RunQueue {
     pub(crate) fn ask(self: Arc<Self>, tenant: Tenant) -> QuantumRequest {
         let (bell, told) = oneshot::channel();
         let is_free = {
-            let mut state = self.lock();
+            let mut state = self.state.lock();
             let is_free = state.free > 0;
             if is_free {
                 state.free -= 1;
@@ -65,17 +65,13 @@ impl RunQueue {
 
     /// Hands a quantum on, or keeps it for the next who comes.
     fn give_back(&self) {
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         while let Some(bell) = state.next() {
             if bell.send(()).is_ok() {
                 return;
             }
         }
         state.free += 1;
-    }
-
-    fn lock(&self) -> MutexGuard<'_, QueueState> {
-        self.state.lock()
     }
 }
 
@@ -175,6 +171,7 @@ mod tests {
             .into_iter()
             .collect();
         while queue
+            .state
             .lock()
             .waiting
             .values()
@@ -197,7 +194,7 @@ mod tests {
             Arc::clone(&queue).ask(tenant(0)).quantum().await,
         ];
         let gone: Vec<_> = (0..4).map(|name| waits(&queue, name, &served)).collect();
-        while queue.lock().tenants.len() < 4 {
+        while queue.state.lock().tenants.len() < 4 {
             tokio::task::yield_now().await;
         }
         // Two go before they are told, and two when they were told and did not know it yet.
@@ -206,7 +203,7 @@ mod tests {
         drop(held);
         gone.iter().for_each(tokio::task::JoinHandle::abort);
         futures::future::join_all(gone).await;
-        let state = queue.lock();
+        let state = queue.state.lock();
         assert_eq!(
             (state.free, state.waiting.len(), state.tenants.len()),
             (2, 0, 0)

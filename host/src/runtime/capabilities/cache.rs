@@ -11,7 +11,7 @@ use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 
 use lru::LruCache;
-use parking_lot::{Mutex, MutexGuard};
+use parking_lot::Mutex;
 
 use super::GuestState;
 use super::bindings::switchbay::cache::store::{self as wire, Ages, Error, Host};
@@ -38,12 +38,8 @@ pub(crate) struct PluginCache {
     bytes_max: u64,
 }
 
-/// What the revisions of one plugin share.
-#[derive(Default)]
-struct SharedCache {
-    /// Held for one look or one change, and never over an await.
-    kept: Mutex<CachedItem>,
-}
+/// What the revisions of one plugin share. Held for one look or one change, and never over an await.
+type SharedCache = Mutex<CachedItem>;
 
 struct CachedItem {
     /// In the order of use.
@@ -93,7 +89,7 @@ impl PluginCaches {
             .get(plugin)
             .and_then(Weak::upgrade)
             .unwrap_or_else(|| {
-                let made = Arc::new(SharedCache::default());
+                let made = Arc::<SharedCache>::default();
                 plugins.insert(plugin.into(), Arc::downgrade(&made));
                 made
             });
@@ -171,12 +167,6 @@ impl Drop for PluginCache {
             kept.leases.swap_remove(place);
         }
         kept.shrink();
-    }
-}
-
-impl SharedCache {
-    fn lock(&self) -> MutexGuard<'_, CachedItem> {
-        self.kept.lock()
     }
 }
 

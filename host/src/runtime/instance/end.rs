@@ -151,21 +151,13 @@ impl From<NoPlace> for CallError {
 
 impl From<Barred> for CallError {
     fn from(barred: Barred) -> Self {
-        let seconds = |left: Duration| {
-            u64::try_from(left.as_millis().div_ceil(1000))
-                .unwrap_or(u64::MAX)
-                .max(1)
-        };
+        let (Barred::Tenant(left) | Barred::Plugin(left) | Barred::OverBudget(left)) = barred;
+        let seconds = u64::try_from(left.as_millis().div_ceil(1000)).unwrap_or(u64::MAX);
+        let seconds = seconds.max(1);
         match barred {
-            Barred::Tenant(left) => Self::Paused {
-                seconds: seconds(left),
-            },
-            Barred::Plugin(left) => Self::PluginPaused {
-                seconds: seconds(left),
-            },
-            Barred::OverBudget(left) => Self::OverBudget {
-                seconds: seconds(left),
-            },
+            Barred::Tenant(_) => Self::Paused { seconds },
+            Barred::Plugin(_) => Self::PluginPaused { seconds },
+            Barred::OverBudget(_) => Self::OverBudget { seconds },
         }
     }
 }

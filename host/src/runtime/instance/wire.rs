@@ -29,27 +29,17 @@ pub(crate) fn to_wire(call: Call, job: Option<wire::Job>) -> (wire::Call, String
 
 pub(crate) fn from_wire(answer: Result<wire::Reply, wire::Failure>) -> UncheckedAnswer {
     match answer {
-        Ok(wire::Reply {
-            outcome,
-            data,
-            headers,
-            attachments,
-        }) => UncheckedAnswer::Success(Success {
-            outcome,
-            data,
-            headers,
-            attachments: attachments.len(),
+        Ok(reply) => UncheckedAnswer::Success(Success {
+            outcome: reply.outcome,
+            data: reply.data,
+            headers: reply.headers,
+            attachments: reply.attachments.len(),
         }),
-        Err(wire::Failure {
-            code,
-            message,
-            retry_after_ms,
-            details,
-        }) => UncheckedAnswer::Failure(PluginFailure {
-            code,
-            message,
-            retry_after_ms,
-            details,
+        Err(failure) => UncheckedAnswer::Failure(PluginFailure {
+            code: failure.code,
+            message: failure.message,
+            retry_after_ms: failure.retry_after_ms,
+            details: failure.details,
         }),
     }
 }
@@ -57,17 +47,13 @@ pub(crate) fn from_wire(answer: Result<wire::Reply, wire::Failure>) -> Unchecked
 pub(crate) fn size(answer: &UncheckedAnswer) -> usize {
     match answer {
         UncheckedAnswer::Success(success) => {
-            let headers: usize = success
-                .headers
-                .iter()
-                .map(|(name, value)| name.len() + value.len())
-                .sum();
-            success.data.len() + success.outcome.len() + headers
+            let headers = success.headers.iter();
+            let headers = headers.map(|(name, value)| name.len() + value.len());
+            success.data.len() + success.outcome.len() + headers.sum::<usize>()
         }
         UncheckedAnswer::Failure(failure) => {
-            failure.code.len()
-                + failure.message.len()
-                + failure.details.as_ref().map_or(0, String::len)
+            let details = failure.details.as_ref().map_or(0, String::len);
+            failure.code.len() + failure.message.len() + details
         }
     }
 }

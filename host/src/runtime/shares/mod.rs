@@ -56,6 +56,13 @@ struct Holds<W> {
     waiting: VecDeque<(u64, W)>,
 }
 
+impl<W> Default for Holds<W> {
+    fn default() -> Self {
+        let (running, waiting) = (0, VecDeque::new());
+        Self { running, waiting }
+    }
+}
+
 impl<W> Holds<W> {
     /// Its place among those that wait.
     fn turn(&self) -> Option<(usize, u64)> {
@@ -103,17 +110,9 @@ impl<W> PlaceShares<W> {
         if !begins && waiting >= self.limits.waiting_each {
             return EntryOutcome::Full;
         }
-        if !self.tenants.contains_key(tenant) {
-            self.tenants.insert(
-                tenant.clone(),
-                Holds {
-                    running: 0,
-                    waiting: VecDeque::new(),
-                },
-            );
-        }
-        let Some(holds) = self.tenants.get_mut(tenant) else {
-            return EntryOutcome::Full;
+        let holds = match self.tenants.get_mut(tenant) {
+            Some(holds) => holds,
+            None => self.tenants.entry(tenant.clone()).or_default(),
         };
         if begins {
             (holds.running, self.running) = (running + 1, self.running + 1);
