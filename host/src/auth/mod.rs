@@ -94,8 +94,7 @@ enum KnownBy {
     },
     Token {
         token: Arc<AccessToken>,
-        per_minute: u32,
-        per_month: Option<u64>,
+        limits: CallerLimits,
     },
     Address,
 }
@@ -151,16 +150,9 @@ pub(crate) async fn identify(
     };
     match oauth.identify(credential, face).await {
         Ok(token) => {
-            let owner = token.owner.clone();
-            let (per_minute, per_month) = (oauth.per_minute(), oauth.per_month());
-            Ok(Caller {
-                owner,
-                known_by: KnownBy::Token {
-                    token,
-                    per_minute,
-                    per_month,
-                },
-            })
+            let (owner, limits) = (token.owner.clone(), oauth.limits);
+            let known_by = KnownBy::Token { token, limits };
+            Ok(Caller { owner, known_by })
         }
         Err(OAuthError::Token(TokenError::Expired)) => Err(AuthError::TokenExpired),
         Err(OAuthError::Token(_)) => Err(AuthError::Invalid),
@@ -290,15 +282,7 @@ impl Caller {
                 per_minute: key.per_minute,
                 per_month: key.per_month,
             },
-            KnownBy::Token {
-                per_minute,
-                per_month,
-                ..
-            } => CallerLimits {
-                per_second: None,
-                per_minute: Some(*per_minute),
-                per_month: *per_month,
-            },
+            KnownBy::Token { limits, .. } => *limits,
             KnownBy::Address => CallerLimits::default(),
         }
     }

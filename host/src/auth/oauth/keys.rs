@@ -149,28 +149,17 @@ impl Key {
 
 /// The key, where it is one of ours.
 fn key(published: PublishedKey) -> Option<Key> {
-    let PublishedKey {
-        kty,
-        kid,
-        alg,
-        r#use,
-        key_ops,
-        n,
-        e,
-        crv,
-        x,
-        y,
-    } = published;
-    let signs = r#use.is_none_or(|purpose| purpose == "sig")
-        && key_ops
+    let signs = published.r#use.is_none_or(|purpose| purpose == "sig")
+        && (published.key_ops)
             .is_none_or(|operations| operations.iter().any(|operation| operation == "verify"));
-    let material = match kty.as_str() {
+    let material = match published.kty.as_str() {
         "RSA" => KeyMaterial::Rsa {
-            n: decoded(n)?,
-            e: decoded(e)?,
+            n: decoded(published.n)?,
+            e: decoded(published.e)?,
         },
-        "EC" if crv.as_deref() == Some("P-256") => {
-            KeyMaterial::P256([vec![4], decoded(x)?, decoded(y)?].concat())
+        "EC" if published.crv.as_deref() == Some("P-256") => {
+            let (x, y) = (decoded(published.x)?, decoded(published.y)?);
+            KeyMaterial::P256([vec![4], x, y].concat())
         }
         _ => return None,
     };
@@ -178,6 +167,7 @@ fn key(published: PublishedKey) -> Option<Key> {
         KeyMaterial::Rsa { n, .. } => n.len() >= RSA_BYTES_MIN,
         KeyMaterial::P256(point) => point.len() == 1 + 2 * COORDINATE_BYTES,
     };
+    let (kid, alg) = (published.kid, published.alg);
     let key = Key { kid, material };
     let bound = alg.is_none_or(|name| Algorithm::from_name(&name) == Some(key.algorithm()));
     (signs && sound && bound && key.kid.len() <= KID_BYTES_MAX).then_some(key)

@@ -15,7 +15,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 
 use arc_swap::ArcSwapOption;
-use parking_lot::{Mutex, MutexGuard, RwLock};
+use parking_lot::{Mutex, RwLock};
 use sha2::{Digest, Sha256};
 use tokio::sync::{Notify, Semaphore, watch};
 
@@ -24,6 +24,7 @@ use self::issuer::Issuer;
 use self::keys::KeySet;
 use self::token::UnverifiedToken;
 pub(crate) use self::token::{AccessToken, TokenError, is_token};
+use super::CallerLimits;
 use crate::base::clock::epoch_seconds;
 use crate::config::OAuthSettings;
 use crate::contract::operation::Face;
@@ -54,8 +55,8 @@ pub(crate) struct OAuth {
     tool_audiences: Vec<String>,
     /// Of tokens for REST: those for tools, and the base URL.
     rest_audiences: Vec<String>,
-    per_minute: u32,
-    per_month: Option<u64>,
+    /// Of each client and subject.
+    pub(super) limits: CallerLimits,
     /// After which keys are old: used, and fetched again.
     renew: Duration,
     /// Absolute, for the challenges of tools.
@@ -94,8 +95,11 @@ impl OAuth {
                 .chain([base_url.to_owned()])
                 .collect(),
             tool_audiences,
-            per_minute: settings.per_minute,
-            per_month: settings.per_month,
+            limits: CallerLimits {
+                per_second: None,
+                per_minute: Some(settings.per_minute),
+                per_month: settings.per_month,
+            },
             renew: settings.renew,
             metadata_url: format!("{base_url}/.well-known/oauth-protected-resource/mcp"),
             current: ArcSwapOption::empty(),
@@ -104,16 +108,6 @@ impl OAuth {
             waiting: Semaphore::new(WAITING_MAX),
             ended: watch::Sender::new(0),
         })
-    }
-
-    /// Calls a minute that each caller has.
-    pub(crate) fn per_minute(&self) -> u32 {
-        self.per_minute
-    }
-
-    /// Calls in a calendar month of each client and subject; `None` is no limit.
-    pub(crate) fn per_month(&self) -> Option<u64> {
-        self.per_month
     }
 
     /// Where clients learn which issuer to ask.
@@ -182,7 +176,7 @@ impl OAuth {
                 });
             };
             let (passage, mut ended) = {
-                let mut gate = self.gate();
+                let mut gate = self.gate.lock();
                 (gate.ask(Some(kid), Instant::now()), self.ended.subscribe())
             };
             match passage {
@@ -197,7 +191,7 @@ impl OAuth {
             }
         }
         let (failed, retry_after) = {
-            let gate = self.gate();
+            let gate = self.gate.lock();
             (gate.has_failed(), gate.wait(Instant::now()))
         };
         match (knowing(), failed || self.usable().is_none()) {
@@ -217,7 +211,7 @@ impl OAuth {
     /// Asks for a fetch that nobody waits for.
     fn renew_if_old(&self, known: &KnownKeys) {
         if known.fetched_at.elapsed() >= self.renew
-            && self.gate().ask(None, Instant::now()) == FetchTurn::Start
+            && self.gate.lock().ask(None, Instant::now()) == FetchTurn::Start
         {
             self.wanted.notify_one();
         }
@@ -230,7 +224,7 @@ impl OAuth {
             self.wanted.notified().await;
             let fetched = self.issuer.fetch(&mut place).await;
             let now = Instant::now();
-            let mut gate = self.gate();
+            let mut gate = self.gate.lock();
             match fetched {
                 Ok(keys) => {
                     tracing::info!(
@@ -262,9 +256,5 @@ impl OAuth {
             fetched_at,
             verified,
         })));
-    }
-
-    fn gate(&self) -> MutexGuard<'_, Gate> {
-        self.gate.lock()
     }
 }
