@@ -138,7 +138,7 @@ impl ConnectionPlace {
 impl Drop for ConnectionPlace {
     fn drop(&mut self) {
         let crowd = &self.places.0.crowd;
-        crowd.lock().remove(&self.guest);
+        crowd.open.lock().remove(&self.guest);
         crowd.left.notify_one();
     }
 }
@@ -149,7 +149,7 @@ impl ListenerPlaces {
         let address = address.to_canonical();
         let peer = (!self.is_trusted(address)).then(|| Address::of(address));
         let limits = &self.0.limits;
-        let mut open = self.0.crowd.lock();
+        let mut open = self.0.crowd.open.lock();
         // A proxy's connections are its clients', and no share of its own.
         let own = if peer.is_some() {
             open.held_by(peer)
@@ -195,7 +195,7 @@ impl ListenerPlaces {
 
     /// Open connections.
     pub(crate) fn open(&self) -> usize {
-        self.0.crowd.lock().count
+        self.0.crowd.open.lock().count
     }
 
     /// Ready when a connection has ended since this was last asked.
@@ -205,7 +205,7 @@ impl ListenerPlaces {
 
     /// Cuts the connection that holds the most unsent bytes; `false` where that is this one, or a trusted proxy's alone.
     pub(super) fn cut_heaviest(&self, newcomer: &PeerConnection) -> bool {
-        let mut open = self.0.crowd.lock();
+        let mut open = self.0.crowd.open.lock();
         let heaviest = open
             .all()
             .filter(|guest| guest.is_peers())
@@ -221,12 +221,6 @@ impl ListenerPlaces {
         open.cut(&heaviest);
         open.tell();
         true
-    }
-}
-
-impl ConnectionTable {
-    fn lock(&self) -> parking_lot::MutexGuard<'_, OpenConnections> {
-        self.open.lock()
     }
 }
 

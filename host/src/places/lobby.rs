@@ -79,7 +79,7 @@ impl RequestPlace {
             Some(lobby) => lobby,
             None => self.wait().await?,
         };
-        let mut held = self.held();
+        let mut held = self.held.lock();
         held.counted = Some(counted);
         held.lobby = Some(lobby);
         Ok(())
@@ -112,7 +112,7 @@ impl RequestPlace {
 
     /// Leaves the lobby for a place among the requests in flight, because the caller is known. Does nothing the second time.
     pub(crate) fn identified(&self) -> Result<(), PlacesFull> {
-        let mut held = self.held();
+        let mut held = self.held.lock();
         if held.place.is_some() {
             return Ok(());
         }
@@ -133,7 +133,7 @@ impl RequestPlace {
     pub(crate) fn answer_with(&self, bytes: usize) -> Result<(), PlacesFull> {
         match Unsent::hold(&self.places, &self.guest, &self.share, bytes) {
             Ok(unsent) => {
-                self.held().unsent = Some(unsent);
+                self.held.lock().unsent = Some(unsent);
                 Ok(())
             }
             Err(full) => self.counted(Err(full)),
@@ -142,7 +142,7 @@ impl RequestPlace {
 
     /// What [`RequestPlace::answer_with`] counted.
     pub(crate) fn unsent(&self) -> Option<Unsent> {
-        self.held().unsent.take()
+        self.held.lock().unsent.take()
     }
 
     /// Counts an answer that stands outside all places, such as a refusal for want of one; `None` where its connection has
@@ -154,7 +154,7 @@ impl RequestPlace {
     }
 
     pub(crate) fn is_inside(&self) -> bool {
-        self.held().counted.is_some()
+        self.held.lock().counted.is_some()
     }
 
     fn counted<T>(&self, result: Result<T, PlacesFull>) -> Result<T, PlacesFull> {
@@ -166,10 +166,6 @@ impl RequestPlace {
             Err(PlacesFull::Unsent) => counts.refused_unsent.increment(),
         }
         result
-    }
-
-    fn held(&self) -> parking_lot::MutexGuard<'_, HeldPlace> {
-        self.held.lock()
     }
 }
 

@@ -17,7 +17,7 @@ impl JobQueue {
     /// Cancels what was submitted with keys that are revoked, rotated or expired, or whose account has no plan any more: nobody
     /// could read it.
     pub(crate) async fn end_of_bad_keys(&self) {
-        let keys = self.board().keys();
+        let keys = self.board.lock().keys();
         for key in keys {
             match self.is_good(Some(Arc::clone(&key))).await {
                 Ok(true) => continue,
@@ -26,7 +26,7 @@ impl JobQueue {
                     return tracing::error!(%error, "keys of jobs cannot be read; retrying");
                 }
             }
-            let jobs = self.board().of_key(&key);
+            let jobs = self.board.lock().of_key(&key);
             tracing::info!(
                 key = &*key,
                 jobs = jobs.len(),

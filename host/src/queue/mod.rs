@@ -13,7 +13,7 @@ mod turns;
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 
-use parking_lot::{Mutex, MutexGuard};
+use parking_lot::Mutex;
 use tokio::sync::{Notify, broadcast};
 use uuid::Uuid;
 
@@ -140,7 +140,7 @@ impl JobQueue {
         });
         let stands = cancelled.await?.flatten();
         if stands == Some(JobState::Cancelled) {
-            self.board().end(&name);
+            self.board.lock().end(&name);
             self.tell_of_end(name.id);
         }
         Ok(stands)
@@ -148,7 +148,8 @@ impl JobQueue {
 
     /// Jobs of each plugin that wait, and that run.
     pub(crate) fn counts(&self) -> Vec<(Arc<str>, usize, usize)> {
-        self.board()
+        self.board
+            .lock()
             .counts()
             .map(|(plugin, waiting, running)| (Arc::clone(plugin), waiting, running))
             .collect()
@@ -157,9 +158,5 @@ impl JobQueue {
     fn tell_of_end(&self, id: Uuid) {
         // Nobody may be waiting.
         self.ended.send(id).ok();
-    }
-
-    fn board(&self) -> MutexGuard<'_, JobBoard> {
-        self.board.lock()
     }
 }

@@ -72,7 +72,7 @@ impl JobQueue {
         let job = job(from, submission, epoch_ms(now));
         let submitted_ms = job.submitted_ms;
         let queued = QueuedJob::of(&job, name.clone(), tenant, key);
-        if !self.board().admit(queued) {
+        if !self.board.lock().admit(queued) {
             // A request id that is taken is told before there is no room: it will not be free when there is some.
             let store = Arc::clone(&self.store);
             let earlier =
@@ -138,7 +138,7 @@ impl BoardPlace {
     /// The job was kept: it waits for its turn.
     fn keep(mut self) {
         if let Some(name) = self.name.take() {
-            self.jobs.board().wait(name, Instant::now());
+            self.jobs.board.lock().wait(name, Instant::now());
             self.jobs.wake.notify_one();
         }
     }
@@ -147,7 +147,7 @@ impl BoardPlace {
 impl Drop for BoardPlace {
     fn drop(&mut self) {
         if let Some(name) = &self.name {
-            self.jobs.board().forget(name);
+            self.jobs.board.lock().forget(name);
         }
     }
 }

@@ -33,14 +33,14 @@ impl JobQueue {
     /// Forgets what has expired, and frees request ids. What is left when the process stops is the next one's.
     async fn sweep(&self, stop: &CancellationToken) {
         let now_ms = epoch_ms(SystemTime::now());
-        let expired = self.board().expired(now_ms, FORGOTTEN_AT_ONCE);
+        let expired = self.board.lock().expired(now_ms, FORGOTTEN_AT_ONCE);
         for name in expired {
             if stop.is_cancelled() {
                 return;
             }
             match self.store.forget_job(name.clone()).await {
                 Ok(()) => {
-                    self.board().forget(&name);
+                    self.board.lock().forget(&name);
                     self.tell_of_end(name.id);
                 }
                 Err(error) => {

@@ -27,13 +27,19 @@ pub(crate) struct RunReport {
 impl JobQueue {
     /// The next job whose turn it is, if it is one's.
     pub(crate) fn next_turn(&self) -> Option<NextJob> {
-        self.board()
+        self.board
+            .lock()
             .next(Instant::now(), epoch_ms(SystemTime::now()))
     }
 
     /// Waits until a job may have its turn.
     pub(crate) async fn turn_may_come(&self) {
-        let pause = self.board().pause(Instant::now()).unwrap_or(LATE).min(LATE);
+        let pause = self
+            .board
+            .lock()
+            .pause(Instant::now())
+            .unwrap_or(LATE)
+            .min(LATE);
         tokio::select! {
             () = self.wake.notified() => {}
             () = tokio::time::sleep(pause) => {}
@@ -42,7 +48,7 @@ impl JobQueue {
 
     /// A turn is over: the job too, or it waits for another.
     pub(crate) fn turn_ended(&self, name: &JobName, after: RunEnding) {
-        self.board().ran(name, after, Instant::now());
+        self.board.lock().ran(name, after, Instant::now());
         if after == RunEnding::Over {
             self.tell_of_end(name.id);
         }
@@ -85,7 +91,8 @@ impl JobQueue {
         let Some((state, grown)) = written.await? else {
             return Ok(RunEnding::Over);
         };
-        self.board()
+        self.board
+            .lock()
             .grew(name, i64::try_from(grown).unwrap_or(i64::MAX));
         Ok(if state.is_over() {
             RunEnding::Over
@@ -98,7 +105,7 @@ impl JobQueue {
     pub(crate) async fn keep(&self, name: &JobName, keep: Keep) -> Result<KeepOutcome, StoreError> {
         let kept = self.store.keep_for_job(name.clone(), keep).await?;
         if let KeepOutcome::Done { grown, .. } = kept {
-            self.board().grew(name, grown);
+            self.board.lock().grew(name, grown);
         }
         Ok(kept)
     }

@@ -6,7 +6,7 @@
 
 use std::collections::HashMap;
 
-use parking_lot::{Mutex, MutexGuard};
+use parking_lot::Mutex;
 
 use crate::records::month::Month;
 use crate::records::usage::{CountRow, UsageCount};
@@ -52,7 +52,8 @@ enum WrittenState {
 impl UsageCounts {
     /// Where an owner's month stands, if it is loaded.
     pub(crate) fn standing(&self, owner: &str, limit: u64, month: Month) -> Option<MonthStanding> {
-        self.lock()
+        self.months
+            .lock()
             .get(&month)?
             .get(owner)
             .map(|counts| counts.standing(limit, month))
@@ -60,14 +61,15 @@ impl UsageCounts {
 
     /// Whether the month of an owner was loaded; a call cannot be counted before.
     pub(crate) fn is_loaded(&self, owner: &str, month: Month) -> bool {
-        self.lock()
+        self.months
+            .lock()
             .get(&month)
             .is_some_and(|owners| owners.contains_key(owner))
     }
 
     /// Takes what the store has of an owner's month. What was counted here already stands.
     pub(crate) fn load(&self, owner: &str, month: Month, rows: Vec<CountRow>) {
-        let mut months = self.lock();
+        let mut months = self.months.lock();
         months
             .entry(month)
             .or_default()
@@ -82,7 +84,7 @@ impl UsageCounts {
         call: &CountedCall<'_>,
         month: Month,
     ) -> Option<Result<Option<MonthStanding>, MonthStanding>> {
-        let mut months = self.lock();
+        let mut months = self.months.lock();
         Some(
             months
                 .get_mut(&month)?
@@ -98,7 +100,7 @@ impl UsageCounts {
         month: Month,
         rows: Vec<CountRow>,
     ) -> Result<Option<MonthStanding>, MonthStanding> {
-        let mut months = self.lock();
+        let mut months = self.months.lock();
         let owners = months.entry(month).or_default();
         owners
             .entry(call.owner.to_owned())
@@ -109,7 +111,7 @@ impl UsageCounts {
     /// The counts that the store does not have as they stand; they count as written until [`UsageCounts::not_written`] takes them
     /// back. Months before `current` of which everything is written are forgotten.
     pub(crate) fn unwritten(&self, current: Month) -> Vec<CountRow> {
-        let mut months = self.lock();
+        let mut months = self.months.lock();
         months.retain(|month, owners| {
             *month >= current || owners.values().any(OwnerMonth::has_unwritten)
         });
@@ -138,7 +140,7 @@ impl UsageCounts {
 
     /// Marks counts that could not be written, for the next time.
     pub(crate) fn not_written(&self, rows: &[CountRow]) {
-        let mut months = self.lock();
+        let mut months = self.months.lock();
         for row in rows {
             let owners = months.get_mut(&row.month);
             let counts = owners.and_then(|owners| owners.get_mut(&row.owner));
@@ -148,10 +150,6 @@ impl UsageCounts {
                 *written = WrittenState::No;
             }
         }
-    }
-
-    fn lock(&self) -> MutexGuard<'_, HashMap<Month, HashMap<String, OwnerMonth>>> {
-        self.months.lock()
     }
 }
 

@@ -8,7 +8,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use parking_lot::{Mutex, MutexGuard};
+use parking_lot::Mutex;
 use tokio::sync::Notify;
 
 use crate::observe::instrument::Counter;
@@ -97,7 +97,7 @@ impl Reservations {
 
     /// Takes a place of the account's, if one of `max` is free.
     pub(crate) fn place(self: &Arc<Self>, account: &str, max: u32) -> Option<AccountPlace> {
-        let mut under_way = self.lock();
+        let mut under_way = self.under_way.lock();
         match under_way.calls.get_mut(account) {
             Some(calls) if *calls >= max => return None,
             Some(calls) => *calls += 1,
@@ -129,7 +129,7 @@ impl Reservations {
             expires_at,
             is_given_up: false,
         };
-        self.lock().reserved.insert(id, reserved);
+        self.under_way.lock().reserved.insert(id, reserved);
         // Made before the write, so that a caller that goes away in the middle of it gives the reservation up.
         let hold = ReservationHold {
             reservations: Arc::clone(self),
@@ -153,7 +153,7 @@ impl Reservations {
     /// Releases what was given up and expires what is overdue. What cannot be written stays for the next time.
     pub(crate) async fn tend(&self, now: Instant, now_s: u64) -> Result<(), StoreError> {
         let due: Vec<(u128, String, ReservationOutcome)> = {
-            let under_way = self.lock();
+            let under_way = self.under_way.lock();
             let resolution =
                 |reserved: &HeldCredits| match (reserved.is_given_up, reserved.expires_at <= now) {
                     (true, _) => Some(ReservationOutcome::Released),
@@ -174,7 +174,7 @@ impl Reservations {
 
     /// How many are reserved and not resolved.
     pub(crate) fn open(&self) -> usize {
-        self.lock().reserved.len()
+        self.under_way.lock().reserved.len()
     }
 
     pub(crate) fn counts(&self) -> &ReservationCounts {
@@ -182,14 +182,10 @@ impl Reservations {
     }
 
     fn forget(&self, id: u128, stands: Option<ReservationOutcome>) {
-        let reserved = self.lock().reserved.remove(&id);
+        let reserved = self.under_way.lock().reserved.remove(&id);
         if let (Some(reserved), Some(stands)) = (reserved, stands) {
             self.counts.count(stands, reserved.amount);
         }
-    }
-
-    fn lock(&self) -> MutexGuard<'_, CallsUnderWay> {
-        self.under_way.lock()
     }
 }
 
@@ -214,7 +210,13 @@ impl ReservationHold {
 
 impl Drop for ReservationHold {
     fn drop(&mut self) {
-        if let Some(reserved) = self.reservations.lock().reserved.get_mut(&self.id) {
+        if let Some(reserved) = self
+            .reservations
+            .under_way
+            .lock()
+            .reserved
+            .get_mut(&self.id)
+        {
             reserved.is_given_up = true;
             self.reservations.given_up.notify_one();
         }
@@ -223,7 +225,7 @@ impl Drop for ReservationHold {
 
 impl Drop for AccountPlace {
     fn drop(&mut self) {
-        let mut under_way = self.reservations.lock();
+        let mut under_way = self.reservations.under_way.lock();
         match under_way.calls.get_mut(&self.account) {
             Some(calls) if *calls > 1 => *calls -= 1,
             Some(_) | None => drop(under_way.calls.remove(&self.account)),

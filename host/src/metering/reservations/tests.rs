@@ -128,5 +128,5 @@ fn an_account_has_its_places_back_when_calls_end() {
     assert!(reservations.place("b", 2).is_some());
     drop(places);
     assert!(reservations.place("a", 1).is_some());
-    assert_eq!(reservations.lock().calls.len(), 0);
+    assert_eq!(reservations.under_way.lock().calls.len(), 0);
 }
