@@ -22,12 +22,7 @@ const HOST_DETAILS: [&str; 3] = ["requestId", "retryAfter", "resetAt"];
 /// Takes a plugin's success only as far as its operation declares it.
 pub(super) fn checked_success(bound: &Bound, success: Success) -> Result<PluginReply, Refusal> {
     let operation = &bound.operation;
-    let Success {
-        outcome,
-        data,
-        headers,
-        attachments,
-    } = success;
+    let (outcome, data) = (success.outcome, success.data);
     let declared = match &operation.rest {
         Some(face) => face.outcomes.contains_key(&outcome),
         None => outcome == "ok",
@@ -38,12 +33,12 @@ pub(super) fn checked_success(bound: &Bound, success: Success) -> Result<PluginR
             named(&outcome)
         )));
     }
-    if attachments > 0 {
+    if success.attachments > 0 {
         return Err(Refusal::internal(
             "the plugin attached stored bytes without having a store",
         ));
     }
-    let headers = checked_headers(operation, headers)?;
+    let headers = checked_headers(operation, success.headers)?;
     let digest: [u8; 32] = Sha256::digest(data.as_bytes()).into();
     let narrowed = operation
         .rest
@@ -108,22 +103,15 @@ fn checked_headers(
 
 /// Takes a plugin's failure only if its operation declares the code.
 pub(super) fn checked_failure(operation: &Operation, failure: PluginFailure) -> Refusal {
-    let PluginFailure {
-        code,
-        message,
-        retry_after_ms,
-        details,
-    } = failure;
+    let code = failure.code;
     let Some(declared) = operation.errors.iter().find(|error| error.code == code) else {
         return Refusal::internal(format!(
             "the plugin failed with the undeclared code {}",
             named(&code)
         ));
     };
-    let details = match details
-        .as_deref()
-        .map(serde_json::from_str::<Map<String, Value>>)
-    {
+    let details = failure.details.as_deref();
+    let details = match details.map(serde_json::from_str::<Map<String, Value>>) {
         None => Map::new(),
         Some(Ok(details)) => details,
         Some(Err(error)) => {
@@ -141,15 +129,11 @@ pub(super) fn checked_failure(operation: &Operation, failure: PluginFailure) -> 
             "the plugin's details name `{name}`, which is reserved for the host"
         ));
     }
+    let message = failure.message.chars().take(MESSAGE_CHARACTERS_MAX);
     Refusal {
         status: declared.status,
-        message: sentence(
-            message
-                .chars()
-                .take(MESSAGE_CHARACTERS_MAX)
-                .collect::<String>(),
-        ),
-        retry_after_s: retry_after_ms
+        message: sentence(message.collect::<String>()),
+        retry_after_s: (failure.retry_after_ms)
             .map(|milliseconds| u64::from(milliseconds.div_ceil(1000).max(1))),
         reset_at: None,
         details,

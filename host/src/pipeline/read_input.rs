@@ -79,10 +79,8 @@ fn path(params: Vec<(String, String)>, schema: &FaceSchema) -> Result<Map<String
     for (name, raw) in params {
         let decoded = percent_encoding::percent_decode_str(&raw).decode_utf8();
         let Ok(text) = decoded.map(Cow::into_owned) else {
-            return Err(Refusal::invalid(
-                Some(&name),
-                "must be UTF-8 when percent-decoded",
-            ));
+            let rule = "must be UTF-8 when percent-decoded";
+            return Err(Refusal::invalid(Some(&name), rule));
         };
         let value = typed(&text, schema.type_of(&name));
         input.insert(name, value);
@@ -98,21 +96,16 @@ fn add_query(
 ) -> Result<(), Refusal> {
     let path_names: Vec<String> = input.keys().cloned().collect();
     for (name, text) in form_urlencoded::parse(query.as_bytes()) {
+        let refused = |rule| Err(Refusal::invalid(Some(&name), rule));
         let Some(schema) = schema else {
-            return Err(Refusal::invalid(
-                Some(&name),
-                "is unknown: this operation has no query parameters",
-            ));
+            return refused("is unknown: this operation has no query parameters");
         };
         if path_names.iter().any(|known| *known == name) {
-            return Err(Refusal::invalid(
-                Some(&name),
-                "belongs in the path, not in the query",
-            ));
+            return refused("belongs in the path, not in the query");
         }
         let value = typed(&text, schema.type_of(&name));
         if input.insert(name.clone().into_owned(), value).is_some() {
-            return Err(Refusal::invalid(Some(&name), "appears more than once"));
+            return refused("appears more than once");
         }
     }
     Ok(())
@@ -137,17 +130,12 @@ fn add_body(
         return Err(Refusal::invalid(None, "The body must be a JSON object"));
     };
     for (name, value) in members {
+        let refused = |rule| Err(Refusal::invalid(Some(&name), rule));
         if source == ArgumentSource::Query {
-            return Err(Refusal::invalid(
-                Some(&name),
-                "is unknown: this operation takes no body",
-            ));
+            return refused("is unknown: this operation takes no body");
         }
         if input.contains_key(&name) {
-            return Err(Refusal::invalid(
-                Some(&name),
-                "belongs in the path, not in the body",
-            ));
+            return refused("belongs in the path, not in the body");
         }
         input.insert(name, value);
     }

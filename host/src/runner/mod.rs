@@ -59,13 +59,9 @@ impl JobRunner {
 
     /// One turn of a job: a run, and how it ended, written.
     async fn take_up(self: Arc<Self>, turn: NextJob) {
-        let NextJob {
-            name,
-            key,
-            cancelled,
-        } = turn;
-        let ran = match self.jobs.is_good(key).await {
-            Ok(true) => self.run_once(&name, &cancelled).await,
+        let name = turn.name;
+        let ran = match self.jobs.is_good(turn.key).await {
+            Ok(true) => self.run_once(&name, &turn.cancelled).await,
             Ok(false) => {
                 let cancelled = self.jobs.cancel(name.clone(), SystemTime::now()).await;
                 cancelled.map(|_| RunEnding::Over)
