@@ -84,9 +84,8 @@ impl FileStamp {
         })?;
         // A pipe would be waited for.
         if !metadata.is_file() {
-            return Err(FileError::NoFile {
-                path: path.to_owned(),
-            });
+            let path = path.to_owned();
+            return Err(FileError::NoFile { path });
         }
         Ok(Self {
             device: metadata.dev(),
@@ -108,8 +107,9 @@ impl MappedFile {
     /// # Errors
     /// It cannot be read, copied or used.
     pub(crate) fn load(path: &Path, folder: &Path) -> Result<Self, FileError> {
+        let named = || path.to_owned();
         let read = |source| FileError::Read {
-            path: path.to_owned(),
+            path: named(),
             source,
         };
         FileStamp::read(path)?;
@@ -130,9 +130,7 @@ impl MappedFile {
             .and_then(|_| copy.flush())
             .map_err(keep)?;
         if FileStamp::of(path, file.metadata())? != stamp {
-            return Err(FileError::Changing {
-                path: path.to_owned(),
-            });
+            return Err(FileError::Changing { path: named() });
         }
         let broken = |source| FileError::Broken {
             path: path.to_owned(),

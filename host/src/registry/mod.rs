@@ -226,10 +226,8 @@ impl Registry {
             };
             let mut next = life.clone();
             next.recover(&mark);
-            next.edit(
-                &entry.grants,
-                manifest_mark("the grants in the manifest changed"),
-            );
+            let changed = manifest_mark("the grants in the manifest changed");
+            next.edit(&entry.grants, changed);
             let served = if self.safe_mode {
                 next.last_known_good()
             } else {

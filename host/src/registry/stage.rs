@@ -85,21 +85,14 @@ impl Registry {
         let digested = bytes.clone();
         let digest = blocking(move || digest_of(&digested)).await;
         if let Some(expected) = expected.filter(|expected| *expected != digest) {
-            return Err(failed(ComponentError::OtherDigest {
-                expected,
-                found: digest,
-            }));
+            let found = digest;
+            return Err(failed(ComponentError::OtherDigest { expected, found }));
         }
 
         let mut turn = self.lives.lock().await;
-        let mut next = turn
-            .get(plugin)
-            .cloned()
-            .unwrap_or_else(|| PluginRecord::new(plugin));
-        next.edit(
-            &entry.grants,
-            super::manifest_mark("the grants in the manifest changed"),
-        );
+        let mut next = self.life_in(&turn, plugin)?;
+        let changed = super::manifest_mark("the grants in the manifest changed");
+        next.edit(&entry.grants, changed);
         let settings = entry.settings.clone();
         if is_manifest {
             next.see(SeenEntry {
@@ -201,19 +194,15 @@ impl Registry {
             wants: description.wants.clone(),
         };
         self.store.put_description(&record.digest, &text).await?;
-        self.change(plugin, |life| {
-            life.describe(number, told, step(RevisionState::Described))
-        })
-        .await?;
+        let described = step(RevisionState::Described);
+        self.change(plugin, |life| life.describe(number, told, described))
+            .await?;
 
         let mut turn = self.lives.lock().await;
         let mut next = self.life_in(&turn, plugin)?;
         let record = next.revision(number)?.clone();
-        next.advance(
-            number,
-            RevisionState::Compared,
-            step(RevisionState::Compared),
-        )?;
+        let compared = RevisionState::Compared;
+        next.advance(number, compared, step(compared))?;
         let staged = next.stage(number, record.staged.clone())?;
         // What goes live is compared with what serves when it is put beside that.
         if staged == RevisionState::AwaitingApproval || !record.goes_live {
