@@ -87,10 +87,9 @@ async fn send(
             address: address.to_owned(),
             source,
         })?;
-    let broken = |error: &dyn std::fmt::Display| ClientError::Transport(error.to_string());
     let (mut sender, connection) = hyper::client::conn::http1::handshake(TokioIo::new(stream))
         .await
-        .map_err(|error| broken(&error))?;
+        .map_err(broken)?;
     let (media_type, body) = match payload {
         Payload::Nothing => ("application/json", Bytes::new()),
         Payload::Json(value) => ("application/json", Bytes::from(value.to_string())),
@@ -103,17 +102,14 @@ async fn send(
         .header(AUTHORIZATION, format!("Bearer {token}"))
         .header(CONTENT_TYPE, media_type)
         .body(Full::new(body))
-        .map_err(|error| broken(&error))?;
+        .map_err(broken)?;
     let exchange = async {
-        let response = sender
-            .send_request(request)
-            .await
-            .map_err(|error| broken(&error))?;
+        let response = sender.send_request(request).await.map_err(broken)?;
         let bytes = Limited::new(response.into_body(), ANSWER_BYTES_MAX)
             .collect()
             .await
-            .map_err(|error| broken(&error))?;
-        serde_json::from_slice::<Value>(&bytes.to_bytes()).map_err(|error| broken(&error))
+            .map_err(broken)?;
+        serde_json::from_slice::<Value>(&bytes.to_bytes()).map_err(broken)
     };
     let mut connection = std::pin::pin!(connection);
     let mut exchange = std::pin::pin!(exchange);
@@ -135,4 +131,8 @@ async fn send(
         code: text("code"),
         message: text("message"),
     })
+}
+
+fn broken(error: impl std::fmt::Display) -> ClientError {
+    ClientError::Transport(error.to_string())
 }

@@ -28,12 +28,8 @@ pub(super) struct FetchArguments {
     #[arg(long, env = "SWITCHBAY_DATA", value_name = "DIR")]
     data: Option<std::path::PathBuf>,
     /// Which lines to log, such as `info`; each request is one line
-    #[arg(
-        long,
-        env = "SWITCHBAY_LOG",
-        value_name = "FILTER",
-        default_value = "info"
-    )]
+    #[arg(long, env = "SWITCHBAY_LOG", value_name = "FILTER")]
+    #[arg(default_value = "info")]
     log: String,
 }
 

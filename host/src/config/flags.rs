@@ -11,20 +11,12 @@ use clap::{Args, ValueEnum};
 #[derive(Args, Clone, Debug)]
 pub struct Flags {
     /// Address of the public listener
-    #[arg(
-        long,
-        env = "SWITCHBAY_LISTEN",
-        value_name = "ADDRESS",
-        default_value = "127.0.0.1:7070"
-    )]
+    #[arg(long, env = "SWITCHBAY_LISTEN", value_name = "ADDRESS")]
+    #[arg(default_value = "127.0.0.1:7070")]
     pub listen: SocketAddr,
     /// Address of the operator's listener; keep it private
-    #[arg(
-        long,
-        env = "SWITCHBAY_OPERATOR_LISTEN",
-        value_name = "ADDRESS",
-        default_value = "127.0.0.1:7071"
-    )]
+    #[arg(long, env = "SWITCHBAY_OPERATOR_LISTEN", value_name = "ADDRESS")]
+    #[arg(default_value = "127.0.0.1:7071")]
     pub operator_listen: SocketAddr,
     /// The URL that clients reach the public listener by [default: http://<listen address>]
     #[arg(long, env = "SWITCHBAY_BASE_URL", value_name = "URL")]
@@ -42,21 +34,12 @@ pub struct Flags {
     #[arg(long, env = "SWITCHBAY_SAFE_MODE")]
     pub safe_mode: bool,
     /// Format of the log on standard error
-    #[arg(
-        long,
-        env = "SWITCHBAY_LOG_FORMAT",
-        value_name = "FORMAT",
-        value_enum,
-        default_value = "text"
-    )]
+    #[arg(long, env = "SWITCHBAY_LOG_FORMAT", value_name = "FORMAT")]
+    #[arg(value_enum, default_value = "text")]
     pub log_format: LogFormat,
     /// Which lines to log, such as `info` or `switchbay=debug`
-    #[arg(
-        long,
-        env = "SWITCHBAY_LOG",
-        value_name = "FILTER",
-        default_value = "info"
-    )]
+    #[arg(long, env = "SWITCHBAY_LOG", value_name = "FILTER")]
+    #[arg(default_value = "info")]
     pub log: String,
 }
 
