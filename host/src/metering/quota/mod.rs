@@ -52,19 +52,16 @@ enum WrittenState {
 impl UsageCounts {
     /// Where an owner's month stands, if it is loaded.
     pub(crate) fn standing(&self, owner: &str, limit: u64, month: Month) -> Option<MonthStanding> {
-        self.months
-            .lock()
-            .get(&month)?
-            .get(owner)
-            .map(|counts| counts.standing(limit, month))
+        let months = self.months.lock();
+        let counts = months.get(&month)?.get(owner)?;
+        Some(counts.standing(limit, month))
     }
 
     /// Whether the month of an owner was loaded; a call cannot be counted before.
     pub(crate) fn is_loaded(&self, owner: &str, month: Month) -> bool {
-        self.months
-            .lock()
-            .get(&month)
-            .is_some_and(|owners| owners.contains_key(owner))
+        let months = self.months.lock();
+        let owners = months.get(&month);
+        owners.is_some_and(|owners| owners.contains_key(owner))
     }
 
     /// Takes what the store has of an owner's month. What was counted here already stands.

@@ -210,13 +210,8 @@ impl ReservationHold {
 
 impl Drop for ReservationHold {
     fn drop(&mut self) {
-        if let Some(reserved) = self
-            .reservations
-            .under_way
-            .lock()
-            .reserved
-            .get_mut(&self.id)
-        {
+        let mut under_way = self.reservations.under_way.lock();
+        if let Some(reserved) = under_way.reserved.get_mut(&self.id) {
             reserved.is_given_up = true;
             self.reservations.given_up.notify_one();
         }
