@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 use regex_lite::Regex;
 use reqwest::Method;
 use serde_json::{Value, json};
+use tempfile::TempDir;
 use time::OffsetDateTime;
 use time::format_description::well_known::Rfc3339;
 
@@ -379,6 +380,32 @@ async fn only_the_operator_may_read_the_data_folder() {
         Regex::new("^sbop_[A-Za-z0-9_-]{32}$")
             .unwrap()
             .is_match(&Service::shared().operator_token())
+    );
+}
+
+#[test]
+fn a_wrong_data_folder_is_told_and_stays_as_it_was() {
+    let folder = TempDir::new().expect("a folder");
+    let wrong = folder.path().join("wrong");
+    for arguments in [&["list"][..], &["revoke", "ID"], &["rotate", "ID"]] {
+        let done = key(&wrong, arguments);
+        assert_eq!(done.status.code(), Some(4), "{arguments:?}: {done:?}");
+        assert_eq!(
+            String::from_utf8_lossy(&done.stderr),
+            format!(
+                "switchbay: there is no store in {}; name the server's data folder with --data\n",
+                wrong.display()
+            )
+        );
+        assert!(!wrong.exists(), "{arguments:?}");
+    }
+    // The first key of a server that was never started.
+    printed(&wrong, &["issue", "--label", "first", "--all-scopes"]);
+    assert_eq!(
+        parsed(&wrong, &["list", "--json"])["keys"]
+            .as_array()
+            .map(Vec::len),
+        Some(1)
     );
 }
 

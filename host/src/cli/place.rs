@@ -38,16 +38,28 @@ impl CommonArguments {
         folder(self.data.as_deref())
     }
 
+    /// Where records are that somebody wrote before.
     pub(super) fn place(&self) -> Result<RecordsPlace, CommandFailure> {
+        self.place_by(Store::open_existing)
+    }
+
+    fn place_by(
+        &self,
+        open: impl FnOnce(&Path) -> Result<Store, StoreError>,
+    ) -> Result<RecordsPlace, CommandFailure> {
         let data = self.folder()?;
-        match Store::open(&data) {
+        match open(&data) {
             Ok(store) => Ok(RecordsPlace::Store(store)),
             Err(StoreError::InUse { .. }) => Ok(RecordsPlace::Server(data)),
+            Err(error @ StoreError::Missing { .. }) => {
+                Err(CommandFailure::not_found(error.to_string()))
+            }
             Err(error) => Err(error.into()),
         }
     }
 
-    /// What `of_store` says, or the server that has the store.
+    /// What `of_store` says, or the server that has the store. What is posted with a body adds a record, and makes the store where
+    /// there is none yet.
     pub(super) async fn ask(
         &self,
         method: Method,
@@ -55,7 +67,13 @@ impl CommonArguments {
         payload: Payload,
         of_store: impl AsyncFnOnce(&Store) -> Result<Value, RequestError>,
     ) -> Result<Value, CommandFailure> {
-        Ok(match self.place()? {
+        let adds = method == Method::POST && matches!(payload, Payload::Json(_));
+        let open = if adds {
+            Store::open
+        } else {
+            Store::open_existing
+        };
+        Ok(match self.place_by(open)? {
             RecordsPlace::Store(store) => of_store(&store).await?,
             RecordsPlace::Server(data) => client::call(&data, method, path, payload).await?,
         })

@@ -47,11 +47,11 @@ pub(crate) enum QueryError {
     Invalid(#[from] QuestionError),
     #[error(transparent)]
     Fetch(#[from] FetchError),
-    #[error("the status is {0}")]
+    #[error("the answer has the status {0}")]
     Status(u16),
-    #[error("its media type is not {MEDIA_TYPE}")]
+    #[error("the answer's media type is not {MEDIA_TYPE}")]
     MediaType,
-    #[error("it has more than {MESSAGE_BYTES_MAX} bytes")]
+    #[error("the answer has more than {MESSAGE_BYTES_MAX} bytes")]
     TooLarge,
     #[error(transparent)]
     Mismatch(#[from] Mismatch),

@@ -31,8 +31,8 @@ pub(crate) enum RegistryError {
     #[error("plugin `{plugin}`: the description of the component {digest} is not in the store")]
     NoDescription { plugin: String, digest: String },
     #[error(
-        "the manifest allows {wanted} calls at once; the instance pool has {room} instances, half of them kept for \
-         draining revisions: raise `limits.instances` or lower `limits.concurrency`"
+        "the plugins may run {wanted} calls at once; the instance pool has {room} instances, half of them kept for \
+         draining revisions: raise `limits.instances` in the configuration, or lower `limits.concurrency` in the manifest"
     )]
     Pool { wanted: usize, room: u32 },
 }

@@ -36,6 +36,8 @@ const FREED_AT_ONCE: usize = 1000;
 pub(crate) enum StoreError {
     #[error("another switchbay process is using the data folder {folder}")]
     InUse { folder: PathBuf },
+    #[error("there is no store in {folder}; name the server's data folder with --data")]
+    Missing { folder: PathBuf },
     #[error("cannot use the data folder {folder}: {source}")]
     Folder {
         folder: PathBuf,
@@ -129,6 +131,15 @@ impl Store {
                     source: Arc::new(error),
                 },
             })
+    }
+
+    /// Opens the store in a data folder, where there is one.
+    pub(crate) fn open_existing(folder: &Path) -> Result<Self, StoreError> {
+        if folder.join(FILE).exists() {
+            return Self::open(folder);
+        }
+        let folder = folder.to_owned();
+        Err(StoreError::Missing { folder })
     }
 
     /// Opens or creates the store in a data folder.

@@ -137,7 +137,7 @@ pub(super) struct Approve {
 pub(super) struct Rollback {
     #[command(flatten)]
     act: ActArguments,
-    /// The revision to serve [default: the one before the active one]
+    /// The revision to serve [default: the newest kept one that is older than the active one]
     #[arg(long, value_name = "REVISION")]
     to: Option<u64>,
 }

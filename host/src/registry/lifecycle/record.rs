@@ -147,7 +147,7 @@ pub(crate) enum LifeError {
         missing: Grants,
     },
     #[error(
-        "plugin `{plugin}`: `{atom}` was not approved; a grant of plugin-manifest.toml is removed there"
+        "plugin `{plugin}`: there is no approval of `{atom}` to take back; what plugin-manifest.toml grants is removed there"
     )]
     NotApproved { plugin: String, atom: Atom },
     #[error(

@@ -72,7 +72,7 @@ pub(crate) struct TenantStandings {
     addresses: LruCache<Tenant, TenantStanding>,
     /// Kills of late, for the pause of the plugin.
     hits: VecDeque<Hit>,
-    paused: Option<PluginPause>,
+    paused: Option<PauseSpan>,
 }
 
 /// One tenant.
@@ -82,7 +82,7 @@ struct TenantStanding {
     /// to come back.
     whole_at: Option<Instant>,
     kills: Vec<Instant>,
-    pause: Option<PluginPause>,
+    pause: Option<PauseSpan>,
     /// Whether it was paused and no call of it has ended well since: then one kill pauses it again.
     is_on_trial: bool,
     /// When a call of it ended well.
@@ -90,7 +90,7 @@ struct TenantStanding {
 }
 
 #[derive(Clone, Copy)]
-struct PluginPause {
+struct PauseSpan {
     began: Instant,
     until: Instant,
     /// How many came before it, one soon after the other.
@@ -228,7 +228,7 @@ impl TenantStandings {
             return None;
         }
         self.hits.clear();
-        self.paused = Some(PluginPause {
+        self.paused = Some(PauseSpan {
             began: now,
             until: now + PAUSE,
             before: 0,
@@ -276,7 +276,7 @@ impl TenantStanding {
             .filter(|pause| now.saturating_duration_since(pause.until) < FORGIVEN);
         let before = last.map_or(0, |pause| pause.before.saturating_add(1));
         let length = PAUSE.saturating_mul(1 << before.min(8)).min(PAUSE_MAX);
-        self.pause = Some(PluginPause {
+        self.pause = Some(PauseSpan {
             began: now,
             until: now + length,
             before,
@@ -295,7 +295,7 @@ impl TenantStanding {
     }
 }
 
-fn left(pause: Option<PluginPause>, now: Instant) -> Option<Duration> {
+fn left(pause: Option<PauseSpan>, now: Instant) -> Option<Duration> {
     pause
         .map(|pause| pause.until.saturating_duration_since(now))
         .filter(|left| !left.is_zero())
