@@ -3,7 +3,7 @@
 use serde_json::json;
 
 use super::{House, PATH, cli, cli_on, complaint, done, printed, probe, serving, stage};
-use crate::support::Service;
+use crate::support::{Service, built};
 
 #[tokio::test]
 async fn a_rollback_outlives_a_restart_and_the_source_is_not_needed() {
@@ -21,6 +21,27 @@ async fn a_rollback_outlives_a_restart_and_the_source_is_not_needed() {
     assert_eq!(serving(&service).await, 1);
     done(&service, "revisions/2/activate", json!({})).await;
     assert_eq!(serving(&service).await, 2);
+}
+
+#[tokio::test]
+async fn a_change_that_is_under_way_when_the_process_is_told_to_stop_is_finished() {
+    let house = House::new("");
+    // It takes a second or more to compile, and the stop comes at once.
+    house.write("bank-qr.wasm", &built("bank_qr"));
+    let grants =
+        "[\"config\", \"logging\", \"state:1MiB\", \"http:GET https://api.vietqr.io/v2/banks\"]";
+    house.manifest(&format!(
+        "[[plugin]]\nname = \"bank-qr\"\nsource = \"bank-qr.wasm\"\ngrants = {grants}\n"
+    ));
+    let service = house.serve().await;
+    let other = [&built("bank_qr")[..], b"\0\x02\x01v"].concat();
+    let answer = service.upload("bank-qr", other, "?activate=true").await;
+    assert_eq!(answer.status, 202, "{answer:?}");
+    service.stop();
+    drop(service);
+    let service = house.serve().await;
+    let told = service.told("/admin/v1/plugins/bank-qr").await;
+    assert_eq!(told["revision"], 2, "{told}");
 }
 
 #[tokio::test]
