@@ -84,6 +84,19 @@ fn the_reference_pages_are_as_the_code_makes_them() {
 }
 
 #[test]
+fn a_reader_that_went_away_ends_a_command_without_a_word() {
+    let (reader, writer) = std::io::pipe().expect("a pipe");
+    drop(reader);
+    let done = Command::new(env!("CARGO_BIN_EXE_switchbay"))
+        .args(["document", "commands"])
+        .stdout(writer)
+        .output()
+        .expect("the program");
+    assert_eq!(done.status.code(), Some(1), "{done:?}");
+    assert_eq!(String::from_utf8_lossy(&done.stderr), "");
+}
+
+#[test]
 fn every_link_leads_somewhere() {
     for document in documents() {
         let (prose, _) = fences(&document.text);

@@ -1,5 +1,4 @@
 //! `switchbay account`: who pays for self-service keys, and what it may spend.
-#![expect(clippy::print_stdout, reason = "what a command is for is printed")]
 
 use std::time::SystemTime;
 
@@ -107,7 +106,7 @@ pub(super) async fn run(command: AccountCommand) -> Result<(), CommandFailure> {
         if let Some(credits) = account.get("credits") {
             let (spent, reserved) = (number(credits, "spent"), number(credits, "reserved"));
             let month = text(credits, "month");
-            println!("{month}: {spent} credits spent, {reserved} reserved");
+            say!("{month}: {spent} credits spent, {reserved} reserved");
         }
     });
     Ok(())
@@ -162,9 +161,12 @@ async fn list(common: &CommonArguments) -> Result<(), CommandFailure> {
     let listed = common.ask(Method::GET, accounts::PATH, Payload::Nothing, list);
     let listed = listed.await?;
     common.show(&listed, || {
-        println!(
+        say!(
             "{:36}  {:12}  {:>12}  {:>10}  LABEL",
-            "ID", "PLAN", "CREDITS", "PER SECOND"
+            "ID",
+            "PLAN",
+            "CREDITS",
+            "PER SECOND"
         );
         let accounts = listed["accounts"].as_array();
         accounts.into_iter().flatten().for_each(line);
@@ -179,7 +181,7 @@ fn line(account: &Value) {
         number(entitlement, "creditsPerMonth"),
         number(account, "perSecond"),
     );
-    println!(
+    say!(
         "{:36}  {plan:12}  {credits:>12}  {per_second:>10}  {}",
         text(account, "id"),
         text(account, "label")

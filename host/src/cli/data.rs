@@ -1,5 +1,4 @@
 //! `switchbay data`: free databases from an npm registry into the data folder, where a server takes them up by itself.
-#![expect(clippy::print_stdout, reason = "what a command is for is printed")]
 
 use std::path::Path;
 
@@ -42,7 +41,7 @@ pub(super) async fn run(command: DataCommand) -> Result<(), CommandFailure> {
     let kept = DatabaseFolder::open(&folder(data.as_deref())?)?;
     let _alone = kept.lock()?;
     let registry = fetch::registry(Path::new("."))?;
-    println!("From {}", registry.address());
+    say!("From {}", registry.address());
     for set in SETS
         .iter()
         .filter(|set| sets.is_empty() || sets.iter().any(|name| name == set.name))
@@ -50,7 +49,7 @@ pub(super) async fn run(command: DataCommand) -> Result<(), CommandFailure> {
         let mut told = 0;
         fetch::fetch(set, &registry, &kept, |step| tell(set, &step, &mut told)).await?;
     }
-    println!("A running server picks them up by itself.");
+    say!("A running server picks them up by itself.");
     Ok(())
 }
 
@@ -61,11 +60,11 @@ fn tell(set: &Set, step: &FetchStep<'_>, told: &mut u64) {
             license,
             url,
         } => {
-            println!("{}: {} {}", set.name, set.package, printable(version));
-            println!("  licence   {}", printable(license));
-            println!("  archive   {}", printable(url));
+            say!("{}: {} {}", set.name, set.package, printable(version));
+            say!("  licence   {}", printable(license));
+            say!("  archive   {}", printable(url));
         }
-        FetchStep::There => println!("  already up to date"),
+        FetchStep::There => say!("  already up to date"),
         FetchStep::Arrived { bytes, announced } => {
             let Some(percent) = announced
                 .filter(|all| *all > 0)
@@ -75,16 +74,16 @@ fn tell(set: &Set, step: &FetchStep<'_>, told: &mut u64) {
             };
             if percent >= *told + TOLD_EVERY {
                 *told = percent - percent % TOLD_EVERY;
-                println!(
+                say!(
                     "  {told:>3} %     {} of {}",
                     megabytes(*bytes),
                     megabytes(announced.unwrap_or(*bytes))
                 );
             }
         }
-        FetchStep::Checked { integrity } => println!("  checksum  sha512-{integrity} matches"),
+        FetchStep::Checked { integrity } => say!("  checksum  sha512-{integrity} matches"),
         FetchStep::Kept { files, bytes } => {
-            println!("  stored    {files} files, {}", megabytes(*bytes));
+            say!("  stored    {files} files, {}", megabytes(*bytes));
         }
     }
 }

@@ -1,5 +1,4 @@
 //! `switchbay dev` and `switchbay build`: components from crate folders, a working key, and plugins that follow their source.
-#![expect(clippy::print_stdout, reason = "what a command is for is printed")]
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -52,7 +51,7 @@ pub(super) async fn build(arguments: BuildArguments) -> Result<(), CommandFailur
     let manifest = Manifest::read(&path)?;
     build::build(&manifest.entries).await?;
     for entry in &manifest.entries {
-        println!(
+        say!(
             "{}  {}",
             entry.name,
             crate::registry::component_path(&entry.source)?.display()
@@ -75,7 +74,7 @@ pub(super) async fn dev(arguments: DevelopArguments) -> Result<(), CommandFailur
         .iter()
         .map(|entry| entry.name.as_str())
         .collect();
-    println!("Building {} …", names.join(", "));
+    say!("Building {} …", names.join(", "));
     build::build(&manifest.entries).await?;
     // Watching begins before loading, so that an edit in between is not missed.
     let watcher = Watcher::start(&config.manifest, &manifest.entries)?;
@@ -109,7 +108,7 @@ async fn follow(registry: Arc<Registry>, mut watcher: Watcher) {
         match watcher.renewed(registry.manifest_path(), &registry.manifest().entries) {
             Ok(Some(renewed)) => watcher = renewed,
             Ok(None) => {}
-            Err(error) => println!(
+            Err(error) => say!(
                 "Cannot watch the new sources: {}",
                 one_line(&error.to_string())
             ),
@@ -125,7 +124,7 @@ async fn rebuild(registry: &Arc<Registry>) {
     };
     match built.await {
         Ok(followed) => followed.into_iter().for_each(tell),
-        Err(error) => println!(
+        Err(error) => say!(
             "Not reloaded: {}. The running revisions keep serving.",
             one_line(&error.message)
         ),
@@ -139,14 +138,14 @@ fn tell(followed: FollowedEntry) {
         took,
     } = followed;
     let kept = |error: &dyn std::fmt::Display| {
-        println!(
+        say!(
             "Not reloaded: {}. The running revision keeps serving.",
             one_line(&error.to_string())
         );
     };
     match outcome {
         Ok(BroughtIn::Nothing) => {}
-        Ok(BroughtIn::Live) => println!("Reloaded {plugin} in {} ms", took.as_millis()),
+        Ok(BroughtIn::Live) => say!("Reloaded {plugin} in {} ms", took.as_millis()),
         Ok(BroughtIn::Waits(why)) => kept(&why),
         Err(error) => kept(&error),
     }
@@ -180,10 +179,10 @@ async fn development_key(store: &Store, data: &Path) -> Result<String, CommandFa
 fn greet(service: &Service, operator: &str, base_url: &str, key: &str) {
     let snapshot = service.registry.current();
     let catalogue = &snapshot.catalogue;
-    println!();
-    println!("  API       {base_url}  (guide: {base_url}/developer-guide)");
-    println!("  MCP       {base_url}/mcp");
-    println!(
+    say!("");
+    say!("  API       {base_url}  (guide: {base_url}/developer-guide)");
+    say!("  MCP       {base_url}/mcp");
+    say!(
         "  Operator  http://{operator}  (token: {})",
         service
             .config
@@ -191,11 +190,13 @@ fn greet(service: &Service, operator: &str, base_url: &str, key: &str) {
             .join(crate::transport::operator::token::FILE)
             .display()
     );
-    println!("  Key       {key}");
+    say!("  Key       {key}");
     for revision in catalogue.revisions() {
-        println!(
+        say!(
             "  Plugin    {} {} — {}",
-            revision.plugin, revision.version, revision.summary
+            revision.plugin,
+            revision.version,
+            revision.summary
         );
     }
     if let Some(request) = snapshot
@@ -206,15 +207,15 @@ fn greet(service: &Service, operator: &str, base_url: &str, key: &str) {
         .nth(1)
         .and_then(|rest| rest.split("```").next())
     {
-        println!("\nTry:\n\n{}", request.replace("$SWITCHBAY_KEY", key));
+        say!("\nTry:\n\n{}", request.replace("$SWITCHBAY_KEY", key));
     }
-    println!("Plugins reload when their source changes. Press Ctrl-C to stop.");
+    say!("Plugins reload when their source changes. Press Ctrl-C to stop.");
     let wants_databases = catalogue
         .revisions()
         .iter()
         .any(|revision| revision.rights.any_of("ip-database"));
     if wants_databases && service.ip_databases.are_none() {
-        println!(
+        say!(
             "There is no IP database yet: run `switchbay data fetch` to get free ones while this runs."
         );
     }

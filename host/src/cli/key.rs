@@ -1,5 +1,4 @@
 //! `switchbay key`: API keys, issued, listed, rotated and revoked.
-#![expect(clippy::print_stdout, reason = "what a command is for is printed")]
 
 use std::time::SystemTime;
 
@@ -133,8 +132,8 @@ async fn rotate(arguments: &KeyArgument) -> Result<(), CommandFailure> {
 fn show_once(common: &CommonArguments, issued: &Value) {
     common.show(issued, || {
         let id = text(issued, "id");
-        println!("{}", text(issued, "key"));
-        println!("id {id}. The key is shown only this once.");
+        say!("{}", text(issued, "key"));
+        say!("id {id}. The key is shown only this once.");
     });
 }
 
@@ -144,12 +143,16 @@ async fn list(common: &CommonArguments) -> Result<(), CommandFailure> {
         .ask(Method::GET, KEYS, Payload::Nothing, list)
         .await?;
     if common.json {
-        println!("{listed:#}");
+        say!("{listed:#}");
         return Ok(());
     }
-    println!(
+    say!(
         "{:36}  {:12}  {:10}  {:9}  {:20}  SCOPES",
-        "ID", "KEY", "PER MINUTE", "STATE", "LABEL"
+        "ID",
+        "KEY",
+        "PER MINUTE",
+        "STATE",
+        "LABEL"
     );
     for key in listed["keys"].as_array().into_iter().flatten() {
         let per_minute = number(key, "perMinute");
@@ -162,7 +165,7 @@ async fn list(common: &CommonArguments) -> Result<(), CommandFailure> {
         let scopes = key["scopes"].as_array().into_iter().flatten();
         let scopes: Vec<&str> = scopes.filter_map(Value::as_str).collect();
         let (id, display, label) = (text(key, "id"), text(key, "display"), text(key, "label"));
-        println!(
+        say!(
             "{id:36}  {display:12}  {per_minute:>10}  {state:9}  {label:20}  {}",
             scopes.join(" ")
         );
@@ -177,7 +180,7 @@ async fn revoke(arguments: &KeyArgument) -> Result<(), CommandFailure> {
     let revoked = common.ask(Method::DELETE, &path, Payload::Nothing, revoke);
     let revoked = revoked.await?;
     let (id, label) = (text(&revoked, "id"), text(&revoked, "label"));
-    common.show(&revoked, || println!("revoked {id} ({label})"));
+    common.show(&revoked, || say!("revoked {id} ({label})"));
     Ok(())
 }
 

@@ -3,6 +3,9 @@
 //! Exit codes: 0 done, 1 failed with one line that says what to do, 2 wrong arguments, 3 something waits for the operator's
 //! approval, 4 there is no such plugin, revision or key, 5 it does not fit what is so now, 6 no server runs.
 
+#[macro_use]
+mod print;
+
 mod account;
 mod build;
 mod client;

@@ -1,7 +1,5 @@
 //! Where a command works: through the operator's API while a server runs, on the store otherwise, never both.
 
-#![expect(clippy::print_stdout, reason = "an answer is printed here")]
-
 use std::path::{Path, PathBuf};
 
 use clap::Args;
@@ -82,7 +80,7 @@ impl CommonArguments {
     /// Prints an answer: itself where JSON is wanted, and otherwise as `print` does.
     pub(super) fn show(&self, answer: &Value, print: impl FnOnce()) {
         if self.json {
-            println!("{answer:#}");
+            say!("{answer:#}");
         } else {
             print();
         }

@@ -1,5 +1,4 @@
 //! `switchbay usage` and `switchbay audit`: what was used, and whether the balances are what their records say.
-#![expect(clippy::print_stdout, reason = "what a command is for is printed")]
 
 use std::time::SystemTime;
 
@@ -11,6 +10,7 @@ use super::CommandFailure;
 use super::client;
 use super::client::Payload;
 use super::place::{CommonArguments, RecordsPlace, number, text};
+use super::print::print_text;
 use crate::stores::Store;
 use crate::transport::operator::usage;
 use crate::transport::operator::usage::UsageRequest;
@@ -53,22 +53,26 @@ pub(super) async fn usage(arguments: UsageArguments) -> Result<(), CommandFailur
         ),
     };
     match (common.json, format) {
-        (true, _) => println!("{:#}", used.json()),
-        (false, UsageFormat::Csv) => print!("{}", used.csv()),
+        (true, _) => say!("{:#}", used.json()),
+        (false, UsageFormat::Csv) => print_text(format_args!("{}", used.csv())),
         (false, UsageFormat::Table) => table(&used.json()),
     }
     Ok(())
 }
 
 fn table(used: &Value) {
-    println!(
+    say!(
         "{:36}  {:36}  {:28}  {:>10}  {:>10}",
-        "ACCOUNT", "KEY", "OPERATION", "CALLS", "CREDITS"
+        "ACCOUNT",
+        "KEY",
+        "OPERATION",
+        "CALLS",
+        "CREDITS"
     );
     for row in used["rows"].as_array().into_iter().flatten() {
         let account = row["account"].as_str().unwrap_or("-");
         let (key, operation) = (text(row, "key"), text(row, "operation"));
-        println!(
+        say!(
             "{account:36}  {key:36}  {operation:28}  {:>10}  {:>10}",
             number(row, "calls"),
             number(row, "credits")
@@ -84,10 +88,10 @@ pub(super) async fn audit(common: CommonArguments) -> Result<(), CommandFailure>
     common.show(&found, || {
         let told = found["told"].as_array().into_iter().flatten();
         for line in told.filter_map(Value::as_str) {
-            println!("{line}");
+            say!("{line}");
         }
         let pending = number(&found, "pending");
-        println!("{reservations} reservations, {pending} of them open");
+        say!("{reservations} reservations, {pending} of them open");
     });
     match found["disagreements"].as_u64() {
         Some(0) => Ok(()),

@@ -1,11 +1,12 @@
 //! `switchbay document`: the reference pages of `docs/`, made from the code that they describe. A test compares them.
-#![expect(clippy::print_stdout, reason = "what this command is for is printed")]
 
 mod commands;
 mod configure;
 mod endpoints;
 
 use clap::{Command, ValueEnum};
+
+use super::print::print_text;
 
 /// A page of the documentation that is made from the code.
 #[derive(Clone, Copy, Debug, ValueEnum)]
@@ -25,7 +26,7 @@ pub(super) fn print(page: ReferencePage, program: &Command) {
         ReferencePage::Commands => commands::page(program),
         ReferencePage::Endpoints => endpoints::page(),
     };
-    print!("{text}");
+    print_text(format_args!("{text}"));
 }
 
 /// What a page begins with.

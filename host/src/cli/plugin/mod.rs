@@ -5,7 +5,6 @@
 //!
 //! Tables for people, `--json` for scripts, and exit codes of their own (see [`super`]). A server must run: what a plugin is
 //! allowed is decided in one place.
-#![expect(clippy::print_stdout, reason = "what a command is for is printed")]
 
 mod show;
 mod stage;
@@ -21,6 +20,7 @@ use super::client;
 use super::client::Payload;
 use super::place;
 use super::place::CommonArguments;
+use super::print::print_text;
 use super::table::{Table, joined, text};
 use super::{CommandFailure, one_line};
 
@@ -196,7 +196,7 @@ async fn on_revision(one: &One, act: &str) -> Result<(), CommandFailure> {
     let done = post(&data, &path, reason.with(json!({}))).await?;
     let state = text(&done["state"]);
     common.show(&done, || {
-        println!("revision {number} of {plugin} is {state}");
+        say!("revision {number} of {plugin} is {state}");
     });
     Ok(())
 }
@@ -210,7 +210,7 @@ async fn on_plugin(act: &ActArguments, name: &str, members: Value) -> Result<(),
     let done = post(&common.folder()?, &path, reason.with(members)).await?;
     common.show(&done, || {
         let (version, state) = (text(&done["version"]), text(&done["state"]));
-        println!(
+        say!(
             "{plugin} {version} is {state}, revision {}",
             done["revision"]
         );
@@ -249,9 +249,9 @@ async fn proxy(arguments: &ProxyArguments) -> Result<(), CommandFailure> {
     let lent = post(&common.folder()?, &path(plugin, "/proxy"), body).await?;
     common.show(&lent, || {
         let (revision, until) = (&lent["revision"], text(&lent["expiresAt"]));
-        println!("{plugin}, revision {revision}, until {until}");
-        println!("rights  {}", joined(&lent["rights"]));
-        println!("try     curl -v --proxy {} https://…", text(&lent["url"]));
+        say!("{plugin}, revision {revision}, until {until}");
+        say!("rights  {}", joined(&lent["rights"]));
+        say!("try     curl -v --proxy {} https://…", text(&lent["url"]));
     });
     Ok(())
 }
@@ -263,7 +263,7 @@ async fn follow(common: &CommonArguments) -> Result<(), CommandFailure> {
         for plugin in done["plugins"].as_array().into_iter().flatten() {
             table.row(["plugin", "outcome", "message"].map(|name| one_line(&text(&plugin[name]))));
         }
-        print!("{table}");
+        print_text(format_args!("{table}"));
     });
     let is = |outcome: &str| {
         done["plugins"]

@@ -3,6 +3,7 @@
 use serde_json::Value;
 
 use super::{CommonArguments, PluginArgument, get, path};
+use crate::cli::print::print_text;
 use crate::cli::table::{Table, joined, text};
 use crate::cli::{CommandFailure, one_line};
 
@@ -10,16 +11,16 @@ use crate::cli::{CommandFailure, one_line};
 pub(in crate::cli) async fn status(common: &CommonArguments) -> Result<(), CommandFailure> {
     let status = get(&common.folder()?, "/admin/v1/status").await?;
     if common.json {
-        println!("{status:#}");
+        say!("{status:#}");
     } else {
         let (version, since) = (text(&status["version"]), text(&status["startedAt"]));
-        println!("switchbay {version}, since {since}");
+        say!("switchbay {version}, since {since}");
         if status["safeMode"] == true {
-            println!(
+            say!(
                 "SAFE MODE: the last revisions known to be good are serving, and the manifest is not followed"
             );
         }
-        println!(
+        say!(
             "store {}; {} connections, {} requests in flight; {} revisions draining",
             if status["storeHealthy"] == true {
                 "healthy"
@@ -30,7 +31,7 @@ pub(in crate::cli) async fn status(common: &CommonArguments) -> Result<(), Comma
             status["requestsInFlight"],
             status["draining"].as_array().map_or(0, Vec::len),
         );
-        print!("{}", plugins(&status["plugins"]));
+        print_text(format_args!("{}", plugins(&status["plugins"])));
     }
     match (status["well"] == true, status["waiting"].as_u64()) {
         (false, _) => Err(CommandFailure::of(
@@ -45,7 +46,9 @@ pub(in crate::cli) async fn status(common: &CommonArguments) -> Result<(), Comma
 
 pub(super) async fn list(common: &CommonArguments) -> Result<(), CommandFailure> {
     let listed = get(&common.folder()?, "/admin/v1/plugins").await?;
-    common.show(&listed, || print!("{}", plugins(&listed["plugins"])));
+    common.show(&listed, || {
+        print_text(format_args!("{}", plugins(&listed["plugins"])));
+    });
     Ok(())
 }
 
@@ -83,16 +86,16 @@ pub(super) async fn show(named: &PluginArgument) -> Result<(), CommandFailure> {
 
 fn print_plugin(shown: &Value) {
     let [name, version, state] = ["name", "version", "state"].map(|name| text(&shown[name]));
-    println!("{name} {version} is {state}");
-    println!("  {}", one_line(&text(&shown["summary"])));
+    say!("{name} {version} is {state}");
+    say!("  {}", one_line(&text(&shown["summary"])));
     if !shown["message"].is_null() {
-        println!("  {}", one_line(&text(&shown["message"])));
+        say!("  {}", one_line(&text(&shown["message"])));
     }
-    println!("rights     {}", joined(&shown["rights"]));
-    println!("manifest   {}", joined(&shown["grants"]));
+    say!("rights     {}", joined(&shown["rights"]));
+    say!("manifest   {}", joined(&shown["grants"]));
     for approval in shown["approvals"].as_array().into_iter().flatten() {
         let [atom, by, at] = ["atom", "by", "at"].map(|name| text(&approval[name]));
-        println!("approved   {atom} by {} at {at}", one_line(&by));
+        say!("approved   {atom} by {} at {at}", one_line(&by));
     }
     let mut operations = Table::new(&["OPERATION", "ROUTE", "TOOL", "DEADLINE"]);
     for operation in shown["operations"].as_array().into_iter().flatten() {
@@ -105,7 +108,7 @@ fn print_plugin(shown: &Value) {
         let deadline = format!("{} ms", operation["deadlineMs"]);
         operations.row([text(&operation["id"]), route, text(&tool["name"]), deadline]);
     }
-    print!("\n{operations}");
+    print_text(format_args!("\n{operations}"));
     let mut revisions = Table::new(&[
         "REVISION", "STATE", "VERSION", "DIGEST", "SINCE", "BY", "WHY",
     ]);
@@ -116,5 +119,5 @@ fn print_plugin(shown: &Value) {
         let head = ["revision", "state", "version"].map(|name| text(&revision[name]));
         revisions.row(head.into_iter().chain([digest]).chain(words));
     }
-    print!("\n{revisions}");
+    print_text(format_args!("\n{revisions}"));
 }

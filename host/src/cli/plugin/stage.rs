@@ -57,7 +57,7 @@ pub(super) async fn stage(arguments: &Stage) -> Result<(), CommandFailure> {
     let number = staged["revision"].as_u64().unwrap_or_default();
     let prepared = wait(&data, plugin, number, staged, common.json).await?;
     if common.json {
-        println!("{prepared:#}");
+        say!("{prepared:#}");
     }
     let state = text(&prepared["state"]);
     match state.as_str() {
@@ -72,13 +72,13 @@ pub(super) async fn stage(arguments: &Stage) -> Result<(), CommandFailure> {
              {plugin} {number}`, then `switchbay plugin approve {plugin} {number}`"
         ))),
         "staged" if !common.json => {
-            println!(
+            say!(
                 "revision {number} of {plugin} is staged; serve it with `switchbay plugin activate {plugin} {number}`"
             );
             Ok(())
         }
         _ if !common.json => {
-            println!("revision {number} of {plugin} is {state}");
+            say!("revision {number} of {plugin} is {state}");
             Ok(())
         }
         _ => Ok(()),
@@ -130,7 +130,7 @@ pub(super) async fn diff(arguments: &Diff) -> Result<(), CommandFailure> {
     let compared = get(&data, &path).await?;
     common.show(&compared, || {
         for line in text(&compared["text"]).lines() {
-            println!("{}", printable(line));
+            say!("{}", printable(line));
         }
     });
     Ok(())
@@ -158,18 +158,18 @@ pub(super) async fn approve(arguments: &Approve) -> Result<(), CommandFailure> {
     let approve = path(plugin, &format!("/revisions/{number}/approve"));
     let approved = post(&data, &approve, body).await?;
     if common.json {
-        println!("{approved:#}");
+        say!("{approved:#}");
         return Ok(());
     }
     let granted: Vec<String> = atoms.iter().map(text).collect();
     if granted.is_empty() {
-        println!("everything that revision {number} of {plugin} wants was already granted");
+        say!("everything that revision {number} of {plugin} wants was already granted");
     } else {
-        println!("granted to {plugin}: {}", granted.join(", "));
+        say!("granted to {plugin}: {}", granted.join(", "));
     }
     match text(&approved["state"]).as_str() {
-        "staged" => println!("serve it with `switchbay plugin activate {plugin} {number}`"),
-        state => println!("revision {number} of {plugin} is {state}"),
+        "staged" => say!("serve it with `switchbay plugin activate {plugin} {number}`"),
+        state => say!("revision {number} of {plugin} is {state}"),
     }
     Ok(())
 }
