@@ -95,7 +95,7 @@ const UNDONE: [Unmet; 18] = [
         "/probe/revoke",
         r#"{"atom":"config"}"#,
         CONFLICT,
-        "`config` was not approved",
+        "there is no approval of `config` to take back",
     ),
     (
         "/probe/disable",
