@@ -77,7 +77,7 @@ pub(super) async fn run(command: AccountCommand) -> Result<(), CommandFailure> {
         AccountCommand::List(common) => return list(&common).await,
         AccountCommand::Show(AccountArgument { common, id }) => {
             let path = path(accounts::PATH, &id, "");
-            let show = async |store: &Store| accounts::show(store, &id, SystemTime::now());
+            let show = async |store: &Store| accounts::show(store, &id, SystemTime::now()).await;
             let shown = common.ask(Method::GET, &path, Payload::Nothing, show);
             let shown = shown.await?;
             (common, shown)
@@ -157,7 +157,7 @@ async fn entitle(
 }
 
 async fn list(common: &CommonArguments) -> Result<(), CommandFailure> {
-    let list = async |store: &Store| accounts::list(store);
+    let list = async |store: &Store| accounts::list(store).await;
     let listed = common.ask(Method::GET, accounts::PATH, Payload::Nothing, list);
     let listed = listed.await?;
     common.show(&listed, || {

@@ -157,7 +157,7 @@ async fn development_key(store: &Store, data: &Path) -> Result<String, CommandFa
     let now = SystemTime::now();
     if let Ok(text) = std::fs::read_to_string(&path) {
         let text = text.trim().to_owned();
-        if auth::by_key(store, &text, now).is_ok() {
+        if auth::by_key(store, &text, now).await.is_ok() {
             return Ok(text);
         }
     }

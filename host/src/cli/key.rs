@@ -138,7 +138,7 @@ fn show_once(common: &CommonArguments, issued: &Value) {
 }
 
 async fn list(common: &CommonArguments) -> Result<(), CommandFailure> {
-    let list = async |store: &Store| keys::list(store);
+    let list = async |store: &Store| keys::list(store).await;
     let listed = common
         .ask(Method::GET, KEYS, Payload::Nothing, list)
         .await?;

@@ -37,16 +37,18 @@ impl CommonArguments {
     }
 
     /// Where records are that somebody wrote before.
-    pub(super) fn place(&self) -> Result<RecordsPlace, CommandFailure> {
-        self.place_by(Store::open_existing)
+    pub(super) async fn place(&self) -> Result<RecordsPlace, CommandFailure> {
+        self.place_with(false).await
     }
 
-    fn place_by(
-        &self,
-        open: impl FnOnce(&Path) -> Result<Store, StoreError>,
-    ) -> Result<RecordsPlace, CommandFailure> {
+    async fn place_with(&self, creates: bool) -> Result<RecordsPlace, CommandFailure> {
         let data = self.folder()?;
-        match open(&data) {
+        let opened = if creates {
+            Store::open(&data).await
+        } else {
+            Store::open_existing(&data).await
+        };
+        match opened {
             Ok(store) => Ok(RecordsPlace::Store(store)),
             Err(StoreError::InUse { .. }) => Ok(RecordsPlace::Server(data)),
             Err(error @ StoreError::Missing { .. }) => {
@@ -66,12 +68,7 @@ impl CommonArguments {
         of_store: impl AsyncFnOnce(&Store) -> Result<Value, RequestError>,
     ) -> Result<Value, CommandFailure> {
         let adds = method == Method::POST && matches!(payload, Payload::Json(_));
-        let open = if adds {
-            Store::open
-        } else {
-            Store::open_existing
-        };
-        Ok(match self.place_by(open)? {
+        Ok(match self.place_with(adds).await? {
             RecordsPlace::Store(store) => of_store(&store).await?,
             RecordsPlace::Server(data) => client::call(&data, method, path, payload).await?,
         })

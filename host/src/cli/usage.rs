@@ -46,8 +46,8 @@ pub(super) async fn usage(arguments: UsageArguments) -> Result<(), CommandFailur
         format,
     } = arguments;
     let request = UsageRequest { month, account };
-    let used = match common.place()? {
-        RecordsPlace::Store(store) => usage::usage(&store, &request, SystemTime::now())?,
+    let used = match common.place().await? {
+        RecordsPlace::Store(store) => usage::usage(&store, &request, SystemTime::now()).await?,
         RecordsPlace::Server(data) => usage::MonthUsage::read(
             &client::call(&data, Method::GET, &request.path(), Payload::Nothing).await?,
         ),
@@ -81,7 +81,7 @@ fn table(used: &Value) {
 }
 
 pub(super) async fn audit(common: CommonArguments) -> Result<(), CommandFailure> {
-    let audit = async |store: &Store| usage::audit(store);
+    let audit = async |store: &Store| usage::audit(store).await;
     let found = common.ask(Method::GET, usage::AUDIT, Payload::Nothing, audit);
     let found = found.await?;
     let reservations = number(&found, "reservations");

@@ -5,14 +5,12 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
-use std::sync::Arc;
 
 use serde::Serialize;
 use serde_json::Value;
 
 use super::lifecycle::RevisionRecord;
 use super::{Registry, RegistryError};
-use crate::base::tasks::blocking;
 use crate::contract::grants::GrantDifference;
 
 /// How one revision differs from another.
@@ -82,10 +80,8 @@ impl Registry {
         let Some(record) = record else {
             return Ok(BTreeMap::new());
         };
-        let (store, digest) = (Arc::clone(&self.store), record.digest.clone());
-        let text = blocking(move || store.description(&digest))
-            .await?
-            .unwrap_or_default();
+        let text = self.store.description(&record.digest).await?;
+        let text = text.unwrap_or_default();
         // What is in the store was checked when it was staged.
         let description: Value = serde_json::from_str(&text).unwrap_or_default();
         let operations = description["operations"]

@@ -8,8 +8,8 @@ use std::time::{Duration, Instant, SystemTime};
 use tokio::time::MissedTickBehavior;
 use tokio_util::sync::CancellationToken;
 
-use crate::base::clock::epoch_seconds;
-use crate::base::tasks::{Tasks, blocking};
+use crate::base::clock::{epoch_ms, epoch_seconds};
+use crate::base::tasks::Tasks;
 use crate::egress::proxy::Proxy;
 use crate::metering::reservations::Reservations;
 use crate::metering::usage_writer::UsageWriter;
@@ -46,9 +46,7 @@ impl PeriodicMaintenance {
                 _ = sweeps.tick() => {
                     self.registry.sweep(Instant::now()).await;
                     self.proxy.tell_of_left_out(Instant::now());
-                    if let Err(error) = self.store.forget_burnt(epoch_seconds(SystemTime::now())).await {
-                        tracing::error!(%error, "expired identifiers cannot be removed");
-                    }
+                    self.forget_expired(SystemTime::now()).await;
                 }
                 _ = writes.tick() => {
                     self.tend_reservations().await;
@@ -56,6 +54,15 @@ impl PeriodicMaintenance {
                 }
                 () = self.reservations.given_up() => self.tend_reservations().await,
             }
+        }
+    }
+
+    async fn forget_expired(&self, now: SystemTime) {
+        if let Err(error) = self.store.forget_burnt(epoch_seconds(now)).await {
+            tracing::error!(%error, "expired identifiers cannot be removed");
+        }
+        if let Err(error) = self.store.forget_expired_records(epoch_ms(now)).await {
+            tracing::error!(%error, "expired records of plugins cannot be removed");
         }
     }
 
@@ -85,9 +92,8 @@ impl PeriodicMaintenance {
 
     async fn forget_months(&self) -> Result<usize, StoreError> {
         let before = Month::of(epoch_seconds(SystemTime::now())).earlier(MONTHS_KEPT);
-        let store = Arc::clone(&self.store);
-        let over = blocking(move || store.months_over(before)).await?;
-        self.store.forget_months(over, before).await
+        let entries = self.store.forget_entries(before).await?;
+        Ok(entries + self.store.forget_counts(before).await?)
     }
 
     /// The last thing that a process does: waits for paid calls, gives back what is left, and writes the counts.

@@ -114,7 +114,8 @@ impl Service {
             Arc::clone(&foundation.store),
             foundation.config.jobs,
             foundation.tasks.clone(),
-        )?;
+        )
+        .await?;
         let registry = foundation.registry(manifest, &jobs, program).await?;
         let expired = foundation
             .store
@@ -227,10 +228,10 @@ impl OpenStore {
     ///
     /// # Errors
     /// Another process has it, or the folder cannot be used, or is not this user's alone.
-    pub fn open(folder: &Path) -> Result<Self, StartError> {
+    pub async fn open(folder: &Path) -> Result<Self, StartError> {
         Store::secure(folder)?;
         Ok(Self {
-            store: Arc::new(Store::open(folder)?),
+            store: Arc::new(Store::open(folder).await?),
         })
     }
 }

@@ -3,16 +3,21 @@
 //! Checks and translates; the store compares, sets and counts. Must not know what a record means, nor log any of it.
 
 use std::sync::Arc;
+use std::time::SystemTime;
 
 use tokio::sync::OwnedSemaphorePermit;
+use uuid::Uuid;
 use wasmtime::component::{Accessor, HasSelf};
 
 use super::GuestState;
 use super::bindings::switchbay::state::records::{
     self as wire, Entry, Error, Host, HostWithStore, Listed,
 };
-use crate::base::tasks::blocking;
-use crate::stores::{ExpectedVersion, KeptRecord, ListedRecord, Store, StoreError, WriteRefusal};
+use crate::base::clock::epoch_ms;
+use crate::records::plugin_state::{
+    ExpectedVersion, KeptRecord, ListedRecord, RecordChange, RecordWrite, StateBatch, WriteRefusal,
+};
+use crate::stores::{Store, StoreError};
 
 /// Reads and writes of one call under way at once; the next is refused, because each holds its value here.
 pub(crate) const IN_FLIGHT_MAX: usize = 32;
@@ -51,15 +56,18 @@ impl PluginRecords {
         }
     }
 
-    /// Reads away from the threads that serve: what is read may have to come from the disk.
-    async fn read<T: Send + 'static>(
-        &self,
-        read: impl FnOnce(&Store, &str) -> Result<T, StoreError> + Send + 'static,
-    ) -> Result<T, Error> {
-        let (store, plugin) = (Arc::clone(&self.store), Arc::clone(&self.plugin));
-        blocking(move || read(&store, &plugin))
-            .await
-            .map_err(|error| self.failed(&error))
+    /// Makes one write, and gives back the version that the record has where it was put.
+    async fn write(&self, write: RecordWrite) -> Result<u64, Error> {
+        let batch = StateBatch {
+            id: Uuid::now_v7(),
+            plugin: Arc::clone(&self.plugin),
+            writes: vec![write],
+            bytes_max: self.bytes_max,
+            now_ms: epoch_ms(SystemTime::now()),
+        };
+        let written = self.store.write_records(batch).await;
+        let written = written.map_err(|error| self.failed(&error))?;
+        written.map_err(refusal)
     }
 
     fn failed(&self, error: &StoreError) -> Error {
@@ -74,11 +82,11 @@ impl<T: Send + 'static> HostWithStore<T> for HasSelf<GuestState> {
     async fn get(accessor: &Accessor<T, Self>, key: String) -> Result<Option<Entry>, Error> {
         let granted = admit(accessor)?;
         check_key(&key)?;
-        let found = granted
-            .records()
-            .read(move |store, plugin| store.record(plugin, &key))
-            .await?;
-        Ok(found.map(|KeptRecord { value, version }| Entry { value, version }))
+        let records = granted.records();
+        let (plugin, now_ms) = (Arc::clone(&records.plugin), epoch_ms(SystemTime::now()));
+        let found = records.store.record(plugin, key, now_ms).await;
+        let found = found.map_err(|error| records.failed(&error))?;
+        Ok(found.map(|KeptRecord { value, version, .. }| Entry { value, version }))
     }
 
     async fn put(
@@ -92,13 +100,15 @@ impl<T: Send + 'static> HostWithStore<T> for HasSelf<GuestState> {
         if value.len() > VALUE_BYTES_MAX {
             return Err(UnacceptableRecord::LargeValue(value.len()).into());
         }
-        let records = granted.records();
-        let (plugin, expected) = (&records.plugin, from_wire(expected));
-        let written = records
-            .store
-            .put_record(plugin, &key, value, expected, records.bytes_max);
-        let written = written.await.map_err(|error| records.failed(&error))?;
-        written.map_err(refusal)
+        let write = RecordWrite {
+            key,
+            expected: from_wire(expected),
+            change: RecordChange::Put {
+                value,
+                expires_ms: None,
+            },
+        };
+        granted.records().write(write).await
     }
 
     async fn delete(
@@ -108,12 +118,12 @@ impl<T: Send + 'static> HostWithStore<T> for HasSelf<GuestState> {
     ) -> Result<(), Error> {
         let granted = admit(accessor)?;
         check_key(&key)?;
-        let records = granted.records();
-        let (plugin, expected) = (&records.plugin, from_wire(expected));
-        let written = records.store.delete_record(plugin, &key, expected).await;
-        written
-            .map_err(|error| records.failed(&error))?
-            .map_err(refusal)
+        let write = RecordWrite {
+            key,
+            expected: from_wire(expected),
+            change: RecordChange::Delete,
+        };
+        granted.records().write(write).await.map(drop)
     }
 
     async fn list(
@@ -129,10 +139,13 @@ impl<T: Send + 'static> HostWithStore<T> for HasSelf<GuestState> {
             .ok()
             .filter(|_| (1..=LISTED_MAX).contains(&limit));
         let most = most.ok_or(UnacceptableRecord::Limit(limit))?;
-        let read = move |store: &Store, plugin: &str| {
-            store.records(plugin, &prefix, after.as_deref(), most)
-        };
-        let found = granted.records().read(read).await?;
+        let records = granted.records();
+        let (plugin, now_ms) = (Arc::clone(&records.plugin), epoch_ms(SystemTime::now()));
+        let found = records
+            .store
+            .records(plugin, (prefix, after), most, now_ms)
+            .await;
+        let found = found.map_err(|error| records.failed(&error))?;
         Ok(found.into_iter().map(listed).collect())
     }
 }
@@ -212,7 +225,10 @@ fn listed(record: ListedRecord) -> Listed {
 
 fn refusal(unwritten: WriteRefusal) -> Error {
     match unwritten {
-        WriteRefusal::Conflict { found } => Error::Conflict(found),
+        // There was one write.
+        WriteRefusal::Conflict(conflicts) => {
+            Error::Conflict(conflicts.first().and_then(|(_, found)| *found))
+        }
         WriteRefusal::NoBytes { .. } | WriteRefusal::NoRecords => {
             Error::Full(unwritten.to_string())
         }

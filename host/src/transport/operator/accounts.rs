@@ -62,16 +62,16 @@ pub(crate) async fn open(
 }
 
 /// All accounts, oldest first.
-pub(crate) fn list(store: &Store) -> Result<Value, RequestError> {
-    let accounts: Vec<Value> = store.accounts()?.iter().map(view).collect();
+pub(crate) async fn list(store: &Store) -> Result<Value, RequestError> {
+    let accounts: Vec<Value> = store.accounts().await?.iter().map(view).collect();
     Ok(json!({ "accounts": accounts }))
 }
 
 /// One account, with what it spent and holds reserved in the current month.
-pub(crate) fn show(store: &Store, id: &str, now: SystemTime) -> Result<Value, RequestError> {
-    let account = store.account(id)?.ok_or_else(|| unknown(id))?;
+pub(crate) async fn show(store: &Store, id: &str, now: SystemTime) -> Result<Value, RequestError> {
+    let account = store.account(id).await?.ok_or_else(|| unknown(id))?;
     let month = Month::of(epoch_seconds(now));
-    let balance = store.balance(id, month)?;
+    let balance = store.balance(id, month).await?;
     let mut view = view(&account);
     view["credits"] =
         json!({ "month": month.to_string(), "spent": balance.posted, "reserved": balance.pending });

@@ -13,10 +13,11 @@ use serde_json::{Value, json};
 use tokio::sync::broadcast::error::RecvError;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
 
-use crate::base::tasks::{Tasks, blocking};
+use crate::base::tasks::Tasks;
 use crate::contract::error::{Code, Refusal};
+use crate::records::plugin_life::KeptEvent;
 use crate::registry::{Registry, RegistryError};
-use crate::stores::{KeptEvent, Store};
+use crate::stores::Store;
 use crate::transport::http::connection::HttpResponse;
 use crate::transport::http::content::ResponseContent;
 use crate::transport::http::envelope;
@@ -119,12 +120,11 @@ async fn send(
 }
 
 async fn kept(
-    store: &Arc<Store>,
+    store: &Store,
     plugin: Option<String>,
     after: u64,
 ) -> Result<Vec<KeptEvent>, Refusal> {
-    let store = Arc::clone(store);
-    let events = blocking(move || store.plugin_events(plugin.as_deref(), after)).await;
+    let events = store.plugin_events(plugin, after).await;
     Ok(events.map_err(RegistryError::from)?)
 }
 

@@ -46,7 +46,7 @@ pub(crate) async fn issue(
     request: &KeyRequest,
     now: SystemTime,
 ) -> Result<Value, RequestError> {
-    let expires_at = check(store, request, now)?;
+    let expires_at = check(store, request, now).await?;
     let kind = kind(request.account.as_ref());
     let key = ApiKey::generate(kind);
     let record = KeyRecord {
@@ -69,8 +69,8 @@ pub(crate) async fn issue(
 }
 
 /// All keys, oldest first.
-pub(crate) fn list(store: &Store) -> Result<Value, RequestError> {
-    let keys: Vec<Value> = store.keys()?.iter().map(view).collect();
+pub(crate) async fn list(store: &Store) -> Result<Value, RequestError> {
+    let keys: Vec<Value> = store.keys().await?.iter().map(view).collect();
     Ok(json!({ "keys": keys }))
 }
 
@@ -81,7 +81,7 @@ pub(crate) async fn rotate(
     id: &str,
     now: SystemTime,
 ) -> Result<Value, RequestError> {
-    let Some(old) = store.key_of_id(id)? else {
+    let Some(old) = store.key_of_id(id).await? else {
         return Err(unknown(id));
     };
     if old.revoked_at.is_some() {
@@ -124,7 +124,7 @@ fn unknown(id: &str) -> RequestError {
     }
 }
 
-fn check(
+async fn check(
     store: &Store,
     request: &KeyRequest,
     now: SystemTime,
@@ -157,7 +157,7 @@ fn check(
         None if request.per_second.is_some() => {
             invalid("perSecond", "is for keys with an account")?;
         }
-        Some(account) if store.account(account)?.is_none() => {
+        Some(account) if store.account(account).await?.is_none() => {
             invalid("account", format!("is {account}, which does not exist"))?;
         }
         Some(_) | None => {}

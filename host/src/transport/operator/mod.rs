@@ -39,7 +39,6 @@ use super::http::connection::HttpResponse;
 use super::http::{envelope, known};
 use super::rest;
 use crate::auth::PresentedCredential;
-use crate::base::tasks::blocking;
 use crate::config::Config;
 use crate::contract::error::{Code, Refusal};
 use crate::metering::usage_writer::UsageWriter;
@@ -166,7 +165,7 @@ impl OperatorApi {
     ) -> Result<HttpResponse, Refusal> {
         let data = match endpoint {
             HostEndpoint::Metrics => {
-                return Ok(printed(self.metrics.text(), exposition::CONTENT_TYPE));
+                return Ok(printed(self.metrics.text().await, exposition::CONTENT_TYPE));
             }
             HostEndpoint::OpenApi => {
                 let document = openapi::document().to_string();
@@ -179,7 +178,7 @@ impl OperatorApi {
             HostEndpoint::Usage => {
                 return self.used(request.query().unwrap_or_default()).await;
             }
-            HostEndpoint::Audit => self.read_store(usage::audit).await?,
+            HostEndpoint::Audit => usage::audit(&self.store).await?,
             HostEndpoint::Config => overview::config(&self.config, &self.base_url),
             HostEndpoint::Status => {
                 let (public, since) = (&self.metrics.public, self.metrics.started_at);
@@ -254,7 +253,7 @@ impl OperatorApi {
         }
     }
 
-    /// What is asked about keys and accounts. Reading much of the store is done on a thread that may.
+    /// What is asked about keys and accounts.
     async fn customer(
         &self,
         endpoint: CustomerEndpoint,
@@ -264,7 +263,7 @@ impl OperatorApi {
         let (store, now) = (&self.store, SystemTime::now());
         let id = request.parameter("id").to_owned();
         match endpoint {
-            CustomerEndpoint::Keys => self.read_store(keys::list).await,
+            CustomerEndpoint::Keys => keys::list(store).await,
             CustomerEndpoint::IssueKey => keys::issue(store, &request::read(body)?, now).await,
             CustomerEndpoint::RotateKey => {
                 let rotated = keys::rotate(store, &id, now).await;
@@ -274,20 +273,16 @@ impl OperatorApi {
                 let revoked = keys::revoke(store, &id, now).await;
                 revoked.inspect(|_| self.jobs.keys_changed())
             }
-            CustomerEndpoint::Accounts => self.read_store(accounts::list).await,
+            CustomerEndpoint::Accounts => accounts::list(store).await,
             CustomerEndpoint::OpenAccount => {
                 accounts::open(store, &request::read(body)?, now).await
             }
-            CustomerEndpoint::Account => {
-                let show = move |store: &Store| accounts::show(store, &id, now);
-                self.read_store(show).await
-            }
+            CustomerEndpoint::Account => accounts::show(store, &id, now).await,
             CustomerEndpoint::Entries => {
                 let query = request.query().unwrap_or_default().as_bytes();
                 let mut after = form_urlencoded::parse(query).filter(|(name, _)| name == "after");
                 let after = after.next().map(|(_, after)| after.into_owned());
-                let page = move |store: &Store| usage::entries(store, &id, after.as_deref());
-                self.read_store(page).await
+                usage::entries(store, &id, after.as_deref()).await
             }
             CustomerEndpoint::Entitle => {
                 accounts::entitle(store, &id, Some(&request::read(body)?), now).await
@@ -304,8 +299,7 @@ impl OperatorApi {
         let (request, format) = UsageRequest::read(query)?;
         self.usage.write().await;
         let now = SystemTime::now();
-        let usage = move |store: &Store| usage::usage(store, &request, now);
-        let used = self.read_store(usage).await?;
+        let used = usage::usage(&self.store, &request, now).await?;
         Ok(match format {
             ExportFormat::Json => {
                 let data = envelope::success(&used.json().to_string());
@@ -313,14 +307,6 @@ impl OperatorApi {
             }
             ExportFormat::Csv => printed(used.csv(), "text/csv; charset=utf-8"),
         })
-    }
-
-    async fn read_store<T: Send + 'static>(
-        &self,
-        read: impl FnOnce(&Store) -> T + Send + 'static,
-    ) -> T {
-        let store = Arc::clone(&self.store);
-        blocking(move || read(&store)).await
     }
 }
 

@@ -11,8 +11,9 @@ use uuid::Uuid;
 use super::accounts::unknown;
 use super::request::{RequestError, invalid, timestamp};
 use crate::base::clock::epoch_seconds;
+use crate::records::ledger::LedgerEntry;
 use crate::records::month::Month;
-use crate::stores::{LedgerEntry, Store};
+use crate::stores::Store;
 
 /// Calls and credits; `month`, `account` and `format` in its query.
 pub(crate) const USAGE: &str = "/admin/v1/usage";
@@ -87,7 +88,7 @@ impl UsageRequest {
 }
 
 /// Reads the usage of a month, as far as it was written.
-pub(crate) fn usage(
+pub(crate) async fn usage(
     store: &Store,
     request: &UsageRequest,
     now: SystemTime,
@@ -99,20 +100,23 @@ pub(crate) fn usage(
             None => return invalid("month", format!("is {text}; write a month such as 2026-11")),
         },
     };
-    let mut keys = store.keys()?;
+    let mut keys = store.keys().await?;
     if let Some(account) = &request.account {
-        store.account(account)?.ok_or_else(|| unknown(account))?;
+        store
+            .account(account)
+            .await?
+            .ok_or_else(|| unknown(account))?;
         keys.retain(|key| key.account.as_ref() == Some(account));
     }
     let mut rows = Vec::new();
     for key in keys {
         let mut of_key: BTreeMap<String, (u64, u64)> = BTreeMap::new();
-        for row in store.usage_of(&key.id, month)? {
+        for row in store.usage_of(&key.id, month).await? {
             of_key.entry(row.operation).or_default().0 = row.count.calls;
         }
         // What was spent is exact; a crash may have lost the counts of the same calls.
         if let Some(account) = &key.account {
-            for spent in store.spent(account, &key.id, month)? {
+            for spent in store.spent(account, &key.id, month).await? {
                 of_key.entry(spent.operation).or_default().1 = spent.credits;
             }
         }
@@ -175,18 +179,21 @@ impl MonthUsage {
 }
 
 /// A page of an account's entries, oldest first.
-pub(crate) fn entries(
+pub(crate) async fn entries(
     store: &Store,
     account: &str,
     after: Option<&str>,
 ) -> Result<Value, RequestError> {
-    store.account(account)?.ok_or_else(|| unknown(account))?;
+    store
+        .account(account)
+        .await?
+        .ok_or_else(|| unknown(account))?;
     let after = match after.map(Uuid::parse_str) {
         None => 0,
         Some(Ok(id)) => id.as_u128(),
         Some(Err(_)) => return invalid("after", "must be the id of an entry"),
     };
-    let entries = store.entries(account, after, ENTRIES_MAX)?;
+    let entries = store.entries(account, after, ENTRIES_MAX).await?;
     let next = (entries.len() == ENTRIES_MAX)
         .then(|| entries.last().map(|one| uuid(one.reservation.id)))
         .flatten();
@@ -214,8 +221,8 @@ fn uuid(id: u128) -> String {
 }
 
 /// Recomputes every balance from its records.
-pub(crate) fn audit(store: &Store) -> Result<Value, RequestError> {
-    let audit = store.audit()?;
+pub(crate) async fn audit(store: &Store) -> Result<Value, RequestError> {
+    let audit = store.audit().await?;
     Ok(json!({
         "reservations": audit.reservations,
         "pending": audit.pending,

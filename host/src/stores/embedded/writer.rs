@@ -11,7 +11,8 @@ use std::thread::JoinHandle;
 use redb::{Database, Durability, WriteTransaction};
 use tokio::sync::{mpsc, oneshot};
 
-use super::StoreError;
+use crate::records::rows::RowFault;
+use crate::stores::engine::StoreError;
 
 /// Changes that may wait for the writer; their callers wait in turn when it is full.
 const QUEUE_MAX: usize = 4096;
@@ -30,7 +31,7 @@ pub(super) struct Writer {
 /// A change with its caller, the type of its value forgotten.
 trait QueuedChange: Send {
     /// Makes the change within a transaction; may be called again with another when that one was thrown away.
-    fn make(&mut self, transaction: &WriteTransaction) -> Result<(), StoreError>;
+    fn make(&mut self, transaction: &WriteTransaction) -> Result<(), RowFault>;
     /// Tells the caller, once.
     fn tell(self: Box<Self>, committed: Result<(), StoreError>);
 }
@@ -45,10 +46,10 @@ struct WaitingWrite<T, F, A> {
 impl<T, F, A> QueuedChange for WaitingWrite<T, F, A>
 where
     T: Send,
-    F: FnMut(&WriteTransaction) -> Result<T, StoreError> + Send,
+    F: FnMut(&WriteTransaction) -> Result<T, RowFault> + Send,
     A: FnOnce() + Send,
 {
-    fn make(&mut self, transaction: &WriteTransaction) -> Result<(), StoreError> {
+    fn make(&mut self, transaction: &WriteTransaction) -> Result<(), RowFault> {
         self.made = Some((self.change)(transaction)?);
         Ok(())
     }
@@ -87,7 +88,7 @@ impl Writer {
     /// successful or not, and telling the caller of it. A caller that is dropped meanwhile undoes nothing.
     pub(super) async fn write<T: Send + 'static>(
         &self,
-        change: impl FnMut(&WriteTransaction) -> Result<T, StoreError> + Send + 'static,
+        change: impl FnMut(&WriteTransaction) -> Result<T, RowFault> + Send + 'static,
         after: impl FnOnce() + Send + 'static,
     ) -> Result<T, StoreError> {
         let (caller, told) = oneshot::channel();
@@ -141,11 +142,11 @@ fn commit_group(database: &Database, mut group: Vec<Box<dyn QueuedChange>>, fail
         );
         match committed {
             Ok(()) => return group.into_iter().for_each(|change| change.tell(Ok(()))),
-            Err(Failed::One(index, error)) => group.remove(index).tell(Err(error)),
+            Err(Failed::One(index, error)) => group.remove(index).tell(Err(error.into())),
             Err(Failed::All(error)) => {
                 return group
                     .into_iter()
-                    .for_each(|change| change.tell(Err(error.clone())));
+                    .for_each(|change| change.tell(Err(error.clone().into())));
             }
         }
     }
@@ -153,14 +154,14 @@ fn commit_group(database: &Database, mut group: Vec<Box<dyn QueuedChange>>, fail
 
 enum Failed {
     /// The change at this place; the others were not looked at or are undone.
-    One(usize, StoreError),
-    All(StoreError),
+    One(usize, RowFault),
+    All(RowFault),
 }
 
 impl Failed {
     fn is_the_engines(&self) -> bool {
         let (Self::One(_, error) | Self::All(error)) = self;
-        matches!(error, StoreError::Engine(_))
+        matches!(error, RowFault::Engine(_))
     }
 }
 
@@ -187,7 +188,7 @@ mod tests {
 
     const TABLE: TableDefinition<'_, u64, u64> = TableDefinition::new("numbers");
 
-    fn insert(transaction: &WriteTransaction, number: u64) -> Result<(), StoreError> {
+    fn insert(transaction: &WriteTransaction, number: u64) -> Result<(), RowFault> {
         let mut table = transaction.open_table(TABLE)?;
         table.insert(number, number)?;
         Ok(())
@@ -202,7 +203,7 @@ mod tests {
             let change = move |transaction: &WriteTransaction| {
                 insert(transaction, number)?;
                 match number % 7 {
-                    0 => Err(StoreError::Ended),
+                    0 => Err(RowFault::TwoPartitions),
                     _ => Ok(number),
                 }
             };

@@ -1,13 +1,28 @@
 //! The ledger against a list of reservations: whatever is asked of both, in whatever order, both say the same.
 
 use std::collections::BTreeMap;
-use std::time::Duration;
 
 use arbtest::arbitrary::{Result, Unstructured};
-use arbtest::arbtest;
-use tempfile::TempDir;
 
-use super::*;
+use super::credits::{Balance, Reservation, ReservationOutcome};
+use super::ledger_audit::LedgerAudit;
+use super::month::Month;
+
+/// A ledger that is driven beside the model.
+pub(crate) trait DrivenLedger {
+    fn reserve(&mut self, reservation: Reservation, limit: u64) -> bool;
+    fn resolve(
+        &mut self,
+        account: &str,
+        id: u128,
+        outcome: ReservationOutcome,
+        now_s: u64,
+    ) -> Option<ReservationOutcome>;
+    /// As the next process finds it, with everything given back that was reserved; how much that was.
+    fn reopen(&mut self, now_s: u64) -> usize;
+    fn balance(&mut self, account: &str, month: Month) -> Balance;
+    fn audit(&mut self) -> LedgerAudit;
+}
 
 /// What the reference model keeps of a reservation.
 struct Kept {
@@ -41,15 +56,13 @@ impl Model {
         let known = self.reservations.contains_key(&id);
         let fits = before.posted + before.pending + amount <= LIMITS[account];
         if !known && fits {
-            self.reservations.insert(
-                id,
-                Kept {
-                    account,
-                    month,
-                    amount,
-                    resolution: None,
-                },
-            );
+            let kept = Kept {
+                account,
+                month,
+                amount,
+                resolution: None,
+            };
+            self.reservations.insert(id, kept);
         }
         known || fits
     }
@@ -82,84 +95,54 @@ fn any_name(u: &mut Unstructured<'_>) -> Result<(usize, u128)> {
 const ACCOUNTS: [&str; 2] = ["a", "b"];
 const LIMITS: [u64; 2] = [20, 7];
 
-/// Drives the store and the model by the same commands: reserve (again, too), resolve in each way (again, too), a process
-/// that ends and another that starts, a clock that jumps an hour over the end of a month.
-fn drive(u: &mut Unstructured<'_>, runtime: &tokio::runtime::Runtime) -> Result<()> {
-    let folder = TempDir::new().expect("a temporary folder");
-    let open = || Store::open(folder.path()).expect("a store");
-    let (mut store, mut model, mut now_s) = (open(), Model::default(), 1_796_083_200 - 1800);
+/// Drives a ledger and the model by the same commands: reserve (again, too), resolve in each way (again, too), a process that
+/// ends and another that starts, a clock that jumps an hour over the end of a month.
+pub(crate) fn drive(u: &mut Unstructured<'_>, ledger: &mut impl DrivenLedger) -> Result<()> {
+    let (mut model, mut now_s) = (Model::default(), 1_796_083_200 - 1800);
     while !u.is_empty() {
         match u.int_in_range(0..=11)? {
             0..=4 => {
                 let (account, id) = any_name(u)?;
                 let (month, amount) = (Month::of(now_s), u64::from(u.int_in_range::<u8>(0..=9)?));
-                let reservation = reservation(id, ACCOUNTS[account], month, amount, now_s);
-                let reserved = runtime
-                    .block_on(store.reserve(reservation, LIMITS[account]))
-                    .expect("written");
-                assert_eq!(reserved.is_ok(), model.reserve(id, account, month, amount));
+                let asked = reservation(id, ACCOUNTS[account], amount, now_s);
+                let reserved = ledger.reserve(asked, LIMITS[account]);
+                assert_eq!(reserved, model.reserve(id, account, month, amount));
             }
             5..=8 => {
                 let (account, id) = any_name(u)?;
-                let asked = *u.choose(&[
-                    ReservationOutcome::Settled,
-                    ReservationOutcome::Released,
-                    ReservationOutcome::Expired,
-                ])?;
-                let stands = runtime
-                    .block_on(store.resolve(ACCOUNTS[account], id, asked, now_s))
-                    .expect("written");
+                let asked = *u.choose(&ReservationOutcome::ALL)?;
+                let stands = ledger.resolve(ACCOUNTS[account], id, asked, now_s);
                 let kept = model.reservations.get_mut(&id);
-                assert_eq!(
-                    stands,
-                    kept.map(|kept| *kept.resolution.get_or_insert(asked))
-                );
+                let expected = kept.map(|kept| *kept.resolution.get_or_insert(asked));
+                assert_eq!(stands, expected);
             }
-            9 => {
-                drop(store);
-                store = open();
-                assert_eq!(
-                    runtime.block_on(store.expire_all(now_s)).expect("written"),
-                    model.expire_all()
-                );
-            }
+            9 => assert_eq!(ledger.reopen(now_s), model.expire_all()),
             10 => now_s += 3600,
             _ => now_s -= 3600,
         }
-        assert_eq!(store.audit().expect("readable").told, Vec::<String>::new());
+        assert_eq!(ledger.audit().told, Vec::<String>::new());
         for (account, month) in [(0, now_s), (0, now_s + 3600), (1, now_s), (1, now_s - 3600)] {
-            let balance = store
-                .balance(ACCOUNTS[account], Month::of(month))
-                .expect("readable");
-            assert_eq!(balance, model.balance(account, Month::of(month)));
+            let month = Month::of(month);
+            let balance = ledger.balance(ACCOUNTS[account], month);
+            assert_eq!(balance, model.balance(account, month));
             assert!(balance.posted + balance.pending <= LIMITS[account]);
         }
     }
     Ok(())
 }
 
-fn reservation(id: u128, account: &str, month: Month, amount: u64, now_s: u64) -> Reservation {
+/// A reservation of so many credits, made at a time for the month it is in.
+pub(crate) fn reservation(id: u128, account: &str, amount: u64, now_s: u64) -> Reservation {
     let text = |text: &str| text.to_owned();
-    let (account, key, operation, request_id) = (text(account), text("k"), text("p/o"), text("r"));
     Reservation {
         id,
-        account,
-        month,
+        account: text(account),
+        month: Month::of(now_s),
         amount,
-        key,
-        operation,
-        request_id,
+        key: text("k"),
+        operation: text("p/o"),
+        request_id: text("r"),
         identifier: None,
         made_at: now_s,
     }
-}
-
-#[test]
-fn the_ledger_does_what_a_list_of_reservations_would() {
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .build()
-        .expect("a runtime");
-    arbtest(|u| drive(u, &runtime))
-        .budget(Duration::from_secs(2))
-        .size_max(400);
 }
