@@ -100,8 +100,8 @@ pub use rest::Rest;
 )]
 pub mod bindings {
     wit_bindgen::generate!({
-        path: ["../wit/cache", "../wit/config", "../wit/dns", "../wit/http", "../wit/ip-database", "../wit/jobs", "../wit/line-query", "../wit/logging", "../wit/state", "../wit/plugin"],
-        world: "switchbay:plugin/feature-plugin",
+        path: "../wit",
+        world: "switchbay:worlds/guest",
         generate_all,
         pub_export_macro: true,
         export_macro_name: "export_component",
@@ -114,9 +114,8 @@ pub mod bindings {
 #[doc(hidden)]
 pub mod worker_bindings {
     wit_bindgen::generate!({
-        path: ["../wit/cache", "../wit/config", "../wit/dns", "../wit/http", "../wit/ip-database", "../wit/jobs", "../wit/line-query", "../wit/logging", "../wit/state", "../wit/plugin"],
-        inline: "package switchbay:sdk; world works { export switchbay:plugin/worker@0.1.0; }",
-        world: "switchbay:sdk/works",
+        path: "../wit",
+        world: "switchbay:worlds/works",
         with: { "switchbay:plugin/types@0.1.0": crate::bindings::switchbay::plugin::types },
         pub_export_macro: true,
         export_macro_name: "export_worker_component",

@@ -19,7 +19,7 @@ use crate::contract::operation::Owner;
 pub(crate) const JOBS: Space = Space::new("job");
 /// With the place of an item → its key and value.
 pub(crate) const ITEMS: Space = Space::new("job.item");
-/// With the key of an item.
+/// With the key of an item → its place and key.
 pub(crate) const ITEM_KEYS: Space = Space::new("job.item-key");
 /// Owner, plugin, id → where the job has come to.
 pub(crate) const CHECKPOINTS: Space = Space::new("job.checkpoint");
@@ -114,7 +114,7 @@ impl JobName {
         value: &str,
     ) -> Result<[Row; 2], RowFault> {
         let item = Row::record(self.row_name(ITEMS).number(place), &(key, value))?;
-        let key = Row::bytes(self.row_name(ITEM_KEYS).text(key), Vec::new());
+        let key = Row::record(self.row_name(ITEM_KEYS).text(key), &(place, key))?;
         Ok([item, key])
     }
 
@@ -290,9 +290,10 @@ pub(crate) fn items(
 
 /// The keys of all that a job emitted, in their order.
 pub(crate) fn item_keys(read: &mut dyn Reads, name: &JobName) -> Result<Vec<String>, RowFault> {
-    let all = RowRange::under(&name.row_name(ITEMS), usize::MAX);
-    let items: Vec<(String, serde::de::IgnoredAny)> = read.records(RowQuery::Range(&all))?;
-    Ok(items.into_iter().map(|(key, _)| key).collect())
+    let all = RowRange::under(&name.row_name(ITEM_KEYS), usize::MAX);
+    let mut keys: Vec<(u32, String)> = read.records(RowQuery::Range(&all))?;
+    keys.sort_unstable();
+    Ok(keys.into_iter().map(|(_, key)| key).collect())
 }
 
 /// Forgets a job with all that it emitted. Its request id stays taken.

@@ -7,18 +7,13 @@ pub(crate) mod credits;
 pub(crate) mod instance;
 pub(crate) mod job;
 pub(crate) mod job_rules;
-#[cfg(test)]
-pub(crate) mod job_tests;
 pub(crate) mod ledger;
 pub(crate) mod ledger_audit;
-#[cfg(test)]
-pub(crate) mod ledger_model;
-#[cfg(test)]
-mod ledger_tests;
 pub(crate) mod month;
 pub(crate) mod plugin_life;
 pub(crate) mod plugin_state;
-#[cfg(test)]
-mod plugin_tests;
 pub(crate) mod rows;
 pub(crate) mod usage;
+
+#[cfg(test)]
+pub(crate) mod tests;

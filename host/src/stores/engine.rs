@@ -16,7 +16,7 @@ use std::sync::Arc;
 use super::embedded::EmbeddedEngine;
 use super::embedded::folder::FolderFault;
 #[cfg(test)]
-use super::memory::MemoryEngine;
+use super::tests::memory::MemoryEngine;
 use crate::records::instance::FORMAT;
 use crate::records::rows::{Decision, Reads, RowFault};
 

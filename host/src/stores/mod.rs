@@ -6,17 +6,16 @@
 
 mod accounts;
 mod cache;
-#[cfg(test)]
-mod contract;
 mod credits;
 mod embedded;
 mod engine;
 mod jobs;
-#[cfg(test)]
-mod memory;
 mod plugins;
 mod state;
 mod usage;
+
+#[cfg(test)]
+mod tests;
 
 use std::path::Path;
 use std::sync::Arc;

@@ -6,8 +6,6 @@
 //! ask and decide. All that the rule of a change touches is of one partition. Knows no engine, and not what a value means.
 
 mod name;
-#[cfg(test)]
-pub(crate) mod table;
 
 use std::error::Error;
 use std::ops::ControlFlow;

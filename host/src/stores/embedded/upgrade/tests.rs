@@ -6,7 +6,7 @@ use tempfile::TempDir;
 
 use super::*;
 use crate::records::job::JobState;
-use crate::records::job_tests::job;
+use crate::records::tests::jobs::job;
 use crate::stores::Store;
 
 const OWNER: &str = "0123456789abcdef0123456789abcdef";

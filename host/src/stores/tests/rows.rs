@@ -7,13 +7,13 @@ use arbtest::arbitrary::{Result, Unstructured};
 use arbtest::arbtest;
 
 use super::TestEngine;
-use crate::records::rows::table::RowTable;
 use crate::records::rows::{
     Decision, Reads, Row, RowFault, RowName, RowQuery, RowRange, RowWrite, Space,
 };
+use crate::records::tests::table::RowTable;
 use crate::stores::StoreError;
 use crate::stores::engine::Engine;
-use crate::stores::memory::Mishaps;
+use crate::stores::tests::memory::Mishaps;
 
 const SPACES: [Space; 2] = [Space::new("a"), Space::new("ab")];
 const PARTITIONS: [&str; 3] = ["", "o", "o\0p"];

@@ -9,11 +9,11 @@ use tokio::runtime::Runtime;
 use super::again;
 use crate::records::credits::{Balance, Reservation, ReservationOutcome};
 use crate::records::ledger_audit::LedgerAudit;
-use crate::records::ledger_model::{DrivenLedger, drive};
 use crate::records::month::Month;
+use crate::records::tests::ledger_model::{DrivenLedger, drive};
 use crate::stores::Store;
 use crate::stores::engine::Engine;
-use crate::stores::memory::{MemoryEngine, Mishaps};
+use crate::stores::tests::memory::{MemoryEngine, Mishaps};
 
 /// A store that is asked by a thread that waits.
 struct DrivenStore<'r> {

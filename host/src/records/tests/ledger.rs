@@ -4,13 +4,13 @@ use std::time::Duration;
 
 use arbtest::arbtest;
 
-use super::credits::{Balance, Reservation, ReservationOutcome, ReservationRefused};
-use super::ledger::{self, BALANCES, BURNT, BurntIdentifier, ENTRIES, LedgerEntry, SPENT};
-use super::ledger_audit::{self, LedgerAudit};
 use super::ledger_model::{DrivenLedger, drive, reservation};
-use super::month::Month;
-use super::rows::table::RowTable;
-use super::rows::{Row, RowName, RowQuery, RowWrite};
+use super::table::RowTable;
+use crate::records::credits::{Balance, Reservation, ReservationOutcome, ReservationRefused};
+use crate::records::ledger::{self, BALANCES, BURNT, BurntIdentifier, ENTRIES, LedgerEntry, SPENT};
+use crate::records::ledger_audit::{self, LedgerAudit};
+use crate::records::month::Month;
+use crate::records::rows::{Row, RowName, RowQuery, RowWrite};
 
 const DAY_S: u64 = 24 * 3600;
 const MONTHS_S: [u64; 3] = [1_704_067_200, 1_706_745_600, 1_709_251_200];

@@ -11,10 +11,10 @@ use crate::records::api_key::KeyRecord;
 use crate::records::credits::{Reservation, ReservationOutcome, ReservationRefused};
 use crate::records::job::{JobName, JobProgress};
 use crate::records::job_rules::{Keep, KeepOutcome};
-use crate::records::job_tests::{job, name};
-use crate::records::ledger_model::reservation;
 use crate::records::month::Month;
 use crate::records::plugin_state::{ExpectedVersion, RecordChange, RecordWrite, StateBatch};
+use crate::records::tests::jobs::{job, name};
+use crate::records::tests::ledger_model::reservation;
 use crate::records::usage::{CountRow, UsageCount};
 use crate::stores::Store;
 

@@ -5,15 +5,16 @@
 
 mod callers;
 mod ledger;
+pub(super) mod memory;
 mod rows;
 
 use std::sync::Arc;
 
 use tempfile::TempDir;
 
+use self::memory::{MemoryEngine, Mishaps};
 use super::embedded::EmbeddedEngine;
 use super::engine::Engine;
-use super::memory::{MemoryEngine, Mishaps};
 use super::{Store, StoreError};
 
 /// An engine under test, with what it needs to live.

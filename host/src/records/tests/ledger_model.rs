@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 
 use arbtest::arbitrary::{Result, Unstructured};
 
-use super::credits::{Balance, Reservation, ReservationOutcome};
-use super::ledger_audit::LedgerAudit;
-use super::month::Month;
+use crate::records::credits::{Balance, Reservation, ReservationOutcome};
+use crate::records::ledger_audit::LedgerAudit;
+use crate::records::month::Month;
 
 /// A ledger that is driven beside the model.
 pub(crate) trait DrivenLedger {

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::ops::Bound;
 
-use super::{
+use crate::records::rows::{
     Decision, Reads, Row, RowFault, RowName, RowQuery, RowRange, RowWrite, Space, VisitRow, decide,
 };
 

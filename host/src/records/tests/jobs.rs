@@ -4,14 +4,14 @@ use std::sync::Arc;
 
 use uuid::Uuid;
 
-use super::job::{BYTES_MAX, ITEMS_MAX, Job, JobName, JobProgress, JobState, RunEnd};
-use super::job_rules::{
+use super::table::RowTable;
+use crate::contract::operation::{CallerKind, Owner};
+use crate::records::job::{BYTES_MAX, ITEMS_MAX, Job, JobName, JobProgress, JobState, RunEnd};
+use crate::records::job_rules::{
     self, CHECKPOINTS, Earlier, ITEM_KEYS, ITEMS, ItemPage, JOBS, Keep, KeepOutcome, REQUEST_IDS,
     TakenRequestId,
 };
-use super::rows::table::RowTable;
-use super::rows::{RowName, RowQuery};
-use crate::contract::operation::{CallerKind, Owner};
+use crate::records::rows::{RowName, RowQuery};
 
 const DAY_MS: u64 = 24 * 3600 * 1000;
 

@@ -5,11 +5,11 @@ use std::sync::Arc;
 use serde_json::json;
 use uuid::Uuid;
 
-use super::plugin_life::{self, INSTANCE, PluginCommit};
-use super::plugin_state::{
+use super::table::RowTable;
+use crate::records::plugin_life::{self, INSTANCE, PluginCommit};
+use crate::records::plugin_state::{
     self, ExpectedVersion, RECORDS, RecordChange, RecordWrite, StateBatch, StateUsage, WriteRefusal,
 };
-use super::rows::table::RowTable;
 
 /// A batch of writes, and when it is made.
 fn batch(writes: Vec<RecordWrite>, now_ms: u64) -> StateBatch {

@@ -9,24 +9,24 @@ use rand::rngs::SmallRng;
 use rand::{RngExt as _, SeedableRng as _};
 use tokio::sync::Mutex as AsyncMutex;
 
-use super::engine::StoreError;
-use crate::records::rows::table::RowTable;
 use crate::records::rows::{
     Decision, Reads, RowFault, RowName, RowQuery, RowRange, Space, VisitRow, decide,
 };
+use crate::records::tests::table::RowTable;
+use crate::stores::StoreError;
 
 /// What may go wrong with a change, each as often as one in so many; 0 is never.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Mishaps {
+pub(in crate::stores) struct Mishaps {
     /// Nothing is written, and an error is told.
-    pub(super) fails: u32,
+    pub(in crate::stores) fails: u32,
     /// It is written, and an error is told.
-    pub(super) is_unheard: u32,
+    pub(in crate::stores) is_unheard: u32,
     /// It is made again after others had their turn.
-    pub(super) repeats: u32,
+    pub(in crate::stores) repeats: u32,
 }
 
-pub(super) struct MemoryEngine {
+pub(in crate::stores) struct MemoryEngine {
     rows: Mutex<RowTable>,
     /// Of each partition, held over a change.
     partitions: Mutex<HashMap<String, Arc<AsyncMutex<()>>>>,
@@ -35,7 +35,7 @@ pub(super) struct MemoryEngine {
 }
 
 impl MemoryEngine {
-    pub(super) fn new(mishaps: Mishaps, seed: u64) -> Self {
+    pub(in crate::stores) fn new(mishaps: Mishaps, seed: u64) -> Self {
         Self {
             rows: Mutex::default(),
             partitions: Mutex::default(),
@@ -44,7 +44,7 @@ impl MemoryEngine {
         }
     }
 
-    pub(super) async fn view<T>(
+    pub(in crate::stores) async fn view<T>(
         &self,
         mut rule: impl FnMut(&mut dyn Reads) -> Result<T, RowFault>,
     ) -> Result<T, StoreError> {
@@ -58,7 +58,7 @@ impl MemoryEngine {
         }
     }
 
-    pub(super) async fn change<T>(
+    pub(in crate::stores) async fn change<T>(
         &self,
         partition: &str,
         mut rule: impl FnMut(&mut dyn Reads) -> Result<Decision<T>, RowFault>,
