@@ -6,7 +6,8 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
-use serde::Serialize;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::lifecycle::RevisionRecord;
@@ -14,7 +15,7 @@ use super::{Registry, RegistryError};
 use crate::contract::grants::GrantDifference;
 
 /// How one revision differs from another.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct RevisionComparison {
     pub(crate) plugin: String,
@@ -30,7 +31,7 @@ pub(crate) struct RevisionComparison {
 }
 
 /// A right that is wanted and not granted.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 pub(crate) struct Missing {
     pub(crate) atom: String,
     /// The plugin's own words.

@@ -27,6 +27,7 @@ use tokio::sync::{Mutex as AsyncMutex, MutexGuard, broadcast};
 use tokio_util::sync::CancellationToken;
 
 pub(crate) use self::changes::PluginAction;
+pub(crate) use self::compare::RevisionComparison;
 use self::drain::DrainingRevisions;
 pub(crate) use self::error::RegistryError;
 pub(crate) use self::follow::{BroughtIn, FollowedEntry};

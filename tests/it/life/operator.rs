@@ -1,6 +1,7 @@
 //! The operator's API and its command line: whom they let in, what they refuse, and what they say of themselves.
 
 mod commands;
+mod published;
 mod unmet;
 
 use reqwest::Method;

@@ -1,58 +1,69 @@
 //! What this process serves and by which settings, for the operator to read. Nothing here changes anything.
 
-use std::sync::Arc;
-use std::time::SystemTime;
-
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use super::plugins;
-use super::request::timestamp;
-use crate::base::clock::epoch_seconds;
-use crate::base::clock::milliseconds;
+use super::plugins::PluginStanding;
+use super::request::Timestamp;
+use super::{OperatorApi, plugins};
+use crate::base::clock::{epoch_seconds, milliseconds};
 use crate::config::Config;
 use crate::contract::error::Refusal;
-use crate::places::ListenerPlaces;
-use crate::registry::Registry;
-use crate::stores::Store;
 
 /// Whether everything serves, and what waits for an operator.
-pub(crate) async fn status(
-    registry: &Arc<Registry>,
-    store: &Store,
-    public: &ListenerPlaces,
-    started_at: SystemTime,
-) -> Result<Value, Refusal> {
-    let plugins = plugins::list(registry).await?;
-    let plugins = plugins["plugins"].as_array().cloned().unwrap_or_default();
+#[derive(Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct ServiceStatus {
+    pub(crate) version: String,
+    pub(crate) started_at: Timestamp,
+    /// Whether the last revisions known to be good serve, and the manifest is not followed.
+    pub(crate) safe_mode: bool,
+    pub(crate) store_healthy: bool,
+    /// Of the public listener, as are the requests.
+    pub(crate) connections: usize,
+    pub(crate) requests_in_flight: usize,
+    /// Whether the store is healthy and every plugin is where it should be.
+    pub(crate) well: bool,
+    /// Plugins that have a candidate.
+    pub(crate) waiting: usize,
+    pub(crate) draining: Vec<DrainingRevision>,
+    pub(crate) plugins: Vec<PluginStanding>,
+}
+
+/// A replaced revision that still has calls.
+#[derive(Serialize, Deserialize, JsonSchema)]
+pub(crate) struct DrainingRevision {
+    plugin: String,
+    revision: u64,
+}
+
+/// Tells whether everything serves.
+pub(crate) async fn status(api: &OperatorApi) -> Result<ServiceStatus, Refusal> {
+    let OperatorApi {
+        registry, store, ..
+    } = api;
+    let (metrics, listed) = (&api.metrics, plugins::list(registry).await?);
+    let plugins: Vec<PluginStanding> = listed.plugins.into_iter().map(|one| one.standing).collect();
     let at_ease = ["active", "disabled", "staged", "awaiting-approval"];
-    let is_well = |plugin: &Value| at_ease.iter().any(|state| plugin["state"] == *state);
-    let waits = |plugin: &Value| !plugin["candidate"].is_null();
+    let is_well = |plugin: &PluginStanding| at_ease.contains(&&*plugin.state);
     let draining = registry.draining();
-    let told = plugins.iter().map(|plugin| {
-        json!({
-            "name": plugin["name"],
-            "state": plugin["state"],
-            "version": plugin["version"],
-            "revision": plugin["revision"],
-            "candidate": plugin["candidate"],
-            "message": plugin["message"],
-        })
+    let draining = draining.iter().map(|revision| DrainingRevision {
+        plugin: revision.plugin.to_string(),
+        revision: revision.number,
     });
-    Ok(json!({
-        "version": env!("CARGO_PKG_VERSION"),
-        "startedAt": timestamp(epoch_seconds(started_at)),
-        "safeMode": registry.is_in_safe_mode(),
-        "storeHealthy": store.is_healthy(),
-        "connections": public.open(),
-        "requestsInFlight": public.in_flight(),
-        "well": plugins.iter().all(is_well) && store.is_healthy(),
-        "waiting": plugins.iter().filter(|plugin| waits(plugin)).count(),
-        "draining": draining
-            .iter()
-            .map(|revision| json!({ "plugin": &*revision.plugin, "revision": revision.number }))
-            .collect::<Vec<Value>>(),
-        "plugins": told.collect::<Vec<Value>>(),
-    }))
+    Ok(ServiceStatus {
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+        started_at: Timestamp::of(epoch_seconds(metrics.started_at)),
+        safe_mode: registry.is_in_safe_mode(),
+        store_healthy: store.is_healthy(),
+        connections: metrics.public.open(),
+        requests_in_flight: metrics.public.in_flight(),
+        well: plugins.iter().all(is_well) && store.is_healthy(),
+        waiting: plugins.iter().filter(|one| one.candidate.is_some()).count(),
+        draining: draining.collect(),
+        plugins,
+    })
 }
 
 /// The settings in effect, under the names by which they are set. There is no secret among them.
