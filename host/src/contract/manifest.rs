@@ -1,6 +1,6 @@
 //! `plugin-manifest.toml`: what the operator says of each plugin.
 //!
-//! Two steps, as for all configuration: what was written (`Written…`, unknown keys are errors) and what is meant
+//! Two steps: what was written (`Written…`, unknown keys are errors) and what is meant
 //! ([`ManifestEntry`]). Reading it touches no plugin; whether a source exists is the loader's to find out.
 
 use std::collections::BTreeMap;

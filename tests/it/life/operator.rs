@@ -2,6 +2,7 @@
 
 mod commands;
 mod published;
+mod settings;
 mod unmet;
 
 use reqwest::Method;

@@ -248,7 +248,8 @@ pub(crate) async fn read_json(
     headers: &HeaderMap,
     body: Incoming,
 ) -> Result<Bytes, Refusal> {
-    rest::read_body(headers, body, BODY_BYTES_MAX, api.config.transport.body).await
+    let time = api.config.file.limits.body_ms.time();
+    rest::read_body(headers, body, BODY_BYTES_MAX, time).await
 }
 
 /// Whether a body is a component and not JSON about one.

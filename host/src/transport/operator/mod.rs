@@ -66,7 +66,7 @@ impl OperatorApi {
         let started = Instant::now();
         let request_id = Uuid::now_v7().to_string();
         let method = request.method().clone();
-        let deadline = self.config.transport.request;
+        let deadline = self.config.file.limits.request_ms.time();
         let late = || Refusal::new(Code::UpstreamTimeout, "The request did not finish in time");
         let answered = match visit.enter().await {
             Ok(()) => tokio::time::timeout(deadline, pin!(self.route(request, &visit)))

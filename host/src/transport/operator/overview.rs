@@ -2,12 +2,11 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use serde_json::{Value, json};
 
 use super::plugins::PluginStanding;
 use super::request::Timestamp;
 use super::{OperatorApi, plugins};
-use crate::base::clock::{epoch_seconds, milliseconds};
+use crate::base::clock::epoch_seconds;
 use crate::config::Config;
 use crate::contract::error::Refusal;
 
@@ -66,67 +65,10 @@ pub(crate) async fn status(api: &OperatorApi) -> Result<ServiceStatus, Refusal> 
     })
 }
 
-/// The settings in effect, under the names by which they are set. There is no secret among them.
-pub(crate) fn config(config: &Config, base_url: &str) -> Value {
-    let transport = &config.transport;
-    json!({
-        "listen": config.listen,
-        "operator_listen": config.operator_listen,
-        "base_url": base_url,
-        "data": config.data,
-        "manifest": config.manifest,
-        "safe_mode": config.safe_mode,
-        "limits": {
-            "connections": config.places.connections,
-            "in_flight": config.places.in_flight,
-            "unsent_bytes": config.places.unsent_bytes,
-            "connection_unsent_bytes": config.places.connection_unsent_bytes,
-            "instances": config.instances_max,
-            "header_ms": milliseconds(transport.header),
-            "body_ms": milliseconds(transport.body),
-            "request_ms": milliseconds(transport.request),
-            "write_ms": milliseconds(transport.write),
-            "idle_ms": milliseconds(transport.idle),
-            "drain_ms": milliseconds(transport.drain),
-            "compile_memory": config.compile.memory_bytes,
-            "compile_cpu_seconds": config.compile.cpu_seconds,
-            "compile_wall_ms": milliseconds(config.compile.wall),
-        },
-        "shares": { "waiting": config.shares.waiting, "cpu_seconds": config.shares.cpu.as_secs() },
-        "credits": { "concurrency": config.credits.concurrency, "costs": config.credits.costs },
-        "peers": {
-            "trusted_proxies": config.trusted_proxies.iter().map(ToString::to_string).collect::<Vec<_>>(),
-            "connections": config.places.peer_connections,
-            "in_flight": config.places.peer_in_flight,
-            "unsent_bytes": config.places.peer_unsent_bytes,
-        },
-        "first_party": { "origins": config.first_party.origins },
-        "mcp": { "origins": config.mcp_origins },
-        "oauth": config.oauth.as_ref().map(|oauth| json!({
-            "issuer": oauth.issuer,
-            "audiences": oauth.audiences,
-            "per_minute": oauth.per_minute,
-            "per_month": oauth.per_month,
-            "fetch_ms": milliseconds(oauth.fetch),
-            "renew_ms": milliseconds(oauth.renew),
-        })),
-        "egress": {
-            "connect_to": config
-                .egress
-                .connect_to
-                .iter()
-                .map(|one| (format!("{}:{}", one.host, one.port), json!({ "to": one.address, "public": one.public })))
-                .collect::<serde_json::Map<String, Value>>(),
-            "dns_servers": config.egress.dns_servers,
-            "extra_roots": config.egress.extra_roots,
-        },
-        "proxy": {
-            "listen": config.proxy.listen,
-            "connections": config.proxy.connections_max,
-            "head_ms": milliseconds(config.proxy.head),
-            "idle_ms": milliseconds(config.proxy.idle),
-            "total_ms": milliseconds(config.proxy.total),
-            "bytes": config.proxy.bytes_max,
-        },
-    })
+/// The settings in effect, under the names by which they are set.
+pub(crate) fn config(api: &OperatorApi) -> Config {
+    Config {
+        base_url: Some(api.base_url.clone()),
+        ..Config::clone(&api.config)
+    }
 }

@@ -26,6 +26,7 @@ use super::plugins::{
 use super::usage::{AuditReport, EntriesQuery, EntryPage, MonthUsage, UsageQuery};
 use super::way_out::{LendOrder, LentProxy};
 use super::{OperatorApi, accounts, keys, openapi, overview, plugins, usage};
+use crate::config::Config;
 use crate::contract::error::Refusal;
 use crate::observe::exposition;
 use crate::registry::PluginAction;
@@ -371,8 +372,8 @@ endpoints! {
 
     ShowSettings "showSettings" GET "/admin/v1/config"
         "Show the settings in effect, with secrets masked"
-        -> Enveloped<serde_json::Value>
-        = |api, _request| Ok::<_, Refusal>(overview::config(&api.config, &api.base_url));
+        -> Enveloped<Config>
+        = |api, _request| Ok::<_, Refusal>(overview::config(api));
 
     ShowDocument "showDocument" GET "/admin/v1/openapi.json"
         "Get this document"

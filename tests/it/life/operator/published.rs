@@ -60,7 +60,7 @@ async fn an_operation_has_an_id_of_its_own_that_stays() {
 }
 
 /// What is asked, with a value for each parameter of its path.
-const ASKED: [(Method, &str, &str, &str); 16] = [
+const ASKED: [(Method, &str, &str, &str); 17] = [
     (Method::GET, "/admin/v1/status", "", "null"),
     (Method::GET, "/admin/v1/plugins", "", "null"),
     (Method::GET, "/admin/v1/plugins/{plugin}", "", "null"),
@@ -102,6 +102,7 @@ const ASKED: [(Method, &str, &str, &str); 16] = [
     (Method::GET, "/admin/v1/keys", "", "null"),
     (Method::GET, "/admin/v1/usage", "", "null"),
     (Method::GET, "/admin/v1/audit", "", "null"),
+    (Method::GET, "/admin/v1/config", "", "null"),
 ];
 
 #[tokio::test]

@@ -275,7 +275,7 @@ impl EndpointBody for StagedComponent {
                 .map(Self::Written);
         }
         let bytes_max = usize::try_from(COMPONENT_BYTES_MAX).unwrap_or(usize::MAX);
-        let time = api.config.transport.request;
+        let time = api.config.file.limits.request_ms.time();
         rest::read_bytes(body, bytes_max, time)
             .await
             .map(Self::Upload)
