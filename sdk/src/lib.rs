@@ -70,6 +70,7 @@
 
 extern crate self as switchbay_sdk;
 
+mod failures;
 mod operation;
 mod plugin;
 mod reply;
@@ -88,6 +89,7 @@ pub mod log;
 pub mod state;
 pub mod tracking;
 
+pub use failures::OperationError;
 pub use operation::{Limit, Operation, Tool};
 pub use plugin::{Plugin, describe, invoke, work};
 pub use reply::{ErrorCode, Failure, Reply};

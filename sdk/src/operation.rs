@@ -11,7 +11,7 @@ use serde::de::DeserializeOwned;
 use serde_json::{Map, Value, json};
 
 use crate::bindings::switchbay::plugin::types as wire;
-use crate::{Call, ErrorCode, Failure, Reply, Rest, schema};
+use crate::{Call, ErrorCode, Failure, OperationError, Reply, Rest, schema};
 
 type Answer = Pin<Box<dyn Future<Output = Result<wire::Reply, wire::Failure>>>>;
 type Handler = Box<dyn Fn(Call, String) -> Answer + Send + Sync>;
@@ -119,6 +119,12 @@ impl Operation {
     pub fn errors(mut self, errors: impl IntoIterator<Item = ErrorCode>) -> Self {
         self.errors.extend(errors);
         self
+    }
+
+    /// Declares the codes of an error type, in its order.
+    #[must_use]
+    pub fn errors_of<E: OperationError>(self) -> Self {
+        self.errors(E::CODES.iter().copied())
     }
 
     /// Adds an example input (a JSON object), which the developer guide shows as a request.

@@ -238,12 +238,12 @@ async fn banks(_call: Call, _input: NoInput) -> Result<Reply<Directory>, Failure
 
 async fn generate(_call: Call, input: Generate) -> Result<Reply<Generated>, Failure> {
     let Some(bank) = directory().await.find(&input.bank) else {
-        return Err(Failure::new(
-            &UNKNOWN_BANK,
-            "`bank` must be the bin, code or short name of a bank in the directory; this value \
+        return Err(UNKNOWN_BANK
+            .failure(
+                "`bank` must be the bin, code or short name of a bank in the directory; this value \
              matches none",
-        )
-        .detail("field", "bank"));
+            )
+            .field("bank"));
     };
     let memo = input.memo.as_deref().map(memo::fold);
     let payload = payload::encode(&payload::PayloadFields {

@@ -125,8 +125,9 @@ async fn lookup(_call: Call, input: Input) -> Result<Reply<Lookup<'static>>, Fai
 }
 
 fn not_hostname(text: &str, error: NotHostname) -> Failure {
-    let failure =
-        Failure::new(&NOT_HOSTNAME, format!("`domain` {error}")).detail("field", "domain");
+    let failure = NOT_HOSTNAME
+        .failure(format!("`domain` {error}"))
+        .field("domain");
     match error {
         NotHostname::TooLong(_) => failure.detail("max", hostname::CHARACTERS_MAX),
         NotHostname::Empty if text.is_empty() => failure.detail("min", 1),
@@ -146,5 +147,5 @@ fn all_failed(failed: Failed, provider: Provider) -> Failure {
         Failed::Bad => (&BAD_ANSWERS, "returned no usable answer"),
         Failed::Unreachable => (&UNREACHABLE, "could not be queried; try again later"),
     };
-    Failure::new(code, format!("the resolver `{}` {told}", provider.name()))
+    code.failure(format!("the resolver `{}` {told}", provider.name()))
 }

@@ -155,8 +155,7 @@ struct Meta {
 }
 
 async fn whois(_call: Call, input: Lookup) -> Result<Reply<Whois>, Failure> {
-    let name = Name::read(&input.domain)
-        .map_err(|rule| Failure::new(&NO_DOMAIN, rule).detail("field", "domain"))?;
+    let name = Name::read(&input.domain).map_err(|rule| NO_DOMAIN.failure(rule).field("domain"))?;
     let found = lookup::lookup(&name.registrable, input.force_refresh)
         .await
         .map_err(|trouble| failed(&name.registrable, trouble))?;
@@ -183,9 +182,10 @@ fn told(name: Name, found: Found) -> Whois {
 
 fn failed(domain: &str, trouble: Trouble) -> Failure {
     let registry = format!("the registry of `{domain}`");
-    let bad = |message: String| Failure::new(&BAD_RESPONSE, message);
+    let bad = |message: String| BAD_RESPONSE.failure(message);
     match trouble {
-        Trouble::Late => Failure::new(&LATE, format!("{registry} did not answer in time"))
+        Trouble::Late => LATE
+            .failure(format!("{registry} did not answer in time"))
             .retry_after_ms(RETRY_AFTER_S * 1000),
         Trouble::Throttled { retry_after_ms } => bad(format!(
             "{registry} is limiting this service's queries; try again later"

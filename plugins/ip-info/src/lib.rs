@@ -142,8 +142,7 @@ struct Meta {
 }
 
 async fn lookup(_call: Call, input: Lookup) -> Result<Reply<Information>, Failure> {
-    let refused =
-        |told: String| Failure::new(&NO_ADDRESS, format!("`ip` {told}")).detail("field", "ip");
+    let refused = |told: String| NO_ADDRESS.failure(format!("`ip` {told}")).field("ip");
     let class = ip_database::classify(&input.ip).map_err(|error| match error {
         Error::InvalidAddress(rule) => refused(rule),
         other => unavailable(&other),
@@ -199,7 +198,7 @@ fn unavailable(error: &Error) -> Failure {
             "an IP database of this server could not be read"
         }
     };
-    Failure::new(&NO_DATABASE, told)
+    NO_DATABASE.failure(told)
 }
 
 /// The databases that were asked about one address, each credited once.

@@ -52,7 +52,7 @@ pub fn plugin() -> Plugin {
     let plugin = wishes.fold(plugin, |plugin, (atom, why)| plugin.wants(atom, why));
     plugin.operation(
         Operation::new("resolve", resolve)
-            .errors(trouble::CODES)
+            .errors_of::<Trouble>()
             .title("Resolve a social post")
             .description(
                 "Resolves the public URL of a post on X, Facebook, Instagram, Threads, TikTok or \

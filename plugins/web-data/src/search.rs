@@ -40,7 +40,7 @@ const SPARE: u32 = 2;
 /// The operation.
 pub(crate) fn operation() -> Operation {
     Operation::new("search", search)
-        .errors(trouble::CODES)
+        .errors_of::<Trouble>()
         .title("Search the web")
         .description(
             "Searches the public web with the provider configured for this service, and returns up \

@@ -54,21 +54,13 @@ const AT_ONCE_BYTES_MAX: u32 = 2 << 20;
 /// When to come again where there is no room.
 const FULL_RETRY_MS: u32 = 10_000;
 
-const DUPLICATE: ErrorCode = ErrorCode::new(
-    "DUPLICATE_REQUEST",
-    409,
+const DUPLICATE: ErrorCode = ErrorCode::duplicate_request(
     "The credential already used this `requestId` within the last 24 hours.",
 );
-const NOT_FOUND: ErrorCode = ErrorCode::new(
-    "NOT_FOUND",
-    404,
-    "The crawl does not exist, has expired or belongs to another credential.",
-);
-const OVER: ErrorCode = ErrorCode::new(
-    "CONFLICT",
-    409,
-    "The crawl has completed or failed and cannot be cancelled.",
-);
+const NOT_FOUND: ErrorCode =
+    ErrorCode::not_found("The crawl does not exist, has expired or belongs to another credential.");
+const OVER: ErrorCode =
+    ErrorCode::conflict("The crawl has completed or failed and cannot be cancelled.");
 
 /// Starts a crawl; its worker runs it.
 pub(crate) fn start_operation() -> Operation {
@@ -378,7 +370,7 @@ async fn cancel(_call: Call, Cancel { id }: Cancel) -> Result<Reply<Cancelled>, 
             status: Ended::Cancelled,
         })),
         State::Pending | State::Running | State::Completed | State::Failed => {
-            Err(Failure::new(&OVER, "the crawl has already ended"))
+            Err(OVER.failure("the crawl has already ended"))
         }
     }
 }
@@ -389,7 +381,7 @@ fn failure_at_once(found: &Snapshot) -> Option<Failure> {
     let code = [&BAD_RESPONSE, &LATE, &UNAVAILABLE]
         .into_iter()
         .find(|code| code.code() == failed.code)?;
-    Some(Failure::new(code, failed.message.clone()))
+    Some(code.failure(failed.message.clone()))
 }
 
 fn documents(found: &Snapshot) -> Result<Vec<Document>, Failure> {
@@ -398,7 +390,7 @@ fn documents(found: &Snapshot) -> Result<Vec<Document>, Failure> {
         .iter()
         .map(|item| serde_json::from_str(&item.value));
     read.collect::<Result<_, _>>()
-        .map_err(|_| Failure::new(&UNAVAILABLE, "the crawl's documents could not be read"))
+        .map_err(|_| UNAVAILABLE.failure("the crawl's documents could not be read"))
 }
 
 fn timestamp(epoch_ms: u64) -> String {
@@ -410,13 +402,13 @@ fn timestamp(epoch_ms: u64) -> String {
 const NOT_GRANTED: &str = "this plugin is not granted access to jobs";
 
 fn unavailable(message: &str) -> Failure {
-    Failure::new(&UNAVAILABLE, message)
+    UNAVAILABLE.failure(message)
 }
 
 fn unsubmitted(error: SubmitError) -> Failure {
     match error {
         SubmitError::Duplicate(_) => {
-            Failure::new(&DUPLICATE, "`requestId` was used within the last 24 hours")
+            DUPLICATE.failure("`requestId` was used within the last 24 hours")
         }
         SubmitError::Full | SubmitError::Busy => {
             unavailable("there are too many crawls; try again later").retry_after_ms(FULL_RETRY_MS)
@@ -433,9 +425,7 @@ fn unsubmitted(error: SubmitError) -> Failure {
 
 fn unread(error: jobs::Error) -> Failure {
     match error {
-        jobs::Error::NotFound => {
-            Failure::new(&NOT_FOUND, "the crawl does not exist or has expired")
-        }
+        jobs::Error::NotFound => NOT_FOUND.failure("the crawl does not exist or has expired"),
         jobs::Error::Unavailable | jobs::Error::Busy => {
             unavailable("crawls cannot be read at the moment; try again later")
         }

@@ -114,7 +114,7 @@ fn failure(page: &Url, unreachable: Unreachable) -> Failure {
             let message = format!(
                 "{host} returned status {status} for robots.txt, so the site cannot be mapped now"
             );
-            Failure::new(&BAD_RESPONSE, message)
+            BAD_RESPONSE.failure(message)
         }
     }
 }
