@@ -70,6 +70,7 @@
 
 extern crate self as switchbay_sdk;
 
+mod deadline;
 mod failures;
 mod operation;
 mod plugin;
@@ -89,6 +90,7 @@ pub mod log;
 pub mod state;
 pub mod tracking;
 
+pub use deadline::Deadline;
 pub use failures::OperationError;
 pub use operation::{Limit, Operation, Tool};
 pub use plugin::{Plugin, describe, invoke, work};

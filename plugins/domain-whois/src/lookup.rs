@@ -2,24 +2,22 @@
 //!
 //! The only module that reaches out. It never sees what the caller is; what it keeps is what may be told to anyone.
 
-use std::time::{Duration, Instant};
-
 use serde::{Deserialize, Serialize};
-use switchbay_sdk::{cache, config, http, line_query};
+use switchbay_sdk::{Deadline, cache, config, http, line_query};
 
 use crate::registration::{Answer, Registration};
 use crate::servers::{self, Services};
 use crate::{Meta, rdap, text};
 
 /// All of a lookup.
-const BUDGET: Duration = Duration::from_secs(10);
+const BUDGET_MS: u32 = 10_000;
 /// Each of its parts at most, in milliseconds.
-const LIST_MS: u64 = 2_000;
-const RDAP_MS: u64 = 6_000;
-const LINE_MS: u64 = 4_000;
-const REFERRAL_MS: u64 = 2_500;
+const LIST_MS: u32 = 2_000;
+const RDAP_MS: u32 = 6_000;
+const LINE_MS: u32 = 4_000;
+const REFERRAL_MS: u32 = 2_500;
 /// With less than this left, nothing more is asked.
-const LEFT_MIN_MS: u64 = 250;
+const LEFT_MIN_MS: u32 = 250;
 
 /// Where IANA publishes which RDAP services there are.
 const LIST_URL: &str = "https://data.iana.org/rdap/dns.json";
@@ -108,34 +106,22 @@ fn ages(record: &Record) -> cache::Ages {
     if record.registered { REGISTERED } else { FREE }
 }
 
-/// What is left of a lookup's time.
-struct Budget(Instant);
-
-impl Budget {
-    /// Milliseconds for the next part, at most `most`.
-    fn part(&self, most: u64) -> Result<u32, Trouble> {
-        let left = BUDGET.saturating_sub(self.0.elapsed());
-        let left = u64::try_from(left.as_millis())
-            .unwrap_or(u64::MAX)
-            .min(most);
-        if left < LEFT_MIN_MS {
-            return Err(Trouble::Late);
-        }
-        u32::try_from(left).map_err(|_| Trouble::Late)
-    }
+/// Milliseconds for the next part, at most so many.
+fn part(deadline: Deadline, most: u32) -> Result<u32, Trouble> {
+    deadline.part_ms(LEFT_MIN_MS..=most).ok_or(Trouble::Late)
 }
 
 async fn ask(domain: &str) -> Result<Record, Trouble> {
-    let budget = Budget(Instant::now());
+    let deadline = Deadline::in_ms(BUDGET_MS);
     let mut trouble = Trouble::Unsupported;
-    if let Some(url) = services(&budget).await.url(domain) {
-        match by_rdap(&url, domain, &budget).await {
+    if let Some(url) = services(deadline).await.url(domain) {
+        match by_rdap(&url, domain, deadline).await {
             Ok(record) => return Ok(record),
             Err(met) => trouble = trouble.max(met),
         }
     }
     if let Some(server) = servers::whois(domain) {
-        match by_line(server, domain, &budget).await {
+        match by_line(server, domain, deadline).await {
             Ok(record) => return Ok(record),
             Err(met) => trouble = trouble.max(met),
         }
@@ -144,7 +130,7 @@ async fn ask(domain: &str) -> Result<Record, Trouble> {
 }
 
 /// The RDAP services: those kept, or fetched anew once a day, or those that the plugin was built with.
-async fn services(budget: &Budget) -> Services {
+async fn services(deadline: Deadline) -> Services {
     let kept = cache::get(LIST_KEY).unwrap_or(None);
     let (kept, is_fresh) = kept.map_or((None, false), |kept| {
         (Services::of_bytes(kept.value), !kept.stale)
@@ -158,7 +144,7 @@ async fn services(budget: &Budget) -> Services {
     if cache::put(LIST_KEY, known.bytes(), LIST_FAILED).is_err() {
         return known;
     }
-    match list(budget).await {
+    match list(deadline).await {
         Some(fetched) => {
             cache::put(LIST_KEY, fetched.bytes(), LIST).ok();
             fetched
@@ -167,7 +153,7 @@ async fn services(budget: &Budget) -> Services {
     }
 }
 
-async fn list(budget: &Budget) -> Option<Services> {
+async fn list(deadline: Deadline) -> Option<Services> {
     let url = config::get(LIST_SETTING).unwrap_or_else(|| LIST_URL.to_owned());
     if url.is_empty() {
         return None;
@@ -177,7 +163,7 @@ async fn list(budget: &Budget) -> Option<Services> {
         .redirects(REDIRECTS);
     let response = request
         .response_bytes(LIST_BYTES)
-        .total_ms(budget.part(LIST_MS).ok()?)
+        .total_ms(part(deadline, LIST_MS).ok()?)
         .send()
         .await
         .ok()?;
@@ -186,15 +172,15 @@ async fn list(budget: &Budget) -> Option<Services> {
         .then(|| Services::of_registry(&response.json().ok()?))?
 }
 
-async fn by_rdap(url: &str, domain: &str, budget: &Budget) -> Result<Record, Trouble> {
-    let (answer, retry_after_ms) = rdap(url, domain, budget.part(RDAP_MS)?).await?;
+async fn by_rdap(url: &str, domain: &str, deadline: Deadline) -> Result<Record, Trouble> {
+    let (answer, retry_after_ms) = rdap(url, domain, part(deadline, RDAP_MS)?).await?;
     let (mut record, referral) = settled(answer, retry_after_ms)?;
     let missing = record.registered && record.registration.organization.is_none();
     // The registry's word stands, whatever becomes of the registrar's.
     if let (true, Some(referral), Ok(ms)) = (
         missing,
         referral.filter(|other| other != url),
-        budget.part(REFERRAL_MS),
+        part(deadline, REFERRAL_MS),
     ) && let Ok((Answer::Registered { registration, .. }, _)) = rdap(&referral, domain, ms).await
     {
         complete(&mut record.registration, registration);
@@ -202,14 +188,14 @@ async fn by_rdap(url: &str, domain: &str, budget: &Budget) -> Result<Record, Tro
     Ok(record)
 }
 
-async fn by_line(server: &str, domain: &str, budget: &Budget) -> Result<Record, Trouble> {
-    let answer = line(server, domain, budget.part(LINE_MS)?).await?;
+async fn by_line(server: &str, domain: &str, deadline: Deadline) -> Result<Record, Trouble> {
+    let answer = line(server, domain, part(deadline, LINE_MS)?).await?;
     let (mut record, referral) = settled(answer, THROTTLED_MS)?;
     let missing = record.registered && record.registration.organization.is_none();
     if let (true, Some(referral), Ok(ms)) = (
         missing,
         referral.filter(|host| host != server),
-        budget.part(REFERRAL_MS),
+        part(deadline, REFERRAL_MS),
     ) && let Ok(Answer::Registered { registration, .. }) = line(&referral, domain, ms).await
     {
         complete(&mut record.registration, registration);
@@ -228,11 +214,8 @@ async fn rdap(url: &str, domain: &str, ms: u32) -> Result<(Answer, u32), Trouble
         .send()
         .await
         .map_err(of_http)?;
-    let wait = response
-        .header("retry-after")
-        .and_then(|seconds| seconds.trim().parse::<u32>().ok());
-    let wait = wait.map_or(THROTTLED_MS, |seconds| {
-        seconds.clamp(1, THROTTLED_MAX_S) * 1000
+    let wait = response.retry_after_s().map_or(THROTTLED_MS, |seconds| {
+        u32::try_from(seconds).map_or(THROTTLED_MAX_S, |s| s.clamp(1, THROTTLED_MAX_S)) * 1000
     });
     let media_type = response.header("content-type").unwrap_or_default();
     Ok((

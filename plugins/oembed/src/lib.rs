@@ -20,11 +20,10 @@ mod tests;
 
 use serde::Deserialize;
 use switchbay_sdk::schemars::{self, JsonSchema};
-use switchbay_sdk::{Call, Failure, Operation, Plugin, Reply, Rest, Tool};
+use switchbay_sdk::{Call, Deadline, Failure, Operation, Plugin, Reply, Rest, Tool};
 
 use address::Address;
 use networks::{Place, Post};
-use provider::Budget;
 use resolved::Resolved;
 use settings::Settings;
 use trouble::Trouble;
@@ -106,22 +105,22 @@ async fn resolve(call: Call, input: Resolve) -> Result<Reply<Resolved>, Failure>
     let original_url = asked.url.to_string();
     let network = asked.network;
     let settings = Settings::read(network)?;
-    let budget = Budget::new(call.deadline_ms, settings.request_ms());
+    let deadline = call.deadline();
     let post = match asked.place {
         Place::Post(post) => post,
-        Place::Short => behind(asked, &settings, budget).await?,
+        Place::Short => behind(asked, &settings, deadline).await?,
         Place::Login | Place::Other => return Err(Trouble::UnsupportedUrl.into()),
     };
     let key = format!("{} {}", network.name, post.url);
-    let resolved = kept::or_made(&key, provider::ask(network, &post, &settings, budget)).await?;
+    let resolved = kept::or_made(&key, provider::ask(network, &post, &settings, deadline)).await?;
     Ok(Reply::ok(resolved.asked_for(original_url)))
 }
 
 /// The post that a short link leads to.
-async fn behind(short: Address, settings: &Settings, budget: Budget) -> Result<Post, Trouble> {
+async fn behind(short: Address, settings: &Settings, deadline: Deadline) -> Result<Post, Trouble> {
     let (network, host) = (short.network, short.url.host_str().unwrap_or_default());
     let key = format!("{} {host}{}", network.name, short.url.path());
-    let url = kept::or_made(&key, walk::follow(short, settings, budget)).await?;
+    let url = kept::or_made(&key, walk::follow(short, settings, deadline)).await?;
     match network.read(&url) {
         Some(Place::Post(post)) => Ok(post),
         Some(Place::Short | Place::Login | Place::Other) | None => Err(Trouble::Unresolved),

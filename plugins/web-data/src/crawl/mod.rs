@@ -13,14 +13,12 @@ mod unreached;
 mod visit;
 mod walk;
 
-use std::time::Instant;
-
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 use switchbay_sdk::http::Error;
 use switchbay_sdk::jobs::{self, Page, Snapshot, State, Submission, SubmitError};
 use switchbay_sdk::schemars::{self, JsonSchema};
-use switchbay_sdk::{Call, ErrorCode, Failure, Operation, Reply, Rest, Tool};
+use switchbay_sdk::{Call, Deadline, ErrorCode, Failure, Operation, Reply, Rest, Tool};
 use time::OffsetDateTime;
 use time::format_description::well_known::Rfc3339;
 
@@ -286,7 +284,7 @@ enum Ended {
 }
 
 async fn start(_call: Call, mut start: Start) -> Result<Reply<Crawl>, Failure> {
-    let began = Instant::now();
+    let at_once = Deadline::in_ms(AT_ONCE_MS);
     let url = target::read(&start.url)?;
     match outside::judge(&url, AT_ONCE_MS).await {
         // Whoever has no address now, or none in time, is asked for by the crawl all the same.
@@ -303,10 +301,7 @@ async fn start(_call: Call, mut start: Start) -> Result<Reply<Crawl>, Failure> {
         budget_ms: CRAWL_MS,
     };
     let id = jobs::submit(&submission).await.map_err(unsubmitted)?;
-    let spent_ms = u32::try_from(began.elapsed().as_millis()).unwrap_or(u32::MAX);
-    let state = jobs::wait(&id, AT_ONCE_MS.saturating_sub(spent_ms))
-        .await
-        .map_err(unread)?;
+    let state = jobs::wait(&id, at_once.left_ms()).await.map_err(unread)?;
     let whole = Page {
         offset: 0,
         items_max: DOCUMENTS_MAX,
