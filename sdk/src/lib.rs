@@ -72,6 +72,7 @@ extern crate self as switchbay_sdk;
 
 mod deadline;
 mod failures;
+mod number;
 mod operation;
 mod plugin;
 mod reply;
@@ -92,6 +93,7 @@ pub mod tracking;
 
 pub use deadline::Deadline;
 pub use failures::OperationError;
+pub use number::number;
 pub use operation::{Limit, Operation, Tool};
 pub use plugin::{Plugin, describe, invoke, work};
 pub use reply::{ErrorCode, Failure, Reply};

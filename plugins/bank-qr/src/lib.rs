@@ -21,11 +21,6 @@ use switchbay_sdk::{Call, ErrorCode, Failure, Operation, Plugin, Reply, Rest, To
 /// The bank is not in the directory.
 const UNKNOWN_BANK: ErrorCode = ErrorCode::validation_error("`bank` is not in the bank directory.");
 
-/// The size of the image where the request names none (docs/api.md, "Bank QR").
-fn image_size_default() -> u32 {
-    320
-}
-
 /// The plugin, for [`switchbay_sdk::export!`] and for the benchmarks' native yardstick.
 pub fn plugin() -> Plugin {
     Plugin::new("bank-qr", "0.1.0", "Vietnamese bank directory and bank-transfer QR codes")
@@ -137,7 +132,7 @@ struct Generate {
     #[schemars(length(max = 200))]
     memo: Option<String>,
     /// Width and height of the SVG image in pixels.
-    #[serde(default = "image_size_default")]
+    #[serde(default = "switchbay_sdk::number::<320>")]
     #[schemars(range(min = 160, max = 1024))]
     image_size: u32,
 }

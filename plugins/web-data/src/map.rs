@@ -43,13 +43,9 @@ struct Input {
     #[schemars(length(min = 1, max = 2048), extend("format" = "uri"))]
     url: String,
     /// The maximum number of links.
-    #[serde(default = "twenty")]
+    #[serde(default = "switchbay_sdk::number::<20>")]
     #[schemars(range(min = 1, max = 100))]
     limit: u32,
-}
-
-fn twenty() -> u32 {
-    20
 }
 
 #[derive(Serialize, JsonSchema)]

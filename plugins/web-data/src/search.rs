@@ -70,13 +70,9 @@ struct Search {
     #[schemars(length(min = 1, max = 1000))]
     query: String,
     /// The maximum number of results.
-    #[serde(default = "five")]
+    #[serde(default = "switchbay_sdk::number::<5>")]
     #[schemars(range(min = 1, max = 10))]
     limit: u32,
-}
-
-fn five() -> u32 {
-    5
 }
 
 #[derive(Serialize, JsonSchema)]

@@ -184,24 +184,16 @@ struct Start {
     #[schemars(title = "UUID", regex(pattern = UUID), extend("format" = "uuid"))]
     request_id: String,
     /// The maximum number of documents.
-    #[serde(default = "limit")]
+    #[serde(default = "switchbay_sdk::number::<10>")]
     #[schemars(range(min = 1, max = 20))]
     limit: u32,
     /// The maximum number of links from the first page, which is at depth 0.
-    #[serde(default = "max_depth")]
+    #[serde(default = "switchbay_sdk::number::<1>")]
     #[schemars(range(min = 1, max = 3))]
     max_depth: u32,
     #[serde(default)]
     #[schemars(skip)]
     format: Format,
-}
-
-fn limit() -> u32 {
-    10
-}
-
-fn max_depth() -> u32 {
-    1
 }
 
 #[derive(Deserialize, JsonSchema)]
