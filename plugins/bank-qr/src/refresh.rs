@@ -10,6 +10,7 @@ use std::cell::Cell;
 use std::hash::{BuildHasher, RandomState};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
+use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use switchbay_sdk::state::{self, Expected};
 use switchbay_sdk::{config, http, log};
@@ -144,9 +145,7 @@ fn changed(banks: Vec<Listed>, content: Option<Content>) -> Option<Content> {
 /// Asks for the list.
 async fn fetch() -> Result<Vec<Listed>, String> {
     let url = config::get("directory_url").unwrap_or_else(|| URL.to_owned());
-    let wait_ms = setting("wait_ms")
-        .and_then(|ms| u32::try_from(ms).ok())
-        .unwrap_or(WAIT_MS);
+    let wait_ms = setting("wait_ms").unwrap_or(WAIT_MS);
     let request = http::get(url)
         .response_bytes(LIST_BYTES_MAX)
         .total_ms(wait_ms)
@@ -180,13 +179,9 @@ fn early(interval_s: u64) -> u64 {
     interval_s - RandomState::new().hash_one(0_u8) % (interval_s / 10 + 1)
 }
 
-fn setting(key: &str) -> Option<u64> {
-    let text = config::get(key)?;
-    let number = text.parse().ok();
-    if number.is_none() {
-        log::error(&format!(
-            "the setting `{key}` must be a number, not `{text}`"
-        ));
-    }
-    number
+fn setting<T: DeserializeOwned>(key: &str) -> Option<T> {
+    config::value(key).unwrap_or_else(|error| {
+        log::error(&error.to_string());
+        None
+    })
 }
