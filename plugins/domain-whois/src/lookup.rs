@@ -3,7 +3,8 @@
 //! The only module that reaches out. It never sees what the caller is; what it keeps is what may be told to anyone.
 
 use serde::{Deserialize, Serialize};
-use switchbay_sdk::{Deadline, cache, config, http, line_query};
+use switchbay_sdk::cache::{self, Ages};
+use switchbay_sdk::{Deadline, config, http, line_query};
 
 use crate::registration::{Answer, Registration};
 use crate::servers::{self, Services};
@@ -34,11 +35,11 @@ const MINUTE_MS: u64 = 60_000;
 const DAY_MS: u64 = 24 * 60 * MINUTE_MS;
 /// How long what is no longer fresh is kept, for when the registry fails.
 const STALE_MS: u64 = 30 * DAY_MS;
-const REGISTERED: cache::Ages = fresh_for(DAY_MS);
-const FREE: cache::Ages = fresh_for(10 * MINUTE_MS);
-const LIST: cache::Ages = fresh_for(DAY_MS);
+const REGISTERED: Ages = Ages::fresh(DAY_MS).then_stale(STALE_MS);
+const FREE: Ages = Ages::fresh(10 * MINUTE_MS).then_stale(STALE_MS);
+const LIST: Ages = Ages::fresh(DAY_MS).then_stale(STALE_MS);
 /// While the list is fetched, and after it could not be, another try waits this long.
-const LIST_FAILED: cache::Ages = fresh_for(10 * MINUTE_MS);
+const LIST_FAILED: Ages = Ages::fresh(10 * MINUTE_MS).then_stale(STALE_MS);
 const LIST_KEY: &str = "rdap services";
 
 /// When to ask a registry again that refused without saying when.
@@ -76,33 +77,23 @@ pub(crate) enum Trouble {
 pub(crate) async fn lookup(domain: &str, force_refresh: bool) -> Result<Found, Trouble> {
     let key = format!("domain {domain}");
     // Without a cache every lookup asks.
-    let kept = cache::get_json::<Record>(&key).unwrap_or(None);
-    let found = |record, cached, stale| {
-        let meta = Meta { cached, stale };
-        Found { record, meta }
+    let found = if force_refresh {
+        cache::make_anew(&key, ask(domain), ages).await?
+    } else {
+        cache::get_or_make(&key, ask(domain), ages).await?
     };
-    match kept {
-        Some(kept) if !kept.stale && !force_refresh => Ok(found(kept.value, true, false)),
-        kept => match ask(domain).await {
-            Ok(record) => {
-                cache::put_json(&key, &record, ages(&record)).ok();
-                Ok(found(record, false, false))
-            }
-            Err(trouble) => kept
-                .map(|kept| found(kept.value, true, true))
-                .ok_or(trouble),
-        },
-    }
-}
-
-/// Fresh for so many milliseconds, and kept as long as anything.
-const fn fresh_for(fresh_ms: u64) -> cache::Ages {
-    let stale_ms = STALE_MS;
-    cache::Ages { fresh_ms, stale_ms }
+    let meta = Meta {
+        cached: found.age_ms.is_some(),
+        stale: found.stale,
+    };
+    Ok(Found {
+        record: found.value,
+        meta,
+    })
 }
 
 /// How long a record is kept.
-fn ages(record: &Record) -> cache::Ages {
+fn ages(record: &Record) -> Ages {
     if record.registered { REGISTERED } else { FREE }
 }
 
