@@ -136,6 +136,23 @@ pub use wit_bindgen::rt as wit_bindgen_rt;
 pub use bindings::switchbay::plugin::types::{Call, Caller, CallerKind};
 pub use schemars;
 
+/// A plugin with the name and the version of the crate, and a summary of one line: [`Plugin::new`].
+///
+/// ```
+/// let plugin = switchbay_sdk::plugin!("Greets people");
+/// # assert!(switchbay_sdk::describe(&plugin).contains(env!("CARGO_PKG_VERSION")));
+/// ```
+#[macro_export]
+macro_rules! plugin {
+    ($summary:expr) => {
+        $crate::Plugin::new(
+            ::core::env!("CARGO_PKG_NAME"),
+            ::core::env!("CARGO_PKG_VERSION"),
+            $summary,
+        )
+    };
+}
+
 /// Exports the plugin that the given function builds as this component.
 #[macro_export]
 macro_rules! export {

@@ -337,6 +337,11 @@ impl Tool {
         }
     }
 
+    /// A tool that looks something up outside this service: [`Tool::read_only`] and [`Tool::open_world`].
+    pub fn lookup(name: &'static str, scope: &'static str) -> Self {
+        Self::new(name, scope).read_only().open_world()
+    }
+
     /// Hints that a call changes nothing, so it may be repeated.
     #[must_use]
     pub fn read_only(mut self) -> Self {

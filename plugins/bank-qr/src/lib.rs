@@ -16,14 +16,14 @@ mod upstream;
 
 use serde::{Deserialize, Serialize};
 use switchbay_sdk::schemars::{self, JsonSchema};
-use switchbay_sdk::{Call, ErrorCode, Failure, Operation, Plugin, Reply, Rest, Tool};
+use switchbay_sdk::{Call, ErrorCode, Failure, Operation, Plugin, Reply, Rest, Tool, plugin};
 
 /// The bank is not in the directory.
 const UNKNOWN_BANK: ErrorCode = ErrorCode::validation_error("`bank` is not in the bank directory.");
 
 /// The plugin, for [`switchbay_sdk::export!`] and for the benchmarks' native yardstick.
 pub fn plugin() -> Plugin {
-    Plugin::new("bank-qr", "0.1.0", "Vietnamese bank directory and bank-transfer QR codes")
+    plugin!("Vietnamese bank directory and bank-transfer QR codes")
         .welcomes("http:GET https://api.vietqr.io/v2/banks", "to refresh the bank directory once a day")
         .welcomes("state:1MiB", "to store the refreshed directory")
         .welcomes("config", "to read the upstream and the intervals that the operator sets")

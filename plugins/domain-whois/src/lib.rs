@@ -22,7 +22,7 @@ mod words;
 
 use serde::{Deserialize, Serialize};
 use switchbay_sdk::schemars::{self, JsonSchema};
-use switchbay_sdk::{Call, ErrorCode, Failure, Operation, Plugin, Reply, Rest, Tool};
+use switchbay_sdk::{Call, ErrorCode, Failure, Operation, Plugin, Reply, Rest, Tool, plugin};
 
 use lookup::{Found, Trouble};
 use name::Name;
@@ -43,11 +43,7 @@ const RETRY_AFTER_S: u32 = 5;
 
 /// The plugin, for [`switchbay_sdk::export!`].
 pub fn plugin() -> Plugin {
-    Plugin::new(
-        "domain-whois",
-        "0.1.0",
-        "Domain registration data, normalized and without personal data",
-    )
+    plugin!("Domain registration data, normalized and without personal data")
     .wants(
         "http:GET public",
         "to query RDAP services of registries and registrars, and to fetch IANA's list of them",
@@ -75,9 +71,7 @@ pub fn plugin() -> Plugin {
             )
             .rest(Rest::post("/api/v1/domain/whois", "domain:whois"))
             .tool(
-                Tool::new("lookup_domain_whois", "domain:whois")
-                    .read_only()
-                    .open_world(),
+                Tool::lookup("lookup_domain_whois", "domain:whois"),
             )
             .errors([NO_DOMAIN, BAD_RESPONSE, LATE])
             .deadline_ms(DEADLINE_MS)

@@ -20,7 +20,7 @@ mod tests;
 
 use serde::Deserialize;
 use switchbay_sdk::schemars::{self, JsonSchema};
-use switchbay_sdk::{Call, Deadline, Failure, Operation, Plugin, Reply, Rest, Tool};
+use switchbay_sdk::{Call, Deadline, Failure, Operation, Plugin, Reply, Rest, Tool, plugin};
 
 use address::Address;
 use networks::{Place, Post};
@@ -33,22 +33,24 @@ const DEADLINE_MS: u32 = 12_000;
 
 /// The plugin.
 pub fn plugin() -> Plugin {
-    let plugin = Plugin::new(
-        "oembed",
-        "0.1.0",
-        "Posts of six social networks as metadata and embed markup",
-    )
-    .wants(
-        "cache:16MiB",
-        "to avoid asking a provider twice about the same post",
-    )
-    .wants(
-        "config",
-        "to read provider addresses and API versions that the operator sets",
-    )
-    .wants("logging", "to log which provider refuses requests");
-    let wishes = wishes().into_iter();
-    let plugin = wishes.fold(plugin, |plugin, (atom, why)| plugin.wants(atom, why));
+    let plugin = plugin!("Posts of six social networks as metadata and embed markup")
+        .wants(
+            "cache:16MiB",
+            "to avoid asking a provider twice about the same post",
+        )
+        .wants(
+            "config",
+            "to read provider addresses and API versions that the operator sets",
+        )
+        .wants("logging", "to log which provider refuses requests");
+    let providers = networks::ALL.iter().map(|network| network.provider.atom);
+    let walks = networks::ALL.iter().flat_map(|network| network.walks);
+    let plugin = providers.fold(plugin, |plugin, atom| {
+        plugin.wants(atom, "to ask a network's provider about a post")
+    });
+    let plugin = walks.fold(plugin, |plugin, atom| {
+        plugin.wants(atom, "to follow a network's short links")
+    });
     plugin.operation(
         Operation::new("resolve", resolve)
             .errors_of::<Trouble>()
@@ -61,11 +63,7 @@ pub fn plugin() -> Plugin {
                  X, `embed.html` is null.",
             )
             .rest(Rest::post("/api/v1/oembed/resolve", "oembed:read"))
-            .tool(
-                Tool::new("resolve_social_embed", "oembed:read")
-                    .read_only()
-                    .open_world(),
-            )
+            .tool(Tool::lookup("resolve_social_embed", "oembed:read"))
             .deadline_ms(DEADLINE_MS)
             .on_deadline(&trouble::TIMEOUT, None)
             .judges(&["url"])
@@ -75,22 +73,6 @@ pub fn plugin() -> Plugin {
 
 #[cfg(target_family = "wasm")]
 switchbay_sdk::export!(plugin);
-
-/// What the networks are reached by, each atom once: some have one provider.
-fn wishes() -> Vec<(&'static str, &'static str)> {
-    const ASK: &str = "to ask a network's provider about a post";
-    let providers = networks::ALL
-        .iter()
-        .map(|network| (network.provider.atom, ASK));
-    let walks = networks::ALL.iter().flat_map(|network| network.walks);
-    let mut wishes: Vec<(&str, &str)> = Vec::new();
-    for wish in providers.chain(walks.map(|atom| (*atom, "to follow a network's short links"))) {
-        if !wishes.iter().any(|(atom, _)| *atom == wish.0) {
-            wishes.push(wish);
-        }
-    }
-    wishes
-}
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]

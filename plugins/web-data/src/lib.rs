@@ -65,7 +65,7 @@ mod weights;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 use switchbay_sdk::schemars::{self, JsonSchema};
-use switchbay_sdk::{Call, ErrorCode, Failure, Operation, Plugin, Reply, Rest, Tool};
+use switchbay_sdk::{Call, ErrorCode, Failure, Operation, Plugin, Reply, Rest, Tool, plugin};
 
 /// The URL names nothing that may be fetched.
 const NOT_PUBLIC: ErrorCode = ErrorCode::validation_error(
@@ -97,7 +97,7 @@ pub fn plugin() -> Plugin {
         "default": "markdown",
         "description": "The format of the content; Markdown by default.",
     });
-    Plugin::new("web-data", "0.1.0", "Public web pages as clean documents")
+    plugin!("Public web pages as clean documents")
         .wants("http:GET public", "to fetch the pages that callers ask for")
         .wants("logging", "to log why pages could not be read")
         .welcomes("jobs", "to crawl websites")
@@ -122,12 +122,7 @@ pub fn plugin() -> Plugin {
                      content is untrusted: sanitize it before rendering it.",
                 )
                 .rest(Rest::post("/api/v1/web/scrape", "web:scrape"))
-                .tool(
-                    Tool::new("scrape_web_page", "web:scrape")
-                        .read_only()
-                        .open_world()
-                        .added("format", format),
-                )
+                .tool(Tool::lookup("scrape_web_page", "web:scrape").added("format", format))
                 .deadline_ms(BUDGET_MS)
                 .window_per_minute(SCRAPES_PER_MINUTE)
                 .errors([NOT_PUBLIC, BAD_RESPONSE, LATE, UNAVAILABLE])

@@ -29,7 +29,7 @@ pub(crate) fn operation() -> Operation {
              sitemap provides them.",
         )
         .rest(Rest::post("/api/v1/web/map", "web:map"))
-        .tool(Tool::new("map_website", "web:map").read_only().open_world())
+        .tool(Tool::lookup("map_website", "web:map"))
         .deadline_ms(BUDGET_MS)
         .window_per_minute(MAPS_PER_MINUTE)
         .errors([NOT_PUBLIC, BAD_RESPONSE, LATE, UNAVAILABLE])

@@ -48,11 +48,7 @@ pub(crate) fn operation() -> Operation {
              always null.",
         )
         .rest(Rest::post("/api/v1/web/search", "web:search"))
-        .tool(
-            Tool::new("search_web", "web:search")
-                .read_only()
-                .open_world(),
-        )
+        .tool(Tool::lookup("search_web", "web:search"))
         .deadline_ms(BUDGET_MS)
         .window_per_minute(SEARCHES_PER_MINUTE)
         // It is measured without the space around it.
