@@ -78,6 +78,7 @@ mod plugin;
 mod reply;
 mod rest;
 mod schema;
+mod timestamp;
 
 pub mod cache;
 pub mod config;
@@ -98,6 +99,7 @@ pub use operation::{Limit, Operation, Tool};
 pub use plugin::{Plugin, describe, invoke, work};
 pub use reply::{ErrorCode, Failure, Reply};
 pub use rest::Rest;
+pub use timestamp::Timestamp;
 
 /// Bindings generated from `wit/`, for [`export!`] and for anything the typed API does not cover.
 #[expect(

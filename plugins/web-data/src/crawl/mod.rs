@@ -18,9 +18,7 @@ use serde_json::json;
 use switchbay_sdk::http::Error;
 use switchbay_sdk::jobs::{self, Page, Snapshot, State, Submission, SubmitError};
 use switchbay_sdk::schemars::{self, JsonSchema};
-use switchbay_sdk::{Call, Deadline, ErrorCode, Failure, Operation, Reply, Rest, Tool};
-use time::OffsetDateTime;
-use time::format_description::well_known::Rfc3339;
+use switchbay_sdk::{Call, Deadline, ErrorCode, Failure, Operation, Reply, Rest, Timestamp, Tool};
 
 use crate::{
     BAD_RESPONSE, BUDGET_MS, Document, Format, LATE, NOT_PUBLIC, UNAVAILABLE, outside, scrape,
@@ -224,7 +222,7 @@ struct Crawl {
     #[schemars(extend("format" = "uuid"))]
     id: Option<String>,
     /// The state of the crawl.
-    status: Status,
+    status: State,
     /// The expected number of documents, if known.
     total: Option<u32>,
     /// The number of documents so far.
@@ -234,30 +232,7 @@ struct Crawl {
     /// The offset of the next documents, or null if there are no more yet.
     next_offset: Option<u32>,
     /// When the crawl expires; null if the crawl is returned complete.
-    #[schemars(extend("format" = "date-time"))]
-    expires_at: Option<String>,
-}
-
-#[derive(Clone, Copy, Serialize, JsonSchema)]
-#[serde(rename_all = "lowercase")]
-enum Status {
-    Pending,
-    Running,
-    Completed,
-    Failed,
-    Cancelled,
-}
-
-impl From<State> for Status {
-    fn from(state: State) -> Self {
-        match state {
-            State::Pending => Self::Pending,
-            State::Running => Self::Running,
-            State::Completed => Self::Completed,
-            State::Failed => Self::Failed,
-            State::Cancelled => Self::Cancelled,
-        }
-    }
+    expires_at: Option<Timestamp>,
 }
 
 #[derive(Serialize, JsonSchema)]
@@ -284,14 +259,10 @@ async fn start(_call: Call, mut start: Start) -> Result<Reply<Crawl>, Failure> {
         Err(error) => return Err(scrape::failure(error, visit::PAGE_BYTES_MAX)),
     }
     start.url = url.into();
-    let submission = Submission {
-        // One UUID may be written in two ways.
-        request_id: start.request_id.to_ascii_lowercase(),
-        fingerprint: String::new(),
-        input: serde_json::to_string(&start).expect("texts and numbers have a JSON form"),
-        ttl_ms: LIFE_MS,
-        budget_ms: CRAWL_MS,
-    };
+    // One UUID may be written in two ways.
+    let submission = Submission::new(start.request_id.to_ascii_lowercase(), &start)
+        .ttl_ms(LIFE_MS)
+        .budget_ms(CRAWL_MS);
     let id = jobs::submit(&submission).await.map_err(unsubmitted)?;
     let state = jobs::wait(&id, at_once.left_ms()).await.map_err(unread)?;
     let whole = Page {
@@ -309,7 +280,7 @@ async fn start(_call: Call, mut start: Start) -> Result<Reply<Crawl>, Failure> {
             let total = u32::try_from(documents.len()).unwrap_or(u32::MAX);
             Ok(Reply::ok(Crawl {
                 id: None,
-                status: Status::Completed,
+                status: State::Completed,
                 total: Some(total),
                 completed: total,
                 documents,
@@ -321,12 +292,12 @@ async fn start(_call: Call, mut start: Start) -> Result<Reply<Crawl>, Failure> {
             "accepted",
             Crawl {
                 id: Some(id),
-                status: Status::Pending,
+                status: State::Pending,
                 total: None,
                 completed: 0,
                 documents: Vec::new(),
                 next_offset: None,
-                expires_at: Some(timestamp(found.expires_at_ms)),
+                expires_at: Some(found.expires_at()),
             },
         )),
     }
@@ -341,12 +312,12 @@ async fn read(_call: Call, Read { id, offset }: Read) -> Result<Reply<Crawl>, Fa
     let found = jobs::read(&id, page).await.map_err(unread)?;
     Ok(Reply::ok(Crawl {
         id: Some(id.to_ascii_lowercase()),
-        status: found.state.into(),
+        status: found.state,
         total: found.total,
         completed: found.completed,
         documents: documents(&found)?,
         next_offset: found.next_offset,
-        expires_at: Some(timestamp(found.expires_at_ms)),
+        expires_at: Some(found.expires_at()),
     }))
 }
 
@@ -372,18 +343,9 @@ fn failure_at_once(found: &Snapshot) -> Option<Failure> {
 }
 
 fn documents(found: &Snapshot) -> Result<Vec<Document>, Failure> {
-    let read = found
-        .items
-        .iter()
-        .map(|item| serde_json::from_str(&item.value));
-    read.collect::<Result<_, _>>()
-        .map_err(|_| UNAVAILABLE.failure("the crawl's documents could not be read"))
-}
-
-fn timestamp(epoch_ms: u64) -> String {
-    let time = OffsetDateTime::from_unix_timestamp_nanos(i128::from(epoch_ms) * 1_000_000);
-    let written = time.ok().and_then(|time| time.format(&Rfc3339).ok());
-    written.expect("a time within 24 hours has this form")
+    found
+        .values()
+        .map_err(|_| unavailable("the crawl's documents could not be read"))
 }
 
 const NOT_GRANTED: &str = "this plugin is not granted access to jobs";
