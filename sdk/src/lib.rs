@@ -64,7 +64,7 @@
 //! [`jobs`], [`line_query`], [`log`], [`state`]. Using a module makes the component import the
 //! capability; the plugin asks for it with [`Plugin::wants`], and the operator grants it.
 //!
-//! [`host_name`] classifies host names that callers supply, and needs no grant.
+//! [`host_name`] classifies host names that callers supply, [`lenient`] reads JSON that others write; they need no grant.
 //!
 //! This crate knows the contract (`wit/`) and no feature. It never sees routes or credentials.
 
@@ -87,6 +87,7 @@ pub mod host_name;
 pub mod http;
 pub mod ip_database;
 pub mod jobs;
+pub mod lenient;
 pub mod line_query;
 pub mod log;
 pub mod state;

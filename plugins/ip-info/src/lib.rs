@@ -4,16 +4,15 @@
 //! databases and hands out entries as they stand; what their fields mean is `location`'s and `network`'s to say.
 
 mod countries;
-mod entry;
 mod location;
 mod network;
 
 use serde::{Deserialize, Serialize};
 use switchbay_sdk::ip_database::{self, Basis, Error, Place};
+use switchbay_sdk::lenient::LooseJson;
 use switchbay_sdk::schemars::{self, JsonSchema};
-use switchbay_sdk::{Call, ErrorCode, Failure, Operation, Plugin, Reply, Rest, Tool};
+use switchbay_sdk::{Call, ErrorCode, Failure, Operation, Plugin, Reply, Rest, Tool, plugin};
 
-use entry::Entry;
 use location::Location;
 use network::{Network, Security};
 
@@ -32,11 +31,7 @@ const BOUNDARIES: (&str, &str) = (
 
 /// The plugin.
 pub fn plugin() -> Plugin {
-    Plugin::new(
-        "ip-info",
-        "0.1.0",
-        "Location, network and time zone of public IP addresses",
-    )
+    plugin!("Location, network and time zone of public IP addresses")
     .wants("ip-database:city", "to locate an address")
     .wants(
         "ip-database:country",
@@ -211,7 +206,7 @@ struct Asked<'a> {
 #[derive(Default)]
 struct Said {
     is_asked: bool,
-    entry: Entry,
+    entry: LooseJson,
     network: Option<String>,
 }
 
@@ -229,7 +224,7 @@ impl Asked<'_> {
         });
         Ok(Said {
             is_asked: true,
-            entry: Entry::read(found.entry.as_deref()),
+            entry: LooseJson::read(found.entry.as_deref()),
             network: found.network,
         })
     }
