@@ -64,7 +64,8 @@
 //! [`jobs`], [`line_query`], [`log`], [`state`]. Using a module makes the component import the
 //! capability; the plugin asks for it with [`Plugin::wants`], and the operator grants it.
 //!
-//! [`host_name`] classifies host names that callers supply, [`lenient`] reads JSON that others write; they need no grant.
+//! [`host_name`] classifies host names that callers supply, [`lenient`] reads JSON that others write, and
+//! `public_url` (a feature of this crate: `url`) URLs that callers supply; they need no grant.
 //!
 //! This crate knows the contract (`wit/`) and no feature. It never sees routes or credentials.
 
@@ -90,6 +91,8 @@ pub mod jobs;
 pub mod lenient;
 pub mod line_query;
 pub mod log;
+#[cfg(feature = "url")]
+pub mod public_url;
 pub mod state;
 pub mod tracking;
 

@@ -30,7 +30,18 @@ fn generate<T: JsonSchema>(contract: Contract) -> Schema {
     let mut schema = settings.into_generator().into_root_schema_for::<T>();
     schema.remove("title");
     transform::RecursiveTransform(strip_numeric_format).transform(&mut schema);
+    transform::RecursiveTransform(put_format_last).transform(&mut schema);
     schema
+}
+
+/// A type that knows its format is published as one whose field says it.
+fn put_format_last(schema: &mut Schema) {
+    let Some(members) = schema.as_object_mut() else {
+        return;
+    };
+    if let Some(format) = members.shift_remove("format") {
+        members.insert("format".to_owned(), format);
+    }
 }
 
 fn strip_numeric_format(schema: &mut Schema) {
