@@ -9,7 +9,7 @@
 //! ```
 //! use schemars::JsonSchema;
 //! use serde::{Deserialize, Serialize};
-//! use switchbay_sdk::{Call, ErrorCode, Failure, Operation, Plugin, Reply, Rest, Tool};
+//! use switchbay_sdk::{Call, ErrorCode, Failure, Operation, Plugin, Reply, Rest, Tool, plugin};
 //!
 //! #[derive(Deserialize, JsonSchema)]
 //! #[serde(deny_unknown_fields)]
@@ -29,13 +29,13 @@
 //!
 //! async fn greet(_call: Call, input: Greet) -> Result<Reply<Greeting>, Failure> {
 //!     if input.name == "Nobody" {
-//!         return Err(Failure::new(&SHY, "`name` is Nobody, who does not want to be greeted").detail("field", "name"));
+//!         return Err(SHY.failure("`name` is Nobody, who does not want to be greeted").field("name"));
 //!     }
 //!     Ok(Reply::ok(Greeting { text: format!("Hello, {}!", input.name) }))
 //! }
 //!
 //! fn plugin() -> Plugin {
-//!     Plugin::new("hello", "0.1.0", "Greets people").operation(
+//!     plugin!("Greets people").operation(
 //!         Operation::new("greet", greet)
 //!             .title("Greet a person")
 //!             .description("Returns a greeting for the named person.")
@@ -66,6 +66,11 @@
 //!
 //! [`host_name`] classifies host names that callers supply, [`lenient`] reads JSON that others write, and
 //! `public_url` (a feature of this crate: `url`) URLs that callers supply; they need no grant.
+//!
+//! What most plugins need sooner or later: [`failures!`] makes an error enum the failures of an operation, [`Deadline`]
+//! divides a call's time, [`Timestamp`] is a moment with its schema, [`cache::get_or_make`] remembers, and
+//! [`config::read`] reads settings as a struct. There is no sleep: the host has no timer that a component could wait for
+//! without holding up its instance.
 //!
 //! This crate knows the contract (`wit/`) and no feature. It never sees routes or credentials.
 
