@@ -393,6 +393,24 @@ impl Tool {
         self
     }
 
+    /// Adds an optional argument of type `T`, an enum of words, that the REST face does not have: see [`Tool::added`].
+    /// Without it, the handler gets the type's default.
+    #[must_use]
+    pub fn choice<T: JsonSchema + Default + Serialize>(
+        self,
+        property: &str,
+        description: &str,
+    ) -> Self {
+        let kind = schema::of_input::<T>();
+        let schema = json!({
+            "type": kind["type"],
+            "enum": kind["enum"],
+            "default": T::default(),
+            "description": description,
+        });
+        self.added(property, schema)
+    }
+
     fn describe(&self) -> Value {
         json!({
             "name": self.name,
@@ -407,5 +425,37 @@ impl Tool {
             "hidden": self.hidden,
             "added": self.added,
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[derive(Default, Serialize, JsonSchema)]
+    #[serde(rename_all = "lowercase")]
+    enum Form {
+        #[default]
+        Plain,
+        #[expect(dead_code, reason = "it is named in the schema alone")]
+        Rich,
+    }
+
+    #[test]
+    fn a_choice_is_an_argument_with_the_default_of_its_type() {
+        let tool = Tool::lookup("find_it", "it:find").choice::<Form>("form", "How it is written.");
+        let described = tool.describe();
+        let expected = json!({
+            "type": "string",
+            "enum": ["plain", "rich"],
+            "default": "plain",
+            "description": "How it is written.",
+        });
+        assert_eq!(described["added"]["form"], expected);
+        let hints = &described["annotations"];
+        assert_eq!(
+            (&hints["readOnlyHint"], &hints["openWorldHint"]),
+            (&json!(true), &json!(true))
+        );
     }
 }

@@ -121,3 +121,23 @@ fn named(plugin: &'static Plugin, call: &wire::Call) -> &'static Operation {
         .find(|operation| operation.id() == call.operation);
     operation.unwrap_or_else(|| panic!("the plugin has no operation `{}`", call.operation))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_right_is_asked_for_once_with_its_first_reason() {
+        let plugin = crate::plugin!("Does things")
+            .wants("config", "to read an address")
+            .welcomes("config", "to read a number")
+            .welcomes("logging", "to log");
+        let described: Value = serde_json::from_str(&describe(&plugin)).expect("JSON");
+        let expected = json!([
+            { "atom": "config", "why": "to read an address" },
+            { "atom": "logging", "why": "to log", "optional": true },
+        ]);
+        assert_eq!(described["wants"], expected);
+        assert_eq!(described["name"], "switchbay-sdk");
+    }
+}

@@ -96,7 +96,7 @@ struct DirectoryBank {
     bank: Bank,
     /// The bank's logo.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(with = "String", extend("format" = "uri"))]
+    #[schemars(extend("format" = "uri"))]
     logo_url: Option<&'static str>,
 }
 

@@ -24,8 +24,9 @@ use serde::{Deserialize, Serialize};
 use switchbay_sdk::schemars::{self, JsonSchema};
 use switchbay_sdk::{Call, ErrorCode, Failure, Operation, Plugin, Reply, Rest, Tool, plugin};
 
-use lookup::{Found, Trouble};
+use lookup::Trouble;
 use name::Name;
+use registration::Registration;
 
 const NO_DOMAIN: ErrorCode = ErrorCode::validation_error(
     "`domain` is an IP address, a bare public suffix or not a valid host name.",
@@ -106,36 +107,8 @@ struct Whois {
     query_domain: String,
     /// Whether the domain is registered.
     registered: bool,
-    /// The registrar's name.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(with = "String")]
-    registrar: Option<String>,
-    /// The registrant, if it is an organization and published.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(with = "String")]
-    organization: Option<String>,
-    /// When the domain was registered. A date without a time is given as midnight UTC.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(with = "String", extend("format" = "date-time"))]
-    creation_date: Option<String>,
-    /// When the registration last changed.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(with = "String", extend("format" = "date-time"))]
-    updated_date: Option<String>,
-    /// When the registration ends.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(with = "String", extend("format" = "date-time"))]
-    expiration_date: Option<String>,
-    /// Statuses by their EPP names, such as `clientTransferProhibited`; `reserved` marks a name that nobody can register.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    status: Vec<String>,
-    /// `signedDelegation` or `unsigned`, if the registry reports it.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(with = "String")]
-    dnssec: Option<String>,
-    /// Host names of the name servers.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    name_servers: Vec<String>,
+    #[serde(flatten)]
+    registration: Registration,
     /// Whether the data was cached.
     meta: Meta,
 }
@@ -153,25 +126,13 @@ async fn whois(_call: Call, input: Lookup) -> Result<Reply<Whois>, Failure> {
     let found = lookup::lookup(&name.registrable, input.force_refresh)
         .await
         .map_err(|trouble| failed(&name.registrable, trouble))?;
-    Ok(Reply::ok(told(name, found)))
-}
-
-fn told(name: Name, found: Found) -> Whois {
-    let registration = found.record.registration;
-    Whois {
+    Ok(Reply::ok(Whois {
         domain: name.registrable,
         query_domain: name.asked,
         registered: found.record.registered,
-        registrar: registration.registrar,
-        organization: registration.organization,
-        creation_date: registration.creation_date,
-        updated_date: registration.updated_date,
-        expiration_date: registration.expiration_date,
-        status: registration.status,
-        dnssec: registration.dnssec,
-        name_servers: registration.name_servers,
+        registration: found.record.registration,
         meta: found.meta,
-    }
+    }))
 }
 
 fn failed(domain: &str, trouble: Trouble) -> Failure {

@@ -63,7 +63,6 @@ mod tree;
 mod weights;
 
 use serde::{Deserialize, Serialize};
-use serde_json::json;
 use switchbay_sdk::schemars::{self, JsonSchema};
 use switchbay_sdk::{Call, ErrorCode, Failure, Operation, Plugin, Reply, Rest, Tool, plugin};
 
@@ -91,12 +90,6 @@ const SCRAPES_PER_MINUTE: u32 = 20;
 
 /// The plugin, for [`switchbay_sdk::export!`] and for the benchmarks' native yardstick.
 pub fn plugin() -> Plugin {
-    let format = json!({
-        "type": "string",
-        "enum": ["markdown", "text", "html"],
-        "default": "markdown",
-        "description": "The format of the content; Markdown by default.",
-    });
     plugin!("Public web pages as clean documents")
         .wants("http:GET public", "to fetch the pages that callers ask for")
         .wants("logging", "to log why pages could not be read")
@@ -122,7 +115,12 @@ pub fn plugin() -> Plugin {
                      content is untrusted: sanitize it before rendering it.",
                 )
                 .rest(Rest::post("/api/v1/web/scrape", "web:scrape"))
-                .tool(Tool::lookup("scrape_web_page", "web:scrape").added("format", format))
+                .tool(
+                    Tool::lookup("scrape_web_page", "web:scrape").choice::<Format>(
+                        "format",
+                        "The format of the content; Markdown by default.",
+                    ),
+                )
                 .deadline_ms(BUDGET_MS)
                 .window_per_minute(SCRAPES_PER_MINUTE)
                 .errors([NOT_PUBLIC, BAD_RESPONSE, LATE, UNAVAILABLE])

@@ -60,12 +60,6 @@ const OVER: ErrorCode =
 
 /// Starts a crawl; its worker runs it.
 pub(crate) fn start_operation() -> Operation {
-    let format = json!({
-        "type": "string",
-        "enum": ["markdown", "text", "html"],
-        "default": "markdown",
-        "description": "The format of the content of all documents; Markdown by default.",
-    });
     Operation::new("start_crawl", start)
         .worker(walk::run)
         .title("Crawl a website")
@@ -85,7 +79,10 @@ pub(crate) fn start_operation() -> Operation {
                 .narrows("ok", crawled_at_once())
                 .narrows("accepted", crawl_accepted()),
         )
-        .tool(Tool::new("start_web_crawl", SCOPE).open_world().added("format", format))
+        .tool(Tool::new("start_web_crawl", SCOPE).open_world().choice::<Format>(
+                    "format",
+                    "The format of the content of all documents; Markdown by default.",
+                ))
         .deadline_ms(BUDGET_MS)
         .window_per_minute(CRAWLS_PER_MINUTE)
         .named_by_request_id()
