@@ -255,6 +255,21 @@ impl Error {
     }
 }
 
+/// The media type that a `Content-Type` names, in lower case and without parameters. Empty if there is none.
+pub fn media_type(content_type: &str) -> String {
+    let essence = content_type.split(';').next().unwrap_or_default();
+    essence.trim().to_ascii_lowercase()
+}
+
+/// A parameter of a `Content-Type`, such as `charset`, without its quotes.
+pub fn media_parameter<'h>(content_type: &'h str, name: &str) -> Option<&'h str> {
+    content_type.split(';').skip(1).find_map(|parameter| {
+        let (known, value) = parameter.split_once('=')?;
+        let is_it = known.trim().eq_ignore_ascii_case(name);
+        is_it.then(|| value.trim().trim_matches(['"', '\'']))
+    })
+}
+
 /// How long a `Retry-After` asks to wait (RFC 9110, 10.2.3).
 fn retry_after(written: &str, now: SystemTime) -> Option<Duration> {
     let written = written.trim();
@@ -313,6 +328,18 @@ mod tests {
             );
         }
         assert_eq!(response(302, "x-location", "/a").redirect(), None);
+    }
+
+    #[test]
+    fn a_content_type_is_taken_apart() {
+        let written = " Text/HTML ;a; Charset = \"utf-8\";charset=x";
+        assert_eq!(media_type(written), "text/html");
+        assert_eq!(media_parameter(written, "charset"), Some("utf-8"));
+        assert_eq!(media_parameter(written, "a"), None);
+        assert_eq!(
+            (media_type(""), media_type(";a=b")),
+            (String::new(), String::new())
+        );
     }
 
     #[test]
