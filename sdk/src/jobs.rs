@@ -61,7 +61,7 @@ use serde::de::DeserializeOwned;
 use serde::{Serialize, Serializer};
 
 use crate::bindings::switchbay::jobs::{queue, work};
-use crate::{Call, Timestamp};
+use crate::{Call, ErrorCode, Failure, Timestamp};
 
 pub use crate::bindings::switchbay::jobs::queue::{
     Earlier, Error, Failed, Item, Page, Snapshot, State, Submission, SubmitError,
@@ -118,6 +118,16 @@ impl Snapshot {
         values
             .map(|item| serde_json::from_str(&item.value))
             .collect()
+    }
+
+    /// How the job failed, as a failure of this call: if it did, and by one of these codes.
+    pub fn failure_of<'c>(
+        &self,
+        codes: impl IntoIterator<Item = &'c ErrorCode>,
+    ) -> Option<Failure> {
+        let failed = self.failure.as_ref()?;
+        let code = codes.into_iter().find(|code| code.code == failed.code)?;
+        Some(code.failure(failed.message.clone()))
     }
 
     /// When the job expires with everything that it emitted.
@@ -390,6 +400,20 @@ mod tests {
         assert_eq!(read, [Position { page: 1 }, Position { page: 2 }]);
         assert_eq!(found.expires_at().to_string(), "1970-01-01T00:00:01Z");
         assert!(snapshot(vec![item("1")]).values::<Position>().is_err());
+        let failed = Snapshot {
+            failure: Some(Failed {
+                code: "UPSTREAM_TIMEOUT".to_owned(),
+                message: "late".to_owned(),
+            }),
+            ..snapshot(Vec::new())
+        };
+        let (late, down) = (
+            ErrorCode::upstream_timeout("It is late."),
+            ErrorCode::service_unavailable("It is down."),
+        );
+        let failure = failed.failure_of([&down, &late]).expect("a failure");
+        assert_eq!(failure.into_wire().message, "late");
+        assert!(failed.failure_of([&down]).is_none() && found.failure_of([&late]).is_none());
     }
 
     #[test]

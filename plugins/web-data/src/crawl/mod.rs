@@ -268,7 +268,9 @@ async fn start(_call: Call, mut start: Start) -> Result<Reply<Crawl>, Failure> {
         bytes_max: AT_ONCE_BYTES_MAX,
     };
     let found = jobs::read(&id, whole).await.map_err(unread)?;
-    if let (true, Some(failure)) = (found.items.is_empty(), failure_at_once(&found)) {
+    // Only these are something that a submission is answered with.
+    let failure = found.failure_of([&BAD_RESPONSE, &LATE, &UNAVAILABLE]);
+    if let (true, Some(failure)) = (found.items.is_empty(), failure) {
         return Err(failure);
     }
     match (state, found.next_offset) {
@@ -328,15 +330,6 @@ async fn cancel(_call: Call, Cancel { id }: Cancel) -> Result<Reply<Cancelled>, 
             Err(OVER.failure("the crawl has already ended"))
         }
     }
-}
-
-/// Why a crawl failed, where it is something that its submission is answered with.
-fn failure_at_once(found: &Snapshot) -> Option<Failure> {
-    let failed = found.failure.as_ref()?;
-    let code = [&BAD_RESPONSE, &LATE, &UNAVAILABLE]
-        .into_iter()
-        .find(|code| code.code() == failed.code)?;
-    Some(code.failure(failed.message.clone()))
 }
 
 fn documents(found: &Snapshot) -> Result<Vec<Document>, Failure> {
