@@ -86,6 +86,16 @@ impl PublicUrl {
     }
 }
 
+/// Whether a URL is of http or https.
+pub fn is_web(url: &Url) -> bool {
+    matches!(url.scheme(), "http" | "https")
+}
+
+/// The absolute http or https URL that somebody's answer names, or nothing. Its host and port may be any.
+pub fn web_url(text: &str) -> Option<Url> {
+    Url::parse(text).ok().filter(is_web)
+}
+
 /// Whether the host of a URL is a public address, or a name that may lead to one.
 pub fn has_public_host(url: &Url) -> bool {
     match url.host() {
@@ -203,6 +213,15 @@ mod tests {
             invalid.to_string(),
             "is not a valid URL: invalid IPv4 address"
         );
+    }
+
+    #[test]
+    fn an_answer_names_a_web_page_or_nothing() {
+        let read = |text| web_url(text).map(String::from);
+        assert_eq!(read("HTTP://a:81").as_deref(), Some("http://a:81/"));
+        for text in ["/a", "ftp://a/", "data:,a", "http://"] {
+            assert_eq!(read(text), None, "{text}");
+        }
     }
 
     #[test]

@@ -3,7 +3,7 @@
 //! The order is the contract: no URL, an unsafe one, no network of ours; which path it is, is the network's to say. Knows
 //! nothing of what is asked for.
 
-use switchbay_sdk::public_url::{NotPublicUrl, PublicUrl, has_public_host};
+use switchbay_sdk::public_url::{NotPublicUrl, PublicUrl, has_public_host, is_web};
 use url::Url;
 
 use crate::networks::{self, Link, Network, Place};
@@ -46,8 +46,7 @@ impl Address {
             .url
             .join(location.trim())
             .map_err(|_| Trouble::Unresolved)?;
-        if matches!(to.scheme(), "http" | "https") && location.chars().count() <= URL_CHARACTERS_MAX
-        {
+        if is_web(&to) && location.chars().count() <= URL_CHARACTERS_MAX {
             Self::judge(to)
         } else {
             Err(Trouble::Unresolved)

@@ -6,6 +6,7 @@
 use std::time::Duration;
 
 use switchbay_sdk::http::{Error, Response};
+use switchbay_sdk::public_url::is_web;
 use url::Url;
 
 use crate::scrape::ACCEPT;
@@ -67,8 +68,5 @@ fn answer(url: &Url, response: Response) -> VisitAnswer {
 }
 
 fn moved(url: &Url, location: &str) -> Option<Url> {
-    url.join(location)
-        .ok()
-        .filter(|to| matches!(to.scheme(), "http" | "https"))
-        .map(site::plain)
+    url.join(location).ok().filter(is_web).map(site::plain)
 }
