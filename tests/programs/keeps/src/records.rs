@@ -46,13 +46,18 @@ pub(crate) struct Input {
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct OneWrite {
+    /// The key.
     key: String,
+    /// A value of so many bytes.
     #[serde(default)]
     bytes: Option<usize>,
+    /// The value.
     #[serde(default)]
     value: Option<String>,
+    /// The version that must be there, 0 for none at all.
     #[serde(default)]
     expected: Option<u64>,
+    /// In how many milliseconds it expires; it may be past.
     #[serde(default)]
     expires_in_ms: Option<i64>,
 }
