@@ -108,7 +108,7 @@ pub async fn get(key: &str) -> Result<Option<Entry>, Error> {
     Ok(found.map(entry))
 }
 
-/// Writes a record if the stored one is as expected, and returns its new version.
+/// Writes a record that does not expire if the stored one is as expected, and returns its new version.
 ///
 /// # Errors
 /// As for [`write`].
@@ -171,8 +171,8 @@ pub async fn put_json(key: &str, value: &impl Serialize, expected: Expected) -> 
     write([Write::put_json(key, value)?.expect(expected)]).await
 }
 
-/// Replaces a record with what `next` makes of it, and returns the new value. `next` runs again if
-/// another instance was faster.
+/// Replaces a record with what `next` makes of it, and returns the new value. The record expires when it
+/// would have. `next` runs again if another instance was faster.
 ///
 /// # Errors
 /// As for [`get_json`] and [`put_json`]; [`Error::Conflict`] if others were faster 256 times.
@@ -182,12 +182,18 @@ pub async fn update_json<T: DeserializeOwned + Serialize>(
 ) -> Result<T, Error> {
     let mut last = Vec::new();
     for _ in 0..TRIES_MAX {
-        let (found, expected) = match get_json(key).await? {
-            Some(found) => (Some(found.value), Expected::Version(found.version)),
-            None => (None, Expected::Absent),
+        let found: Option<Entry<T>> = get_json(key).await?;
+        let expected = found
+            .as_ref()
+            .map_or(Expected::Absent, |found| Expected::Version(found.version));
+        let expires_ms = found.as_ref().and_then(|found| found.expires_ms);
+        let value = next(found.map(|found| found.value));
+        let put = Write::put_json(key, &value)?.expect(expected);
+        let put = match expires_ms {
+            Some(at) => put.expire_at(at),
+            None => put,
         };
-        let value = next(found);
-        match put_json(key, &value, expected).await {
+        match write([put]).await {
             Ok(_) => return Ok(value),
             Err(Error::Conflict(found)) => last = found,
             Err(error) => return Err(error),

@@ -300,8 +300,9 @@ fn apply(
     old: Option<u64>,
     used: &mut StateUsage,
 ) -> Result<RowWrite, RowFault> {
+    let is_over = |at: &u64| *at <= batch.now_ms;
     match &write.change {
-        RecordChange::Put { value, expires_ms } => {
+        RecordChange::Put { value, expires_ms } if !expires_ms.as_ref().is_some_and(is_over) => {
             used.replace(old, Some(counted(&write.key, value)));
             let head = RecordHead {
                 plugin: batch.plugin.to_string(),
@@ -312,7 +313,8 @@ fn apply(
             };
             Ok(head.row(value)?.into())
         }
-        RecordChange::Delete => {
+        // What has expired before it is there is not kept.
+        RecordChange::Put { .. } | RecordChange::Delete => {
             used.replace(old, None);
             Ok(RowWrite::Delete(record_name(&batch.plugin, &write.key)))
         }

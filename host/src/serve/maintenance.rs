@@ -19,6 +19,8 @@ use crate::stores::{Store, StoreError};
 
 /// How often idle instances are looked at.
 const SWEEP: Duration = Duration::from_secs(5);
+/// How often expired records are looked for in one sweep, as long as there may be more.
+const EXPIRED_ROUNDS_MAX: usize = 64;
 /// How often months that are over are looked for.
 const MONTHS: Duration = Duration::from_secs(3600);
 /// Months beside the current one of which entries of credits and counts of calls are kept: a year and the same month again.
@@ -61,8 +63,15 @@ impl PeriodicMaintenance {
         if let Err(error) = self.store.forget_burnt(epoch_seconds(now)).await {
             tracing::error!(%error, "expired identifiers cannot be removed");
         }
-        if let Err(error) = self.store.forget_expired_records(epoch_ms(now)).await {
-            tracing::error!(%error, "expired records of plugins cannot be removed");
+        for _ in 0..EXPIRED_ROUNDS_MAX {
+            match self.store.forget_expired_records(epoch_ms(now)).await {
+                Ok(true) => {}
+                Ok(false) => break,
+                Err(error) => {
+                    tracing::error!(%error, "expired records of plugins cannot be removed");
+                    break;
+                }
+            }
         }
     }
 

@@ -115,7 +115,8 @@ impl Store {
     /// Forgets identifiers whose day is over, a bounded number of them.
     pub(crate) async fn forget_burnt(&self, now_s: u64) -> Result<(), StoreError> {
         let over = RowQuery::Due(BURNT, now_s.saturating_add(1), FORGOTTEN_AT_ONCE);
-        let over: Vec<BurntIdentifier> = self.engine.view(|read| read.records(over)).await?;
+        let over = self.engine.survey(move |read| read.records(over));
+        let over: Vec<BurntIdentifier> = over.await?;
         let mut by_account: BTreeMap<String, Vec<RowName>> = BTreeMap::new();
         for burnt in over {
             let name = burnt.name();

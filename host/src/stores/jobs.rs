@@ -43,7 +43,10 @@ impl Store {
 
     /// The record of a job.
     pub(crate) async fn job(&self, name: &JobName) -> Result<Option<Job>, StoreError> {
-        self.engine.view(|read| job_rules::job(read, name)).await
+        let name = name.clone();
+        self.engine
+            .survey(move |read| job_rules::job(read, &name))
+            .await
     }
 
     /// Every job, in no order that means something.
@@ -120,7 +123,7 @@ impl Store {
     /// Frees request ids whose day is over, a bounded number of them.
     pub(crate) async fn free_request_ids(&self, now_ms: u64) -> Result<(), StoreError> {
         let over = RowQuery::Due(REQUEST_IDS, now_ms.saturating_add(1), FREED_AT_ONCE);
-        let over: Vec<TakenRequestId> = self.engine.view(|read| read.records(over)).await?;
+        let over: Vec<TakenRequestId> = self.engine.survey(move |read| read.records(over)).await?;
         let mut by_owner: BTreeMap<String, Vec<RowName>> = BTreeMap::new();
         for taken in over {
             let name = taken.name();

@@ -9,7 +9,7 @@ use crate::records::plugin_state::{
 };
 
 /// Records that are forgotten together when they have expired.
-const FORGOTTEN_AT_ONCE: usize = 1000;
+const FORGOTTEN_AT_ONCE: usize = 128;
 
 impl Store {
     /// A plugin's record.
@@ -51,12 +51,13 @@ impl Store {
             .await
     }
 
-    /// Forgets records that have expired, a bounded number of them.
-    pub(crate) async fn forget_expired_records(&self, now_ms: u64) -> Result<(), StoreError> {
+    /// Forgets records that have expired, a bounded number of them. Gives back whether there may be more.
+    pub(crate) async fn forget_expired_records(&self, now_ms: u64) -> Result<bool, StoreError> {
         let expired = self
             .engine
-            .view(|read| plugin_state::expired(read, now_ms, FORGOTTEN_AT_ONCE))
+            .survey(move |read| plugin_state::expired(read, now_ms, FORGOTTEN_AT_ONCE))
             .await?;
+        let may_be_more = expired.len() == FORGOTTEN_AT_ONCE;
         let mut by_plugin: BTreeMap<String, Vec<String>> = BTreeMap::new();
         for (plugin, key) in expired {
             by_plugin.entry(plugin).or_default().push(key);
@@ -68,7 +69,7 @@ impl Store {
             })
             .await?;
         }
-        Ok(())
+        Ok(may_be_more)
     }
 
     /// What each plugin uses that ever kept a record, in the order of their names.

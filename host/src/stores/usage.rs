@@ -44,7 +44,7 @@ impl Store {
     /// next time.
     pub(crate) async fn forget_counts(&self, before: Month) -> Result<usize, StoreError> {
         let over = RowQuery::Due(USAGE, before.begins_at() + 1, ROWS_AT_ONCE);
-        let over: Vec<CountRow> = self.engine.view(|read| read.records(over)).await?;
+        let over: Vec<CountRow> = self.engine.survey(move |read| read.records(over)).await?;
         let owners: BTreeSet<String> = over.into_iter().map(|row| row.owner).collect();
         let mut forgotten = 0;
         for owner in owners {

@@ -203,8 +203,16 @@ fn a_record_that_has_expired_is_gone_and_counts_until_it_is_forgotten() {
     assert_eq!(forget(&mut table, 199), (0, 1));
     assert_eq!(forget(&mut table, 200), (1, 0));
     assert_eq!(used(&mut table), (0, 0));
+    // What has expired before it is put deletes what is there.
+    assert_eq!(one(&mut table, put("k", b"v", ABSENT)), Ok(3));
+    let over = RecordWrite {
+        expected: ANY,
+        ..lasting(50)
+    };
+    assert_eq!(write(&mut table, &batch(vec![over], 50)), Ok(4));
+    assert_eq!((used(&mut table), table.count(RECORDS)), ((0, 0), 0));
     // What was put anew since it was found stands.
-    assert_eq!(one(&mut table, lasting(300)), Ok(3));
+    assert_eq!(one(&mut table, lasting(300)), Ok(5));
     table.change("p", |read| {
         plugin_state::forget_expired(read, "p", &["k".to_owned()], 250)
     });

@@ -83,7 +83,11 @@ const TABLES: [&str; 25] = [
     "plugin-records-used",
 ];
 
-/// Makes rows of what a store of the first format holds, and removes its tables. Gives back whether there were any.
+/// Where a program of before keeps the instance's values, in a form that it cannot open: it fails at its start, before it takes
+/// the store for an empty one.
+const BARRIER: TableDefinition<'_, u64, u64> = TableDefinition::new("instance");
+
+/// Makes rows of what a store of the first format holds, and removes its tables. Gives back whether anything was written.
 pub(super) fn upgrade(transaction: &WriteTransaction) -> Result<bool, RowFault> {
     let tables = Vec::from_iter(transaction.list_tables()?);
     let is_upgraded = tables
@@ -93,9 +97,12 @@ pub(super) fn upgrade(transaction: &WriteTransaction) -> Result<bool, RowFault> 
         .into_iter()
         .filter(|table| TABLES.contains(&table.name()));
     let old = Vec::from_iter(old);
-    // What an earlier program wrote into an upgraded store, as if it were empty, is left alone.
-    if is_upgraded || old.is_empty() {
+    if is_upgraded {
         return Ok(false);
+    }
+    if old.is_empty() {
+        transaction.open_table(BARRIER)?;
+        return Ok(true);
     }
     customers(transaction)?;
     ledger(transaction)?;
@@ -105,6 +112,7 @@ pub(super) fn upgrade(transaction: &WriteTransaction) -> Result<bool, RowFault> 
     for table in old {
         transaction.delete_table(table)?;
     }
+    transaction.open_table(BARRIER)?;
     Ok(true)
 }
 

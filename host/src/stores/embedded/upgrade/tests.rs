@@ -146,3 +146,20 @@ async fn jobs_and_plugins_are_as_they_were() {
     let used = store.records_used().await.expect("readable");
     assert_eq!((used[0].bytes, used[0].last_version), (71, 6));
 }
+
+#[tokio::test]
+async fn a_program_of_before_cannot_take_a_store_of_now_for_an_empty_one() {
+    for folder in [earlier(), TempDir::new().expect("a temporary folder")] {
+        drop(Store::open(folder.path()).await.expect("a store"));
+        let database = Database::open(folder.path().join("switchbay.redb")).expect("a file");
+        let transaction = database.begin_write().expect("a transaction");
+        let refused = transaction.open_table(INSTANCE).map(drop);
+        assert!(
+            matches!(refused, Err(redb::TableError::TableTypeMismatch { .. })),
+            "{refused:?}"
+        );
+        drop(transaction);
+        drop(database);
+        drop(Store::open(folder.path()).await.expect("a store"));
+    }
+}
