@@ -68,10 +68,17 @@ pub(crate) fn accounts(read: &mut dyn Reads) -> Result<Vec<Account>, RowFault> {
     Ok(accounts)
 }
 
-/// Writes an account's record; writing it again changes nothing.
-pub(crate) fn put(account: &Account) -> Result<Decision<()>, RowFault> {
-    let row = Row::record(RowName::of(ACCOUNTS, &account.id), account)?;
-    Ok(Decision::write((), vec![row.into()]))
+/// Keeps a new account's record. One that is kept already stands, whatever became of it since.
+pub(crate) fn open(read: &mut dyn Reads, account: &Account) -> Result<Decision<()>, RowFault> {
+    if read.has(&RowName::of(ACCOUNTS, &account.id))? {
+        return Ok(Decision::unchanged(()));
+    }
+    Ok(Decision::write((), vec![row(account)?.into()]))
+}
+
+/// The row of an account.
+pub(crate) fn row(account: &Account) -> Result<Row, RowFault> {
+    Row::record(RowName::of(ACCOUNTS, &account.id), account)
 }
 
 /// Gives an account an entitlement in the place of the one it had, or takes it away. The outcome is the account; `None` where
@@ -85,6 +92,6 @@ pub(crate) fn entitle(
         return Ok(Decision::unchanged(None));
     };
     account.entitlement = entitlement.cloned();
-    let Decision { writes, .. } = put(&account)?;
+    let writes = vec![row(&account)?.into()];
     Ok(Decision::write(Some(account), writes))
 }

@@ -168,14 +168,26 @@ pub(crate) fn keys(read: &mut dyn Reads) -> Result<Vec<KeyRecord>, RowFault> {
     Ok(keys)
 }
 
-/// Writes a key's record; writing it again changes nothing.
-pub(crate) fn put(digest: &[u8; 32], record: &KeyRecord) -> Result<Decision<()>, RowFault> {
+/// Keeps a new key's record. One that is kept already stands, whatever became of it since.
+pub(crate) fn issue(
+    read: &mut dyn Reads,
+    digest: &[u8; 32],
+    record: &KeyRecord,
+) -> Result<Decision<()>, RowFault> {
+    if read.has(&RowName::of(KEYS, &record.id))? {
+        return Ok(Decision::unchanged(()));
+    }
+    Ok(Decision::write((), vec![row(digest, record)?.into()]))
+}
+
+/// The row of a key.
+pub(crate) fn row(digest: &[u8; 32], record: &KeyRecord) -> Result<Row, RowFault> {
     let kept = KeptKey {
         digest: *digest,
         record: record.clone(),
     };
-    let row = Row::record(RowName::of(KEYS, &record.id), &kept)?.alias(digest);
-    Ok(Decision::write((), vec![row.into()]))
+    let row = Row::record(RowName::of(KEYS, &record.id), &kept)?;
+    Ok(row.alias(digest))
 }
 
 /// Marks a key as revoked. The outcome is its record; `None` where there is no such key. A revoked key keeps the time of its
@@ -190,7 +202,7 @@ pub(crate) fn revoke(
         return Ok(Decision::unchanged(None));
     };
     record.revoked_at.get_or_insert(now_s);
-    let Decision { writes, .. } = put(&digest, &record)?;
+    let writes = vec![row(&digest, &record)?.into()];
     Ok(Decision::write(Some(record), writes))
 }
 

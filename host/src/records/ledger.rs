@@ -4,7 +4,7 @@
 //! once: the first end stands. An identifier of an operation (`Idempotency-Key`) is burnt in the write of the reservation that
 //! it names, so that there is never one without the other. Time is passed in.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::ControlFlow;
 
 use serde::{Deserialize, Serialize};
@@ -331,71 +331,95 @@ pub(crate) fn forget_months(
     // An account is found by its balances: not before its last entry.
     let is_last = over.len() < entries_max;
     over.retain(|entry| entry.resolution.is_some());
-    let mut sums = OldSums::read(read, account, before)?;
     let mut writes = Vec::with_capacity(over.len() + 8);
+    let mut sums = OldSums::default();
     for entry in &over {
         let name = LedgerEntry::row_name(account, entry.reservation.id);
         writes.push(RowWrite::Delete(name));
-        sums.take_back(entry);
+        sums.take_back(read, account, entry)?;
+    }
+    if is_last {
+        sums.read_all(read, account, before)?;
     }
     sums.write(account, is_last, &mut writes)?;
     Ok(Decision::write(over.len(), writes))
 }
 
-/// Balances and sums of months that are over.
+/// Balances and sums of months that are over, by their names.
+#[derive(Default)]
 struct OldSums {
-    balances: Vec<MonthBalance>,
-    spent: Vec<Spent>,
+    balances: BTreeMap<Month, Balance>,
+    spent: BTreeMap<RowName, Spent>,
 }
 
 impl OldSums {
-    fn read(read: &mut dyn Reads, account: &str, before: Month) -> Result<Self, RowFault> {
+    /// Takes what an entry added out of its balance and its sum.
+    fn take_back(
+        &mut self,
+        read: &mut dyn Reads,
+        account: &str,
+        entry: &LedgerEntry,
+    ) -> Result<(), RowFault> {
+        if !matches!(entry.resolution, Some((ReservationOutcome::Settled, _))) {
+            return Ok(());
+        }
+        let Reservation { month, amount, .. } = entry.reservation;
+        let old = match self.balances.get(&month) {
+            Some(old) => *old,
+            None => balance(read, account, month)?,
+        };
+        let posted = old.posted.saturating_sub(amount);
+        self.balances.insert(month, Balance { posted, ..old });
+        let spent = spent_by(&entry.reservation);
+        let name = spent.row_name(account);
+        let mut spent = match self.spent.remove(&name) {
+            Some(known) => known,
+            None => spent.stored(read, account)?,
+        };
+        spent.credits = spent.credits.saturating_sub(amount);
+        self.spent.insert(name, spent);
+        Ok(())
+    }
+
+    /// Adds those that nothing was taken out of.
+    fn read_all(
+        &mut self,
+        read: &mut dyn Reads,
+        account: &str,
+        before: Month,
+    ) -> Result<(), RowFault> {
         let old = |space| {
             let all = RowName::of(space, account);
             RowRange::under(&all, usize::MAX).before(&all.number(before.number()))
         };
-        let (balances, spent) = (old(BALANCES), old(SPENT));
-        Ok(Self {
-            balances: read.records(RowQuery::Range(&balances))?,
-            spent: read.records(RowQuery::Range(&spent))?,
-        })
+        let balances: Vec<MonthBalance> = read.records(RowQuery::Range(&old(BALANCES)))?;
+        for row in balances {
+            self.balances.entry(row.month).or_insert(row.balance);
+        }
+        let spent: Vec<Spent> = read.records(RowQuery::Range(&old(SPENT)))?;
+        for row in spent {
+            self.spent.entry(row.row_name(account)).or_insert(row);
+        }
+        Ok(())
     }
 
-    /// Takes what an entry added out of its balance and its sum.
-    fn take_back(&mut self, entry: &LedgerEntry) {
-        if !matches!(entry.resolution, Some((ReservationOutcome::Settled, _))) {
-            return;
-        }
-        let Reservation { month, amount, .. } = entry.reservation;
-        for old in self.balances.iter_mut().filter(|old| old.month == month) {
-            old.balance.posted = old.balance.posted.saturating_sub(amount);
-        }
-        let of_entry = spent_by(&entry.reservation);
-        let is_its = |old: &&mut Spent| {
-            (old.month, &old.key, &old.operation)
-                == (of_entry.month, &of_entry.key, &of_entry.operation)
-        };
-        for old in self.spent.iter_mut().filter(is_its) {
-            old.credits = old.credits.saturating_sub(amount);
-        }
-    }
-
+    /// What is nothing any more goes with the last entries.
     fn write(
         self,
         account: &str,
         is_last: bool,
         writes: &mut Vec<RowWrite>,
     ) -> Result<(), RowFault> {
-        for old in self.balances {
-            writes.push(if is_last && old.balance == Balance::default() {
-                RowWrite::Delete(MonthBalance::row_name(account, old.month))
+        for (month, old) in self.balances {
+            writes.push(if is_last && old == Balance::default() {
+                RowWrite::Delete(MonthBalance::row_name(account, month))
             } else {
-                MonthBalance::row(account, old.month, old.balance)?.into()
+                MonthBalance::row(account, month, old)?.into()
             });
         }
-        for old in self.spent {
+        for (name, old) in self.spent {
             writes.push(if is_last && old.credits == 0 {
-                RowWrite::Delete(old.row_name(account))
+                RowWrite::Delete(name)
             } else {
                 old.row(account)?.into()
             });

@@ -27,16 +27,16 @@ impl Store {
         self.engine.survey(|read| api_key::keys(read)).await
     }
 
-    /// Writes a key's record; writing it again changes nothing.
+    /// Keeps a new key's record. One that is kept already stands, whatever became of it since.
     pub(crate) async fn put_key(
         &self,
         digest: [u8; 32],
         record: &KeyRecord,
     ) -> Result<(), StoreError> {
         let (id, record) = (record.id.clone(), record.clone());
-        let put = move |_: &mut dyn Reads| api_key::put(&digest, &record);
+        let issue = move |read: &mut dyn Reads| api_key::issue(read, &digest, &record);
         let cache = Arc::clone(&self.key_cache);
-        self.engine.change(&id, put, move || cache.forget()).await
+        self.engine.change(&id, issue, move || cache.forget()).await
     }
 
     /// Marks a key as revoked, and gives back its record; `None` where there is no such key. A revoked key keeps the time
@@ -63,12 +63,12 @@ impl Store {
         self.engine.survey(|read| account::accounts(read)).await
     }
 
-    /// Writes an account's record; writing it again changes nothing.
+    /// Keeps a new account's record. One that is kept already stands, whatever became of it since.
     pub(crate) async fn put_account(&self, account: &Account) -> Result<(), StoreError> {
         let (id, account) = (account.id.clone(), account.clone());
-        let put = move |_: &mut dyn Reads| account::put(&account);
+        let open = move |read: &mut dyn Reads| account::open(read, &account);
         let cache = Arc::clone(&self.account_cache);
-        self.engine.change(&id, put, move || cache.forget()).await
+        self.engine.change(&id, open, move || cache.forget()).await
     }
 
     /// Gives an account an entitlement in the place of the one it had, or takes it away. Gives back the account; `None`

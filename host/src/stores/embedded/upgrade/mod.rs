@@ -138,11 +138,11 @@ fn customers(transaction: &WriteTransaction) -> Result<(), RowFault> {
     });
     each!(transaction, KEYS, |digest, record| {
         let record: KeyRecord = decode(record)?;
-        api_key::put(digest, &record)?.writes
+        one(api_key::row(digest, &record)?)
     });
     each!(transaction, ACCOUNTS, |_, record| {
         let record: Account = decode(record)?;
-        account::put(&record)?.writes
+        one(account::row(&record)?)
     });
     each!(
         transaction,
