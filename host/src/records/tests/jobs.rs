@@ -135,7 +135,7 @@ fn an_item_is_kept_once_and_in_its_place() {
     };
     let (a, bb) = (pair("a", "1"), pair("bb", "22"));
     assert_eq!(page(0, 9, 99), expected(&[a.clone(), bb.clone()], None));
-    assert_eq!(page(0, 1, 99), expected(&[a.clone()], Some(1)));
+    assert_eq!(page(0, 1, 99), expected(std::slice::from_ref(&a), Some(1)));
     assert_eq!(page(0, 9, 2), expected(&[a], Some(1)));
     assert_eq!(page(1, 9, 0), expected(&[bb], None));
     assert_eq!(page(2, 9, 99), expected(&[], None));
