@@ -53,5 +53,5 @@ mod transport;
 pub mod cli;
 pub mod native;
 
-pub use config::{Compile, Config, ConfigError, Flags, LogFormat, OAuthSettings, Transport};
+pub use config::{Config, ConfigError, Flags, LogFormat};
 pub use serve::{Listeners, OpenStore, Service, StartError};

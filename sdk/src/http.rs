@@ -16,6 +16,8 @@
 //!
 //! [`Plugin::wants`]: crate::Plugin::wants
 
+use std::time::{Duration, SystemTime};
+
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
@@ -123,6 +125,11 @@ impl Request {
         self
     }
 
+    /// Sets one limit for everything: in total, until the response begins, and between two pieces of it.
+    pub fn within_ms(self, ms: u32) -> Self {
+        self.total_ms(ms).first_byte_ms(ms).idle_ms(ms)
+    }
+
     /// Makes the request.
     ///
     /// # Errors
@@ -163,6 +170,22 @@ impl Response {
         &self.0.headers
     }
 
+    /// Where the response redirects to (301, 302, 303, 307 or 308), as the server wrote it.
+    pub fn redirect(&self) -> Option<&str> {
+        self.header("location")
+            .filter(|_| matches!(self.0.status, 301 | 302 | 303 | 307 | 308))
+    }
+
+    /// The seconds of `Retry-After`. A date counts as nothing: see [`Response::retry_after`].
+    pub fn retry_after_s(&self) -> Option<u64> {
+        self.header("retry-after")?.trim().parse().ok()
+    }
+
+    /// How long `Retry-After` asks to wait, by seconds or by a date; a date that has passed is no time.
+    pub fn retry_after(&self) -> Option<Duration> {
+        retry_after(self.header("retry-after")?, SystemTime::now())
+    }
+
     /// The decoded body.
     pub fn bytes(&self) -> &[u8] {
         &self.0.body
@@ -188,5 +211,151 @@ impl Response {
                 "the body is not JSON of the expected type: {error}"
             ))
         })
+    }
+}
+
+/// What an [`Error`] comes to, for those who do not tell all of them apart.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Cause {
+    /// A time limit was reached.
+    Late,
+    /// There is no response, or none that is complete and valid; or it redirects too often.
+    Unreached,
+    /// The headers of the response are too large.
+    HeadersTooLarge,
+    /// The body of the response is too large.
+    BodyTooLarge,
+    /// The call has too many requests under way.
+    Busy,
+    /// The host does not make the request, or does not follow a redirect. The text tells why: `was denied: …` or
+    /// `is invalid: …`. It is for the operator's log.
+    Refused(String),
+}
+
+impl Error {
+    /// What it comes to.
+    pub fn cause(self) -> Cause {
+        match self {
+            Self::FirstByteLate | Self::Idle | Self::TotalLate => Cause::Late,
+            Self::Unresolved
+            | Self::Unreachable
+            | Self::BadResponse(_)
+            | Self::TooManyRedirects => Cause::Unreached,
+            Self::HeadersTooLarge => Cause::HeadersTooLarge,
+            Self::BodyTooLarge => Cause::BodyTooLarge,
+            Self::Busy => Cause::Busy,
+            Self::Denied(denial) | Self::RedirectDenied(denial) => {
+                let (Denial::NotGranted(rule)
+                | Denial::NotPublic(rule)
+                | Denial::NotAcceptable(rule)) = denial;
+                Cause::Refused(format!("was denied: {rule}"))
+            }
+            Self::InvalidRequest(rule) => Cause::Refused(format!("is invalid: {rule}")),
+        }
+    }
+}
+
+/// The media type that a `Content-Type` names, in lower case and without parameters. Empty if there is none.
+pub fn media_type(content_type: &str) -> String {
+    let essence = content_type.split(';').next().unwrap_or_default();
+    essence.trim().to_ascii_lowercase()
+}
+
+/// A parameter of a `Content-Type`, such as `charset`, without its quotes.
+pub fn media_parameter<'h>(content_type: &'h str, name: &str) -> Option<&'h str> {
+    content_type.split(';').skip(1).find_map(|parameter| {
+        let (known, value) = parameter.split_once('=')?;
+        let is_it = known.trim().eq_ignore_ascii_case(name);
+        is_it.then(|| value.trim().trim_matches(['"', '\'']))
+    })
+}
+
+/// How long a `Retry-After` asks to wait (RFC 9110, 10.2.3).
+fn retry_after(written: &str, now: SystemTime) -> Option<Duration> {
+    let written = written.trim();
+    if let Ok(seconds) = written.parse() {
+        return Some(Duration::from_secs(seconds));
+    }
+    let at = httpdate::parse_http_date(written).ok()?;
+    Some(at.duration_since(now).unwrap_or_default())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn response(status: u16, name: &str, value: &str) -> Response {
+        Response(client::Response {
+            status,
+            url: "https://a.example/".to_owned(),
+            headers: vec![(name.to_owned(), value.to_owned())],
+            body: Vec::new(),
+        })
+    }
+
+    #[test]
+    fn a_server_says_when_to_come_again_by_seconds_or_a_date() {
+        let now = SystemTime::UNIX_EPOCH + Duration::from_secs(784_111_777);
+        let seconds = |written| retry_after(written, now).map(|pause| pause.as_secs());
+        assert_eq!(seconds(" 120 "), Some(120));
+        assert_eq!(seconds("18446744073709551615"), Some(u64::MAX));
+        assert_eq!(seconds("Sun, 06 Nov 1994 08:49:40 GMT"), Some(3));
+        assert_eq!(seconds("Sunday, 06-Nov-94 08:49:40 GMT"), Some(3));
+        assert_eq!(seconds("Sun, 06 Nov 1994 08:49:30 GMT"), Some(0));
+        for written in ["", "-1", "1.5", "soon", "Sun, 06 Nov 1994"] {
+            assert_eq!(seconds(written), None, "{written}");
+        }
+    }
+
+    #[test]
+    fn seconds_alone_are_no_date() {
+        let said = |value| response(429, "retry-after", value).retry_after_s();
+        assert_eq!(said("75"), Some(75));
+        assert_eq!(said("Sun, 06 Nov 1994 08:49:40 GMT"), None);
+        assert_eq!(response(429, "date", "75").retry_after_s(), None);
+    }
+
+    #[test]
+    fn a_location_is_a_redirect_by_its_status() {
+        for status in [301, 302, 303, 307, 308] {
+            assert_eq!(response(status, "location", "/a").redirect(), Some("/a"));
+        }
+        for status in [200, 201, 300, 304, 305, 400] {
+            assert_eq!(
+                response(status, "location", "/a").redirect(),
+                None,
+                "{status}"
+            );
+        }
+        assert_eq!(response(302, "x-location", "/a").redirect(), None);
+    }
+
+    #[test]
+    fn a_content_type_is_taken_apart() {
+        let written = " Text/HTML ;a; Charset = \"utf-8\";charset=x";
+        assert_eq!(media_type(written), "text/html");
+        assert_eq!(media_parameter(written, "charset"), Some("utf-8"));
+        assert_eq!(media_parameter(written, "a"), None);
+        assert_eq!(
+            (media_type(""), media_type(";a=b")),
+            (String::new(), String::new())
+        );
+    }
+
+    #[test]
+    fn a_denial_tells_its_rule() {
+        let rule = || "it is private".to_owned();
+        let denied = Error::RedirectDenied(Denial::NotPublic(rule()));
+        assert_eq!(
+            denied.cause(),
+            Cause::Refused("was denied: it is private".to_owned())
+        );
+        let invalid = Error::InvalidRequest(rule());
+        assert_eq!(
+            invalid.cause(),
+            Cause::Refused("is invalid: it is private".to_owned())
+        );
+        assert_eq!(Error::Idle.cause(), Cause::Late);
+        assert_eq!(Error::TooManyRedirects.cause(), Cause::Unreached);
     }
 }

@@ -9,7 +9,7 @@
 //! ```
 //! use schemars::JsonSchema;
 //! use serde::{Deserialize, Serialize};
-//! use switchbay_sdk::{Call, ErrorCode, Failure, Operation, Plugin, Reply, Rest, Tool};
+//! use switchbay_sdk::{Call, ErrorCode, Failure, Operation, Plugin, Reply, Rest, Tool, plugin};
 //!
 //! #[derive(Deserialize, JsonSchema)]
 //! #[serde(deny_unknown_fields)]
@@ -29,13 +29,13 @@
 //!
 //! async fn greet(_call: Call, input: Greet) -> Result<Reply<Greeting>, Failure> {
 //!     if input.name == "Nobody" {
-//!         return Err(Failure::new(&SHY, "`name` is Nobody, who does not want to be greeted").detail("field", "name"));
+//!         return Err(SHY.failure("`name` is Nobody, who does not want to be greeted").field("name"));
 //!     }
 //!     Ok(Reply::ok(Greeting { text: format!("Hello, {}!", input.name) }))
 //! }
 //!
 //! fn plugin() -> Plugin {
-//!     Plugin::new("hello", "0.1.0", "Greets people").operation(
+//!     plugin!("Greets people").operation(
 //!         Operation::new("greet", greet)
 //!             .title("Greet a person")
 //!             .description("Returns a greeting for the named person.")
@@ -64,17 +64,27 @@
 //! [`jobs`], [`line_query`], [`log`], [`state`]. Using a module makes the component import the
 //! capability; the plugin asks for it with [`Plugin::wants`], and the operator grants it.
 //!
-//! [`host_name`] classifies host names that callers supply, and needs no grant.
+//! [`host_name`] classifies host names that callers supply, [`lenient`] reads JSON that others write, and
+//! `public_url` (a feature of this crate: `url`) URLs that callers supply; they need no grant.
+//!
+//! What most plugins need sooner or later: [`failures!`] makes an error enum the failures of an operation, [`Deadline`]
+//! divides a call's time, [`Timestamp`] is a moment with its schema, [`cache::get_or_make`] remembers, and
+//! [`config::read`] reads settings as a struct. There is no sleep: the host has no timer that a component could wait for
+//! without holding up its instance.
 //!
 //! This crate knows the contract (`wit/`) and no feature. It never sees routes or credentials.
 
 extern crate self as switchbay_sdk;
 
+mod deadline;
+mod failures;
+mod number;
 mod operation;
 mod plugin;
 mod reply;
 mod rest;
 mod schema;
+mod timestamp;
 
 pub mod cache;
 pub mod config;
@@ -83,15 +93,22 @@ pub mod host_name;
 pub mod http;
 pub mod ip_database;
 pub mod jobs;
+pub mod lenient;
 pub mod line_query;
 pub mod log;
+#[cfg(feature = "url")]
+pub mod public_url;
 pub mod state;
 pub mod tracking;
 
+pub use deadline::Deadline;
+pub use failures::OperationError;
+pub use number::number;
 pub use operation::{Limit, Operation, Tool};
 pub use plugin::{Plugin, describe, invoke, work};
 pub use reply::{ErrorCode, Failure, Reply};
 pub use rest::Rest;
+pub use timestamp::Timestamp;
 
 /// Bindings generated from `wit/`, for [`export!`] and for anything the typed API does not cover.
 #[expect(
@@ -100,8 +117,8 @@ pub use rest::Rest;
 )]
 pub mod bindings {
     wit_bindgen::generate!({
-        path: ["../wit/cache", "../wit/config", "../wit/dns", "../wit/http", "../wit/ip-database", "../wit/jobs", "../wit/line-query", "../wit/logging", "../wit/state", "../wit/plugin"],
-        world: "switchbay:plugin/feature-plugin",
+        path: "../wit",
+        world: "switchbay:worlds/guest",
         generate_all,
         pub_export_macro: true,
         export_macro_name: "export_component",
@@ -114,9 +131,8 @@ pub mod bindings {
 #[doc(hidden)]
 pub mod worker_bindings {
     wit_bindgen::generate!({
-        path: ["../wit/cache", "../wit/config", "../wit/dns", "../wit/http", "../wit/ip-database", "../wit/jobs", "../wit/line-query", "../wit/logging", "../wit/state", "../wit/plugin"],
-        inline: "package switchbay:sdk; world works { export switchbay:plugin/worker@0.1.0; }",
-        world: "switchbay:sdk/works",
+        path: "../wit",
+        world: "switchbay:worlds/works",
         with: { "switchbay:plugin/types@0.1.0": crate::bindings::switchbay::plugin::types },
         pub_export_macro: true,
         export_macro_name: "export_worker_component",
@@ -130,6 +146,23 @@ pub use wit_bindgen::rt as wit_bindgen_rt;
 
 pub use bindings::switchbay::plugin::types::{Call, Caller, CallerKind};
 pub use schemars;
+
+/// A plugin with the name and the version of the crate, and a summary of one line: [`Plugin::new`].
+///
+/// ```
+/// let plugin = switchbay_sdk::plugin!("Greets people");
+/// # assert!(switchbay_sdk::describe(&plugin).contains(env!("CARGO_PKG_VERSION")));
+/// ```
+#[macro_export]
+macro_rules! plugin {
+    ($summary:expr) => {
+        $crate::Plugin::new(
+            ::core::env!("CARGO_PKG_NAME"),
+            ::core::env!("CARGO_PKG_VERSION"),
+            $summary,
+        )
+    };
+}
 
 /// Exports the plugin that the given function builds as this component.
 #[macro_export]

@@ -11,7 +11,7 @@ use serde::de::DeserializeOwned;
 use serde_json::{Map, Value, json};
 
 use crate::bindings::switchbay::plugin::types as wire;
-use crate::{Call, ErrorCode, Failure, Reply, Rest, schema};
+use crate::{Call, ErrorCode, Failure, OperationError, Reply, Rest, schema};
 
 type Answer = Pin<Box<dyn Future<Output = Result<wire::Reply, wire::Failure>>>>;
 type Handler = Box<dyn Fn(Call, String) -> Answer + Send + Sync>;
@@ -119,6 +119,12 @@ impl Operation {
     pub fn errors(mut self, errors: impl IntoIterator<Item = ErrorCode>) -> Self {
         self.errors.extend(errors);
         self
+    }
+
+    /// Declares the codes of an error type, in its order.
+    #[must_use]
+    pub fn errors_of<E: OperationError>(self) -> Self {
+        self.errors(E::CODES.iter().copied())
     }
 
     /// Adds an example input (a JSON object), which the developer guide shows as a request.
@@ -331,6 +337,11 @@ impl Tool {
         }
     }
 
+    /// A tool that looks something up outside this service: [`Tool::read_only`] and [`Tool::open_world`].
+    pub fn lookup(name: &'static str, scope: &'static str) -> Self {
+        Self::new(name, scope).read_only().open_world()
+    }
+
     /// Hints that a call changes nothing, so it may be repeated.
     #[must_use]
     pub fn read_only(mut self) -> Self {
@@ -382,6 +393,24 @@ impl Tool {
         self
     }
 
+    /// Adds an optional argument of type `T`, an enum of words, that the REST face does not have: see [`Tool::added`].
+    /// Without it, the handler gets the type's default.
+    #[must_use]
+    pub fn choice<T: JsonSchema + Default + Serialize>(
+        self,
+        property: &str,
+        description: &str,
+    ) -> Self {
+        let kind = schema::of_input::<T>();
+        let schema = json!({
+            "type": kind["type"],
+            "enum": kind["enum"],
+            "default": T::default(),
+            "description": description,
+        });
+        self.added(property, schema)
+    }
+
     fn describe(&self) -> Value {
         json!({
             "name": self.name,
@@ -396,5 +425,37 @@ impl Tool {
             "hidden": self.hidden,
             "added": self.added,
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[derive(Default, Serialize, JsonSchema)]
+    #[serde(rename_all = "lowercase")]
+    enum Form {
+        #[default]
+        Plain,
+        #[expect(dead_code, reason = "it is named in the schema alone")]
+        Rich,
+    }
+
+    #[test]
+    fn a_choice_is_an_argument_with_the_default_of_its_type() {
+        let tool = Tool::lookup("find_it", "it:find").choice::<Form>("form", "How it is written.");
+        let described = tool.describe();
+        let expected = json!({
+            "type": "string",
+            "enum": ["plain", "rich"],
+            "default": "plain",
+            "description": "How it is written.",
+        });
+        assert_eq!(described["added"]["form"], expected);
+        let hints = &described["annotations"];
+        assert_eq!(
+            (&hints["readOnlyHint"], &hints["openWorldHint"]),
+            (&json!(true), &json!(true))
+        );
     }
 }

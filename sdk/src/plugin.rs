@@ -25,7 +25,7 @@ struct Want {
 
 impl Plugin {
     /// `name` is the plugin's name in the operator's manifest (lower case with hyphens), `version` its
-    /// semantic version, `summary` one line.
+    /// semantic version, `summary` one line. [`plugin!`](crate::plugin!) takes name and version from Cargo.
     pub fn new(name: &'static str, version: &'static str, summary: &'static str) -> Self {
         Self {
             name,
@@ -37,7 +37,7 @@ impl Plugin {
     }
 
     /// Asks for a capability: a grant atom such as `logging`, and the reason, which the operator reads.
-    /// A capability that is not asked for is never granted.
+    /// A capability that is not asked for is never granted. What was asked for before is not asked for again.
     #[must_use]
     pub fn wants(self, atom: &'static str, why: &'static str) -> Self {
         self.want(atom, why, false)
@@ -56,7 +56,9 @@ impl Plugin {
             why,
             optional,
         };
-        self.wants.push(want);
+        if self.wants.iter().all(|known| known.atom != atom) {
+            self.wants.push(want);
+        }
         self
     }
 
@@ -118,4 +120,24 @@ fn named(plugin: &'static Plugin, call: &wire::Call) -> &'static Operation {
         .iter()
         .find(|operation| operation.id() == call.operation);
     operation.unwrap_or_else(|| panic!("the plugin has no operation `{}`", call.operation))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_right_is_asked_for_once_with_its_first_reason() {
+        let plugin = crate::plugin!("Does things")
+            .wants("config", "to read an address")
+            .welcomes("config", "to read a number")
+            .welcomes("logging", "to log");
+        let described: Value = serde_json::from_str(&describe(&plugin)).expect("JSON");
+        let expected = json!([
+            { "atom": "config", "why": "to read an address" },
+            { "atom": "logging", "why": "to log", "optional": true },
+        ]);
+        assert_eq!(described["wants"], expected);
+        assert_eq!(described["name"], "switchbay-sdk");
+    }
 }

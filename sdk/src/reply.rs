@@ -1,6 +1,7 @@
 //! What an operation returns: a typed success, or a failure that the operation declares.
 
 use std::marker::PhantomData;
+use std::time::Duration;
 
 use serde::Serialize;
 use serde_json::{Map, Value};
@@ -8,7 +9,8 @@ use serde_json::{Map, Value};
 use crate::bindings::switchbay::plugin::types as wire;
 
 /// A way in which an operation may fail. Declare it with [`crate::Operation::error`]; the host replaces
-/// undeclared codes with `INTERNAL_ERROR`.
+/// undeclared codes with `INTERNAL_ERROR`. Codes that the host has too have a constructor here, which knows
+/// their status.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ErrorCode {
     pub(crate) code: &'static str,
@@ -26,6 +28,21 @@ impl ErrorCode {
     /// `VALIDATION_ERROR`, 400: the input breaks a rule that its schema does not tell.
     pub const fn validation_error(when: &'static str) -> Self {
         Self::new("VALIDATION_ERROR", 400, when)
+    }
+
+    /// `NOT_FOUND`, 404: what the caller names does not exist, or is not the caller's.
+    pub const fn not_found(when: &'static str) -> Self {
+        Self::new("NOT_FOUND", 404, when)
+    }
+
+    /// `CONFLICT`, 409: the call does not fit the present state of what it is about.
+    pub const fn conflict(when: &'static str) -> Self {
+        Self::new("CONFLICT", 409, when)
+    }
+
+    /// `DUPLICATE_REQUEST`, 409: the caller used this request id before.
+    pub const fn duplicate_request(when: &'static str) -> Self {
+        Self::new("DUPLICATE_REQUEST", 409, when)
     }
 
     /// `UPSTREAM_BAD_RESPONSE`, 502: who is asked for the answer failed or cannot be understood.
@@ -46,6 +63,11 @@ impl ErrorCode {
     /// The code, as in the failure of a job.
     pub const fn code(&self) -> &'static str {
         self.code
+    }
+
+    /// A failure with this code. For `message` see [`Failure::new`].
+    pub fn failure(&self, message: impl Into<String>) -> Failure {
+        Failure::new(self, message)
     }
 }
 
@@ -76,11 +98,23 @@ impl Failure {
         self
     }
 
+    /// Names the input property that is wrong: the detail `field`.
+    #[must_use]
+    pub fn field(self, name: &str) -> Self {
+        self.detail("field", name)
+    }
+
     /// Sets when to retry, in milliseconds; the client gets whole seconds, rounded up.
     #[must_use]
     pub fn retry_after_ms(mut self, milliseconds: u32) -> Self {
         self.retry_after_ms = Some(milliseconds);
         self
+    }
+
+    /// The same as a duration; beyond the range of milliseconds it is the longest.
+    #[must_use]
+    pub fn retry_after(self, wait: Duration) -> Self {
+        self.retry_after_ms(u32::try_from(wait.as_millis()).unwrap_or(u32::MAX))
     }
 
     pub(crate) fn into_wire(self) -> wire::Failure {

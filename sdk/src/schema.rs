@@ -16,9 +16,12 @@ pub(crate) fn of_input<T: JsonSchema>() -> Value {
     schema.to_value()
 }
 
-/// The schema that an operation's output fits.
+/// The schema that an operation's output fits. `null` is removed from properties that may be left out: what has no value
+/// is left out then (`skip_serializing_if`).
 pub(crate) fn of_output<T: JsonSchema>() -> Value {
-    generate::<T>(Contract::Serialize).to_value()
+    let mut schema = generate::<T>(Contract::Serialize);
+    transform::RecursiveTransform(drop_skipped_null).transform(&mut schema);
+    schema.to_value()
 }
 
 fn generate<T: JsonSchema>(contract: Contract) -> Schema {
@@ -30,7 +33,18 @@ fn generate<T: JsonSchema>(contract: Contract) -> Schema {
     let mut schema = settings.into_generator().into_root_schema_for::<T>();
     schema.remove("title");
     transform::RecursiveTransform(strip_numeric_format).transform(&mut schema);
+    transform::RecursiveTransform(put_format_last).transform(&mut schema);
     schema
+}
+
+/// A type that knows its format is published as one whose field says it.
+fn put_format_last(schema: &mut Schema) {
+    let Some(members) = schema.as_object_mut() else {
+        return;
+    };
+    if let Some(format) = members.shift_remove("format") {
+        members.insert("format".to_owned(), format);
+    }
 }
 
 fn strip_numeric_format(schema: &mut Schema) {
@@ -38,6 +52,22 @@ fn strip_numeric_format(schema: &mut Schema) {
         Some(format) if format.starts_with("int") || format.starts_with("uint") || matches!(format, "float" | "double"));
     if numeric {
         schema.remove("format");
+    }
+}
+
+fn drop_skipped_null(schema: &mut Schema) {
+    let required = schema.get("required").cloned().unwrap_or_default();
+    let is_required = |name: &str| {
+        let mut names = required.as_array().into_iter().flatten();
+        names.any(|known| known == name)
+    };
+    let Some(Value::Object(properties)) = schema.get_mut("properties") else {
+        return;
+    };
+    for (name, property) in properties {
+        if let (false, Ok(property)) = (is_required(name), property.try_into()) {
+            drop_null(property);
+        }
     }
 }
 
@@ -69,6 +99,21 @@ mod tests {
         count: Option<u32>,
         /// A word.
         word: String,
+    }
+
+    #[derive(serde::Serialize, JsonSchema)]
+    struct Sparse {
+        #[serde(skip_serializing_if = "Option::is_none")]
+        word: Option<String>,
+        place: Option<String>,
+    }
+
+    #[test]
+    fn what_is_left_out_is_never_null() {
+        let schema = of_output::<Sparse>();
+        assert_eq!(schema["properties"]["word"]["type"], "string");
+        assert_eq!(schema["properties"]["place"]["type"][1], "null");
+        assert_eq!(schema["required"], serde_json::json!(["place"]));
     }
 
     #[test]

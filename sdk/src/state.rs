@@ -20,9 +20,9 @@
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use crate::bindings::switchbay::state::records;
+use crate::bindings::switchbay::state0_2_0::records::{self, Change, NewEntry, WriteOne};
 
-pub use crate::bindings::switchbay::state::records::{Error, Expected, Listed};
+pub use crate::bindings::switchbay::state0_2_0::records::{Error, Expected, Listed, Mismatch};
 
 /// How often [`update_json`] tries.
 const TRIES_MAX: usize = 256;
@@ -34,6 +34,63 @@ pub struct Entry<T = Vec<u8>> {
     pub value: T,
     /// Increases with each write of the plugin; a record never has the same version twice.
     pub version: u64,
+    /// When the record expires, in milliseconds since 1970-01-01 UTC; `None` if it does not.
+    pub expires_ms: Option<u64>,
+}
+
+/// A write of one record, to be made with [`write`].
+#[derive(Clone, Debug)]
+pub struct Write(WriteOne);
+
+impl Write {
+    /// Replaces the record with this key, or makes it.
+    #[must_use]
+    pub fn put(key: &str, value: impl Into<Vec<u8>>) -> Self {
+        let entry = NewEntry {
+            value: value.into(),
+            expires_ms: None,
+        };
+        Self::of(key, Change::Put(entry))
+    }
+
+    /// The same, with a value as JSON.
+    ///
+    /// # Errors
+    /// If the value cannot be serialized as JSON ([`Error::NotAcceptable`]).
+    pub fn put_json(key: &str, value: &impl Serialize) -> Result<Self, Error> {
+        let json = serde_json::to_vec(value).map_err(|error| not_json(&error))?;
+        Ok(Self::put(key, json))
+    }
+
+    /// Deletes the record with this key, if there is one.
+    #[must_use]
+    pub fn delete(key: &str) -> Self {
+        Self::of(key, Change::Delete)
+    }
+
+    /// Makes the write only if the stored record is as expected.
+    #[must_use]
+    pub fn expect(mut self, expected: Expected) -> Self {
+        self.0.expected = expected;
+        self
+    }
+
+    /// Lets the record expire, at a time in milliseconds since 1970-01-01 UTC. A record that is deleted has no such time.
+    #[must_use]
+    pub fn expire_at(mut self, unix_ms: u64) -> Self {
+        if let Change::Put(entry) = &mut self.0.change {
+            entry.expires_ms = Some(unix_ms);
+        }
+        self
+    }
+
+    fn of(key: &str, change: Change) -> Self {
+        Self(WriteOne {
+            key: key.to_owned(),
+            expected: Expected::Any,
+            change,
+        })
+    }
 }
 
 /// Returns the record with this key.
@@ -43,16 +100,32 @@ pub struct Entry<T = Vec<u8>> {
 /// operations under way, or the store fails.
 pub async fn get(key: &str) -> Result<Option<Entry>, Error> {
     let found = records::get(key.to_owned()).await?;
-    Ok(found.map(|records::Entry { value, version }| Entry { value, version }))
+    let entry = |found: records::Entry| Entry {
+        value: found.value,
+        version: found.version,
+        expires_ms: found.expires_ms,
+    };
+    Ok(found.map(entry))
 }
 
-/// Writes a record if the stored one is as expected, and returns its new version.
+/// Writes a record that does not expire if the stored one is as expected, and returns its new version.
 ///
 /// # Errors
-/// As for [`get`]; also if the stored record is not as expected ([`Error::Conflict`], with its version),
-/// the value is larger than 256 KiB, or the record does not fit the grant ([`Error::Full`]).
+/// As for [`write`].
 pub async fn put(key: &str, value: impl Into<Vec<u8>>, expected: Expected) -> Result<u64, Error> {
-    records::put(key.to_owned(), value.into(), expected).await
+    write([Write::put(key, value).expect(expected)]).await
+}
+
+/// Makes all of these writes or none: from 1 to 64, with different keys and values of at most 1 MiB
+/// together. Returns the version of the records that were put.
+///
+/// # Errors
+/// As for [`get`]; also if the stored records are not as expected ([`Error::Conflict`], with each write
+/// that met another record), a value is larger than 256 KiB, or the records do not fit the grant
+/// ([`Error::Full`]).
+pub async fn write(writes: impl IntoIterator<Item = Write>) -> Result<u64, Error> {
+    let writes = writes.into_iter().map(|Write(write)| write).collect();
+    records::write(writes).await
 }
 
 /// Deletes a record if the stored one is as expected.
@@ -60,7 +133,8 @@ pub async fn put(key: &str, value: impl Into<Vec<u8>>, expected: Expected) -> Re
 /// # Errors
 /// As for [`get`]; also if it is not as expected ([`Error::Conflict`]).
 pub async fn delete(key: &str, expected: Expected) -> Result<(), Error> {
-    records::delete(key.to_owned(), expected).await
+    write([Write::delete(key).expect(expected)]).await?;
+    Ok(())
 }
 
 /// Lists records whose keys start with a prefix, in byte order of the keys: those after the key `after`,
@@ -78,11 +152,15 @@ pub async fn list(prefix: &str, after: Option<&str>, limit: u32) -> Result<Vec<L
 /// As for [`get`]; also if the record is not JSON of this type ([`Error::NotAcceptable`]), so that nobody
 /// takes it for absent and overwrites it.
 pub async fn get_json<T: DeserializeOwned>(key: &str) -> Result<Option<Entry<T>>, Error> {
-    let Some(Entry { value, version }) = get(key).await? else {
+    let Some(found) = get(key).await? else {
         return Ok(None);
     };
-    let value = serde_json::from_slice(&value).map_err(|error| not_json(&error))?;
-    Ok(Some(Entry { value, version }))
+    let value = serde_json::from_slice(&found.value).map_err(|error| not_json(&error))?;
+    Ok(Some(Entry {
+        value,
+        version: found.version,
+        expires_ms: found.expires_ms,
+    }))
 }
 
 /// Writes a record as JSON if the stored one is as expected, and returns its new version.
@@ -90,12 +168,11 @@ pub async fn get_json<T: DeserializeOwned>(key: &str) -> Result<Option<Entry<T>>
 /// # Errors
 /// As for [`put`]; also if the value cannot be serialized as JSON ([`Error::NotAcceptable`]).
 pub async fn put_json(key: &str, value: &impl Serialize, expected: Expected) -> Result<u64, Error> {
-    let json = serde_json::to_vec(value).map_err(|error| not_json(&error))?;
-    put(key, json, expected).await
+    write([Write::put_json(key, value)?.expect(expected)]).await
 }
 
-/// Replaces a record with what `next` makes of it, and returns the new value. `next` runs again if
-/// another instance was faster.
+/// Replaces a record with what `next` makes of it, and returns the new value. The record expires when it
+/// would have. `next` runs again if another instance was faster.
 ///
 /// # Errors
 /// As for [`get_json`] and [`put_json`]; [`Error::Conflict`] if others were faster 256 times.
@@ -103,14 +180,20 @@ pub async fn update_json<T: DeserializeOwned + Serialize>(
     key: &str,
     mut next: impl FnMut(Option<T>) -> T,
 ) -> Result<T, Error> {
-    let mut last = None;
+    let mut last = Vec::new();
     for _ in 0..TRIES_MAX {
-        let (found, expected) = match get_json(key).await? {
-            Some(Entry { value, version }) => (Some(value), Expected::Version(version)),
-            None => (None, Expected::Absent),
+        let found: Option<Entry<T>> = get_json(key).await?;
+        let expected = found
+            .as_ref()
+            .map_or(Expected::Absent, |found| Expected::Version(found.version));
+        let expires_ms = found.as_ref().and_then(|found| found.expires_ms);
+        let value = next(found.map(|found| found.value));
+        let put = Write::put_json(key, &value)?.expect(expected);
+        let put = match expires_ms {
+            Some(at) => put.expire_at(at),
+            None => put,
         };
-        let value = next(found);
-        match put_json(key, &value, expected).await {
+        match write([put]).await {
             Ok(_) => return Ok(value),
             Err(Error::Conflict(found)) => last = found,
             Err(error) => return Err(error),

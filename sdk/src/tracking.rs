@@ -22,9 +22,30 @@ pub fn matches_any(name: &str, names: &[&str]) -> bool {
     })
 }
 
+/// A query without the parameters that `drops` takes out by their names as they are written, and without empty ones; the
+/// others stay as they were written. `None` if nothing stays.
+pub fn kept_query(query: &str, drops: impl Fn(&str) -> bool) -> Option<String> {
+    let is_kept = |pair: &&str| {
+        let (name, _) = pair.split_once('=').unwrap_or((pair, ""));
+        !pair.is_empty() && !drops(name)
+    };
+    let kept: Vec<&str> = query.split('&').filter(is_kept).collect();
+    (!kept.is_empty()).then(|| kept.join("&"))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn parameters_go_by_their_names_and_others_stay_as_they_were_written() {
+        let kept = |query| kept_query(query, is_tracking);
+        let query = "utm_source=a=b&UTM_source=b&&b=%20c&fbclid&=x";
+        assert_eq!(kept(query).as_deref(), Some("UTM_source=b&b=%20c&=x"));
+        for query in ["", "&&", "gclid", "gclid=1&utm_a=2"] {
+            assert_eq!(kept(query), None, "{query}");
+        }
+    }
 
     #[test]
     fn names_are_known_whole_or_by_their_begin() {

@@ -10,7 +10,7 @@ use reqwest::Method;
 use serde_json::{Value, json};
 
 use self::exposition::Metrics;
-use crate::support::{Answer, Held, Options, Service, Wire, workspace};
+use crate::support::{Answer, Held, Options, Service, Wire};
 use crate::transport::HEALTH;
 
 const BANKS: &str = "/api/v1/tools/bank-qr/banks";
@@ -431,64 +431,4 @@ async fn the_plugins_are_listed_with_what_they_may() {
         ),
         (&json!("fresh"), &Value::Null)
     );
-}
-
-#[tokio::test]
-async fn the_settings_are_told_as_they_are_in_effect() {
-    let service = Service::start(Options {
-        config: "[limits]\nin_flight = 77\nidle_ms = 12345\n[mcp]\norigins = [\"https://app.example.com\"]\n\
-                 [oauth]\nissuer = \"https://id.example.com/\"\naudiences = [\"https://api.example.com\"]"
-            .to_owned(),
-        arguments: vec!["--base-url".to_owned(), "https://api.example.com/v/".to_owned()],
-        ..Options::default()
-    })
-    .await;
-    let settings = ask(service.data.path(), "/admin/v1/config").await.json()["data"].clone();
-    let expected = json!({
-        "listen": "127.0.0.1:0",
-        "operator_listen": "127.0.0.1:0",
-        "base_url": "https://api.example.com/v",
-        "data": service.data.path(),
-        "manifest": workspace().join("tests/programs/plugin-manifest.toml"),
-        "safe_mode": false,
-        "limits": {
-            "connections": 4096,
-            "in_flight": 77,
-            "unsent_bytes": 256 << 20,
-            "connection_unsent_bytes": 16 << 20,
-            "instances": 1024,
-            "header_ms": 10_000,
-            "body_ms": 15_000,
-            "request_ms": 180_000,
-            "write_ms": 30_000,
-            "idle_ms": 12_345,
-            "drain_ms": 30_000,
-            "compile_memory": 2_u64 << 30,
-            "compile_cpu_seconds": 120,
-            "compile_wall_ms": 300_000,
-        },
-        "shares": { "waiting": 64, "cpu_seconds": 30 },
-        "credits": { "concurrency": 5, "costs": {} },
-        "peers": { "trusted_proxies": [], "connections": 256, "in_flight": 128, "unsent_bytes": 64 << 20 },
-        "first_party": { "origins": [] },
-        "mcp": { "origins": ["https://app.example.com"] },
-        "oauth": {
-            "issuer": "https://id.example.com/",
-            "audiences": ["https://api.example.com"],
-            "per_minute": 60,
-            "per_month": null,
-            "fetch_ms": 5000,
-            "renew_ms": 600_000,
-        },
-        "egress": { "connect_to": {}, "dns_servers": [], "extra_roots": [] },
-        "proxy": {
-            "listen": "127.0.0.1:0",
-            "connections": 256,
-            "head_ms": 10_000,
-            "idle_ms": 60_000,
-            "total_ms": 600_000,
-            "bytes": 256 << 20,
-        },
-    });
-    assert_eq!(settings, expected);
 }

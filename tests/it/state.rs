@@ -10,6 +10,8 @@ use serde_json::{Value, json};
 use crate::metrics::{revision, scrape};
 use crate::support::{Keeps, Service, keeps_anew};
 
+mod together;
+
 const ALL: &str = r#""cache:8MiB", "state:64KiB""#;
 const KEEPS: [(&str, &str); 1] = [("keeps", ALL)];
 /// What each record counts beside its key and value.

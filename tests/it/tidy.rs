@@ -1,6 +1,6 @@
 //! The invariants of the code itself, as `host/src/lib.rs` states them.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use crate::support::workspace;
@@ -224,26 +224,38 @@ fn status_numbers_stand_in_the_transports_their_description_and_the_table() {
     only_in(&files("host/src"), &rooms, "a status", numbers);
 }
 
+/// A package of `wit/deps` has a folder, and each later version of it one that ends with its number.
 #[test]
 fn an_interface_and_its_capability_have_one_name() {
-    let mut interfaces: Vec<String> = folders("wit").iter().map(|folder| name(folder)).collect();
-    interfaces.retain(|interface| interface != "plugin");
-    for interface in &interfaces {
-        let file = workspace().join(format!(
-            "host/src/runtime/capabilities/{}.rs",
-            interface.replace('-', "_")
-        ));
+    let packages: BTreeSet<String> = folders("wit/deps")
+        .iter()
+        .map(|folder| {
+            let name = name(folder);
+            let is_version =
+                |(_, end): &(&str, &str)| end.starts_with(|c: char| c.is_ascii_digit());
+            match name.rsplit_once('-').filter(is_version) {
+                Some((package, _)) => package.to_owned(),
+                None => name,
+            }
+        })
+        .filter(|package| package != "plugin")
+        .collect();
+    let capabilities = workspace().join("host/src/runtime/capabilities");
+    for package in &packages {
+        let file = package.replace('-', "_");
         assert!(
-            file.is_file(),
-            "wit/{interface} has no host/src/runtime/capabilities/{interface}.rs"
+            capabilities.join(format!("{file}.rs")).is_file()
+                || capabilities.join(&file).join("mod.rs").is_file(),
+            "wit/deps/{package} has no host/src/runtime/capabilities/{file}"
         );
     }
-    for file in files("host/src/runtime/capabilities") {
-        let stem = name(Path::new(&file.path))
-            .trim_end_matches(".rs")
-            .replace('_', "-");
-        let known = stem == "mod" || stem == "instance" || interfaces.contains(&stem);
-        assert!(known, "{} has no wit/{stem}", file.path);
+    let entries = std::fs::read_dir(&capabilities).expect("a folder");
+    for entry in entries {
+        let file = entry.expect("an entry").file_name();
+        let file = file.to_string_lossy();
+        let stem = file.trim_end_matches(".rs").replace('_', "-");
+        let known = stem == "mod" || stem == "instance" || packages.contains(&stem);
+        assert!(known, "{file} has no wit/deps/{stem}");
     }
 }
 

@@ -146,7 +146,7 @@ pub(crate) async fn identify(
         PresentedCredential::One(credential) => credential,
     };
     let Some(oauth) = oauth.filter(|_| oauth::is_token(credential)) else {
-        return by_key(store, credential, now);
+        return by_key(store, credential, now).await;
     };
     match oauth.identify(credential, face).await {
         Ok(token) => {
@@ -163,7 +163,7 @@ pub(crate) async fn identify(
 }
 
 /// Finds whose API key it is.
-pub(crate) fn by_key(
+pub(crate) async fn by_key(
     store: &Store,
     credential: &str,
     now: SystemTime,
@@ -172,6 +172,7 @@ pub(crate) fn by_key(
     let key = ApiKey::parse(credential).ok_or(AuthError::Invalid)?;
     let record = store
         .key(&key.digest())
+        .await
         .map_err(AuthError::Store)?
         .ok_or(AuthError::Invalid)?;
     if record.revoked_at.is_some() {
@@ -183,7 +184,7 @@ pub(crate) fn by_key(
     let account = match &record.account {
         None => None,
         Some(id) => {
-            let account = store.account(id).map_err(AuthError::Store)?;
+            let account = store.account(id).await.map_err(AuthError::Store)?;
             Some(
                 account
                     .filter(|account| account.entitlement(now).is_some())

@@ -3,15 +3,16 @@
 use std::time::SystemTime;
 
 use clap::{Args, Subcommand};
-use http::Method;
-use serde_json::{Value, json};
 
 use super::CommandFailure;
-use super::client::Payload;
-use super::place::{CommonArguments, number, path, text};
-use crate::stores::Store;
+use super::place::{CommonArguments, cell};
 use crate::transport::operator::accounts;
-use crate::transport::operator::accounts::{AccountRequest, EntitlementRequest};
+use crate::transport::operator::accounts::{AccountRequest, AccountView, EntitlementTerms};
+use crate::transport::operator::endpoint::{EndpointRequest, JsonBody};
+use crate::transport::operator::request::Timestamp;
+use crate::transport::operator::routes::{
+    EntitleAccount, ListAccounts, OpenAccount, RecordPath, ShowAccount, WithdrawEntitlement,
+};
 
 #[derive(Subcommand)]
 pub(super) enum AccountCommand {
@@ -75,44 +76,22 @@ pub(super) async fn run(command: AccountCommand) -> Result<(), CommandFailure> {
     let (common, account) = match command {
         AccountCommand::Open(arguments) => open(arguments).await?,
         AccountCommand::List(common) => return list(&common).await,
-        AccountCommand::Show(AccountArgument { common, id }) => {
-            let path = path(accounts::PATH, &id, "");
-            let show = async |store: &Store| accounts::show(store, &id, SystemTime::now());
-            let shown = common.ask(Method::GET, &path, Payload::Nothing, show);
-            let shown = shown.await?;
-            (common, shown)
-        }
-        AccountCommand::Entitle(Entitle {
-            named: AccountArgument { common, id },
-            plan,
-            credits,
-            expires,
-        }) => {
-            let request = EntitlementRequest {
-                plan,
-                credits_per_month: credits,
-                expires_at: expires,
-            };
-            let entitled = entitle(&common, &id, Some(&request)).await?;
-            (common, entitled)
-        }
-        AccountCommand::Withdraw(AccountArgument { common, id }) => {
-            let withdrawn = entitle(&common, &id, None).await?;
-            (common, withdrawn)
-        }
+        AccountCommand::Show(arguments) => show(arguments).await?,
+        AccountCommand::Entitle(arguments) => entitle(arguments).await?,
+        AccountCommand::Withdraw(arguments) => withdraw(arguments).await?,
     };
     common.show(&account, || {
         line(&account);
-        if let Some(credits) = account.get("credits") {
-            let (spent, reserved) = (number(credits, "spent"), number(credits, "reserved"));
-            let month = text(credits, "month");
+        if let Some(credits) = &account.credits {
+            let (spent, reserved) = (credits.spent, credits.reserved);
+            let month = &credits.month;
             say!("{month}: {spent} credits spent, {reserved} reserved");
         }
     });
     Ok(())
 }
 
-async fn open(arguments: Open) -> Result<(CommonArguments, Value), CommandFailure> {
+async fn open(arguments: Open) -> Result<(CommonArguments, AccountView), CommandFailure> {
     let Open {
         common,
         label,
@@ -121,44 +100,73 @@ async fn open(arguments: Open) -> Result<(CommonArguments, Value), CommandFailur
         plan,
         credits,
     } = arguments;
-    let entitlement = plan
-        .zip(credits)
-        .map(|(plan, credits_per_month)| EntitlementRequest {
-            plan,
-            credits_per_month,
-            expires_at: None,
-        });
-    let request = AccountRequest {
+    let terms = |(plan, credits_per_month)| EntitlementTerms {
+        plan,
+        credits_per_month,
+        expires_at: None,
+    };
+    let account = AccountRequest {
         label,
         per_second,
         concurrency,
-        entitlement,
+        entitlement: plan.zip(credits).map(terms),
     };
-    let open = async |store: &Store| accounts::open(store, &request, SystemTime::now()).await;
-    let payload = Payload::Json(json!(request));
-    let opened = common.ask(Method::POST, accounts::PATH, payload, open);
+    let request = EndpointRequest::<OpenAccount>::default().with(JsonBody(account));
+    let opened = common.add(request, async |store, request| {
+        accounts::open(store, &request.body.0, SystemTime::now()).await
+    });
     let opened = opened.await?;
     Ok((common, opened))
 }
 
-async fn entitle(
-    common: &CommonArguments,
-    id: &str,
-    request: Option<&EntitlementRequest>,
-) -> Result<Value, CommandFailure> {
-    let entitle =
-        async |store: &Store| accounts::entitle(store, id, request, SystemTime::now()).await;
-    let (method, payload) = match request {
-        Some(request) => (Method::PUT, Payload::Json(json!(request))),
-        None => (Method::DELETE, Payload::Nothing),
+async fn show(
+    arguments: AccountArgument,
+) -> Result<(CommonArguments, AccountView), CommandFailure> {
+    let AccountArgument { common, id } = arguments;
+    let request = EndpointRequest::<ShowAccount>::at(RecordPath { id });
+    let shown = common.ask(request, async |store, request| {
+        accounts::show(store, &request.path.id, SystemTime::now()).await
+    });
+    let shown = shown.await?;
+    Ok((common, shown))
+}
+
+async fn entitle(arguments: Entitle) -> Result<(CommonArguments, AccountView), CommandFailure> {
+    let Entitle {
+        named: AccountArgument { common, id },
+        plan,
+        credits,
+        expires,
+    } = arguments;
+    let terms = EntitlementTerms {
+        plan,
+        credits_per_month: credits,
+        expires_at: expires.map(Timestamp::written),
     };
-    let path = path(accounts::PATH, id, "/entitlement");
-    common.ask(method, &path, payload, entitle).await
+    let request = EndpointRequest::<EntitleAccount>::at(RecordPath { id }).with(JsonBody(terms));
+    let entitled = common.ask(request, async |store, request| {
+        let (id, terms) = (&request.path.id, &request.body.0);
+        accounts::entitle(store, id, Some(terms), SystemTime::now()).await
+    });
+    let entitled = entitled.await?;
+    Ok((common, entitled))
+}
+
+async fn withdraw(
+    arguments: AccountArgument,
+) -> Result<(CommonArguments, AccountView), CommandFailure> {
+    let AccountArgument { common, id } = arguments;
+    let request = EndpointRequest::<WithdrawEntitlement>::at(RecordPath { id });
+    let withdrawn = common.ask(request, async |store, request| {
+        accounts::entitle(store, &request.path.id, None, SystemTime::now()).await
+    });
+    let withdrawn = withdrawn.await?;
+    Ok((common, withdrawn))
 }
 
 async fn list(common: &CommonArguments) -> Result<(), CommandFailure> {
-    let list = async |store: &Store| accounts::list(store);
-    let listed = common.ask(Method::GET, accounts::PATH, Payload::Nothing, list);
+    let request = EndpointRequest::<ListAccounts>::default();
+    let listed = common.ask(request, async |store, _| accounts::list(store).await);
     let listed = listed.await?;
     common.show(&listed, || {
         say!(
@@ -168,22 +176,16 @@ async fn list(common: &CommonArguments) -> Result<(), CommandFailure> {
             "CREDITS",
             "PER SECOND"
         );
-        let accounts = listed["accounts"].as_array();
-        accounts.into_iter().flatten().for_each(line);
+        listed.accounts.iter().for_each(line);
     });
     Ok(())
 }
 
-fn line(account: &Value) {
-    let entitlement = &account["entitlement"];
-    let plan = entitlement["plan"].as_str().unwrap_or("-");
-    let (credits, per_second) = (
-        number(entitlement, "creditsPerMonth"),
-        number(account, "perSecond"),
-    );
-    say!(
-        "{:36}  {plan:12}  {credits:>12}  {per_second:>10}  {}",
-        text(account, "id"),
-        text(account, "label")
-    );
+fn line(account: &AccountView) {
+    let entitlement = account.entitlement.as_ref();
+    let plan = entitlement.map_or("-", |terms| &terms.plan);
+    let credits = cell(entitlement.map(|terms| terms.credits_per_month));
+    let (id, label) = (&account.id, &account.label);
+    let per_second = cell(account.per_second);
+    say!("{id:36}  {plan:12}  {credits:>12}  {per_second:>10}  {label}");
 }

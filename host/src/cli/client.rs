@@ -3,13 +3,16 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use http::Request;
 use http::header::{AUTHORIZATION, CONTENT_TYPE, HOST};
-use http::{Method, Request};
 use http_body_util::{BodyExt, Full, Limited};
-use hyper::body::Bytes;
 use hyper_util::rt::TokioIo;
+use serde::de::DeserializeOwned;
 use serde_json::Value;
 
+use crate::transport::operator::endpoint::{
+    Endpoint, EndpointBody, EndpointPayload, EndpointRequest, Enveloped,
+};
 use crate::transport::operator::token::{ADDRESS_FILE, FILE};
 
 const ANSWER_BYTES_MAX: usize = 16 << 20;
@@ -39,20 +42,15 @@ pub(crate) enum ClientError {
     Refused { code: String, message: String },
 }
 
-/// What a request carries.
-pub(crate) enum Payload {
-    Nothing,
-    Json(Value),
-    Component(Vec<u8>),
-}
-
 /// Sends one request and gives back the `data` of its answer.
-pub(crate) async fn call(
+pub(crate) async fn call<E, T, const STATUS: u16>(
     data: &Path,
-    method: Method,
-    path: &str,
-    payload: Payload,
-) -> Result<Value, ClientError> {
+    request: EndpointRequest<E>,
+) -> Result<T, ClientError>
+where
+    E: Endpoint<Answer = Enveloped<T, STATUS>>,
+    T: DeserializeOwned,
+{
     let read = |file: &'static str| {
         std::fs::read_to_string(data.join(file)).map_err(|source| ClientError::File {
             file,
@@ -61,25 +59,23 @@ pub(crate) async fn call(
         })
     };
     let (token, address) = (read(FILE)?, read(ADDRESS_FILE)?);
-    tokio::time::timeout(
-        DEADLINE,
-        send(address.trim(), token.trim(), method, path, payload),
-    )
-    .await
-    .unwrap_or_else(|_| {
-        Err(ClientError::Transport(format!(
-            "no response within {} s",
-            DEADLINE.as_secs()
-        )))
-    })
+    let target = request.target();
+    let payload = request.body.payload();
+    let sent = send(address.trim(), token.trim(), E::METHOD, &target, payload);
+    let answered = tokio::time::timeout(DEADLINE, sent).await;
+    let data = answered.unwrap_or_else(|_| {
+        let seconds = DEADLINE.as_secs();
+        Err(broken(format!("no response within {seconds} s")))
+    })?;
+    serde_json::from_value(data).map_err(broken)
 }
 
 async fn send(
     address: &str,
     token: &str,
-    method: Method,
-    path: &str,
-    payload: Payload,
+    method: &str,
+    target: &str,
+    payload: EndpointPayload,
 ) -> Result<Value, ClientError> {
     let stream = tokio::net::TcpStream::connect(address)
         .await
@@ -90,18 +86,13 @@ async fn send(
     let (mut sender, connection) = hyper::client::conn::http1::handshake(TokioIo::new(stream))
         .await
         .map_err(broken)?;
-    let (media_type, body) = match payload {
-        Payload::Nothing => ("application/json", Bytes::new()),
-        Payload::Json(value) => ("application/json", Bytes::from(value.to_string())),
-        Payload::Component(bytes) => ("application/wasm", Bytes::from(bytes)),
-    };
     let request = Request::builder()
         .method(method)
-        .uri(path)
+        .uri(target)
         .header(HOST, address)
         .header(AUTHORIZATION, format!("Bearer {token}"))
-        .header(CONTENT_TYPE, media_type)
-        .body(Full::new(body))
+        .header(CONTENT_TYPE, payload.media_type)
+        .body(Full::new(payload.bytes))
         .map_err(broken)?;
     let exchange = async {
         let response = sender.send_request(request).await.map_err(broken)?;

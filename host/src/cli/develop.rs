@@ -157,7 +157,7 @@ async fn development_key(store: &Store, data: &Path) -> Result<String, CommandFa
     let now = SystemTime::now();
     if let Ok(text) = std::fs::read_to_string(&path) {
         let text = text.trim().to_owned();
-        if auth::by_key(store, &text, now).is_ok() {
+        if auth::by_key(store, &text, now).await.is_ok() {
             return Ok(text);
         }
     }
@@ -168,12 +168,8 @@ async fn development_key(store: &Store, data: &Path) -> Result<String, CommandFa
         ..KeyRequest::default()
     };
     let issued = keys::issue(store, &request, now).await?;
-    let key = issued["key"]
-        .as_str()
-        .ok_or_else(|| CommandFailure::of("the server's response has no key"))?
-        .to_owned();
-    write_private(&path, &key)?;
-    Ok(key)
+    write_private(&path, &issued.key)?;
+    Ok(issued.key)
 }
 
 fn greet(service: &Service, operator: &str, base_url: &str, key: &str) {

@@ -3,19 +3,16 @@
 use std::time::SystemTime;
 
 use clap::{Args, Subcommand};
-use http::Method;
-use serde_json::{Value, json};
 use time::OffsetDateTime;
-use time::format_description::well_known::Rfc3339;
 
 use super::CommandFailure;
-use super::client::Payload;
-use super::place::{CommonArguments, number, path, text};
-use crate::stores::Store;
+use super::place::{CommonArguments, cell};
+use crate::records::api_key::ALL_SCOPES;
+use crate::transport::operator::endpoint::{EndpointRequest, JsonBody};
 use crate::transport::operator::keys;
-use crate::transport::operator::keys::KeyRequest;
-
-const KEYS: &str = "/admin/v1/keys";
+use crate::transport::operator::keys::{IssuedKey, KeyRequest, KeyView};
+use crate::transport::operator::request::Timestamp;
+use crate::transport::operator::routes::{IssueKey, ListKeys, RecordPath, RevokeKey, RotateKey};
 
 #[derive(Subcommand)]
 pub(super) enum KeyCommand {
@@ -79,8 +76,8 @@ pub(super) async fn run(command: KeyCommand) -> Result<(), CommandFailure> {
     match command {
         KeyCommand::Issue(arguments) => issue(arguments).await,
         KeyCommand::List(common) => list(&common).await,
-        KeyCommand::Rotate(arguments) => rotate(&arguments).await,
-        KeyCommand::Revoke(arguments) => revoke(&arguments).await,
+        KeyCommand::Rotate(arguments) => rotate(arguments).await,
+        KeyCommand::Revoke(arguments) => revoke(arguments).await,
     }
 }
 
@@ -98,12 +95,12 @@ async fn issue(arguments: Issue) -> Result<(), CommandFailure> {
         expires,
     } = arguments;
     let scopes = if all_scopes {
-        vec!["*".to_owned()]
+        vec![ALL_SCOPES.to_owned()]
     } else {
         scopes
     };
     let windows = Some(windows.into_iter().collect());
-    let request = KeyRequest {
+    let key = KeyRequest {
         label,
         scopes,
         account,
@@ -111,75 +108,71 @@ async fn issue(arguments: Issue) -> Result<(), CommandFailure> {
         per_month,
         per_second,
         windows,
-        expires_at: expires,
+        expires_at: expires.map(Timestamp::written),
     };
-    let issue = async |store: &Store| keys::issue(store, &request, SystemTime::now()).await;
-    let payload = Payload::Json(json!(request));
-    let issued = common.ask(Method::POST, KEYS, payload, issue).await?;
-    show_once(&common, &issued);
+    let request = EndpointRequest::<IssueKey>::default().with(JsonBody(key));
+    let issued = common.add(request, async |store, request| {
+        keys::issue(store, &request.body.0, SystemTime::now()).await
+    });
+    show_once(&common, &issued.await?);
     Ok(())
 }
 
-async fn rotate(arguments: &KeyArgument) -> Result<(), CommandFailure> {
+async fn rotate(arguments: KeyArgument) -> Result<(), CommandFailure> {
     let KeyArgument { common, id } = arguments;
-    let rotate = async |store: &Store| keys::rotate(store, id, SystemTime::now()).await;
-    let path = path(KEYS, id, "/rotate");
-    let issued = common.ask(Method::POST, &path, Payload::Nothing, rotate);
-    show_once(common, &issued.await?);
+    let request = EndpointRequest::<RotateKey>::at(RecordPath { id });
+    let issued = common.ask(request, async |store, request| {
+        keys::rotate(store, &request.path.id, SystemTime::now()).await
+    });
+    show_once(&common, &issued.await?);
     Ok(())
 }
 
-fn show_once(common: &CommonArguments, issued: &Value) {
+fn show_once(common: &CommonArguments, issued: &IssuedKey) {
     common.show(issued, || {
-        let id = text(issued, "id");
-        say!("{}", text(issued, "key"));
-        say!("id {id}. The key is shown only this once.");
+        say!("{}", issued.key);
+        say!("id {}. The key is shown only this once.", issued.view.id);
     });
 }
 
 async fn list(common: &CommonArguments) -> Result<(), CommandFailure> {
-    let list = async |store: &Store| keys::list(store);
-    let listed = common
-        .ask(Method::GET, KEYS, Payload::Nothing, list)
-        .await?;
-    if common.json {
-        say!("{listed:#}");
-        return Ok(());
-    }
-    say!(
-        "{:36}  {:12}  {:10}  {:9}  {:20}  SCOPES",
-        "ID",
-        "KEY",
-        "PER MINUTE",
-        "STATE",
-        "LABEL"
-    );
-    for key in listed["keys"].as_array().into_iter().flatten() {
-        let per_minute = number(key, "perMinute");
-        let state = match (&key["revokedAt"], &key["expiresAt"]) {
-            (Value::String(_), _) => "revoked",
-            (_, Value::String(expiry)) if has_passed(expiry) => "expired",
-            (_, Value::String(_)) => "expires",
-            _ => "active",
-        };
-        let scopes = key["scopes"].as_array().into_iter().flatten();
-        let scopes: Vec<&str> = scopes.filter_map(Value::as_str).collect();
-        let (id, display, label) = (text(key, "id"), text(key, "display"), text(key, "label"));
+    let request = EndpointRequest::<ListKeys>::default();
+    let listed = common.ask(request, async |store, _| keys::list(store).await);
+    let listed = listed.await?;
+    common.show(&listed, || {
         say!(
-            "{id:36}  {display:12}  {per_minute:>10}  {state:9}  {label:20}  {}",
-            scopes.join(" ")
+            "{:36}  {:12}  {:10}  {:9}  {:20}  SCOPES",
+            "ID",
+            "KEY",
+            "PER MINUTE",
+            "STATE",
+            "LABEL"
         );
-    }
+        listed.keys.iter().for_each(line);
+    });
     Ok(())
 }
 
-async fn revoke(arguments: &KeyArgument) -> Result<(), CommandFailure> {
+fn line(key: &KeyView) {
+    let state = match (&key.revoked_at, &key.expires_at) {
+        (Some(_), _) => "revoked",
+        (None, Some(expiry)) if has_passed(expiry) => "expired",
+        (None, Some(_)) => "expires",
+        (None, None) => "active",
+    };
+    let (id, display, label) = (&key.id, &key.display, &key.label);
+    let (per_minute, scopes) = (cell(key.per_minute), key.scopes.join(" "));
+    say!("{id:36}  {display:12}  {per_minute:>10}  {state:9}  {label:20}  {scopes}");
+}
+
+async fn revoke(arguments: KeyArgument) -> Result<(), CommandFailure> {
     let KeyArgument { common, id } = arguments;
-    let revoke = async |store: &Store| keys::revoke(store, id, SystemTime::now()).await;
-    let path = path(KEYS, id, "");
-    let revoked = common.ask(Method::DELETE, &path, Payload::Nothing, revoke);
+    let request = EndpointRequest::<RevokeKey>::at(RecordPath { id });
+    let revoked = common.ask(request, async |store, request| {
+        keys::revoke(store, &request.path.id, SystemTime::now()).await
+    });
     let revoked = revoked.await?;
-    let (id, label) = (text(&revoked, "id"), text(&revoked, "label"));
+    let (id, label) = (&revoked.id, &revoked.label);
     common.show(&revoked, || say!("revoked {id} ({label})"));
     Ok(())
 }
@@ -191,6 +184,8 @@ fn window(text: &str) -> Result<(String, u32), String> {
     parts.ok_or_else(|| "write PLUGIN.OPERATION=CALLS, such as web-data.scrape=600".to_owned())
 }
 
-fn has_passed(expiry: &str) -> bool {
-    OffsetDateTime::parse(expiry, &Rfc3339).is_ok_and(|expiry| expiry <= OffsetDateTime::now_utc())
+fn has_passed(expiry: &Timestamp) -> bool {
+    expiry
+        .read()
+        .is_some_and(|expiry| expiry <= OffsetDateTime::now_utc())
 }

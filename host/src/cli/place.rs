@@ -1,16 +1,17 @@
 //! Where a command works: through the operator's API while a server runs, on the store otherwise, never both.
 
+use std::fmt::Display;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use clap::Args;
-use http::Method;
-use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
-use serde_json::Value;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use serde_json::json;
 
-use super::CommandFailure;
-use super::client;
-use super::client::Payload;
+use super::{CommandFailure, client};
 use crate::stores::{Store, StoreError};
+use crate::transport::operator::endpoint::{Endpoint, EndpointRequest, Enveloped};
 use crate::transport::operator::request::RequestError;
 
 /// What all these commands take.
@@ -24,31 +25,56 @@ pub(super) struct CommonArguments {
     pub(super) json: bool,
 }
 
-/// Where the records are.
-pub(super) enum RecordsPlace {
-    Store(Store),
-    /// A server has them; its data folder.
-    Server(PathBuf),
-}
-
 impl CommonArguments {
-    pub(super) fn folder(&self) -> Result<PathBuf, CommandFailure> {
+    fn folder(&self) -> Result<PathBuf, CommandFailure> {
         folder(self.data.as_deref())
     }
 
-    /// Where records are that somebody wrote before.
-    pub(super) fn place(&self) -> Result<RecordsPlace, CommandFailure> {
-        self.place_by(Store::open_existing)
+    /// What `of_store` says of records that somebody wrote before, or the server that has the store.
+    pub(super) async fn ask<E, T, const STATUS: u16>(
+        &self,
+        request: EndpointRequest<E>,
+        of_store: impl AsyncFnOnce(&Arc<Store>, EndpointRequest<E>) -> Result<T, RequestError>,
+    ) -> Result<T, CommandFailure>
+    where
+        E: Endpoint<Answer = Enveloped<T, STATUS>>,
+        T: DeserializeOwned,
+    {
+        self.ask_with(false, request, of_store).await
     }
 
-    fn place_by(
+    /// The same of a request that adds a record: it makes the store where there is none yet.
+    pub(super) async fn add<E, T, const STATUS: u16>(
         &self,
-        open: impl FnOnce(&Path) -> Result<Store, StoreError>,
-    ) -> Result<RecordsPlace, CommandFailure> {
+        request: EndpointRequest<E>,
+        of_store: impl AsyncFnOnce(&Arc<Store>, EndpointRequest<E>) -> Result<T, RequestError>,
+    ) -> Result<T, CommandFailure>
+    where
+        E: Endpoint<Answer = Enveloped<T, STATUS>>,
+        T: DeserializeOwned,
+    {
+        self.ask_with(true, request, of_store).await
+    }
+
+    async fn ask_with<E, T, const STATUS: u16>(
+        &self,
+        makes_store: bool,
+        request: EndpointRequest<E>,
+        of_store: impl AsyncFnOnce(&Arc<Store>, EndpointRequest<E>) -> Result<T, RequestError>,
+    ) -> Result<T, CommandFailure>
+    where
+        E: Endpoint<Answer = Enveloped<T, STATUS>>,
+        T: DeserializeOwned,
+    {
         let data = self.folder()?;
-        match open(&data) {
-            Ok(store) => Ok(RecordsPlace::Store(store)),
-            Err(StoreError::InUse { .. }) => Ok(RecordsPlace::Server(data)),
+        let opened = if makes_store {
+            Store::open(&data).await
+        } else {
+            Store::open_existing(&data).await
+        };
+        match opened {
+            Ok(store) => Ok(of_store(&Arc::new(store), request).await?),
+            Err(StoreError::InUse { .. }) => Ok(client::call(&data, request).await?),
             Err(error @ StoreError::Missing { .. }) => {
                 Err(CommandFailure::not_found(error.to_string()))
             }
@@ -56,31 +82,22 @@ impl CommonArguments {
         }
     }
 
-    /// What `of_store` says, or the server that has the store. What is posted with a body adds a record, and makes the store where
-    /// there is none yet.
-    pub(super) async fn ask(
+    /// What a server says.
+    pub(super) async fn ask_server<E, T, const STATUS: u16>(
         &self,
-        method: Method,
-        path: &str,
-        payload: Payload,
-        of_store: impl AsyncFnOnce(&Store) -> Result<Value, RequestError>,
-    ) -> Result<Value, CommandFailure> {
-        let adds = method == Method::POST && matches!(payload, Payload::Json(_));
-        let open = if adds {
-            Store::open
-        } else {
-            Store::open_existing
-        };
-        Ok(match self.place_by(open)? {
-            RecordsPlace::Store(store) => of_store(&store).await?,
-            RecordsPlace::Server(data) => client::call(&data, method, path, payload).await?,
-        })
+        request: EndpointRequest<E>,
+    ) -> Result<T, CommandFailure>
+    where
+        E: Endpoint<Answer = Enveloped<T, STATUS>>,
+        T: DeserializeOwned,
+    {
+        Ok(client::call(&self.folder()?, request).await?)
     }
 
     /// Prints an answer: itself where JSON is wanted, and otherwise as `print` does.
-    pub(super) fn show(&self, answer: &Value, print: impl FnOnce()) {
+    pub(super) fn show(&self, answer: &impl Serialize, print: impl FnOnce()) {
         if self.json {
-            say!("{answer:#}");
+            say!("{:#}", json!(answer));
         } else {
             print();
         }
@@ -95,22 +112,7 @@ pub(super) fn folder(named: Option<&Path>) -> Result<PathBuf, CommandFailure> {
     }
 }
 
-/// A path of the operator's API with an id in it.
-pub(super) fn path(prefix: &str, id: &str, suffix: &str) -> String {
-    format!(
-        "{prefix}/{}{suffix}",
-        utf8_percent_encode(id, NON_ALPHANUMERIC)
-    )
-}
-
-/// A member that is text, or nothing.
-pub(super) fn text<'v>(value: &'v Value, name: &str) -> &'v str {
-    value[name].as_str().unwrap_or_default()
-}
-
-/// A member that is a number, or `-`.
-pub(super) fn number(value: &Value, name: &str) -> String {
-    value[name]
-        .as_u64()
-        .map_or("-".to_owned(), |number| number.to_string())
+/// A value as a cell of a table has it; `-` where there is none.
+pub(super) fn cell(value: Option<impl Display>) -> String {
+    value.map_or("-".to_owned(), |number| number.to_string())
 }

@@ -94,7 +94,7 @@ pub(super) async fn open(flags: &Flags) -> Result<StartupParts, CommandFailure> 
              anyone who has it controls this server; bind it to loopback and reach it through a tunnel"
         );
     }
-    let store = OpenStore::open(&config.data)?;
+    let store = OpenStore::open(&config.data).await?;
     let base_url = match &config.base_url {
         Some(url) => url.clone(),
         None => format!("http://{}", api.local_addr()?),

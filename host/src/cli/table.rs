@@ -2,8 +2,6 @@
 
 use std::fmt;
 
-use serde_json::Value;
-
 use super::printable;
 
 /// Rows under a head.
@@ -49,18 +47,9 @@ impl fmt::Display for Table {
     }
 }
 
-/// A value as a cell has it: text as it is, nothing for null, other values as JSON.
-pub(super) fn text(value: &Value) -> String {
-    match value {
-        Value::String(text) => text.clone(),
-        Value::Null => String::new(),
-        other => other.to_string(),
-    }
-}
-
 /// A list as one cell; `-` where it is empty.
-pub(super) fn joined(value: &Value) -> String {
-    let all: Vec<String> = value.as_array().into_iter().flatten().map(text).collect();
+pub(super) fn joined<T: fmt::Display>(list: impl IntoIterator<Item = T>) -> String {
+    let all: Vec<String> = list.into_iter().map(|one| one.to_string()).collect();
     if all.is_empty() {
         "-".to_owned()
     } else {

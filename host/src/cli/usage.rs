@@ -3,17 +3,14 @@
 use std::time::SystemTime;
 
 use clap::{Args, ValueEnum};
-use http::Method;
-use serde_json::Value;
 
 use super::CommandFailure;
-use super::client;
-use super::client::Payload;
-use super::place::{CommonArguments, RecordsPlace, number, text};
+use super::place::{CommonArguments, cell};
 use super::print::print_text;
-use crate::stores::Store;
+use crate::transport::operator::endpoint::EndpointRequest;
+use crate::transport::operator::routes::{AuditBalances, ShowUsage};
 use crate::transport::operator::usage;
-use crate::transport::operator::usage::UsageRequest;
+use crate::transport::operator::usage::{MonthUsage, UsageQuery};
 
 #[derive(Args)]
 pub(super) struct UsageArguments {
@@ -45,22 +42,27 @@ pub(super) async fn usage(arguments: UsageArguments) -> Result<(), CommandFailur
         account,
         format,
     } = arguments;
-    let request = UsageRequest { month, account };
-    let used = match common.place()? {
-        RecordsPlace::Store(store) => usage::usage(&store, &request, SystemTime::now())?,
-        RecordsPlace::Server(data) => usage::MonthUsage::read(
-            &client::call(&data, Method::GET, &request.path(), Payload::Nothing).await?,
-        ),
+    let query = UsageQuery {
+        month,
+        account,
+        ..UsageQuery::default()
     };
-    match (common.json, format) {
-        (true, _) => say!("{:#}", used.json()),
-        (false, UsageFormat::Csv) => print_text(format_args!("{}", used.csv())),
-        (false, UsageFormat::Table) => table(&used.json()),
-    }
+    let request = EndpointRequest::<ShowUsage> {
+        query,
+        ..EndpointRequest::default()
+    };
+    let used = common.ask(request, async |store, request| {
+        usage::usage(store, request.query, SystemTime::now()).await
+    });
+    let used = used.await?;
+    common.show(&used, || match format {
+        UsageFormat::Csv => print_text(format_args!("{}", used.csv())),
+        UsageFormat::Table => table(&used),
+    });
     Ok(())
 }
 
-fn table(used: &Value) {
+fn table(used: &MonthUsage) {
     say!(
         "{:36}  {:36}  {:28}  {:>10}  {:>10}",
         "ACCOUNT",
@@ -69,35 +71,32 @@ fn table(used: &Value) {
         "CALLS",
         "CREDITS"
     );
-    for row in used["rows"].as_array().into_iter().flatten() {
-        let account = row["account"].as_str().unwrap_or("-");
-        let (key, operation) = (text(row, "key"), text(row, "operation"));
-        say!(
-            "{account:36}  {key:36}  {operation:28}  {:>10}  {:>10}",
-            number(row, "calls"),
-            number(row, "credits")
-        );
+    for row in &used.rows {
+        let account = cell(row.account.as_ref());
+        let (key, operation) = (&row.key, &row.operation);
+        let (calls, credits) = (row.calls, row.credits);
+        say!("{account:36}  {key:36}  {operation:28}  {calls:>10}  {credits:>10}");
     }
 }
 
 pub(super) async fn audit(common: CommonArguments) -> Result<(), CommandFailure> {
-    let audit = async |store: &Store| usage::audit(store);
-    let found = common.ask(Method::GET, usage::AUDIT, Payload::Nothing, audit);
+    let request = EndpointRequest::<AuditBalances>::default();
+    let found = common.ask(request, async |store, _| usage::audit(store).await);
     let found = found.await?;
-    let reservations = number(&found, "reservations");
+    let reservations = found.reservations;
     common.show(&found, || {
-        let told = found["told"].as_array().into_iter().flatten();
-        for line in told.filter_map(Value::as_str) {
+        for line in &found.told {
             say!("{line}");
         }
-        let pending = number(&found, "pending");
-        say!("{reservations} reservations, {pending} of them open");
+        say!(
+            "{reservations} reservations, {} of them open",
+            found.pending
+        );
     });
-    match found["disagreements"].as_u64() {
-        Some(0) => Ok(()),
-        Some(_) | None => Err(CommandFailure::of(format!(
-            "{} balances or lists disagree with the {reservations} records",
-            number(&found, "disagreements")
+    match found.disagreements {
+        0 => Ok(()),
+        disagreements => Err(CommandFailure::of(format!(
+            "{disagreements} balances or lists disagree with the {reservations} records"
         ))),
     }
 }

@@ -15,53 +15,34 @@ const DATABASES_MAX: usize = 32;
 const FILES_MAX: usize = 2;
 
 /// Where a database is, and how it is credited.
-#[derive(Clone, Debug)]
-pub(crate) struct DatabaseSource {
-    /// What it is called; its type where this is not said.
-    pub(crate) title: Option<String>,
-    pub(crate) license: Option<String>,
-    pub(crate) files: Vec<PathBuf>,
-}
-
-#[derive(Deserialize, Serialize, JsonSchema)]
+#[derive(Clone, Debug, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub(super) struct WrittenIpDatabase {
+pub(crate) struct DatabaseSource {
     /// A file, or one for each family.
-    files: Vec<PathBuf>,
+    pub(crate) files: Vec<PathBuf>,
     /// What it is called where it is credited; its type without this.
-    title: Option<String>,
+    pub(crate) title: Option<String>,
     /// The licence that it is credited by.
-    license: Option<String>,
+    pub(crate) license: Option<String>,
 }
 
-pub(super) fn databases(
-    written: BTreeMap<String, WrittenIpDatabase>,
-) -> Result<BTreeMap<String, DatabaseSource>, ConfigError> {
+pub(super) fn check(databases: &BTreeMap<String, DatabaseSource>) -> Result<(), ConfigError> {
     let refused = |value: String, rule: &str| ConfigError::value("ip_databases", value, rule);
-    if written.len() > DATABASES_MAX {
-        let value = format!("{} databases", written.len());
+    if databases.len() > DATABASES_MAX {
+        let value = format!("{} databases", databases.len());
         return Err(refused(value, &format!("at most {DATABASES_MAX}")));
     }
-    let mut all = BTreeMap::new();
-    for (name, database) in written {
-        let files = database.files;
+    for (name, DatabaseSource { files, .. }) in databases {
         if Grants::parse([format!("ip-database:{name}")]).is_err() {
             let rule =
                 "named with a-z, 0-9, - and _, starting with a letter, as in `ip-database:NAME`";
-            return Err(refused(name, rule));
+            return Err(refused(name.clone(), rule));
         }
         if !(1..=FILES_MAX).contains(&files.len()) {
             let value = format!("{name} with {} files", files.len());
             let rule = "one file, or one for IPv4 and one for IPv6";
             return Err(refused(value, rule));
         }
-        let (title, license) = (database.title, database.license);
-        let source = DatabaseSource {
-            title,
-            license,
-            files,
-        };
-        all.insert(name, source);
     }
-    Ok(all)
+    Ok(())
 }

@@ -1,45 +1,41 @@
-//! Settings: what was written (flags, `SWITCHBAY_*` variables, a TOML file) and what is meant ([`Config`]).
+//! Settings: the flags with their `SWITCHBAY_*` variables, and the configuration file ([`ConfigFile`]), whose one type is read,
+//! checked, told and documented.
 //!
 //! Flags say where things are; the file says how much of everything. All of it is read and checked before a port is bound,
 //! unknown keys are errors, and no other file reads the environment.
 
+#[macro_use]
+mod table;
+
 mod databases;
 mod egress;
 mod flags;
-mod jobs;
-mod limits;
 mod oauth;
-mod peers;
-mod proxy;
 mod resolvers;
-mod shares;
-mod written;
+mod tables;
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
-use ipnet::IpNet;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 
 pub(crate) use self::databases::DatabaseSource;
-use self::databases::databases;
 pub(crate) use self::egress::EgressSettings;
-pub(crate) use self::jobs::JobLimits;
-pub(crate) use self::peers::PlaceLimits;
-pub(crate) use self::proxy::ProxySettings;
-pub(crate) use self::resolvers::{ClientSubnet, ResolverSettings};
-pub(crate) use self::shares::TenantShares;
-use self::written::WrittenConfig;
+pub(crate) use self::oauth::OAuthSettings;
+pub(crate) use self::resolvers::{ClientSubnet, DnsSettings, ResolverSettings};
+pub(crate) use self::tables::{
+    Credits, FirstPartySettings, JobLimits, LimitSettings, McpSettings, PeerSettings,
+    ProxySettings, TenantShares,
+};
 use crate::base::toml::MalformedToml;
 
 pub use self::flags::{Flags, LogFormat};
-pub use self::limits::{Compile, Transport};
-pub use self::oauth::OAuthSettings;
 
 /// What the configuration file may say, with what each setting means and its default, as a JSON Schema.
 pub(crate) fn schema() -> serde_json::Value {
-    schemars::schema_for!(WrittenConfig).to_value()
+    schemars::schema_for!(ConfigFile).to_value()
 }
 
 /// Settings that cannot be used. Each message names the setting, the rule and the value.
@@ -96,8 +92,8 @@ impl ConfigError {
     }
 }
 
-/// What is meant.
-#[derive(Clone, Debug)]
+/// The settings in effect: what the flags say, and the tables of the file.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct Config {
     /// Address of the public listener.
     pub listen: SocketAddr,
@@ -111,56 +107,66 @@ pub struct Config {
     pub manifest: PathBuf,
     /// Whether to serve the last revisions that are known to be good.
     pub safe_mode: bool,
-    /// How much there may be of connections, requests and answers, of each listener and of each address.
-    pub places: PlaceLimits,
-    /// Proxies whose word on a client's address counts.
-    pub trusted_proxies: Vec<IpNet>,
-    /// Plugin instances that may live at once.
-    pub instances_max: u32,
-    /// Origins beside our own that browsers may call `/mcp` from.
-    pub mcp_origins: Vec<String>,
-    /// The identity provider whose access tokens are taken, if any.
-    pub oauth: Option<OAuthSettings>,
-    /// Limits of connections.
-    pub transport: Transport,
-    /// Limits of compiling a component.
-    pub compile: Compile,
-    /// What self-service keys pay.
-    pub credits: Credits,
-    /// Pages that may call without a credential.
-    pub first_party: FirstPartyConfig,
-    /// How plugins reach the network.
-    pub egress: EgressSettings,
-    /// The same way for programs that run for them.
+    #[serde(flatten)]
+    pub(crate) file: ConfigFile,
+}
+
+/// The configuration file. No secret of it is told.
+#[derive(Clone, Debug, Default, Deserialize, Serialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub(crate) struct ConfigFile {
+    pub(crate) limits: LimitSettings,
+    pub(crate) peers: PeerSettings,
+    pub(crate) mcp: McpSettings,
+    pub(crate) oauth: Option<OAuthSettings>,
+    pub(crate) credits: Credits,
+    pub(crate) first_party: FirstPartySettings,
+    pub(crate) egress: EgressSettings,
+    pub(crate) dns: DnsSettings,
     pub(crate) proxy: ProxySettings,
-    /// How many jobs there may be.
     pub(crate) jobs: JobLimits,
-    /// What one tenant may have of each plugin.
     pub(crate) shares: TenantShares,
-    /// The files of IP databases, by the databases' names in grants.
+    /// Files in the MaxMind DB format, by their names in grants: `city = { files = ["city-ipv4.mmdb", "city-ipv6.mmdb"],
+    /// title = "Cities", license = "CC-BY-4.0" }`. Without any, those that `switchbay data fetch` left in the data folder serve.
     pub(crate) ip_databases: BTreeMap<String, DatabaseSource>,
 }
 
-/// Pages that may call without a credential, as far as operations allow it.
-#[derive(Clone, Debug)]
-pub struct FirstPartyConfig {
-    /// Their origins.
-    pub origins: Vec<String>,
-}
+impl ConfigFile {
+    /// Reads the file that is named, or what is so without one.
+    fn read(path: Option<&Path>) -> Result<Self, ConfigError> {
+        let mut file = path.map(read_file).transpose()?.unwrap_or_default();
+        file.dns.complete();
+        file.check()?;
+        Ok(file)
+    }
 
-/// What self-service keys pay.
-#[derive(Clone, Debug)]
-pub struct Credits {
-    /// Calls at once of an account that has no number of its own.
-    pub concurrency: u32,
-    /// Credits of a call by plugin and operation, in the place of what the plugin's description says.
-    pub costs: BTreeMap<String, BTreeMap<String, u32>>,
-}
-
-impl Credits {
-    /// The configured price of an operation.
-    pub(crate) fn cost(&self, plugin: &str, operation: &str) -> Option<u32> {
-        self.costs.get(plugin)?.get(operation).copied()
+    fn check(&self) -> Result<(), ConfigError> {
+        let Self {
+            limits,
+            peers,
+            mcp,
+            oauth,
+            credits,
+            first_party,
+            egress,
+            dns,
+            proxy,
+            jobs,
+            shares,
+            ip_databases,
+        } = self;
+        limits.check()?;
+        peers.check()?;
+        mcp.check()?;
+        oauth.as_ref().map_or(Ok(()), OAuthSettings::check)?;
+        credits.check()?;
+        first_party.check()?;
+        egress.check()?;
+        dns.check()?;
+        proxy.check()?;
+        jobs.check()?;
+        shares.check()?;
+        databases::check(ip_databases)
     }
 }
 
@@ -170,10 +176,7 @@ impl Config {
     /// # Errors
     /// The first setting that cannot be used.
     pub fn read(flags: &Flags) -> Result<Self, ConfigError> {
-        let written = match &flags.config {
-            None => WrittenConfig::default(),
-            Some(path) => read_file(path)?,
-        };
+        let file = ConfigFile::read(flags.config.as_deref())?;
         let manifest = match &flags.manifest {
             Some(path) => path.clone(),
             None => find_manifest()?,
@@ -184,7 +187,6 @@ impl Config {
             .clone()
             .or(beside)
             .unwrap_or_else(|| PathBuf::from(".switchbay"));
-        let (limits, concurrency) = (&written.limits, written.credits.concurrency);
         Ok(Self {
             listen: flags.listen,
             operator_listen: flags.operator_listen,
@@ -192,33 +194,12 @@ impl Config {
             data,
             manifest,
             safe_mode: flags.safe_mode,
-            places: peers::places(limits, &written.peers)?,
-            trusted_proxies: peers::trusted_proxies(
-                &written.peers.trusted_proxies,
-                written.first_party.trusted_proxies.as_ref(),
-            )?,
-            instances_max: within("limits.instances", limits.instances, 2, 100_000)?,
-            mcp_origins: origins("mcp.origins", &written.mcp.origins)?,
-            oauth: written.oauth.map(OAuthSettings::read).transpose()?,
-            transport: Transport::read(limits)?,
-            compile: Compile::read(limits)?,
-            credits: Credits {
-                concurrency: within("credits.concurrency", concurrency, 1, 100_000)?,
-                costs: costs(written.credits.costs)?,
-            },
-            first_party: FirstPartyConfig {
-                origins: origins("first_party.origins", &written.first_party.origins)?,
-            },
-            egress: EgressSettings::read(written.egress, written.dns)?,
-            proxy: ProxySettings::read(&written.proxy)?,
-            jobs: JobLimits::read(&written.jobs)?,
-            shares: TenantShares::read(&written.shares)?,
-            ip_databases: databases(written.ip_databases)?,
+            file,
         })
     }
 }
 
-fn read_file(path: &Path) -> Result<WrittenConfig, ConfigError> {
+fn read_file(path: &Path) -> Result<ConfigFile, ConfigError> {
     let text = std::fs::read_to_string(path).map_err(|source| ConfigError::Read {
         path: path.to_owned(),
         source,
@@ -254,33 +235,6 @@ pub(crate) fn npm() -> Npm {
     }
 }
 
-fn within<T: PartialOrd + std::fmt::Display + Copy>(
-    name: &'static str,
-    value: T,
-    min: T,
-    max: T,
-) -> Result<T, ConfigError> {
-    if value >= min && value <= max {
-        Ok(value)
-    } else {
-        let rule = format!("from {min} to {max}");
-        Err(ConfigError::value(name, value.to_string(), rule))
-    }
-}
-
-fn costs(
-    written: BTreeMap<String, BTreeMap<String, u32>>,
-) -> Result<BTreeMap<String, BTreeMap<String, u32>>, ConfigError> {
-    for cost in written.values().flat_map(BTreeMap::values) {
-        within("credits.costs", *cost, 0, 1_000_000)?;
-    }
-    Ok(written)
-}
-
-fn time(name: &'static str, milliseconds: u64) -> Result<Duration, ConfigError> {
-    within(name, milliseconds, 10, 3_600_000).map(Duration::from_millis)
-}
-
 /// An absolute HTTP(S) URL without query and fragment; the trailing slash goes.
 fn base_url(text: &str) -> Result<String, ConfigError> {
     let refused = || {
@@ -296,19 +250,19 @@ fn base_url(text: &str) -> Result<String, ConfigError> {
     Ok(url.as_str().trim_end_matches('/').to_owned())
 }
 
-fn origin(name: &'static str, text: &str) -> Result<String, ConfigError> {
-    let parsed = url::Url::parse(text).map(|url| url.origin().ascii_serialization());
-    match parsed {
-        Ok(origin) if origin == text => Ok(origin),
-        _ => {
+/// Judges web origins.
+fn origins(name: &'static str, written: &[String]) -> Result<(), ConfigError> {
+    let is_origin = |text: &str| {
+        let parsed = url::Url::parse(text).map(|url| url.origin().ascii_serialization());
+        parsed.is_ok_and(|origin| origin == text)
+    };
+    match written.iter().find(|text| !is_origin(text)) {
+        Some(wrong) => {
             let rule = "only a scheme, a host and a port, such as https://app.example.com";
-            Err(ConfigError::value(name, text, rule))
+            Err(ConfigError::value(name, wrong, rule))
         }
+        None => Ok(()),
     }
-}
-
-fn origins(name: &'static str, written: &[String]) -> Result<Vec<String>, ConfigError> {
-    written.iter().map(|text| origin(name, text)).collect()
 }
 
 /// The nearest `plugin-manifest.toml`, from the current folder upwards.

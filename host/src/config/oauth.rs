@@ -2,44 +2,60 @@
 //!
 //! Must not know what a token says.
 
-use std::time::Duration;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 
-use super::written::WrittenOAuth;
-use super::{ConfigError, time, within};
+use super::ConfigError;
+use super::table::{Milliseconds, TIME, within};
 
-/// The identity provider, and what its tokens may do here.
-#[derive(Clone, Debug)]
-pub struct OAuthSettings {
-    /// As it was written: it must equal the `iss` of every token, to the byte.
-    pub issuer: String,
-    /// The same as a URL.
-    pub issuer_url: url::Url,
-    /// Audiences of tokens beside our own.
-    pub audiences: Vec<String>,
+/// The identity provider whose access tokens are accepted. Without this table none are.
+#[derive(Clone, Debug, Deserialize, Serialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct OAuthSettings {
+    /// The issuer, to the byte as it stands in `iss` of the tokens: https, or http on loopback.
+    pub(crate) issuer: String,
+    /// Audiences that are accepted beside the service's own.
+    #[serde(default)]
+    pub(crate) audiences: Vec<String>,
     /// Calls a minute of each client and subject.
-    pub per_minute: u32,
-    /// Calls in a calendar month of each client and subject; `None` is no limit.
-    pub per_month: Option<u64>,
-    /// For fetching the issuer's keys.
-    pub fetch: Duration,
-    /// After which keys are fetched again, when a token comes.
-    pub renew: Duration,
+    #[serde(default = "per_minute")]
+    pub(crate) per_minute: u32,
+    /// Calls in a calendar month (UTC) of each client and subject. Without it there is no limit.
+    #[serde(default)]
+    pub(crate) per_month: Option<u64>,
+    /// Milliseconds for fetching the issuer's keys.
+    #[serde(default = "fetch_ms")]
+    pub(crate) fetch_ms: Milliseconds,
+    /// Milliseconds after which keys are fetched again, when a token comes.
+    #[serde(default = "renew_ms")]
+    pub(crate) renew_ms: Milliseconds,
+}
+
+fn per_minute() -> u32 {
+    60
+}
+
+fn fetch_ms() -> Milliseconds {
+    Milliseconds(5000)
+}
+
+fn renew_ms() -> Milliseconds {
+    Milliseconds(600_000)
 }
 
 impl OAuthSettings {
-    /// Checks what was written.
-    pub(super) fn read(written: WrittenOAuth) -> Result<Self, ConfigError> {
-        Ok(Self {
-            issuer_url: issuer_url(&written.issuer)?,
-            issuer: written.issuer,
-            audiences: written.audiences,
-            per_minute: within("oauth.per_minute", written.per_minute, 1, 1_000_000)?,
-            per_month: (written.per_month)
-                .map(|calls| within("oauth.per_month", calls, 1, u64::from(u32::MAX)))
-                .transpose()?,
-            fetch: time("oauth.fetch_ms", written.fetch_ms)?,
-            renew: time("oauth.renew_ms", written.renew_ms)?,
-        })
+    /// Refuses the first setting that may not be.
+    pub(super) fn check(&self) -> Result<(), ConfigError> {
+        issuer_url(&self.issuer)?;
+        within("oauth.per_minute", &self.per_minute, 1..=1_000_000)?;
+        within("oauth.per_month", &self.per_month, 1..=u64::from(u32::MAX))?;
+        within("oauth.fetch_ms", &self.fetch_ms, TIME)?;
+        within("oauth.renew_ms", &self.renew_ms, TIME)
+    }
+
+    /// The issuer as a URL.
+    pub(crate) fn issuer_url(&self) -> url::Url {
+        issuer_url(&self.issuer).expect("the settings are checked when they are read")
     }
 }
 

@@ -2,8 +2,10 @@
 
 use std::collections::BTreeMap;
 
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize, Serializer};
+
 use super::ConfigError;
-use super::written::{WrittenDns, WrittenResolver};
 use crate::contract::grants::Grants;
 
 /// What is there unless the operator writes something else under these names.
@@ -20,38 +22,92 @@ const DEFAULTS: [(&str, &str, ClientSubnet); 2] = [
         ClientSubnet::Withheld,
     ),
 ];
+/// The path that RFC 8484 has in its examples.
+const USUAL_PATH: &str = "/dns-query";
 /// More are a mistake.
 const RESOLVERS_MAX: usize = 32;
 
+settings! {
+    /// The resolvers that `dns:NAME` lends.
+    DnsSettings "dns" {
+        /// DNS over HTTPS and HTTP/2, by name: `cloudflare = "https://cloudflare-dns.com/dns-query"`, or `{ url =
+        /// "https://dns.google/dns-query", client_subnet = "withheld" }`, which tells the resolver not to pass on where
+        /// a question comes from; `"unsaid"` says nothing of it. `cloudflare` and `google` are there unless they are
+        /// written otherwise.
+        resolvers: BTreeMap<String, ResolverSettings> = BTreeMap::new(), by resolvers;
+    }
+}
+
+impl DnsSettings {
+    /// Adds the resolvers that are there unless they are written otherwise.
+    pub(super) fn complete(&mut self) {
+        for (name, url, client_subnet) in DEFAULTS {
+            let url = url.to_owned();
+            let known = ResolverSettings { url, client_subnet };
+            self.resolvers.entry(name.to_owned()).or_insert(known);
+        }
+    }
+}
+
 /// A resolver that speaks DNS over HTTPS.
-#[derive(Clone, Debug)]
-pub struct ResolverSettings {
+#[derive(Clone, Debug, Deserialize, Serialize, JsonSchema)]
+#[serde(from = "WrittenResolver")]
+pub(crate) struct ResolverSettings {
     /// Its endpoint: https, a host name and a path.
-    pub url: String,
+    #[serde(serialize_with = "without_customer")]
+    pub(crate) url: String,
     /// What it is told of where a question comes from.
-    pub client_subnet: ClientSubnet,
+    pub(crate) client_subnet: ClientSubnet,
+}
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(
+    untagged,
+    deny_unknown_fields,
+    expecting = "expected a URL, or a table with `url` and optionally `client_subnet`, which is \"unsaid\" or \
+        \"withheld\""
+)]
+enum WrittenResolver {
+    Url(String),
+    Row {
+        url: String,
+        #[serde(default)]
+        client_subnet: ClientSubnet,
+    },
+}
+
+impl From<WrittenResolver> for ResolverSettings {
+    fn from(written: WrittenResolver) -> Self {
+        let (url, client_subnet) = match written {
+            WrittenResolver::Url(url) => (url, ClientSubnet::default()),
+            WrittenResolver::Row { url, client_subnet } => (url, client_subnet),
+        };
+        Self { url, client_subnet }
+    }
 }
 
 /// What a resolver is told of where a question comes from. Nothing in either case: they differ in whether it is told not to
 /// tell others (RFC 7871, 7.1.2).
-#[derive(
-    Clone,
-    Copy,
-    Debug,
-    Default,
-    PartialEq,
-    Eq,
-    serde::Deserialize,
-    serde::Serialize,
-    schemars::JsonSchema,
-)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
-pub enum ClientSubnet {
+pub(crate) enum ClientSubnet {
     /// The question does not speak of it.
     #[default]
     Unsaid,
     /// The question has a subnet of length 0.
     Withheld,
+}
+
+/// Some resolvers know their customers by the path, so that only the usual one is told.
+fn without_customer<S: Serializer>(url: &str, to: S) -> Result<S::Ok, S::Error> {
+    let path = url
+        .match_indices('/')
+        .nth(2)
+        .map_or(url.len(), |(at, _)| at);
+    match url.split_at(path) {
+        (_, USUAL_PATH) => to.serialize_str(url),
+        (host, _) => to.collect_str(&format_args!("{host}/…")),
+    }
 }
 
 impl ResolverSettings {
@@ -61,23 +117,13 @@ impl ResolverSettings {
     }
 }
 
-/// The defaults, and what was written in their place and beside them.
-pub(super) fn resolvers(
-    written: WrittenDns,
-) -> Result<BTreeMap<String, ResolverSettings>, ConfigError> {
-    let mut resolvers: BTreeMap<String, ResolverSettings> = DEFAULTS
-        .map(|(name, url, client_subnet)| {
-            let url = url.to_owned();
-            (name.to_owned(), ResolverSettings { url, client_subnet })
-        })
-        .into();
-    for (name, row) in written.resolvers {
-        let (url, client_subnet) = match row {
-            WrittenResolver::Url(url) => (url, ClientSubnet::default()),
-            WrittenResolver::Row { url, client_subnet } => (url, client_subnet),
-        };
-        check(&name, &url)?;
-        resolvers.insert(name, ResolverSettings { url, client_subnet });
+/// Judged with the resolvers that are there anyway.
+fn resolvers(
+    _: &'static str,
+    resolvers: &BTreeMap<String, ResolverSettings>,
+) -> Result<(), ConfigError> {
+    for (name, resolver) in resolvers {
+        check(name, &resolver.url)?;
     }
     let count = resolvers.len();
     if count > RESOLVERS_MAX {
@@ -86,7 +132,7 @@ pub(super) fn resolvers(
             format!("one of at most {RESOLVERS_MAX}"),
         ));
     }
-    Ok(resolvers)
+    Ok(())
 }
 
 /// A name as atoms of `dns` have it, and a URL as those of `http` do, with https.

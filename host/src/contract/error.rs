@@ -23,9 +23,22 @@ macro_rules! codes {
             $($code),*
         }
 
-        /// In the order of the variants.
-        const TABLE: &[(Code, &str, StatusCode, &str)] =
-            &[$((Code::$code, $name, StatusCode::$status, $when)),*];
+        impl Code {
+            const ALL: &[Code] = &[$(Code::$code),*];
+
+            pub(crate) fn name(self) -> &'static str {
+                match self { $(Code::$code => $name),* }
+            }
+
+            pub(crate) fn status(self) -> StatusCode {
+                match self { $(Code::$code => StatusCode::$status),* }
+            }
+
+            /// When it comes, as one or more sentences.
+            pub(crate) fn when(self) -> &'static str {
+                match self { $(Code::$code => $when),* }
+            }
+        }
     };
 }
 
@@ -73,29 +86,13 @@ codes! {
 }
 
 impl Code {
-    fn row(self) -> &'static (Code, &'static str, StatusCode, &'static str) {
-        &TABLE[self as usize]
-    }
-
-    pub(crate) fn name(self) -> &'static str {
-        self.row().1
-    }
-
-    pub(crate) fn status(self) -> StatusCode {
-        self.row().2
-    }
-
-    pub(crate) fn when(self) -> &'static str {
-        self.row().3
-    }
-
-    /// All of them.
+    /// Of all codes.
     pub(crate) fn names() -> impl Iterator<Item = &'static str> {
-        TABLE.iter().map(|row| row.1)
+        Self::ALL.iter().map(|code| code.name())
     }
 
     pub(crate) fn from_name(name: &str) -> Option<Self> {
-        TABLE.iter().find(|row| row.1 == name).map(|row| row.0)
+        Self::ALL.iter().copied().find(|code| code.name() == name)
     }
 }
 
@@ -255,10 +252,9 @@ mod tests {
     }
 
     #[test]
-    fn each_code_stands_in_the_table_once() {
-        for (index, row) in TABLE.iter().enumerate() {
-            assert_eq!(row.0 as usize, index, "{} stands out of order", row.1);
-            assert_eq!(Code::from_name(row.1), Some(row.0));
+    fn each_code_has_a_name_of_its_own() {
+        for code in Code::ALL {
+            assert_eq!(Code::from_name(code.name()), Some(*code));
         }
     }
 }

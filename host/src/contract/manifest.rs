@@ -1,6 +1,6 @@
 //! `plugin-manifest.toml`: what the operator says of each plugin.
 //!
-//! Two steps, as for all configuration: what was written (`Written…`, unknown keys are errors) and what is meant
+//! Two steps: what was written (`Written…`, unknown keys are errors) and what is meant
 //! ([`ManifestEntry`]). Reading it touches no plugin; whether a source exists is the loader's to find out.
 
 use std::collections::BTreeMap;
@@ -8,6 +8,7 @@ use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::grants::Grants;
@@ -72,7 +73,7 @@ pub(crate) enum ManifestSource {
 }
 
 /// How long an instance lives.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum InstanceMode {
     /// A new one for each call: nothing is left over from one caller to the next.

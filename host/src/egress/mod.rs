@@ -111,10 +111,11 @@ impl Egress {
     /// A setting names what cannot be used.
     pub(crate) fn open(
         settings: &config::EgressSettings,
+        dns: &config::DnsSettings,
         base_url: &str,
     ) -> Result<Self, EgressError> {
         let mut connect_to = HashMap::new();
-        for named in &settings.connect_to {
+        for named in settings.redirected() {
             let (host, port) = (&named.host, named.port);
             let (address, public) = (named.address, named.public);
             if public {
@@ -136,7 +137,7 @@ impl Egress {
             connect_to,
             own: Own::new(base_url),
             resolver: NameResolver::new(&settings.dns_servers)?,
-            endpoints: DohEndpoints::new(&settings.resolvers)?,
+            endpoints: DohEndpoints::new(&dns.resolvers)?,
             dialer: Dialer::new(&settings.extra_roots)?,
             traffic: Mutex::default(),
         })

@@ -16,7 +16,7 @@ use crate::records::month::Month;
 use crate::stores::Store;
 
 /// Counts the call toward the caller's month, or refuses it until the month ends.
-pub(super) fn count_month(
+pub(super) async fn count_month(
     usage: &UsageCounts,
     store: &Store,
     caller: &Caller,
@@ -38,7 +38,7 @@ pub(super) fn count_month(
     let counted = match usage.count(&call, month) {
         Some(counted) => counted,
         // The month ended, and was written and forgotten, since it was loaded for this call.
-        None => usage.count_from(&call, month, stored(store, caller, month)?),
+        None => usage.count_from(&call, month, stored(store, caller, month).await?),
     };
     match counted {
         Ok(standing) => {

@@ -152,7 +152,7 @@ impl Pipeline {
             .owner
             .insert(owner(&self.owner_secret, &caller, plugin));
         let meters = &mut trace.meters;
-        read_month(&self.usage, &self.store, &caller, now, meters)?;
+        read_month(&self.usage, &self.store, &caller, now, meters).await?;
         take_slots(&self.windows, &caller, plugin, operation, now, meters)?;
         // Beside the windows: what a tenant may not run at all costs it neither its month nor its credits. It is judged again
         // when there is a place.
@@ -161,7 +161,7 @@ impl Pipeline {
         standing.map_err(|error| failed(operation, &error))?;
         let input = read_input::read(request.unread, schema)?;
         let identifier = identifier_of(&caller, bound, request.identifier)?;
-        count_month(&self.usage, &self.store, &caller, operation, now, meters)?;
+        count_month(&self.usage, &self.store, &caller, operation, now, meters).await?;
         let charged = ChargedCall {
             caller: &caller,
             plugin,

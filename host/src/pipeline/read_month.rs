@@ -15,7 +15,7 @@ use crate::stores::Store;
 
 /// Tells where the caller's month and credits stand, before anything may refuse the call. Reads the store where the month is not known
 /// yet, once for each key and month.
-pub(super) fn read_month(
+pub(super) async fn read_month(
     usage: &UsageCounts,
     store: &Store,
     caller: &Caller,
@@ -28,7 +28,7 @@ pub(super) fn read_month(
     }
     let month = Month::of(epoch_seconds(now));
     if !usage.is_loaded(caller.owner(), month) {
-        usage.load(caller.owner(), month, stored(store, caller, month)?);
+        usage.load(caller.owner(), month, stored(store, caller, month).await?);
     }
     meters.credits = caller.account().map(|_| {
         let limit = caller.credits_per_month(now);
@@ -46,12 +46,13 @@ pub(super) fn read_month(
 }
 
 /// The counts of a month as they are kept.
-pub(super) fn stored(
+pub(super) async fn stored(
     store: &Store,
     caller: &Caller,
     month: Month,
 ) -> Result<Vec<CountRow>, Refusal> {
-    store.usage_of(caller.owner(), month).map_err(|error| {
+    let stored = store.usage_of(caller.owner(), month).await;
+    stored.map_err(|error| {
         let mut refusal = Refusal::new(
             Code::ServiceUnavailable,
             "Usage cannot be read at the moment",

@@ -72,6 +72,7 @@ pub(super) async fn reserve(
         let burnt = match identifier {
             Some(identifier) => store
                 .burnt(&account.id, caller.owner(), identifier, now_s)
+                .await
                 .map_err(|e| unavailable(&e))?,
             None => None,
         };

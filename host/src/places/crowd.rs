@@ -157,7 +157,7 @@ impl ListenerPlaces {
             0
         };
         let victim = match peer {
-            Some(_) if own >= limits.peer_connections => {
+            Some(_) if own >= self.0.peers.connections => {
                 Some(open.longest_idle_of(peer).ok_or(ConnectionRefused::Peer))
             }
             _ if open.count >= limits.connections => {

@@ -69,8 +69,8 @@ impl RequestPlace {
     }
 
     async fn try_enter(&self) -> Result<(), PlacesFull> {
-        let limits = &self.places.0.limits;
-        if self.share.requests.add(1) > limits.peer_in_flight as u64 {
+        let peers = &self.places.0.peers;
+        if self.share.requests.add(1) > peers.in_flight as u64 {
             self.share.requests.sub(1);
             return Err(PlacesFull::Peer);
         }

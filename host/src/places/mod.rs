@@ -25,7 +25,7 @@ pub(crate) use self::lobby::{RequestPlace, UnplacedAnswer};
 use self::peer::{Address, TrustedProxies};
 pub(crate) use self::unsent::Unsent;
 use crate::base::shared_stock::SharedStock;
-use crate::config::PlaceLimits;
+use crate::config::{LimitSettings, PeerSettings};
 use crate::contract::error::{Code, Refusal};
 use crate::observe::instrument::{Counter, Gauge};
 
@@ -39,7 +39,8 @@ const SHARES_MIN: usize = 1024;
 pub(crate) struct ListenerPlaces(Arc<Listener>);
 
 struct Listener {
-    limits: PlaceLimits,
+    limits: LimitSettings,
+    peers: PeerSettings,
     proxies: TrustedProxies,
     in_flight: Arc<Semaphore>,
     lobby: SharedStock,
@@ -100,11 +101,12 @@ impl PlacesFull {
 }
 
 impl ListenerPlaces {
-    pub(crate) fn new(limits: PlaceLimits, proxies: TrustedProxies) -> Self {
-        let (lobby, own) = (part(limits.in_flight), part(limits.peer_in_flight));
+    pub(crate) fn new(limits: LimitSettings, peers: PeerSettings) -> Self {
+        let (lobby, own) = (part(limits.in_flight), part(peers.in_flight));
         Self(Arc::new(Listener {
             limits,
-            proxies,
+            proxies: TrustedProxies::new(peers.trusted_networks()),
+            peers,
             in_flight: Arc::new(Semaphore::new(limits.in_flight)),
             lobby: SharedStock::new(lobby, own),
             waiting: Semaphore::new(lobby),
@@ -183,16 +185,7 @@ mod tests {
 
     #[test]
     fn the_shares_of_peers_that_are_gone_are_forgotten() {
-        let limits = PlaceLimits {
-            connections: 1,
-            in_flight: 1,
-            unsent_bytes: 1,
-            connection_unsent_bytes: 1,
-            peer_connections: 1,
-            peer_in_flight: 1,
-            peer_unsent_bytes: 1,
-        };
-        let places = ListenerPlaces::new(limits, TrustedProxies::default());
+        let places = ListenerPlaces::new(LimitSettings::default(), PeerSettings::default());
         let kept = places.share(Address::of(Ipv4Addr::LOCALHOST.into()));
         for number in 0..100_000_u32 {
             places.share(Address::of(Ipv4Addr::from(0x0a00_0000 + number).into()));

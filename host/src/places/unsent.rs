@@ -25,13 +25,13 @@ impl Unsent {
         share: &Arc<PeerShare>,
         bytes: usize,
     ) -> Result<Self, PlacesFull> {
-        let limits = &places.0.limits;
+        let (limits, peers) = (&places.0.limits, &places.0.peers);
         let above = |before: u64, max: usize| before > 0 && before + bytes as u64 > max as u64;
         if bytes > SMALL_BYTES {
             // A proxy's connection has the answers of many.
             let connection =
                 guest.is_peers() && above(guest.unsent.get(), limits.connection_unsent_bytes);
-            if connection || above(share.unsent.get(), limits.peer_unsent_bytes) {
+            if connection || above(share.unsent.get(), peers.unsent_bytes) {
                 return Err(PlacesFull::Unsent);
             }
             if above(places.0.unsent.get(), limits.unsent_bytes) && !places.cut_heaviest(guest) {

@@ -4,7 +4,6 @@ use std::sync::Arc;
 use std::time::SystemTime;
 
 use super::JobQueue;
-use crate::base::tasks::blocking;
 use crate::records::api_key::KeyRecord;
 use crate::stores::StoreError;
 
@@ -44,21 +43,15 @@ impl JobQueue {
     /// that was withdrawn ends it.
     pub(crate) async fn is_good(&self, key: Option<Arc<str>>) -> Result<bool, StoreError> {
         let Some(key) = key else { return Ok(true) };
-        let store = Arc::clone(&self.store);
-        blocking(move || {
-            let now = SystemTime::now();
-            let holds =
-                |record: &KeyRecord| record.revoked_at.is_none() && !record.has_expired(now);
-            let Some(record) = store.key_of_id(&key)?.filter(holds) else {
-                return Ok(false);
-            };
-            let Some(account) = record.account else {
-                return Ok(true);
-            };
-            Ok(store
-                .account(&account)?
-                .is_some_and(|account| account.entitlement.is_some()))
-        })
-        .await
+        let now = SystemTime::now();
+        let holds = |record: &KeyRecord| record.revoked_at.is_none() && !record.has_expired(now);
+        let Some(record) = self.store.key_of_id(&key).await?.filter(holds) else {
+            return Ok(false);
+        };
+        let Some(account) = record.account else {
+            return Ok(true);
+        };
+        let account = self.store.account(&account).await?;
+        Ok(account.is_some_and(|account| account.entitlement.is_some()))
     }
 }

@@ -22,10 +22,11 @@ pub(crate) use self::board::{NextJob, RunEnding};
 pub(crate) use self::submission::{JobSubmission, JobSubmitter, SubmitError};
 pub(crate) use self::turns::RunReport;
 use crate::base::clock::epoch_ms;
-use crate::base::tasks::{Tasks, blocking};
+use crate::base::tasks::Tasks;
 use crate::config::JobLimits;
 use crate::records::job::{Job, JobName, JobState};
-use crate::stores::{ItemPage, Store, StoreError};
+use crate::records::job_rules::ItemPage;
+use crate::stores::{Store, StoreError};
 
 /// Ends that a call which waits for one may lag behind; it looks into the store then.
 const ENDS_WAITING_MAX: usize = 256;
@@ -47,13 +48,13 @@ pub(crate) struct JobQueue {
 
 impl JobQueue {
     /// The jobs that the store holds. Those that ran when their process ended wait for a new run.
-    pub(crate) fn open(
+    pub(crate) async fn open(
         store: Arc<Store>,
         limits: JobLimits,
         tasks: Tasks,
     ) -> Result<Arc<Self>, StoreError> {
         let mut board = JobBoard::new(limits);
-        let mut jobs = store.jobs()?;
+        let mut jobs = store.jobs().await?;
         jobs.sort_by_key(|(name, job)| (job.submitted_ms, name.id));
         let (now, mut open) = (Instant::now(), 0_usize);
         for (name, job) in jobs {
@@ -87,16 +88,14 @@ impl JobQueue {
         (offset, items_max, bytes_max): (u32, u32, usize),
         now: SystemTime,
     ) -> Result<Option<(Job, ItemPage)>, StoreError> {
-        let (store, now_ms) = (Arc::clone(&self.store), epoch_ms(now));
-        blocking(move || {
-            let Some(job) = store.job(&name)?.filter(|job| now_ms < job.expires_ms) else {
-                return Ok(None);
-            };
-            // After the record: a job that had ended has no item that is not on a page.
-            let page = store.job_items(&name, offset, items_max, bytes_max)?;
-            Ok(Some((job, page)))
-        })
-        .await
+        let now_ms = epoch_ms(now);
+        let job = self.store.job(&name).await?;
+        let Some(job) = job.filter(|job| now_ms < job.expires_ms) else {
+            return Ok(None);
+        };
+        // After the record: a job that had ended has no item that is not on a page.
+        let items = self.store.job_items(&name, offset, items_max, bytes_max);
+        Ok(Some((job, items.await?)))
     }
 
     /// Waits until a job has ended, or so long, and gives back how it stands.

@@ -10,11 +10,11 @@ use uuid::Uuid;
 use super::JobQueue;
 use super::board::QueuedJob;
 use crate::base::clock::{epoch_ms, milliseconds};
-use crate::base::tasks::blocking;
 use crate::contract::operation::{CallerKind, Owner};
 use crate::contract::tenant::Tenant;
 use crate::records::job::{Job, JobName, JobProgress, JobState};
-use crate::stores::{Earlier, StoreError};
+use crate::records::job_rules::Earlier;
+use crate::stores::StoreError;
 
 /// Who submits.
 #[derive(Clone, Debug)]
@@ -74,11 +74,12 @@ impl JobQueue {
         let queued = QueuedJob::of(&job, name.clone(), tenant, key);
         if !self.board.lock().admit(queued) {
             // A request id that is taken is told before there is no room: it will not be free when there is some.
-            let store = Arc::clone(&self.store);
-            let earlier =
-                blocking(move || store.earlier_job(&name, &taken, &fingerprint, submitted_ms))
-                    .await?;
-            return Err(earlier.map_or(SubmitError::Full, SubmitError::Duplicate));
+            let earlier = self
+                .store
+                .earlier_job(&name, &taken, &fingerprint, submitted_ms);
+            return Err(earlier
+                .await?
+                .map_or(SubmitError::Full, SubmitError::Duplicate));
         }
         // Where the caller goes away while this is written, the job must not be lost on the board.
         let place = BoardPlace {
@@ -119,6 +120,7 @@ fn job(from: JobSubmitter, submission: JobSubmission, submitted_ms: u64) -> Job 
         expires_ms: later(submission.ttl),
         state: JobState::Pending,
         attempt: 0,
+        run: None,
         progress: JobProgress::default(),
         items: 0,
         cpu_ms: 0,

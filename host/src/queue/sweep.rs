@@ -7,7 +7,6 @@ use tokio_util::sync::CancellationToken;
 
 use super::JobQueue;
 use crate::base::clock::epoch_ms;
-use crate::base::tasks::blocking;
 
 /// How often expired jobs are looked for.
 const SWEEP: Duration = Duration::from_secs(1);
@@ -48,13 +47,7 @@ impl JobQueue {
                 }
             }
         }
-        let store = Arc::clone(&self.store);
-        let freed = match blocking(move || store.has_request_ids_to_free(now_ms)).await {
-            Ok(true) => self.store.free_request_ids(now_ms).await,
-            Ok(false) => Ok(()),
-            Err(error) => Err(error),
-        };
-        if let Err(error) = freed {
+        if let Err(error) = self.store.free_request_ids(now_ms).await {
             tracing::error!(%error, "request ids of jobs cannot be freed; retrying");
         }
     }

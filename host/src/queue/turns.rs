@@ -2,15 +2,16 @@
 //!
 //! Must not know what runs a job, nor what a plugin does in it.
 
-use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
+
+use uuid::Uuid;
 
 use super::JobQueue;
 use super::board::{NextJob, RunEnding};
 use crate::base::clock::epoch_ms;
-use crate::base::tasks::blocking;
 use crate::records::job::{Job, JobName, JobProgress, RunEnd};
-use crate::stores::{Keep, KeepOutcome, StoreError};
+use crate::records::job_rules::{Keep, KeepOutcome};
+use crate::stores::StoreError;
 
 /// How often those that wait are looked at, whether they are late.
 const LATE: Duration = Duration::from_secs(1);
@@ -61,14 +62,14 @@ impl JobQueue {
         name: &JobName,
         now: SystemTime,
     ) -> Result<Option<(Job, Option<String>)>, StoreError> {
+        let run = Uuid::now_v7();
         let begun = self.store.change_job(name.clone(), move |job| {
-            job.begin(epoch_ms(now)).then(|| job.clone())
+            job.begin(run, epoch_ms(now)).then(|| job.clone())
         });
         let Some(job) = begun.await?.flatten() else {
             return Ok(None);
         };
-        let (store, named) = (Arc::clone(&self.store), name.clone());
-        let checkpoint = blocking(move || store.job_checkpoint(&named)).await?;
+        let checkpoint = self.store.job_checkpoint(name).await?;
         Ok(Some((job, checkpoint)))
     }
 
@@ -112,8 +113,7 @@ impl JobQueue {
 
     /// The keys of what a job emitted, in their order.
     pub(crate) async fn item_keys(&self, name: &JobName) -> Result<Vec<String>, StoreError> {
-        let (store, name) = (Arc::clone(&self.store), name.clone());
-        blocking(move || store.job_item_keys(&name)).await
+        self.store.job_item_keys(name).await
     }
 
     /// The processor time that all runs of one job may use.

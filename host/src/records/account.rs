@@ -6,6 +6,7 @@ use std::time::SystemTime;
 
 use serde::{Deserialize, Serialize};
 
+use super::rows::{Decision, Reads, Row, RowFault, RowName, RowQuery, RowRange, Space};
 use crate::base::clock::epoch_seconds;
 
 /// What is stored of an account.
@@ -46,4 +47,51 @@ impl Account {
         };
         self.entitlement.as_ref().filter(holds)
     }
+}
+
+/// Account → [`Account`].
+const ACCOUNTS: Space = Space::new("account");
+
+/// Accounts that may be listed; more would be a different kind of installation.
+const ACCOUNTS_LISTED_MAX: usize = 10_000;
+
+/// The account with this id.
+pub(crate) fn account(read: &mut dyn Reads, id: &str) -> Result<Option<Account>, RowFault> {
+    read.record(&RowName::of(ACCOUNTS, id))
+}
+
+/// All accounts, oldest first.
+pub(crate) fn accounts(read: &mut dyn Reads) -> Result<Vec<Account>, RowFault> {
+    let all = RowRange::all(ACCOUNTS, ACCOUNTS_LISTED_MAX);
+    let mut accounts: Vec<Account> = read.records(RowQuery::Range(&all))?;
+    accounts.sort_by(|a, b| (a.created_at, &a.id).cmp(&(b.created_at, &b.id)));
+    Ok(accounts)
+}
+
+/// Keeps a new account's record. One that is kept already stands, whatever became of it since.
+pub(crate) fn open(read: &mut dyn Reads, account: &Account) -> Result<Decision<()>, RowFault> {
+    if read.has(&RowName::of(ACCOUNTS, &account.id))? {
+        return Ok(Decision::unchanged(()));
+    }
+    Ok(Decision::write((), vec![row(account)?.into()]))
+}
+
+/// The row of an account.
+pub(crate) fn row(account: &Account) -> Result<Row, RowFault> {
+    Row::record(RowName::of(ACCOUNTS, &account.id), account)
+}
+
+/// Gives an account an entitlement in the place of the one it had, or takes it away. The outcome is the account; `None` where
+/// there is no such account.
+pub(crate) fn entitle(
+    read: &mut dyn Reads,
+    id: &str,
+    entitlement: Option<&Entitlement>,
+) -> Result<Decision<Option<Account>>, RowFault> {
+    let Some(mut account) = account(read, id)? else {
+        return Ok(Decision::unchanged(None));
+    };
+    account.entitlement = entitlement.cloned();
+    let writes = vec![row(&account)?.into()];
+    Ok(Decision::write(Some(account), writes))
 }

@@ -10,6 +10,7 @@ use rand::RngExt as _;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
+use super::rows::{Decision, Reads, Row, RowFault, RowName, RowQuery, RowRange, Space, decode};
 use crate::base::clock::epoch_seconds;
 
 const ALPHABET: &[u8; 62] = b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
@@ -131,6 +132,78 @@ impl KeyRecord {
         self.expires_at
             .is_some_and(|expiry| expiry <= epoch_seconds(now))
     }
+}
+
+/// Key → [`KeptKey`], with the key's digest as its alias.
+const KEYS: Space = Space::new("key");
+
+/// Keys that may be listed; more would be a different kind of installation.
+const KEYS_LISTED_MAX: usize = 10_000;
+
+/// A key's record as it is kept.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+struct KeptKey {
+    digest: [u8; 32],
+    record: KeyRecord,
+}
+
+/// The record of the key with this digest.
+pub(crate) fn key(read: &mut dyn Reads, digest: &[u8; 32]) -> Result<Option<KeyRecord>, RowFault> {
+    let kept: Option<KeptKey> = read.one(RowQuery::Alias(KEYS, digest), decode)?;
+    Ok(kept.map(|kept| kept.record))
+}
+
+/// The record of the key with this id.
+pub(crate) fn key_of_id(read: &mut dyn Reads, id: &str) -> Result<Option<KeyRecord>, RowFault> {
+    let kept: Option<KeptKey> = read.record(&RowName::of(KEYS, id))?;
+    Ok(kept.map(|kept| kept.record))
+}
+
+/// All keys, oldest first.
+pub(crate) fn keys(read: &mut dyn Reads) -> Result<Vec<KeyRecord>, RowFault> {
+    let all = RowRange::all(KEYS, KEYS_LISTED_MAX);
+    let kept: Vec<KeptKey> = read.records(RowQuery::Range(&all))?;
+    let mut keys: Vec<KeyRecord> = kept.into_iter().map(|kept| kept.record).collect();
+    keys.sort_by(|a, b| (a.created_at, &a.id).cmp(&(b.created_at, &b.id)));
+    Ok(keys)
+}
+
+/// Keeps a new key's record. One that is kept already stands, whatever became of it since.
+pub(crate) fn issue(
+    read: &mut dyn Reads,
+    digest: &[u8; 32],
+    record: &KeyRecord,
+) -> Result<Decision<()>, RowFault> {
+    if read.has(&RowName::of(KEYS, &record.id))? {
+        return Ok(Decision::unchanged(()));
+    }
+    Ok(Decision::write((), vec![row(digest, record)?.into()]))
+}
+
+/// The row of a key.
+pub(crate) fn row(digest: &[u8; 32], record: &KeyRecord) -> Result<Row, RowFault> {
+    let kept = KeptKey {
+        digest: *digest,
+        record: record.clone(),
+    };
+    let row = Row::record(RowName::of(KEYS, &record.id), &kept)?;
+    Ok(row.alias(digest))
+}
+
+/// Marks a key as revoked. The outcome is its record; `None` where there is no such key. A revoked key keeps the time of its
+/// first revocation.
+pub(crate) fn revoke(
+    read: &mut dyn Reads,
+    id: &str,
+    now_s: u64,
+) -> Result<Decision<Option<KeyRecord>>, RowFault> {
+    let kept: Option<KeptKey> = read.record(&RowName::of(KEYS, id))?;
+    let Some(KeptKey { digest, mut record }) = kept else {
+        return Ok(Decision::unchanged(None));
+    };
+    record.revoked_at.get_or_insert(now_s);
+    let writes = vec![row(&digest, &record)?.into()];
+    Ok(Decision::write(Some(record), writes))
 }
 
 /// The CRC-32 of the text in base62, six characters (62⁶ is above 2³²).

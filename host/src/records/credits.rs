@@ -4,17 +4,19 @@
 //! released (they are given back), or expired (nobody resolved it in time; they are given back too). The records are
 //! immutable; a balance is only their sum. Values in, values out: knows no clock, no store and no call.
 
+use serde::{Deserialize, Serialize};
+
 use super::month::Month;
 
 /// What an account spent and holds reserved in one month.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Balance {
     pub(crate) posted: u64,
     pub(crate) pending: u64,
 }
 
 /// A call's claim on its account's credits. Its id makes every write of it idempotent.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Reservation {
     /// A UUID, unique among all accounts.
     pub(crate) id: u128,
@@ -27,14 +29,16 @@ pub(crate) struct Reservation {
     /// Plugin and operation, with a slash between.
     pub(crate) operation: String,
     pub(crate) request_id: String,
-    /// What the caller calls the operation by, which may be used once.
+    /// What the caller calls the operation by, which may be used once; kept by itself, for a day.
+    #[serde(skip)]
     pub(crate) identifier: Option<String>,
     /// Unix seconds.
     pub(crate) made_at: u64,
 }
 
 /// How a reservation ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub(crate) enum ReservationOutcome {
     Settled,
     Released,
@@ -102,19 +106,5 @@ impl ReservationOutcome {
             ReservationOutcome::Released => "released",
             ReservationOutcome::Expired => "expired",
         }
-    }
-
-    /// As it is stored.
-    pub(crate) fn number(self) -> u8 {
-        match self {
-            ReservationOutcome::Settled => 1,
-            ReservationOutcome::Released => 2,
-            ReservationOutcome::Expired => 3,
-        }
-    }
-
-    /// As it was stored.
-    pub(crate) fn from_number(number: u8) -> Option<Self> {
-        Self::ALL.into_iter().find(|one| one.number() == number)
     }
 }

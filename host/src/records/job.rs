@@ -68,6 +68,9 @@ pub(crate) struct Job {
     pub(crate) state: JobState,
     /// Runs that were begun.
     pub(crate) attempt: u32,
+    /// The last of them: it is begun once, however often that is written.
+    #[serde(default)]
+    pub(crate) run: Option<Uuid>,
     pub(crate) progress: JobProgress,
     pub(crate) items: u32,
     pub(crate) bytes: u64,
@@ -109,9 +112,12 @@ impl Job {
 
     /// Begins a run, if there may be another one. A job that stands as running is one whose runner died. Gives back whether
     /// there is a run now.
-    pub(crate) fn begin(&mut self, now_ms: u64) -> bool {
+    pub(crate) fn begin(&mut self, run: Uuid, now_ms: u64) -> bool {
         if self.state.is_over() {
             return false;
+        }
+        if self.state == JobState::Running && self.run == Some(run) {
+            return true;
         }
         if self.fail_if_late(now_ms) {
             return false;
@@ -121,6 +127,7 @@ impl Job {
             return false;
         }
         (self.state, self.attempt) = (JobState::Running, self.attempt + 1);
+        self.run = Some(run);
         true
     }
 
@@ -201,6 +208,7 @@ mod tests {
             expires_ms: 1000,
             state: JobState::Pending,
             attempt: 0,
+            run: None,
             progress: JobProgress::default(),
             items: 0,
             bytes: 0,
@@ -214,15 +222,15 @@ mod tests {
     fn a_job_that_is_cut_off_is_taken_up_and_one_that_kills_its_process_is_not_for_ever() {
         let mut job = job();
         for _ in 0..20 {
-            assert!(job.begin(1));
+            assert!(job.begin(Uuid::now_v7(), 1));
             job.end(1, RunEnd::CutOff, 1);
             assert_eq!((job.state, job.attempt), (JobState::Pending, 0));
         }
         for attempt in 1..=ATTEMPTS_MAX {
-            assert!(job.begin(1));
+            assert!(job.begin(Uuid::now_v7(), 1));
             assert!(job.is_run(attempt) && !job.is_run(attempt - 1));
         }
-        assert!(!job.begin(1));
+        assert!(!job.begin(Uuid::now_v7(), 1));
         assert_eq!(
             (job.state, job.failure.map(|failure| failure.code)),
             (JobState::Failed, Some("INTERNAL_ERROR".into()))
@@ -232,15 +240,15 @@ mod tests {
     #[test]
     fn an_end_stands() {
         let mut done = job();
-        assert!(done.begin(1));
+        assert!(done.begin(Uuid::now_v7(), 1));
         done.end(1, RunEnd::Completed("{}".to_owned()), 2);
         let as_it_ended = done.clone();
         done.end(1, RunEnd::CutOff, 3);
-        assert!(!done.begin(3) && !done.fail_if_late(5000));
+        assert!(!done.begin(Uuid::now_v7(), 3) && !done.fail_if_late(5000));
         assert_eq!(done.cancel(), JobState::Completed);
         assert_eq!(done, as_it_ended);
         let mut cancelled = job();
-        assert!(cancelled.begin(1));
+        assert!(cancelled.begin(Uuid::now_v7(), 1));
         assert_eq!(
             (cancelled.cancel(), cancelled.cancel()),
             (JobState::Cancelled, JobState::Cancelled)
@@ -255,8 +263,8 @@ mod tests {
     #[test]
     fn a_job_that_is_late_fails_waiting_or_running_or_cut_off() {
         let (mut waiting, mut running) = (job(), job());
-        assert!(!waiting.begin(100));
-        assert!(running.begin(99));
+        assert!(!waiting.begin(Uuid::now_v7(), 100));
+        assert!(running.begin(Uuid::now_v7(), 99));
         running.end(1, RunEnd::CutOff, 100);
         for late in [waiting, running] {
             assert_eq!(

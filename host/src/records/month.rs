@@ -42,6 +42,11 @@ impl Month {
         Self(self.0.saturating_sub(months))
     }
 
+    /// When it begins, in Unix seconds.
+    pub(crate) fn begins_at(self) -> u64 {
+        self.earlier(1).ends_at()
+    }
+
     /// When the next one begins, in Unix seconds.
     pub(crate) fn ends_at(self) -> u64 {
         let next = self.0 + 1;

@@ -2,12 +2,9 @@
 //!
 //! Must not know whether it is to be served.
 
-use std::sync::Arc;
-
 use super::lifecycle::{PluginRecord, RevisionRecord};
 use super::revision_parts::{self, Whole};
 use super::{Registry, RegistryError};
-use crate::base::tasks::blocking;
 use crate::catalogue::revision::Revision;
 use crate::runtime::instance::Off;
 use crate::runtime::loader;
@@ -77,8 +74,7 @@ impl Registry {
 
     /// What a component said of itself when it was staged.
     async fn description(&self, plugin: &str, digest: &str) -> Result<String, RegistryError> {
-        let (store, named) = (Arc::clone(&self.store), digest.to_owned());
-        let found = blocking(move || store.description(&named)).await?;
+        let found = self.store.description(digest).await?;
         found.ok_or_else(|| RegistryError::NoDescription {
             plugin: plugin.to_owned(),
             digest: digest.to_owned(),

@@ -10,7 +10,7 @@ use crate::base::tasks::blocking;
 use crate::catalogue::CollisionError;
 use crate::catalogue::revision::Revision;
 use crate::published::Snapshot;
-use crate::stores::KeptEvent;
+use crate::records::plugin_life::KeptEvent;
 
 impl Registry {
     /// Adds a revision to what is served, or leaves it out where it collides with what is there already.

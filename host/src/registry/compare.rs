@@ -5,18 +5,17 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
-use std::sync::Arc;
 
-use serde::Serialize;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::lifecycle::RevisionRecord;
 use super::{Registry, RegistryError};
-use crate::base::tasks::blocking;
 use crate::contract::grants::GrantDifference;
 
 /// How one revision differs from another.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct RevisionComparison {
     pub(crate) plugin: String,
@@ -32,7 +31,7 @@ pub(crate) struct RevisionComparison {
 }
 
 /// A right that is wanted and not granted.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 pub(crate) struct Missing {
     pub(crate) atom: String,
     /// The plugin's own words.
@@ -82,10 +81,8 @@ impl Registry {
         let Some(record) = record else {
             return Ok(BTreeMap::new());
         };
-        let (store, digest) = (Arc::clone(&self.store), record.digest.clone());
-        let text = blocking(move || store.description(&digest))
-            .await?
-            .unwrap_or_default();
+        let text = self.store.description(&record.digest).await?;
+        let text = text.unwrap_or_default();
         // What is in the store was checked when it was staged.
         let description: Value = serde_json::from_str(&text).unwrap_or_default();
         let operations = description["operations"]

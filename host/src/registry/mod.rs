@@ -27,6 +27,7 @@ use tokio::sync::{Mutex as AsyncMutex, MutexGuard, broadcast};
 use tokio_util::sync::CancellationToken;
 
 pub(crate) use self::changes::PluginAction;
+pub(crate) use self::compare::RevisionComparison;
 use self::drain::DrainingRevisions;
 pub(crate) use self::error::RegistryError;
 pub(crate) use self::follow::{BroughtIn, FollowedEntry};
@@ -39,11 +40,12 @@ use crate::catalogue::revision::Revision;
 use crate::config::TenantShares;
 use crate::contract::manifest::{Manifest, ManifestEntry, PluginLimits};
 use crate::published::{Site, Snapshot};
+use crate::records::plugin_life::KeptEvent;
 use crate::runtime::call_places::Occupancy;
 use crate::runtime::components::ComponentFolder;
 use crate::runtime::engine::Runtime;
 use crate::runtime::loader;
-use crate::stores::{KeptEvent, Store};
+use crate::stores::Store;
 
 /// Events that a slow listener may lag behind before it must read the history.
 const EVENTS_WAITING_MAX: usize = 256;
@@ -97,7 +99,7 @@ impl Registry {
         pool(&parts.manifest, parts.instances_max)?;
         let components = ComponentFolder::open(&parts.data)
             .map_err(|error| RegistryError::load("all", error))?;
-        let records: Vec<PluginRecord> = parts.store.plugins()?;
+        let records: Vec<PluginRecord> = parts.store.plugins().await?;
         let lives = records
             .into_iter()
             .map(|life| (life.plugin().to_owned(), life))

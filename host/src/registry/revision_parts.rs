@@ -30,7 +30,11 @@ pub(super) struct PluginSlots {
 impl PluginSlots {
     pub(super) fn new(plugin: &str, shares: TenantShares, limits: &PluginLimits) -> Self {
         let waiting_each = shares.waiting;
-        let places = CallPlaces::new(plugin, share_limits(limits, waiting_each), shares.cpu);
+        let places = CallPlaces::new(
+            plugin,
+            share_limits(limits, waiting_each),
+            shares.cpu_seconds.time(),
+        );
         Self {
             places,
             line_rate: Arc::default(),

@@ -19,7 +19,7 @@ use wasmtime::{Engine, OutOfMemory};
 
 use super::components::COMPONENT_BYTES_MAX;
 use super::engine;
-use crate::config::Compile;
+use crate::config::LimitSettings;
 
 /// The child's exit code for a component that cannot be compiled. Its reason is on standard error.
 const REFUSED: u8 = 1;
@@ -63,14 +63,14 @@ pub(crate) enum CompileError {
 /// The host's end.
 pub(crate) struct ComponentCompiler {
     program: PathBuf,
-    limits: Compile,
+    limits: LimitSettings,
     /// Held while a component compiles: the limits are one child's, and twenty children are no limit.
     turn: Mutex<()>,
 }
 
 impl ComponentCompiler {
     /// Compiles with this `switchbay` program.
-    pub(crate) fn new(program: &Path, limits: Compile) -> Self {
+    pub(crate) fn new(program: &Path, limits: LimitSettings) -> Self {
         Self {
             program: program.to_owned(),
             limits,
@@ -91,7 +91,8 @@ impl ComponentCompiler {
             source,
         };
         let mut child = self.command(output).spawn().map_err(failed)?;
-        let ended = tokio::time::timeout(self.limits.wall, converse(&mut child, component)).await;
+        let wall = self.limits.compile_wall_ms.time();
+        let ended = tokio::time::timeout(wall, converse(&mut child, component)).await;
         match ended {
             Ok(ended) => {
                 let (status, told) = ended.map_err(failed)?;
@@ -100,7 +101,7 @@ impl ComponentCompiler {
             Err(_) => {
                 child.kill().await.map_err(failed)?;
                 Err(CompileError::Wall {
-                    milliseconds: self.limits.wall.as_millis(),
+                    milliseconds: wall.as_millis(),
                 })
             }
         }
@@ -111,8 +112,11 @@ impl ComponentCompiler {
         command
             .arg0("switchbay")
             .arg("compile-component")
-            .args(["--memory", &self.limits.memory_bytes.to_string()])
-            .args(["--cpu-seconds", &self.limits.cpu_seconds.to_string()])
+            .args(["--memory", &self.limits.compile_memory.to_string()])
+            .args([
+                "--cpu-seconds",
+                &self.limits.compile_cpu_seconds.to_string(),
+            ])
             .arg(output)
             .env_clear()
             .stdin(Stdio::piped())
@@ -130,14 +134,14 @@ impl ComponentCompiler {
         }
         if ended_by(Signal::XCPU) {
             return Err(CompileError::Processor {
-                seconds: self.limits.cpu_seconds,
+                seconds: self.limits.compile_cpu_seconds,
             });
         }
         if exit == Some(OUT_OF_MEMORY)
             || ended_by(Signal::ABORT) && told.contains(ABORTED_ALLOCATION)
         {
             return Err(CompileError::Memory {
-                bytes: self.limits.memory_bytes,
+                bytes: self.limits.compile_memory,
             });
         }
         match exit {

@@ -182,7 +182,7 @@ impl Runtime {
     /// Loads code from the cache that is what was written there.
     async fn verified(&self, digest: &str, path: PathBuf) -> Result<Component, EngineError> {
         let found = digest_of_file(&path).await?;
-        match self.store.code(&self.fingerprint, digest)? {
+        match self.store.code(&self.fingerprint, digest).await? {
             Some(kept) if kept == found => self.load(&path).await,
             _ => Err(EngineError::Changed { path }),
         }

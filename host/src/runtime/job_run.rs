@@ -9,7 +9,8 @@ use super::processor::CpuMeter;
 use crate::base::clock::milliseconds;
 use crate::queue::{JobQueue, RunReport};
 use crate::records::job::{Job, JobName, JobProgress, RunEnd};
-use crate::stores::{Keep, KeepOutcome, StoreError};
+use crate::records::job_rules::{Keep, KeepOutcome};
+use crate::stores::StoreError;
 
 /// One run of a job, as its plugin reaches it.
 pub(crate) struct JobRun {

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use wasmtime::component::{Component, Linker};
 
 use super::capabilities;
-use super::capabilities::bindings::FeaturePluginPre;
+use super::capabilities::bindings::ServedPluginPre;
 use super::capabilities::{GuestState, ImportStanding, worker};
 use super::components::{ComponentError, ComponentFolder};
 use super::engine::{EngineError, Runtime};
@@ -56,7 +56,7 @@ pub(crate) enum LoadError {
 
 /// A component whose imports are all known, ready to be instantiated.
 pub(crate) struct Linked {
-    pub(crate) pre: FeaturePluginPre<GuestState>,
+    pub(crate) pre: ServedPluginPre<GuestState>,
     pub(crate) worker: Option<worker::GuestIndices>,
     /// The imports that an operator must grant, each with the interface's name in atoms.
     lent: Vec<(String, &'static str)>,
@@ -115,7 +115,7 @@ pub(crate) fn link(runtime: &Runtime, component: &Component) -> Result<Linked, L
     }
     let pre = linker
         .instantiate_pre(component)
-        .and_then(FeaturePluginPre::new)
+        .and_then(ServedPluginPre::new)
         .map_err(world)?;
     let worker = if kind.exports(engine).any(|(export, _)| export == WORKER) {
         Some(worker::GuestIndices::new(pre.instance_pre()).map_err(world)?)

@@ -67,18 +67,23 @@ impl HostFoundation {
                 source,
             })?;
         let oauth = config
+            .file
             .oauth
             .as_ref()
             .map(|settings| OAuth::new(settings, base_url))
             .transpose()?;
-        let ip_databases = IpDatabases::open(config.ip_databases.clone(), &config.data)?;
+        let ip_databases = IpDatabases::open(config.file.ip_databases.clone(), &config.data)?;
         Ok(Self {
             base_url: base_url.to_owned(),
             store,
             operator_token,
             oauth: oauth.map(Arc::new),
-            egress: Arc::new(Egress::open(&config.egress, base_url)?),
-            proxy: Arc::new(Proxy::bind(&config.proxy).await?),
+            egress: Arc::new(Egress::open(
+                &config.file.egress,
+                &config.file.dns,
+                base_url,
+            )?),
+            proxy: Arc::new(Proxy::bind(&config.file.proxy).await?),
             ip_databases: Arc::new(ip_databases),
             tasks: Tasks::default(),
             config: Arc::new(config),
@@ -97,8 +102,8 @@ impl HostFoundation {
         let runtime = Runtime::start(
             &config.data,
             Arc::clone(&self.store),
-            config.instances_max,
-            ComponentCompiler::new(program, config.compile),
+            config.file.limits.instances,
+            ComponentCompiler::new(program, config.file.limits),
             CapabilityProviders {
                 egress: Arc::clone(&self.egress),
                 jobs: Arc::clone(jobs),
@@ -112,9 +117,9 @@ impl HostFoundation {
             data: config.data.clone(),
             manifest,
             manifest_path: config.manifest.clone(),
-            instances_max: config.instances_max,
-            shares: config.shares,
-            body: config.transport.body,
+            instances_max: config.file.limits.instances,
+            shares: config.file.shares,
+            body: config.file.limits.body_ms.time(),
             site: site(config, &self.base_url),
             safe_mode: config.safe_mode,
         };
@@ -144,7 +149,7 @@ impl HostFoundation {
             usage: Arc::clone(&usage.usage),
             windows: Windows::default(),
             reservations: Arc::clone(&reservations),
-            prices: self.config.credits.clone(),
+            prices: self.config.file.credits.clone(),
             calls: calls.clone(),
         });
         let public = places(&self.config);
@@ -189,20 +194,20 @@ impl HostFoundation {
             registry: Arc::clone(registry),
             rest: RestTransport {
                 pipeline: Arc::clone(pipeline),
-                first_party: FirstParty::new(config.first_party.origins.clone()),
-                body_time: config.transport.body,
+                first_party: FirstParty::new(config.file.first_party.origins.clone()),
+                body_time: config.file.limits.body_ms.time(),
             },
             mcp: McpTransport {
                 pipeline: Arc::clone(pipeline),
-                origins: AllowedOrigins::new(base.as_ref(), config.mcp_origins.clone()),
-                body_time: config.transport.body,
+                origins: AllowedOrigins::new(base.as_ref(), config.file.mcp.origins.clone()),
+                body_time: config.file.limits.body_ms.time(),
             },
             host_routes: HostRoutes {
                 base_path: path.trim_end_matches('/').to_owned(),
                 store: Arc::clone(&self.store),
                 stop: self.tasks.stopping(),
             },
-            request_time: config.transport.request,
+            request_time: config.file.limits.request_ms.time(),
         }
     }
 
@@ -225,7 +230,7 @@ impl HostFoundation {
                 store: Arc::clone(&self.store),
                 tasks: self.tasks,
                 places: Arc::new(Semaphore::new(events::STREAMS_MAX)),
-                request_time: self.config.transport.request,
+                request_time: self.config.file.limits.request_ms.time(),
             },
             lender: ProxyLender {
                 registry: Arc::clone(registry),
@@ -243,9 +248,10 @@ fn site(config: &Config, base_url: &str) -> Site {
     Site {
         base_url: base_url.to_owned(),
         issuer: config
+            .file
             .oauth
             .as_ref()
             .map(|settings| settings.issuer.clone()),
-        credits: config.credits.clone(),
+        credits: config.file.credits.clone(),
     }
 }

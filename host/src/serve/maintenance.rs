@@ -8,8 +8,8 @@ use std::time::{Duration, Instant, SystemTime};
 use tokio::time::MissedTickBehavior;
 use tokio_util::sync::CancellationToken;
 
-use crate::base::clock::epoch_seconds;
-use crate::base::tasks::{Tasks, blocking};
+use crate::base::clock::{epoch_ms, epoch_seconds};
+use crate::base::tasks::Tasks;
 use crate::egress::proxy::Proxy;
 use crate::metering::reservations::Reservations;
 use crate::metering::usage_writer::UsageWriter;
@@ -19,6 +19,8 @@ use crate::stores::{Store, StoreError};
 
 /// How often idle instances are looked at.
 const SWEEP: Duration = Duration::from_secs(5);
+/// How often expired records are looked for in one sweep, as long as there may be more.
+const EXPIRED_ROUNDS_MAX: usize = 64;
 /// How often months that are over are looked for.
 const MONTHS: Duration = Duration::from_secs(3600);
 /// Months beside the current one of which entries of credits and counts of calls are kept: a year and the same month again.
@@ -46,15 +48,29 @@ impl PeriodicMaintenance {
                 _ = sweeps.tick() => {
                     self.registry.sweep(Instant::now()).await;
                     self.proxy.tell_of_left_out(Instant::now());
-                    if let Err(error) = self.store.forget_burnt(epoch_seconds(SystemTime::now())).await {
-                        tracing::error!(%error, "expired identifiers cannot be removed");
-                    }
+                    self.forget_expired(SystemTime::now()).await;
                 }
                 _ = writes.tick() => {
                     self.tend_reservations().await;
                     self.usage.write().await;
                 }
                 () = self.reservations.given_up() => self.tend_reservations().await,
+            }
+        }
+    }
+
+    async fn forget_expired(&self, now: SystemTime) {
+        if let Err(error) = self.store.forget_burnt(epoch_seconds(now)).await {
+            tracing::error!(%error, "expired identifiers cannot be removed");
+        }
+        for _ in 0..EXPIRED_ROUNDS_MAX {
+            match self.store.forget_expired_records(epoch_ms(now)).await {
+                Ok(true) => {}
+                Ok(false) => break,
+                Err(error) => {
+                    tracing::error!(%error, "expired records of plugins cannot be removed");
+                    break;
+                }
             }
         }
     }
@@ -85,9 +101,8 @@ impl PeriodicMaintenance {
 
     async fn forget_months(&self) -> Result<usize, StoreError> {
         let before = Month::of(epoch_seconds(SystemTime::now())).earlier(MONTHS_KEPT);
-        let store = Arc::clone(&self.store);
-        let over = blocking(move || store.months_over(before)).await?;
-        self.store.forget_months(over, before).await
+        let entries = self.store.forget_entries(before).await?;
+        Ok(entries + self.store.forget_counts(before).await?)
     }
 
     /// The last thing that a process does: waits for paid calls, gives back what is left, and writes the counts.

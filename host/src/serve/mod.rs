@@ -24,7 +24,6 @@ use crate::egress::operators_own::DocumentError;
 use crate::egress::proxy::{ListenError, Proxy};
 use crate::lookup::{IpDatabases, KeptError};
 use crate::places::ListenerPlaces;
-use crate::places::peer::TrustedProxies;
 use crate::queue::JobQueue;
 use crate::registry::{Registry, RegistryError};
 use crate::runner::JobRunner;
@@ -112,9 +111,10 @@ impl Service {
         let foundation = HostFoundation::open(config, store.store, base_url).await?;
         let jobs = JobQueue::open(
             Arc::clone(&foundation.store),
-            foundation.config.jobs,
+            foundation.config.file.jobs,
             foundation.tasks.clone(),
-        )?;
+        )
+        .await?;
         let registry = foundation.registry(manifest, &jobs, program).await?;
         let expired = foundation
             .store
@@ -142,7 +142,7 @@ impl Service {
                     serving.await;
                 }
             }
-            let drain = self.config.transport.drain;
+            let drain = self.config.file.limits.drain_ms.time();
             let ((), ended) = tokio::join!(
                 self.maintenance.finish(&self.calls, drain),
                 self.tasks.end(drain)
@@ -187,21 +187,21 @@ impl Service {
     }
 
     async fn listen(&self, listeners: Listeners, stop: &CancellationToken) {
-        let transport = self.config.transport;
+        let limits = self.config.file.limits;
         // Each listener has its own places, so that a full house still lets the operator in.
         let own = places(&self.config);
         let (public, operator) = (Arc::clone(&self.public_api), Arc::clone(&self.operator_api));
         tokio::join!(
             connection::serve(
                 listeners.api,
-                transport,
+                limits,
                 self.public.clone(),
                 stop.clone(),
                 move |request, visit| Arc::clone(&public).handle(request, visit),
             ),
             connection::serve(
                 listeners.operator,
-                transport,
+                limits,
                 own,
                 stop.clone(),
                 move |request, visit| Arc::clone(&operator).handle(request, visit),
@@ -211,10 +211,7 @@ impl Service {
 }
 
 fn places(config: &Config) -> ListenerPlaces {
-    ListenerPlaces::new(
-        config.places,
-        TrustedProxies::new(config.trusted_proxies.clone()),
-    )
+    ListenerPlaces::new(config.file.limits, config.file.peers.clone())
 }
 
 /// A store that was opened, before anything slow is done: a second process on the same data fails at once.
@@ -227,10 +224,10 @@ impl OpenStore {
     ///
     /// # Errors
     /// Another process has it, or the folder cannot be used, or is not this user's alone.
-    pub fn open(folder: &Path) -> Result<Self, StartError> {
+    pub async fn open(folder: &Path) -> Result<Self, StartError> {
         Store::secure(folder)?;
         Ok(Self {
-            store: Arc::new(Store::open(folder)?),
+            store: Arc::new(Store::open(folder).await?),
         })
     }
 }

@@ -1,6 +1,6 @@
 //! Records in memory, so that a call does not open a transaction to learn whose it is.
 //!
-//! One process owns the store, so a cache is exact: every write to its table forgets all of it, and a record that was read
+//! One process owns the store, so a cache is exact: every write to its space forgets all of it, and a record that was read
 //! before a write is not kept after it.
 
 use std::borrow::Borrow;
@@ -15,14 +15,14 @@ use super::StoreError;
 /// Records kept at most; a full cache is started anew.
 const RECORDS_MAX: usize = 10_000;
 
-/// The cache of one table. Unknown names are not kept: anybody can make them up.
+/// The cache of one space. Unknown names are not kept: anybody can make them up.
 pub(super) struct RecordCache<K, V> {
-    /// Never held over a read of the store.
+    /// Never held over an await.
     kept: RwLock<KeptValue<K, V>>,
 }
 
 struct KeptValue<K, V> {
-    /// Counts the writes to the table.
+    /// Counts the writes to the space.
     writes: u64,
     records: HashMap<K, Arc<V>>,
 }
@@ -40,10 +40,10 @@ impl<K, V> Default for RecordCache<K, V> {
 
 impl<K: Eq + Hash, V> RecordCache<K, V> {
     /// The kept record, or the one that `read` finds, which is then kept.
-    pub(super) fn get_or_read<Q>(
+    pub(super) async fn get_or_read<Q>(
         &self,
         name: &Q,
-        read: impl FnOnce() -> Result<Option<V>, StoreError>,
+        read: impl Future<Output = Result<Option<V>, StoreError>>,
     ) -> Result<Option<Arc<V>>, StoreError>
     where
         K: Borrow<Q>,
@@ -56,7 +56,7 @@ impl<K: Eq + Hash, V> RecordCache<K, V> {
             }
             kept.writes
         };
-        let Some(record) = read()?.map(Arc::new) else {
+        let Some(record) = read.await?.map(Arc::new) else {
             return Ok(None);
         };
         let mut kept = self.kept.write();
@@ -69,7 +69,7 @@ impl<K: Eq + Hash, V> RecordCache<K, V> {
         Ok(Some(record))
     }
 
-    /// Forgets everything; called after each write to the table, successful or not.
+    /// Forgets everything; called after each write to the space, successful or not.
     pub(super) fn forget(&self) {
         let mut kept = self.kept.write();
         kept.writes += 1;

@@ -1,26 +1,96 @@
 //! What outlives the process: keys, accounts, counts of calls, credits, jobs, the life of each plugin and its records, and the
 //! instance's own secret.
 //!
-//! One engine today, embedded. Records name their owner first, no write touches two owners, and every write is idempotent
-//! by id, so that a shared engine can follow. Time is passed in. Must not know what a record means.
+//! What a record means stands in `records`, as rules; here is what keeps rows and runs rules on them: an engine, behind the
+//! contract of [`engine`]. One today, embedded. Time is passed in.
 
 mod accounts;
-mod audit;
 mod cache;
+mod credits;
 mod embedded;
-mod folder;
-mod idempotency;
+mod engine;
 mod jobs;
-mod keys;
-mod ledger;
 mod plugins;
-mod retention;
 mod state;
 mod usage;
-mod writer;
 
-pub(crate) use self::embedded::{Store, StoreError};
-pub(crate) use self::jobs::{Earlier, ItemPage, Keep, KeepOutcome};
-pub(crate) use self::ledger::LedgerEntry;
-pub(crate) use self::plugins::KeptEvent;
-pub(crate) use self::state::{ExpectedVersion, KeptRecord, ListedRecord, WriteRefusal};
+#[cfg(test)]
+mod tests;
+
+use std::path::Path;
+use std::sync::Arc;
+
+use rand::RngExt as _;
+
+use self::cache::RecordCache;
+use self::embedded::EmbeddedEngine;
+use self::engine::Engine;
+pub(crate) use self::engine::StoreError;
+use crate::records::account::Account;
+use crate::records::api_key::KeyRecord;
+use crate::records::instance;
+use crate::records::plugin_life::INSTANCE;
+use crate::records::rows::{Decision, Reads, RowFault};
+
+/// The open store. What is read is of one moment; what is written is durable when it is told.
+pub(crate) struct Store {
+    engine: Engine,
+    owner_secret: [u8; 32],
+    key_cache: Arc<RecordCache<[u8; 32], KeyRecord>>,
+    account_cache: Arc<RecordCache<String, Account>>,
+}
+
+impl Store {
+    /// Makes sure that a data folder, which is made where it is missing, is this user's alone: whoever serves from it runs the
+    /// code that is there.
+    pub(crate) fn secure(folder: &Path) -> Result<(), StoreError> {
+        embedded::secure(folder)
+    }
+
+    /// Opens the embedded store in a data folder, where there is one.
+    pub(crate) async fn open_existing(folder: &Path) -> Result<Self, StoreError> {
+        Self::of(Engine::Embedded(EmbeddedEngine::open_existing(folder)?)).await
+    }
+
+    /// Opens or creates the embedded store in a data folder.
+    pub(crate) async fn open(folder: &Path) -> Result<Self, StoreError> {
+        Self::of(Engine::Embedded(EmbeddedEngine::open(folder)?)).await
+    }
+
+    async fn of(engine: Engine) -> Result<Self, StoreError> {
+        let found = engine
+            .change(INSTANCE, instance::keep_format, || {})
+            .await?;
+        if found > instance::FORMAT {
+            return Err(StoreError::Newer { found });
+        }
+        let secret: [u8; 32] = rand::rng().random();
+        let keep = move |read: &mut dyn Reads| instance::keep_owner_secret(read, &secret);
+        let owner_secret = engine.change(INSTANCE, keep, || {}).await?;
+        Ok(Self {
+            engine,
+            owner_secret,
+            key_cache: Arc::default(),
+            account_cache: Arc::default(),
+        })
+    }
+
+    /// The secret that a caller's name within a plugin is made with; random, made once.
+    pub(crate) fn owner_secret(&self) -> [u8; 32] {
+        self.owner_secret
+    }
+
+    /// Whether the store can be read, and what was written last could be.
+    pub(crate) fn is_healthy(&self) -> bool {
+        self.engine.is_healthy()
+    }
+
+    /// Makes a change that is durable when this returns, even where the caller went away.
+    async fn change<T: Send + 'static>(
+        &self,
+        partition: &str,
+        rule: impl FnMut(&mut dyn Reads) -> Result<Decision<T>, RowFault> + Send + 'static,
+    ) -> Result<T, StoreError> {
+        self.engine.change(partition, rule, || {}).await
+    }
+}

@@ -1,125 +1,91 @@
-//! What is kept of each plugin: one record, the history of what happened to it, and of its components the descriptions and
-//! the digests of their compiled code.
-//!
-//! A record and the events that belong to it are one transaction, so that the history never tells of something that is not
-//! so. Must not know what a record means: it is JSON that the registry reads and writes.
+//! What is kept of each plugin: its record, its history, and of its components the descriptions and the digests of their
+//! compiled code.
 
 use std::collections::HashSet;
-use std::sync::Arc;
 
-use redb::{ReadableTable, TableDefinition, WriteTransaction};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
-use serde_json::Value;
+use uuid::Uuid;
 
-use super::embedded::{Store, StoreError, decode, encode, list_records};
-
-/// Plugin → its record.
-const PLUGINS: TableDefinition<'_, &str, &[u8]> = TableDefinition::new("plugins");
-/// Plugin and number of the event → the event.
-const EVENTS: TableDefinition<'_, (&str, u64), &[u8]> = TableDefinition::new("plugin-events");
-/// Digest of a component, in hexadecimal → what it says of itself.
-const DESCRIPTIONS: TableDefinition<'_, &str, &str> = TableDefinition::new("plugin-descriptions");
-/// Engine and digest of a component, in hexadecimal → SHA-256 of its compiled code.
-const CODES: TableDefinition<'_, (&str, &str), [u8; 32]> = TableDefinition::new("compiled-code");
-/// The number of the last event of all.
-const LAST_EVENT: TableDefinition<'_, (), u64> = TableDefinition::new("last-event");
-
-/// Events kept of one plugin.
-const EVENTS_MAX: usize = 1000;
-
-/// An event as it is kept: its number counts over all plugins and never goes back.
-#[derive(Clone, Debug)]
-pub(crate) struct KeptEvent {
-    pub(crate) id: u64,
-    pub(crate) event: Value,
-}
-
-pub(super) fn create_tables(transaction: &WriteTransaction) -> Result<(), StoreError> {
-    transaction.open_table(PLUGINS)?;
-    transaction.open_table(EVENTS)?;
-    transaction.open_table(DESCRIPTIONS)?;
-    transaction.open_table(CODES)?;
-    transaction.open_table(LAST_EVENT)?;
-    Ok(())
-}
+use super::{Store, StoreError};
+use crate::records::plugin_life::{
+    self, CompiledDigest, ComponentDescription, INSTANCE, KeptEvent, PluginCommit,
+};
+use crate::records::rows::{Decision, Reads, unreadable};
 
 impl Store {
     /// The record of every plugin, in the order of their names.
-    pub(crate) fn plugins<T: DeserializeOwned>(&self) -> Result<Vec<T>, StoreError> {
-        self.read(PLUGINS, |table| list_records(table, usize::MAX))
+    pub(crate) async fn plugins<T: DeserializeOwned>(&self) -> Result<Vec<T>, StoreError> {
+        let records = self
+            .engine
+            .survey(|read| plugin_life::plugins(read))
+            .await?;
+        let records = records.into_iter().map(serde_json::from_value);
+        let records: Result<_, _> = records.collect();
+        Ok(records.map_err(unreadable)?)
     }
 
     /// Writes a plugin's record and the events that made it so, all or nothing. Gives back the events with their numbers.
-    pub(crate) async fn put_plugin<T: Serialize, E: Serialize>(
+    pub(crate) async fn put_plugin(
         &self,
         plugin: &str,
-        record: &T,
-        events: &[E],
+        record: &impl Serialize,
+        events: &[impl Serialize],
     ) -> Result<Vec<KeptEvent>, StoreError> {
-        let (plugin, record) = (plugin.to_owned(), encode(record)?);
-        let events = events.iter().map(serde_json::to_value);
-        let events: Vec<Value> = events
-            .collect::<Result<_, _>>()
-            .map_err(|error| StoreError::Record(Arc::new(error)))?;
-        self.write(move |transaction| put(transaction, &plugin, &record, &events))
+        let events: Result<_, _> = events.iter().map(serde_json::to_value).collect();
+        let commit = PluginCommit {
+            id: Uuid::now_v7(),
+            plugin: plugin.to_owned(),
+            record: serde_json::to_value(record).map_err(unreadable)?,
+            events: events.map_err(unreadable)?,
+        };
+        self.change(INSTANCE, move |read| plugin_life::commit(read, &commit))
             .await
     }
 
     /// Kept events after a number, oldest first; of one plugin where it is named.
-    pub(crate) fn plugin_events(
+    pub(crate) async fn plugin_events(
         &self,
-        plugin: Option<&str>,
+        plugin: Option<String>,
         after: u64,
     ) -> Result<Vec<KeptEvent>, StoreError> {
-        self.read(EVENTS, |table| {
-            let entries = match plugin {
-                Some(plugin) => table.range((plugin, after.saturating_add(1))..=(plugin, u64::MAX)),
-                None => table.range::<(&str, u64)>(..),
-            };
-            let mut kept = Vec::new();
-            for entry in entries? {
-                let (key, value) = entry?;
-                let (_, id) = key.value();
-                if id > after {
-                    kept.push(KeptEvent {
-                        id,
-                        event: decode(value.value())?,
-                    });
-                }
-            }
-            kept.sort_unstable_by_key(|event| event.id);
-            Ok(kept)
-        })
+        self.engine
+            .survey(move |read| plugin_life::events(read, plugin.as_deref(), after))
+            .await
     }
 
     /// What the component with this digest says of itself.
-    pub(crate) fn description(&self, digest: &str) -> Result<Option<String>, StoreError> {
-        self.read(DESCRIPTIONS, |table| {
-            Ok(table.get(digest)?.map(|value| value.value().to_owned()))
-        })
+    pub(crate) async fn description(&self, component: &str) -> Result<Option<String>, StoreError> {
+        let component = component.to_owned();
+        self.engine
+            .survey(move |read| plugin_life::description(read, &component))
+            .await
     }
 
     /// Keeps what a component says of itself; keeping it again changes nothing.
-    pub(crate) async fn put_description(&self, digest: &str, text: &str) -> Result<(), StoreError> {
-        let (digest, text) = (digest.to_owned(), text.to_owned());
-        self.write(move |transaction| {
-            let mut table = transaction.open_table(DESCRIPTIONS)?;
-            table.insert(digest.as_str(), text.as_str())?;
-            Ok(())
+    pub(crate) async fn put_description(
+        &self,
+        component: &str,
+        text: &str,
+    ) -> Result<(), StoreError> {
+        let kept = ComponentDescription {
+            component: component.to_owned(),
+            text: text.to_owned(),
+        };
+        self.change(component, move |_| {
+            Ok(Decision::write((), vec![kept.row()?.into()]))
         })
         .await
     }
 
     /// The digest of the code that was compiled of a component for an engine.
-    pub(crate) fn code(
+    pub(crate) async fn code(
         &self,
         engine: &str,
         component: &str,
     ) -> Result<Option<[u8; 32]>, StoreError> {
-        self.read(CODES, |table| {
-            Ok(table.get((engine, component))?.map(|digest| digest.value()))
-        })
+        let code = |read: &mut dyn Reads| plugin_life::code(read, engine, component);
+        self.engine.view(code).await
     }
 
     /// Keeps the digest of the code that was compiled of a component for an engine.
@@ -129,56 +95,30 @@ impl Store {
         component: &str,
         code: &[u8; 32],
     ) -> Result<(), StoreError> {
-        let (engine, component, code) = (engine.to_owned(), component.to_owned(), *code);
-        self.write(move |transaction| {
-            let mut table = transaction.open_table(CODES)?;
-            table.insert((engine.as_str(), component.as_str()), code)?;
-            Ok(())
+        let kept = CompiledDigest {
+            component: component.to_owned(),
+            engine: engine.to_owned(),
+            code: *code,
+        };
+        self.change(component, move |_| {
+            Ok(Decision::write((), vec![kept.row()?.into()]))
         })
         .await
     }
 
-    /// Forgets the descriptions, and the digests of the code, of components that are not among these.
+    /// Forgets what is kept of components that are not among these.
     pub(crate) async fn keep_components(&self, named: HashSet<String>) -> Result<(), StoreError> {
-        self.write(move |transaction| {
-            let mut table = transaction.open_table(DESCRIPTIONS)?;
-            table.retain(|digest, _| named.contains(digest))?;
-            let mut table = transaction.open_table(CODES)?;
-            table.retain(|(_, component), _| named.contains(component))?;
-            Ok(())
-        })
-        .await
-    }
-}
-
-fn put(
-    transaction: &WriteTransaction,
-    plugin: &str,
-    record: &[u8],
-    events: &[Value],
-) -> Result<Vec<KeptEvent>, StoreError> {
-    let mut plugins = transaction.open_table(PLUGINS)?;
-    plugins.insert(plugin, record)?;
-    let mut last = transaction.open_table(LAST_EVENT)?;
-    let mut id = last.get(())?.map_or(0, |value| value.value());
-    let mut table = transaction.open_table(EVENTS)?;
-    let mut kept = Vec::with_capacity(events.len());
-    for event in events {
-        id += 1;
-        table.insert((plugin, id), encode(event)?.as_slice())?;
-        kept.push(KeptEvent {
-            id,
-            event: event.clone(),
+        let mut kept = self
+            .engine
+            .survey(|read| plugin_life::components(read))
+            .await?;
+        kept.retain(|component| !named.contains(component));
+        let forgotten = kept.iter().map(|component| {
+            let named = component.clone();
+            self.change(component, move |read| {
+                plugin_life::forget_component(read, &named)
+            })
         });
+        futures::future::try_join_all(forgotten).await.map(drop)
     }
-    last.insert((), id)?;
-    let mut ids = Vec::new();
-    for entry in table.range((plugin, 0)..=(plugin, u64::MAX))? {
-        ids.push(entry?.0.value().1);
-    }
-    let gone = ids.len().saturating_sub(EVENTS_MAX);
-    for id in &ids[..gone] {
-        table.remove((plugin, *id))?;
-    }
-    Ok(kept)
 }

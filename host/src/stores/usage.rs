@@ -1,57 +1,59 @@
 //! Counts of calls by owner, month and operation.
 
-use redb::{TableDefinition, WriteTransaction};
+use std::collections::{BTreeMap, BTreeSet};
 
-use super::embedded::{Store, StoreError};
+use super::{Store, StoreError};
 use crate::records::month::Month;
-use crate::records::usage::{CountRow, UsageCount};
+use crate::records::rows::{Decision, Reads, RowFault, RowQuery, RowWrite};
+use crate::records::usage::{self, CountRow, USAGE};
 
-/// Owner (a key's id), month, plugin and operation → calls, and those that count toward the monthly limit.
-pub(super) const USAGE: TableDefinition<'_, (&str, u32, &str), (u64, u64)> =
-    TableDefinition::new("usage");
-
-pub(super) fn create_tables(transaction: &WriteTransaction) -> Result<(), StoreError> {
-    transaction.open_table(USAGE)?;
-    Ok(())
-}
+/// Counts that one look for months that are over finds, and that are forgotten in one write.
+const ROWS_AT_ONCE: usize = 500;
 
 impl Store {
     /// The counts of an owner in a month.
-    pub(crate) fn usage_of(&self, owner: &str, month: Month) -> Result<Vec<CountRow>, StoreError> {
-        self.read(USAGE, |table| {
-            let range = (owner, month.number(), "")..(owner, month.number() + 1, "");
-            let mut rows = Vec::new();
-            for entry in table.range(range)? {
-                let (name, value) = entry?;
-                let ((_, _, operation), (calls, limited)) = (name.value(), value.value());
-                let (owner, operation) = (owner.to_owned(), operation.to_owned());
-                rows.push(CountRow {
-                    owner,
-                    month,
-                    operation,
-                    count: UsageCount { calls, limited },
-                });
-            }
-            Ok(rows)
-        })
+    pub(crate) async fn usage_of(
+        &self,
+        owner: &str,
+        month: Month,
+    ) -> Result<Vec<CountRow>, StoreError> {
+        let owner = owner.to_owned();
+        self.engine
+            .survey(move |read| usage::counts(read, &owner, month))
+            .await
     }
 
-    /// Writes counts as they stand; writing them again changes nothing. The rows need not be written together.
+    /// Writes counts as they stand; writing them again changes nothing. Those of different owners are not written together.
     pub(crate) async fn put_usage(&self, rows: Vec<CountRow>) -> Result<(), StoreError> {
-        self.write(move |transaction| {
-            let mut table = transaction.open_table(USAGE)?;
-            for CountRow {
-                owner,
-                month,
-                operation,
-                count,
-            } in &rows
-            {
-                let name = (owner.as_str(), month.number(), operation.as_str());
-                table.insert(name, (count.calls, count.limited))?;
-            }
-            Ok(())
-        })
-        .await
+        let mut by_owner: BTreeMap<String, Vec<CountRow>> = BTreeMap::new();
+        for row in rows {
+            by_owner.entry(row.owner.clone()).or_default().push(row);
+        }
+        let written = by_owner.into_iter().map(async |(owner, rows)| {
+            self.change(&owner, move |_| {
+                let writes = rows.iter().map(|row| Ok(row.row()?.into()));
+                let writes: Result<Vec<RowWrite>, RowFault> = writes.collect();
+                Ok(Decision::write((), writes?))
+            })
+            .await
+        });
+        futures::future::try_join_all(written).await.map(drop)
+    }
+
+    /// Forgets counts of months before this one, of some owners, and gives back how many. What is not reached is there for the
+    /// next time.
+    pub(crate) async fn forget_counts(&self, before: Month) -> Result<usize, StoreError> {
+        let over = RowQuery::Due(USAGE, before.begins_at() + 1, ROWS_AT_ONCE);
+        let over: Vec<CountRow> = self.engine.survey(move |read| read.records(over)).await?;
+        let owners: BTreeSet<String> = over.into_iter().map(|row| row.owner).collect();
+        let mut forgotten = 0;
+        for owner in owners {
+            let named = owner.clone();
+            let forget = move |read: &mut dyn Reads| {
+                usage::forget_counts(read, &named, before, ROWS_AT_ONCE)
+            };
+            forgotten += self.change(&owner, forget).await?;
+        }
+        Ok(forgotten)
     }
 }

@@ -7,8 +7,6 @@
 //! picture that is filled to its edge has modules of two widths (or grey seams), and about one size
 //! in a hundred then cannot be read by a decoder which looks at pixels.
 
-use std::fmt;
-
 use base64::prelude::{BASE64_STANDARD, Engine as _};
 use fast_qr::{ECL, QRBuilder, QRCode};
 
@@ -20,16 +18,9 @@ const FRAME_LENGTH: usize = 320;
 const LENGTH_PER_MODULE: usize = 4;
 
 /// The payload has more bytes than a QR code holds.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Debug, PartialEq, Eq, thiserror::Error)]
+#[error("the payload does not fit into a QR code")]
 pub(crate) struct TooLong;
-
-impl fmt::Display for TooLong {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("the payload does not fit into a QR code")
-    }
-}
-
-impl std::error::Error for TooLong {}
 
 /// A picture of `payload` that is `size` pixels wide and high, with medium error correction. There
 /// must be a pixel for each module: 57 for the longest transfer.

@@ -16,19 +16,14 @@ mod upstream;
 
 use serde::{Deserialize, Serialize};
 use switchbay_sdk::schemars::{self, JsonSchema};
-use switchbay_sdk::{Call, ErrorCode, Failure, Operation, Plugin, Reply, Rest, Tool};
+use switchbay_sdk::{Call, ErrorCode, Failure, Operation, Plugin, Reply, Rest, Tool, plugin};
 
 /// The bank is not in the directory.
 const UNKNOWN_BANK: ErrorCode = ErrorCode::validation_error("`bank` is not in the bank directory.");
 
-/// The size of the image where the request names none (docs/api.md, "Bank QR").
-fn image_size_default() -> u32 {
-    320
-}
-
 /// The plugin, for [`switchbay_sdk::export!`] and for the benchmarks' native yardstick.
 pub fn plugin() -> Plugin {
-    Plugin::new("bank-qr", "0.1.0", "Vietnamese bank directory and bank-transfer QR codes")
+    plugin!("Vietnamese bank directory and bank-transfer QR codes")
         .welcomes("http:GET https://api.vietqr.io/v2/banks", "to refresh the bank directory once a day")
         .welcomes("state:1MiB", "to store the refreshed directory")
         .welcomes("config", "to read the upstream and the intervals that the operator sets")
@@ -101,7 +96,7 @@ struct DirectoryBank {
     bank: Bank,
     /// The bank's logo.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(with = "String", extend("format" = "uri"))]
+    #[schemars(extend("format" = "uri"))]
     logo_url: Option<&'static str>,
 }
 
@@ -137,7 +132,7 @@ struct Generate {
     #[schemars(length(max = 200))]
     memo: Option<String>,
     /// Width and height of the SVG image in pixels.
-    #[serde(default = "image_size_default")]
+    #[serde(default = "switchbay_sdk::number::<320>")]
     #[schemars(range(min = 160, max = 1024))]
     image_size: u32,
 }
@@ -238,12 +233,12 @@ async fn banks(_call: Call, _input: NoInput) -> Result<Reply<Directory>, Failure
 
 async fn generate(_call: Call, input: Generate) -> Result<Reply<Generated>, Failure> {
     let Some(bank) = directory().await.find(&input.bank) else {
-        return Err(Failure::new(
-            &UNKNOWN_BANK,
-            "`bank` must be the bin, code or short name of a bank in the directory; this value \
+        return Err(UNKNOWN_BANK
+            .failure(
+                "`bank` must be the bin, code or short name of a bank in the directory; this value \
              matches none",
-        )
-        .detail("field", "bank"));
+            )
+            .field("bank"));
     };
     let memo = input.memo.as_deref().map(memo::fold);
     let payload = payload::encode(&payload::PayloadFields {

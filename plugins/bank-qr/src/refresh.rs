@@ -8,13 +8,12 @@
 
 use std::cell::Cell;
 use std::hash::{BuildHasher, RandomState};
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant};
 
+use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use switchbay_sdk::state::{self, Expected};
-use switchbay_sdk::{config, http, log};
-use time::OffsetDateTime;
-use time::format_description::well_known::Rfc3339;
+use switchbay_sdk::{Timestamp, config, http, log};
 
 use crate::directory::{BankList, SNAPSHOT};
 use crate::upstream::{self, Listed};
@@ -88,7 +87,7 @@ async fn look(interval_s: u64) -> Option<Content> {
         Some(entry) => (entry.value, Expected::Version(entry.version)),
         None => (Record::default(), Expected::Absent),
     };
-    let now_s = now_s();
+    let now_s = Timestamp::now().unix_ms() / 1000;
     if now_s < record.due_s {
         return record.content;
     }
@@ -136,7 +135,8 @@ fn changed(banks: Vec<Listed>, content: Option<Content>) -> Option<Content> {
     } else {
         Some(Content {
             banks,
-            updated_at: now(),
+            // Two contents never have the same.
+            updated_at: Timestamp::now().to_the_millisecond().to_string(),
         })
     }
 }
@@ -144,9 +144,7 @@ fn changed(banks: Vec<Listed>, content: Option<Content>) -> Option<Content> {
 /// Asks for the list.
 async fn fetch() -> Result<Vec<Listed>, String> {
     let url = config::get("directory_url").unwrap_or_else(|| URL.to_owned());
-    let wait_ms = setting("wait_ms")
-        .and_then(|ms| u32::try_from(ms).ok())
-        .unwrap_or(WAIT_MS);
+    let wait_ms = setting("wait_ms").unwrap_or(WAIT_MS);
     let request = http::get(url)
         .response_bytes(LIST_BYTES_MAX)
         .total_ms(wait_ms)
@@ -158,35 +156,14 @@ async fn fetch() -> Result<Vec<Listed>, String> {
     }
 }
 
-fn now_s() -> u64 {
-    SystemTime::now()
-        .duration_since(UNIX_EPOCH)
-        .map_or(0, |since| since.as_secs())
-}
-
-/// The time of a content, to the millisecond: two contents never have the same.
-fn now() -> String {
-    let since = SystemTime::now()
-        .duration_since(UNIX_EPOCH)
-        .unwrap_or_default();
-    let now = OffsetDateTime::UNIX_EPOCH
-        + Duration::from_millis(u64::try_from(since.as_millis()).unwrap_or_default());
-    now.format(&Rfc3339)
-        .expect("a clock after 1970 and before 9999 has this form")
-}
-
 /// An interval less up to a tenth of it.
 fn early(interval_s: u64) -> u64 {
     interval_s - RandomState::new().hash_one(0_u8) % (interval_s / 10 + 1)
 }
 
-fn setting(key: &str) -> Option<u64> {
-    let text = config::get(key)?;
-    let number = text.parse().ok();
-    if number.is_none() {
-        log::error(&format!(
-            "the setting `{key}` must be a number, not `{text}`"
-        ));
-    }
-    number
+fn setting<T: DeserializeOwned>(key: &str) -> Option<T> {
+    config::value(key).unwrap_or_else(|error| {
+        log::error(&error.to_string());
+        None
+    })
 }

@@ -4,7 +4,6 @@
 //! Pure. A picture that is not where it is known to be is left out; that harms nobody.
 
 use std::collections::{HashMap, HashSet};
-use std::fmt;
 
 use serde::{Deserialize, Serialize};
 use unicode_normalization::UnicodeNormalization;
@@ -31,13 +30,19 @@ pub(crate) struct Listed {
 }
 
 /// Why a list is not taken. Holds nothing of it but short keys.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum Unusable {
+    #[error("the response is not the bank list")]
     NotTheList,
+    #[error("the list must have {BANKS_MIN} to {BANKS_MAX} banks, not {0}")]
     Count(usize),
+    #[error("the bin `{0}` is not six digits")]
     Bin(String),
+    #[error("the code or short name `{0}` is not 2 to 64 ASCII characters")]
     Key(String),
+    #[error("two banks have the code or short name `{0}`")]
     Twice(String),
+    #[error("the name of the bank `{0}` is not 1 to {NAME_CHARACTERS_MAX} characters")]
     Name(String),
 }
 
@@ -161,28 +166,6 @@ pub(crate) fn listed(bank: &BankRecord) -> Listed {
         name: bank.name.to_owned(),
         transfer_supported: bank.transfer_supported,
         logo_url: bank.logo_url.map(str::to_owned),
-    }
-}
-
-impl fmt::Display for Unusable {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::NotTheList => f.write_str("the response is not the bank list"),
-            Self::Count(count) => write!(
-                f,
-                "the list must have {BANKS_MIN} to {BANKS_MAX} banks, not {count}"
-            ),
-            Self::Bin(bin) => write!(f, "the bin `{bin}` is not six digits"),
-            Self::Key(key) => write!(
-                f,
-                "the code or short name `{key}` is not 2 to 64 ASCII characters"
-            ),
-            Self::Twice(key) => write!(f, "two banks have the code or short name `{key}`"),
-            Self::Name(bin) => write!(
-                f,
-                "the name of the bank `{bin}` is not 1 to {NAME_CHARACTERS_MAX} characters"
-            ),
-        }
     }
 }
 

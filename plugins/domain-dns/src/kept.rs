@@ -6,10 +6,7 @@ use crate::hostname::Hostname;
 use crate::lookup::Provider;
 
 /// How long a result answers (docs/api.md, "DNS").
-const AGES: Ages = Ages {
-    fresh_ms: 60_000,
-    stale_ms: 0,
-};
+const AGES: Ages = Ages::fresh(60_000);
 
 /// The text of a result. Without a cache there is none.
 pub(crate) fn get(domain: &Hostname, provider: Provider) -> Option<String> {

@@ -20,9 +20,9 @@ mod wire;
 
 use serde::Deserialize;
 use switchbay_sdk::schemars::{self, JsonSchema};
-use switchbay_sdk::{Call, ErrorCode, Failure, Operation, Plugin, Reply, Rest, Tool};
-use time::OffsetDateTime;
-use time::format_description::well_known::Rfc3339;
+use switchbay_sdk::{
+    Call, ErrorCode, Failure, Operation, Plugin, Reply, Rest, Timestamp, Tool, plugin,
+};
 
 use hostname::{Hostname, NotHostname};
 use lookup::{Lookup, Provider};
@@ -41,11 +41,7 @@ const LATE: ErrorCode = ErrorCode::upstream_timeout(
 
 /// The plugin, for [`switchbay_sdk::export!`] and for the benchmarks.
 pub fn plugin() -> Plugin {
-    Plugin::new(
-        "domain-dns",
-        "0.1.0",
-        "DNS records of 16 types for a hostname, from a public resolver",
-    )
+    plugin!("DNS records of 16 types for a hostname, from a public resolver")
     .wants("dns:cloudflare", "to query the default resolver")
     .wants(
         "dns:google",
@@ -67,9 +63,7 @@ pub fn plugin() -> Plugin {
             )
             .rest(Rest::post("/api/v1/domain/dns", "domain:dns"))
             .tool(
-                Tool::new("lookup_domain_dns", "domain:dns")
-                    .read_only()
-                    .open_world(),
+                Tool::lookup("lookup_domain_dns", "domain:dns"),
             )
             .errors([NOT_HOSTNAME, BAD_ANSWERS, UNREACHABLE, LATE])
             .deadline_ms(10_000)
@@ -108,14 +102,12 @@ async fn lookup(_call: Call, input: Input) -> Result<Reply<Lookup<'static>>, Fai
     if let Some(data) = kept::get(&domain, provider) {
         return Ok(Reply::ok_text(data));
     }
-    let queried_at = OffsetDateTime::now_utc()
-        .format(&Rfc3339)
-        .expect("a year of our time has four digits");
+    let queried_at = Timestamp::now();
     let outcomes = resolve::all(&domain, provider).await;
     if let Some(failed) = lookup::failure(&outcomes) {
         return Err(all_failed(failed, provider));
     }
-    let lookup = Lookup::of(domain.as_str(), provider, &outcomes, &queried_at);
+    let lookup = Lookup::of(domain.as_str(), provider, &outcomes, queried_at);
     let data =
         serde_json::to_string(&lookup).expect("a result has string keys, so it always serialises");
     if outcomes.iter().all(|outcome| outcome.answer().is_some()) {
@@ -125,8 +117,9 @@ async fn lookup(_call: Call, input: Input) -> Result<Reply<Lookup<'static>>, Fai
 }
 
 fn not_hostname(text: &str, error: NotHostname) -> Failure {
-    let failure =
-        Failure::new(&NOT_HOSTNAME, format!("`domain` {error}")).detail("field", "domain");
+    let failure = NOT_HOSTNAME
+        .failure(format!("`domain` {error}"))
+        .field("domain");
     match error {
         NotHostname::TooLong(_) => failure.detail("max", hostname::CHARACTERS_MAX),
         NotHostname::Empty if text.is_empty() => failure.detail("min", 1),
@@ -146,5 +139,5 @@ fn all_failed(failed: Failed, provider: Provider) -> Failure {
         Failed::Bad => (&BAD_ANSWERS, "returned no usable answer"),
         Failed::Unreachable => (&UNREACHABLE, "could not be queried; try again later"),
     };
-    Failure::new(code, format!("the resolver `{}` {told}", provider.name()))
+    code.failure(format!("the resolver `{}` {told}", provider.name()))
 }

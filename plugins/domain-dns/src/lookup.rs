@@ -5,6 +5,7 @@
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
+use switchbay_sdk::Timestamp;
 use switchbay_sdk::schemars::{self, JsonSchema};
 
 use crate::kind::{self, ASKED, Kind};
@@ -48,8 +49,7 @@ pub(crate) struct Lookup<'a> {
     #[serde(rename = "statusSummary")]
     status_summary: StatusSummary,
     /// When the resolver was queried. Results are cached for 60 seconds.
-    #[schemars(extend("format" = "date-time"))]
-    queried_at: &'a str,
+    queried_at: Timestamp,
 }
 
 #[derive(Debug, Serialize, JsonSchema)]
@@ -105,7 +105,7 @@ impl<'a> Lookup<'a> {
         domain: &'a str,
         provider: Provider,
         outcomes: &'a [Outcome],
-        queried_at: &'a str,
+        queried_at: Timestamp,
     ) -> Self {
         let records = deduplicated(outcomes);
         Self {
@@ -256,7 +256,12 @@ mod tests {
             }
             .bytes())
         });
-        let lookup = Lookup::of(DOMAIN, Provider::Google, &outcomes, "now");
+        let lookup = Lookup::of(
+            DOMAIN,
+            Provider::Google,
+            &outcomes,
+            Timestamp::from_unix_ms(0),
+        );
         let order: Vec<(&str, Vec<&str>)> = lookup
             .sections
             .iter()
@@ -301,7 +306,12 @@ mod tests {
                     Ok(data.clone())
                 }
             });
-            let lookup = Lookup::of(DOMAIN, Provider::Cloudflare, &outcomes, "now");
+            let lookup = Lookup::of(
+                DOMAIN,
+                Provider::Cloudflare,
+                &outcomes,
+                Timestamp::from_unix_ms(0),
+            );
             assert!(serde_json::to_string(&lookup).is_ok());
             Ok(())
         });

@@ -22,10 +22,11 @@ mod words;
 
 use serde::{Deserialize, Serialize};
 use switchbay_sdk::schemars::{self, JsonSchema};
-use switchbay_sdk::{Call, ErrorCode, Failure, Operation, Plugin, Reply, Rest, Tool};
+use switchbay_sdk::{Call, ErrorCode, Failure, Operation, Plugin, Reply, Rest, Tool, plugin};
 
-use lookup::{Found, Trouble};
+use lookup::Trouble;
 use name::Name;
+use registration::Registration;
 
 const NO_DOMAIN: ErrorCode = ErrorCode::validation_error(
     "`domain` is an IP address, a bare public suffix or not a valid host name.",
@@ -43,11 +44,7 @@ const RETRY_AFTER_S: u32 = 5;
 
 /// The plugin, for [`switchbay_sdk::export!`].
 pub fn plugin() -> Plugin {
-    Plugin::new(
-        "domain-whois",
-        "0.1.0",
-        "Domain registration data, normalized and without personal data",
-    )
+    plugin!("Domain registration data, normalized and without personal data")
     .wants(
         "http:GET public",
         "to query RDAP services of registries and registrars, and to fetch IANA's list of them",
@@ -75,9 +72,7 @@ pub fn plugin() -> Plugin {
             )
             .rest(Rest::post("/api/v1/domain/whois", "domain:whois"))
             .tool(
-                Tool::new("lookup_domain_whois", "domain:whois")
-                    .read_only()
-                    .open_world(),
+                Tool::lookup("lookup_domain_whois", "domain:whois"),
             )
             .errors([NO_DOMAIN, BAD_RESPONSE, LATE])
             .deadline_ms(DEADLINE_MS)
@@ -112,36 +107,8 @@ struct Whois {
     query_domain: String,
     /// Whether the domain is registered.
     registered: bool,
-    /// The registrar's name.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(with = "String")]
-    registrar: Option<String>,
-    /// The registrant, if it is an organization and published.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(with = "String")]
-    organization: Option<String>,
-    /// When the domain was registered. A date without a time is given as midnight UTC.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(with = "String", extend("format" = "date-time"))]
-    creation_date: Option<String>,
-    /// When the registration last changed.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(with = "String", extend("format" = "date-time"))]
-    updated_date: Option<String>,
-    /// When the registration ends.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(with = "String", extend("format" = "date-time"))]
-    expiration_date: Option<String>,
-    /// Statuses by their EPP names, such as `clientTransferProhibited`; `reserved` marks a name that nobody can register.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    status: Vec<String>,
-    /// `signedDelegation` or `unsigned`, if the registry reports it.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(with = "String")]
-    dnssec: Option<String>,
-    /// Host names of the name servers.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    name_servers: Vec<String>,
+    #[serde(flatten)]
+    registration: Registration,
     /// Whether the data was cached.
     meta: Meta,
 }
@@ -155,37 +122,25 @@ struct Meta {
 }
 
 async fn whois(_call: Call, input: Lookup) -> Result<Reply<Whois>, Failure> {
-    let name = Name::read(&input.domain)
-        .map_err(|rule| Failure::new(&NO_DOMAIN, rule).detail("field", "domain"))?;
+    let name = Name::read(&input.domain).map_err(|rule| NO_DOMAIN.failure(rule).field("domain"))?;
     let found = lookup::lookup(&name.registrable, input.force_refresh)
         .await
         .map_err(|trouble| failed(&name.registrable, trouble))?;
-    Ok(Reply::ok(told(name, found)))
-}
-
-fn told(name: Name, found: Found) -> Whois {
-    let registration = found.record.registration;
-    Whois {
+    Ok(Reply::ok(Whois {
         domain: name.registrable,
         query_domain: name.asked,
         registered: found.record.registered,
-        registrar: registration.registrar,
-        organization: registration.organization,
-        creation_date: registration.creation_date,
-        updated_date: registration.updated_date,
-        expiration_date: registration.expiration_date,
-        status: registration.status,
-        dnssec: registration.dnssec,
-        name_servers: registration.name_servers,
+        registration: found.record.registration,
         meta: found.meta,
-    }
+    }))
 }
 
 fn failed(domain: &str, trouble: Trouble) -> Failure {
     let registry = format!("the registry of `{domain}`");
-    let bad = |message: String| Failure::new(&BAD_RESPONSE, message);
+    let bad = |message: String| BAD_RESPONSE.failure(message);
     match trouble {
-        Trouble::Late => Failure::new(&LATE, format!("{registry} did not answer in time"))
+        Trouble::Late => LATE
+            .failure(format!("{registry} did not answer in time"))
             .retry_after_ms(RETRY_AFTER_S * 1000),
         Trouble::Throttled { retry_after_ms } => bad(format!(
             "{registry} is limiting this service's queries; try again later"

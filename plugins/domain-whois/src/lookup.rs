@@ -2,24 +2,23 @@
 //!
 //! The only module that reaches out. It never sees what the caller is; what it keeps is what may be told to anyone.
 
-use std::time::{Duration, Instant};
-
 use serde::{Deserialize, Serialize};
-use switchbay_sdk::{cache, config, http, line_query};
+use switchbay_sdk::cache::{self, Ages};
+use switchbay_sdk::{Deadline, config, http, line_query};
 
 use crate::registration::{Answer, Registration};
 use crate::servers::{self, Services};
 use crate::{Meta, rdap, text};
 
 /// All of a lookup.
-const BUDGET: Duration = Duration::from_secs(10);
+const BUDGET_MS: u32 = 10_000;
 /// Each of its parts at most, in milliseconds.
-const LIST_MS: u64 = 2_000;
-const RDAP_MS: u64 = 6_000;
-const LINE_MS: u64 = 4_000;
-const REFERRAL_MS: u64 = 2_500;
+const LIST_MS: u32 = 2_000;
+const RDAP_MS: u32 = 6_000;
+const LINE_MS: u32 = 4_000;
+const REFERRAL_MS: u32 = 2_500;
 /// With less than this left, nothing more is asked.
-const LEFT_MIN_MS: u64 = 250;
+const LEFT_MIN_MS: u32 = 250;
 
 /// Where IANA publishes which RDAP services there are.
 const LIST_URL: &str = "https://data.iana.org/rdap/dns.json";
@@ -36,11 +35,11 @@ const MINUTE_MS: u64 = 60_000;
 const DAY_MS: u64 = 24 * 60 * MINUTE_MS;
 /// How long what is no longer fresh is kept, for when the registry fails.
 const STALE_MS: u64 = 30 * DAY_MS;
-const REGISTERED: cache::Ages = fresh_for(DAY_MS);
-const FREE: cache::Ages = fresh_for(10 * MINUTE_MS);
-const LIST: cache::Ages = fresh_for(DAY_MS);
+const REGISTERED: Ages = Ages::fresh(DAY_MS).then_stale(STALE_MS);
+const FREE: Ages = Ages::fresh(10 * MINUTE_MS).then_stale(STALE_MS);
+const LIST: Ages = Ages::fresh(DAY_MS).then_stale(STALE_MS);
 /// While the list is fetched, and after it could not be, another try waits this long.
-const LIST_FAILED: cache::Ages = fresh_for(10 * MINUTE_MS);
+const LIST_FAILED: Ages = Ages::fresh(10 * MINUTE_MS).then_stale(STALE_MS);
 const LIST_KEY: &str = "rdap services";
 
 /// When to ask a registry again that refused without saying when.
@@ -78,64 +77,42 @@ pub(crate) enum Trouble {
 pub(crate) async fn lookup(domain: &str, force_refresh: bool) -> Result<Found, Trouble> {
     let key = format!("domain {domain}");
     // Without a cache every lookup asks.
-    let kept = cache::get_json::<Record>(&key).unwrap_or(None);
-    let found = |record, cached, stale| {
-        let meta = Meta { cached, stale };
-        Found { record, meta }
+    let found = if force_refresh {
+        cache::make_anew(&key, ask(domain), ages).await?
+    } else {
+        cache::get_or_make(&key, ask(domain), ages).await?
     };
-    match kept {
-        Some(kept) if !kept.stale && !force_refresh => Ok(found(kept.value, true, false)),
-        kept => match ask(domain).await {
-            Ok(record) => {
-                cache::put_json(&key, &record, ages(&record)).ok();
-                Ok(found(record, false, false))
-            }
-            Err(trouble) => kept
-                .map(|kept| found(kept.value, true, true))
-                .ok_or(trouble),
-        },
-    }
-}
-
-/// Fresh for so many milliseconds, and kept as long as anything.
-const fn fresh_for(fresh_ms: u64) -> cache::Ages {
-    let stale_ms = STALE_MS;
-    cache::Ages { fresh_ms, stale_ms }
+    let meta = Meta {
+        cached: found.age_ms.is_some(),
+        stale: found.stale,
+    };
+    Ok(Found {
+        record: found.value,
+        meta,
+    })
 }
 
 /// How long a record is kept.
-fn ages(record: &Record) -> cache::Ages {
+fn ages(record: &Record) -> Ages {
     if record.registered { REGISTERED } else { FREE }
 }
 
-/// What is left of a lookup's time.
-struct Budget(Instant);
-
-impl Budget {
-    /// Milliseconds for the next part, at most `most`.
-    fn part(&self, most: u64) -> Result<u32, Trouble> {
-        let left = BUDGET.saturating_sub(self.0.elapsed());
-        let left = u64::try_from(left.as_millis())
-            .unwrap_or(u64::MAX)
-            .min(most);
-        if left < LEFT_MIN_MS {
-            return Err(Trouble::Late);
-        }
-        u32::try_from(left).map_err(|_| Trouble::Late)
-    }
+/// Milliseconds for the next part, at most so many.
+fn part(deadline: Deadline, most: u32) -> Result<u32, Trouble> {
+    deadline.part_ms(LEFT_MIN_MS..=most).ok_or(Trouble::Late)
 }
 
 async fn ask(domain: &str) -> Result<Record, Trouble> {
-    let budget = Budget(Instant::now());
+    let deadline = Deadline::in_ms(BUDGET_MS);
     let mut trouble = Trouble::Unsupported;
-    if let Some(url) = services(&budget).await.url(domain) {
-        match by_rdap(&url, domain, &budget).await {
+    if let Some(url) = services(deadline).await.url(domain) {
+        match by_rdap(&url, domain, deadline).await {
             Ok(record) => return Ok(record),
             Err(met) => trouble = trouble.max(met),
         }
     }
     if let Some(server) = servers::whois(domain) {
-        match by_line(server, domain, &budget).await {
+        match by_line(server, domain, deadline).await {
             Ok(record) => return Ok(record),
             Err(met) => trouble = trouble.max(met),
         }
@@ -144,7 +121,7 @@ async fn ask(domain: &str) -> Result<Record, Trouble> {
 }
 
 /// The RDAP services: those kept, or fetched anew once a day, or those that the plugin was built with.
-async fn services(budget: &Budget) -> Services {
+async fn services(deadline: Deadline) -> Services {
     let kept = cache::get(LIST_KEY).unwrap_or(None);
     let (kept, is_fresh) = kept.map_or((None, false), |kept| {
         (Services::of_bytes(kept.value), !kept.stale)
@@ -158,7 +135,7 @@ async fn services(budget: &Budget) -> Services {
     if cache::put(LIST_KEY, known.bytes(), LIST_FAILED).is_err() {
         return known;
     }
-    match list(budget).await {
+    match list(deadline).await {
         Some(fetched) => {
             cache::put(LIST_KEY, fetched.bytes(), LIST).ok();
             fetched
@@ -167,7 +144,7 @@ async fn services(budget: &Budget) -> Services {
     }
 }
 
-async fn list(budget: &Budget) -> Option<Services> {
+async fn list(deadline: Deadline) -> Option<Services> {
     let url = config::get(LIST_SETTING).unwrap_or_else(|| LIST_URL.to_owned());
     if url.is_empty() {
         return None;
@@ -177,7 +154,7 @@ async fn list(budget: &Budget) -> Option<Services> {
         .redirects(REDIRECTS);
     let response = request
         .response_bytes(LIST_BYTES)
-        .total_ms(budget.part(LIST_MS).ok()?)
+        .total_ms(part(deadline, LIST_MS).ok()?)
         .send()
         .await
         .ok()?;
@@ -186,15 +163,15 @@ async fn list(budget: &Budget) -> Option<Services> {
         .then(|| Services::of_registry(&response.json().ok()?))?
 }
 
-async fn by_rdap(url: &str, domain: &str, budget: &Budget) -> Result<Record, Trouble> {
-    let (answer, retry_after_ms) = rdap(url, domain, budget.part(RDAP_MS)?).await?;
+async fn by_rdap(url: &str, domain: &str, deadline: Deadline) -> Result<Record, Trouble> {
+    let (answer, retry_after_ms) = rdap(url, domain, part(deadline, RDAP_MS)?).await?;
     let (mut record, referral) = settled(answer, retry_after_ms)?;
     let missing = record.registered && record.registration.organization.is_none();
     // The registry's word stands, whatever becomes of the registrar's.
     if let (true, Some(referral), Ok(ms)) = (
         missing,
         referral.filter(|other| other != url),
-        budget.part(REFERRAL_MS),
+        part(deadline, REFERRAL_MS),
     ) && let Ok((Answer::Registered { registration, .. }, _)) = rdap(&referral, domain, ms).await
     {
         complete(&mut record.registration, registration);
@@ -202,14 +179,14 @@ async fn by_rdap(url: &str, domain: &str, budget: &Budget) -> Result<Record, Tro
     Ok(record)
 }
 
-async fn by_line(server: &str, domain: &str, budget: &Budget) -> Result<Record, Trouble> {
-    let answer = line(server, domain, budget.part(LINE_MS)?).await?;
+async fn by_line(server: &str, domain: &str, deadline: Deadline) -> Result<Record, Trouble> {
+    let answer = line(server, domain, part(deadline, LINE_MS)?).await?;
     let (mut record, referral) = settled(answer, THROTTLED_MS)?;
     let missing = record.registered && record.registration.organization.is_none();
     if let (true, Some(referral), Ok(ms)) = (
         missing,
         referral.filter(|host| host != server),
-        budget.part(REFERRAL_MS),
+        part(deadline, REFERRAL_MS),
     ) && let Ok(Answer::Registered { registration, .. }) = line(&referral, domain, ms).await
     {
         complete(&mut record.registration, registration);
@@ -228,11 +205,8 @@ async fn rdap(url: &str, domain: &str, ms: u32) -> Result<(Answer, u32), Trouble
         .send()
         .await
         .map_err(of_http)?;
-    let wait = response
-        .header("retry-after")
-        .and_then(|seconds| seconds.trim().parse::<u32>().ok());
-    let wait = wait.map_or(THROTTLED_MS, |seconds| {
-        seconds.clamp(1, THROTTLED_MAX_S) * 1000
+    let wait = response.retry_after_s().map_or(THROTTLED_MS, |seconds| {
+        u32::try_from(seconds).map_or(THROTTLED_MAX_S, |s| s.clamp(1, THROTTLED_MAX_S)) * 1000
     });
     let media_type = response.header("content-type").unwrap_or_default();
     Ok((

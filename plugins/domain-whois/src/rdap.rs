@@ -3,6 +3,7 @@
 //! Only named members are looked at. Entities below entities (abuse desks, technical contacts) never are.
 
 use serde_json::Value;
+use switchbay_sdk::http;
 
 use crate::registration::{Answer, Registration};
 use crate::{dates, name, public};
@@ -26,8 +27,7 @@ pub(crate) fn read(status: u16, media_type: &str, body: &[u8], domain: &str) -> 
 /// Nobody has the name only where an RDAP service says so: by its media type, whose body may be left out (RFC 7480, 5.3), or by
 /// an error object (RFC 9083, 6) of whatever type. Any other server that is asked for what it does not have answers 404 too.
 fn absent(media_type: &str, body: &[u8]) -> Answer {
-    let essence = media_type.split(';').next().unwrap_or_default().trim();
-    let typed = essence.eq_ignore_ascii_case(MEDIA_TYPE);
+    let typed = http::media_type(media_type) == MEDIA_TYPE;
     let is_blank = body.iter().all(u8::is_ascii_whitespace);
     let object = serde_json::from_slice::<Value>(body)
         .ok()

@@ -3,6 +3,7 @@
 
 use serde::{Deserialize, Serialize};
 use switchbay_sdk::host_name::ends_in_number;
+use switchbay_sdk::schemars::{self, JsonSchema};
 
 use crate::name::host_name;
 use crate::status::{self, Standing};
@@ -10,16 +11,35 @@ use crate::status::{self, Standing};
 /// Values of a list.
 const LIST_MAX: usize = 32;
 
-/// A registration as it is told and kept.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+// A registration as it is told and kept. A comment of documentation would be published as one of the answer.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub(crate) struct Registration {
+    /// The registrar's name.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) registrar: Option<String>,
+    /// The registrant, if it is an organization and published.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) organization: Option<String>,
+    /// When the domain was registered. A date without a time is given as midnight UTC.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("format" = "date-time"))]
     pub(crate) creation_date: Option<String>,
+    /// When the registration last changed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("format" = "date-time"))]
     pub(crate) updated_date: Option<String>,
+    /// When the registration ends.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("format" = "date-time"))]
     pub(crate) expiration_date: Option<String>,
+    /// Statuses by their EPP names, such as `clientTransferProhibited`; `reserved` marks a name that nobody can register.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) status: Vec<String>,
+    /// `signedDelegation` or `unsigned`, if the registry reports it.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) dnssec: Option<String>,
+    /// Host names of the name servers.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) name_servers: Vec<String>,
 }
 

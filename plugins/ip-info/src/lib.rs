@@ -4,16 +4,15 @@
 //! databases and hands out entries as they stand; what their fields mean is `location`'s and `network`'s to say.
 
 mod countries;
-mod entry;
 mod location;
 mod network;
 
 use serde::{Deserialize, Serialize};
 use switchbay_sdk::ip_database::{self, Basis, Error, Place};
+use switchbay_sdk::lenient::LooseJson;
 use switchbay_sdk::schemars::{self, JsonSchema};
-use switchbay_sdk::{Call, ErrorCode, Failure, Operation, Plugin, Reply, Rest, Tool};
+use switchbay_sdk::{Call, ErrorCode, Failure, Operation, Plugin, Reply, Rest, Tool, plugin};
 
-use entry::Entry;
 use location::Location;
 use network::{Network, Security};
 
@@ -32,11 +31,7 @@ const BOUNDARIES: (&str, &str) = (
 
 /// The plugin.
 pub fn plugin() -> Plugin {
-    Plugin::new(
-        "ip-info",
-        "0.1.0",
-        "Location, network and time zone of public IP addresses",
-    )
+    plugin!("Location, network and time zone of public IP addresses")
     .wants("ip-database:city", "to locate an address")
     .wants(
         "ip-database:country",
@@ -142,8 +137,7 @@ struct Meta {
 }
 
 async fn lookup(_call: Call, input: Lookup) -> Result<Reply<Information>, Failure> {
-    let refused =
-        |told: String| Failure::new(&NO_ADDRESS, format!("`ip` {told}")).detail("field", "ip");
+    let refused = |told: String| NO_ADDRESS.failure(format!("`ip` {told}")).field("ip");
     let class = ip_database::classify(&input.ip).map_err(|error| match error {
         Error::InvalidAddress(rule) => refused(rule),
         other => unavailable(&other),
@@ -199,7 +193,7 @@ fn unavailable(error: &Error) -> Failure {
             "an IP database of this server could not be read"
         }
     };
-    Failure::new(&NO_DATABASE, told)
+    NO_DATABASE.failure(told)
 }
 
 /// The databases that were asked about one address, each credited once.
@@ -212,7 +206,7 @@ struct Asked<'a> {
 #[derive(Default)]
 struct Said {
     is_asked: bool,
-    entry: Entry,
+    entry: LooseJson,
     network: Option<String>,
 }
 
@@ -230,7 +224,7 @@ impl Asked<'_> {
         });
         Ok(Said {
             is_asked: true,
-            entry: Entry::read(found.entry.as_deref()),
+            entry: LooseJson::read(found.entry.as_deref()),
             network: found.network,
         })
     }

@@ -2,10 +2,10 @@
 //! (ip-location-db). Pure.
 
 use serde::Serialize;
+use switchbay_sdk::lenient::LooseJson;
 use switchbay_sdk::schemars::{self, JsonSchema};
 
 use crate::countries;
-use crate::entry::Entry;
 
 /// Where an address is, as far as the databases know.
 #[derive(Debug, Default, PartialEq, Serialize, JsonSchema)]
@@ -40,7 +40,7 @@ pub(crate) struct Location {
 }
 
 impl Location {
-    pub(crate) fn of(entry: &Entry) -> Self {
+    pub(crate) fn of(entry: &LooseJson) -> Self {
         let country_code = entry
             .text(&[&["country", "iso_code"], &["country_code"]])
             .map(|code| code.to_uppercase());
@@ -103,7 +103,7 @@ impl Location {
 }
 
 /// Both or none, and on the globe.
-fn coordinates(entry: &Entry) -> Option<(f64, f64)> {
+fn coordinates(entry: &LooseJson) -> Option<(f64, f64)> {
     let latitude = entry.number(&[&["location", "latitude"], &["latitude"]])?;
     let longitude = entry.number(&[&["location", "longitude"], &["longitude"]])?;
     let is_there = (-90.0..=90.0).contains(&latitude) && (-180.0..=180.0).contains(&longitude);
@@ -111,7 +111,7 @@ fn coordinates(entry: &Entry) -> Option<(f64, f64)> {
 }
 
 /// The time zone that the entry names.
-pub(crate) fn zone(entry: &Entry) -> Option<String> {
+pub(crate) fn zone(entry: &LooseJson) -> Option<String> {
     entry.text(&[&["location", "time_zone"], &["timezone"]])
 }
 
@@ -122,7 +122,7 @@ mod tests {
     use super::*;
 
     fn of(entry: &Value) -> Value {
-        let entry = Entry::read(Some(&entry.to_string()));
+        let entry = LooseJson::read(Some(&entry.to_string()));
         serde_json::to_value(Location::of(&entry)).expect("JSON")
     }
 
@@ -143,7 +143,7 @@ mod tests {
         });
         assert_eq!(of(&nested), expected);
         assert_eq!(
-            zone(&Entry::read(Some(&nested.to_string()))).as_deref(),
+            zone(&LooseJson::read(Some(&nested.to_string()))).as_deref(),
             Some("Europe/Stockholm")
         );
     }
@@ -160,7 +160,7 @@ mod tests {
             "latitude": 21.0278, "longitude": 105.834, "accuracyRadiusKm": null,
         });
         assert_eq!(of(&flat), expected);
-        assert_eq!(zone(&Entry::read(Some(&flat.to_string()))), None);
+        assert_eq!(zone(&LooseJson::read(Some(&flat.to_string()))), None);
     }
 
     #[test]
@@ -190,8 +190,8 @@ mod tests {
             (&Value::Null, &Value::Null)
         );
         assert_eq!(
-            Location::of(&Entry::read(None)),
-            Location::of(&Entry::read(Some("{")))
+            Location::of(&LooseJson::read(None)),
+            Location::of(&LooseJson::read(Some("{")))
         );
     }
 }

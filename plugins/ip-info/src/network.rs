@@ -1,9 +1,8 @@
 //! Whose network an address is of, and what is known of those who hide behind it. Pure.
 
 use serde::Serialize;
+use switchbay_sdk::lenient::LooseJson;
 use switchbay_sdk::schemars::{self, JsonSchema};
-
-use crate::entry::Entry;
 
 /// Whose network an address is of.
 #[derive(Debug, Default, PartialEq, Serialize, JsonSchema)]
@@ -43,7 +42,7 @@ pub(crate) struct Security {
 
 impl Network {
     /// From an entry of a database of autonomous systems or providers.
-    pub(crate) fn of(entry: &Entry, cidr: Option<String>) -> Self {
+    pub(crate) fn of(entry: &LooseJson, cidr: Option<String>) -> Self {
         Self {
             cidr,
             asn: entry.count(&[&["autonomous_system_number"]]),
@@ -58,7 +57,7 @@ impl Network {
 
 impl Security {
     /// From an entry of a database of anonymous addresses, in which the others are not.
-    pub(crate) fn of(entry: &Entry) -> Self {
+    pub(crate) fn of(entry: &LooseJson) -> Self {
         Self {
             is_anonymous: entry.is_any(&[&["is_anonymous"]]),
             is_vpn: entry.is_any(&[&["is_anonymous_vpn"]]),
@@ -75,7 +74,7 @@ mod tests {
 
     #[test]
     fn systems_and_providers_are_of_one_schema() {
-        let entry = Entry::read(Some(
+        let entry = LooseJson::read(Some(
             r#"{ "autonomous_system_number": 1221, "autonomous_system_organization": "Telstra Pty Ltd", "isp": "Telstra Internet" }"#,
         ));
         let network = Network::of(&entry, Some("1.128.0.0/11".to_owned()));
@@ -87,12 +86,12 @@ mod tests {
             (network.isp.as_deref(), network.organization),
             (Some("Telstra Internet"), None)
         );
-        assert_eq!(Network::of(&Entry::default(), None), Network::default());
+        assert_eq!(Network::of(&LooseJson::default(), None), Network::default());
     }
 
     #[test]
     fn who_is_not_listed_hides_not() {
-        let entry = Entry::read(Some(
+        let entry = LooseJson::read(Some(
             r#"{ "is_anonymous": true, "is_residential_proxy": true }"#,
         ));
         let listed = Security::of(&entry);
@@ -100,7 +99,7 @@ mod tests {
             (listed.is_anonymous, listed.is_proxy, listed.is_vpn),
             (true, true, false)
         );
-        let unlisted = Security::of(&Entry::default());
+        let unlisted = Security::of(&LooseJson::default());
         assert!(
             !unlisted.is_anonymous
                 && !unlisted.is_proxy

@@ -3,10 +3,8 @@
 //! The order is the contract: no URL, an unsafe one, no network of ours; which path it is, is the network's to say. Knows
 //! nothing of what is asked for.
 
-use std::net::{Ipv4Addr, Ipv6Addr};
-
-use switchbay_sdk::host_name::is_never_public;
-use url::{Host, Url};
+use switchbay_sdk::public_url::{NotPublicUrl, PublicUrl, has_public_host, is_web};
+use url::Url;
 
 use crate::networks::{self, Link, Network, Place};
 use crate::tracking;
@@ -35,31 +33,8 @@ impl Address {
         if text.chars().count() > URL_CHARACTERS_MAX {
             return Err(Trouble::TooLong);
         }
-        let invalid = |rule: &str| Trouble::InvalidUrl(rule.to_owned());
-        if text.contains(|c: char| c.is_whitespace() || c.is_control()) {
-            return Err(invalid(
-                "must not contain white space or control characters",
-            ));
-        }
-        // A scheme without `//` is a path to some readers and a host to others.
-        let (scheme, rest) = text
-            .split_once("://")
-            .ok_or_else(|| invalid("must begin with https:// or http://"))?;
-        if !scheme.eq_ignore_ascii_case("https") && !scheme.eq_ignore_ascii_case("http") {
-            return Err(invalid("must begin with https:// or http://"));
-        }
-        let authority = rest.split(['/', '\\', '?', '#']).next().unwrap_or_default();
-        if authority.is_empty() {
-            return Err(invalid("must have a host"));
-        }
-        let url = Url::parse(text).map_err(|_| invalid("must be a valid URL"))?;
-        if authority.contains('@') {
-            Err(Trouble::Unsafe(
-                "`url` must not contain credentials".to_owned(),
-            ))
-        } else {
-            Self::judge(url)
-        }
+        let url = PublicUrl::read(text).map_err(|broken| broken_rule(text, &broken))?;
+        Self::judge(url.into())
     }
 
     /// Reads where a redirect leads from here.
@@ -71,8 +46,7 @@ impl Address {
             .url
             .join(location.trim())
             .map_err(|_| Trouble::Unresolved)?;
-        if matches!(to.scheme(), "http" | "https") && location.chars().count() <= URL_CHARACTERS_MAX
-        {
+        if is_web(&to) && location.chars().count() <= URL_CHARACTERS_MAX {
             Self::judge(to)
         } else {
             Err(Trouble::Unresolved)
@@ -85,16 +59,10 @@ impl Address {
             return rejected("the URL must not contain credentials".to_owned());
         }
         if let Some(port) = url.port() {
-            return rejected(format!("the URL must use the default port, not {port}"));
+            return rejected(unusual_port(port));
         }
-        let is_public = match url.host() {
-            None => return Err(Trouble::InvalidUrl("must have a host".to_owned())),
-            Some(Host::Ipv4(address)) => is_public_v4(address),
-            Some(Host::Ipv6(address)) => is_public_v6(address),
-            Some(Host::Domain(name)) => !is_never_public(name),
-        };
         let host = url.host_str().unwrap_or_default().to_owned();
-        if !is_public {
+        if !has_public_host(&url) {
             return rejected(format!("the host `{host}` is not public"));
         }
         let Some(network) = networks::of_host(&host) else {
@@ -113,28 +81,22 @@ impl Address {
     }
 }
 
-fn is_public_v4(address: Ipv4Addr) -> bool {
-    let [a, b, c, _] = address.octets();
-    let is_special = address.is_private()
-        || address.is_loopback()
-        || address.is_link_local()
-        || address.is_documentation()
-        || address.is_multicast()
-        || matches!(
-            (a, b, c),
-            (0, _, _) | (100, 64..=127, _) | (192, 0, 0) | (192, 88, 99) | (198, 18..=19, _)
-        )
-        || a >= 240
-        || address == Ipv4Addr::new(168, 63, 129, 16);
-    !is_special
+/// What is told of a rule that a caller's text breaks.
+fn broken_rule(text: &str, broken: &NotPublicUrl) -> Trouble {
+    let invalid = |rule: &str| Trouble::InvalidUrl(rule.to_owned());
+    match broken {
+        NotPublicUrl::Relative | NotPublicUrl::Scheme(_) => {
+            invalid("must begin with https:// or http://")
+        }
+        NotPublicUrl::Credentials if Url::parse(text).is_ok() => {
+            Trouble::Unsafe("`url` must not contain credentials".to_owned())
+        }
+        NotPublicUrl::Credentials | NotPublicUrl::Invalid(_) => invalid("must be a valid URL"),
+        NotPublicUrl::Port(port) => Trouble::Unsafe(unusual_port(*port)),
+        NotPublicUrl::Space | NotPublicUrl::NoHost => invalid(&broken.to_string()),
+    }
 }
 
-/// As at the gate: what the registries hand out, and of that nothing that carries another address.
-fn is_public_v6(address: Ipv6Addr) -> bool {
-    let [a, b, ..] = address.segments();
-    (0x2000..0x4000).contains(&a)
-        && !matches!(
-            (a, b),
-            (0x2001, 0..=0x1ff | 0xdb8) | (0x2002, _) | (0x3fff, 0..=0xfff)
-        )
+fn unusual_port(port: u16) -> String {
+    format!("the URL must use the default port, not {port}")
 }

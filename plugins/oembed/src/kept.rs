@@ -2,6 +2,8 @@
 //!
 //! Without a cache the plugin asks each time.
 
+use std::convert::Infallible;
+
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use switchbay_sdk::cache::{self, Ages};
@@ -19,26 +21,15 @@ pub(crate) async fn or_made<T>(
 where
     T: Serialize + DeserializeOwned,
 {
-    let kept = cache::get_json::<Result<T, Trouble>>(key).ok().flatten();
-    if let Some(entry) = kept.filter(|entry| !entry.stale) {
-        return entry.value.map_err(|trouble| trouble.aged(entry.age_ms));
+    let made = async { Ok::<_, Infallible>(make.await) };
+    let Ok(kept) = cache::get_or_make(key, made, ages).await;
+    kept.value
+        .map_err(|trouble| trouble.aged(kept.age_ms.unwrap_or_default()))
+}
+
+fn ages<T>(made: &Result<T, Trouble>) -> Option<Ages> {
+    match made {
+        Ok(_) => Some(Ages::fresh(ANSWERED_MS)),
+        Err(trouble) => trouble.kept_ms().map(Ages::fresh),
     }
-    let made = make.await;
-    let kept_ms = match &made {
-        Ok(_) => Some(ANSWERED_MS),
-        Err(trouble) => trouble.kept_ms(),
-    };
-    if let Some(fresh_ms) = kept_ms {
-        // One that cannot be kept is found out again.
-        cache::put_json(
-            key,
-            &made,
-            Ages {
-                fresh_ms,
-                stale_ms: 0,
-            },
-        )
-        .ok();
-    }
-    made
 }

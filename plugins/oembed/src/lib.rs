@@ -20,11 +20,10 @@ mod tests;
 
 use serde::Deserialize;
 use switchbay_sdk::schemars::{self, JsonSchema};
-use switchbay_sdk::{Call, Failure, Operation, Plugin, Reply, Rest, Tool};
+use switchbay_sdk::{Call, Deadline, Failure, Operation, Plugin, Reply, Rest, Tool, plugin};
 
 use address::Address;
 use networks::{Place, Post};
-use provider::Budget;
 use resolved::Resolved;
 use settings::Settings;
 use trouble::Trouble;
@@ -34,25 +33,27 @@ const DEADLINE_MS: u32 = 12_000;
 
 /// The plugin.
 pub fn plugin() -> Plugin {
-    let plugin = Plugin::new(
-        "oembed",
-        "0.1.0",
-        "Posts of six social networks as metadata and embed markup",
-    )
-    .wants(
-        "cache:16MiB",
-        "to avoid asking a provider twice about the same post",
-    )
-    .wants(
-        "config",
-        "to read provider addresses and API versions that the operator sets",
-    )
-    .wants("logging", "to log which provider refuses requests");
-    let wishes = wishes().into_iter();
-    let plugin = wishes.fold(plugin, |plugin, (atom, why)| plugin.wants(atom, why));
+    let plugin = plugin!("Posts of six social networks as metadata and embed markup")
+        .wants(
+            "cache:16MiB",
+            "to avoid asking a provider twice about the same post",
+        )
+        .wants(
+            "config",
+            "to read provider addresses and API versions that the operator sets",
+        )
+        .wants("logging", "to log which provider refuses requests");
+    let providers = networks::ALL.iter().map(|network| network.provider.atom);
+    let walks = networks::ALL.iter().flat_map(|network| network.walks);
+    let plugin = providers.fold(plugin, |plugin, atom| {
+        plugin.wants(atom, "to ask a network's provider about a post")
+    });
+    let plugin = walks.fold(plugin, |plugin, atom| {
+        plugin.wants(atom, "to follow a network's short links")
+    });
     plugin.operation(
         Operation::new("resolve", resolve)
-            .errors(trouble::CODES)
+            .errors_of::<Trouble>()
             .title("Resolve a social post")
             .description(
                 "Resolves the public URL of a post on X, Facebook, Instagram, Threads, TikTok or \
@@ -62,11 +63,7 @@ pub fn plugin() -> Plugin {
                  X, `embed.html` is null.",
             )
             .rest(Rest::post("/api/v1/oembed/resolve", "oembed:read"))
-            .tool(
-                Tool::new("resolve_social_embed", "oembed:read")
-                    .read_only()
-                    .open_world(),
-            )
+            .tool(Tool::lookup("resolve_social_embed", "oembed:read"))
             .deadline_ms(DEADLINE_MS)
             .on_deadline(&trouble::TIMEOUT, None)
             .judges(&["url"])
@@ -76,22 +73,6 @@ pub fn plugin() -> Plugin {
 
 #[cfg(target_family = "wasm")]
 switchbay_sdk::export!(plugin);
-
-/// What the networks are reached by, each atom once: some have one provider.
-fn wishes() -> Vec<(&'static str, &'static str)> {
-    const ASK: &str = "to ask a network's provider about a post";
-    let providers = networks::ALL
-        .iter()
-        .map(|network| (network.provider.atom, ASK));
-    let walks = networks::ALL.iter().flat_map(|network| network.walks);
-    let mut wishes: Vec<(&str, &str)> = Vec::new();
-    for wish in providers.chain(walks.map(|atom| (*atom, "to follow a network's short links"))) {
-        if !wishes.iter().any(|(atom, _)| *atom == wish.0) {
-            wishes.push(wish);
-        }
-    }
-    wishes
-}
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -106,22 +87,22 @@ async fn resolve(call: Call, input: Resolve) -> Result<Reply<Resolved>, Failure>
     let original_url = asked.url.to_string();
     let network = asked.network;
     let settings = Settings::read(network)?;
-    let budget = Budget::new(call.deadline_ms, settings.request_ms());
+    let deadline = call.deadline();
     let post = match asked.place {
         Place::Post(post) => post,
-        Place::Short => behind(asked, &settings, budget).await?,
+        Place::Short => behind(asked, &settings, deadline).await?,
         Place::Login | Place::Other => return Err(Trouble::UnsupportedUrl.into()),
     };
     let key = format!("{} {}", network.name, post.url);
-    let resolved = kept::or_made(&key, provider::ask(network, &post, &settings, budget)).await?;
+    let resolved = kept::or_made(&key, provider::ask(network, &post, &settings, deadline)).await?;
     Ok(Reply::ok(resolved.asked_for(original_url)))
 }
 
 /// The post that a short link leads to.
-async fn behind(short: Address, settings: &Settings, budget: Budget) -> Result<Post, Trouble> {
+async fn behind(short: Address, settings: &Settings, deadline: Deadline) -> Result<Post, Trouble> {
     let (network, host) = (short.network, short.url.host_str().unwrap_or_default());
     let key = format!("{} {host}{}", network.name, short.url.path());
-    let url = kept::or_made(&key, walk::follow(short, settings, budget)).await?;
+    let url = kept::or_made(&key, walk::follow(short, settings, deadline)).await?;
     match network.read(&url) {
         Some(Place::Post(post)) => Ok(post),
         Some(Place::Short | Place::Login | Place::Other) | None => Err(Trouble::Unresolved),

@@ -2,10 +2,8 @@
 //!
 //! What the answer means is `resolved`'s to read. No message holds a URL of the provider: a secret may be in it.
 
-use std::time::{Duration, Instant};
-
-use switchbay_sdk::http::{self, Denial, Error, Response};
-use switchbay_sdk::log;
+use switchbay_sdk::http::{self, Cause, Error, Response};
+use switchbay_sdk::{Deadline, log};
 use url::Url;
 
 use crate::networks::{Answered, Network, Post};
@@ -16,38 +14,6 @@ use crate::trouble::Trouble;
 /// The largest answer, in bytes (features, "Upstream status").
 const ANSWER_BYTES_MAX: u32 = 512 * 1024;
 
-/// The time that one call has for all that it asks.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Budget {
-    ends: Instant,
-    request_ms: u32,
-}
-
-impl Budget {
-    /// So long from now on, and so long for each request.
-    pub(crate) fn new(whole_ms: u32, request_ms: u32) -> Self {
-        Self {
-            ends: Instant::now() + Duration::from_millis(u64::from(whole_ms)),
-            request_ms,
-        }
-    }
-
-    /// What the next request may take, in milliseconds.
-    ///
-    /// # Errors
-    /// Nothing is left.
-    pub(crate) fn request_ms(&self) -> Result<u32, Trouble> {
-        let left = self
-            .ends
-            .saturating_duration_since(Instant::now())
-            .as_millis();
-        match u32::try_from(left).unwrap_or(u32::MAX).min(self.request_ms) {
-            0 => Err(Trouble::Timeout),
-            ms => Ok(ms),
-        }
-    }
-}
-
 /// Asks about a post.
 ///
 /// # Errors
@@ -56,19 +22,16 @@ pub(crate) async fn ask(
     network: &Network,
     post: &Post,
     settings: &Settings,
-    budget: Budget,
+    deadline: Deadline,
 ) -> Result<Resolved, Trouble> {
     let url = url(network, post, settings)?;
-    let response = fetch("GET", url.as_str(), settings, budget)
+    let response = fetch("GET", url.as_str(), settings, deadline)
         .await
         .map_err(|error| unsent(network, error))?;
-    let retry_after_s = response
-        .header("retry-after")
-        .and_then(|value| value.parse().ok());
     let answered = Answered {
         status: response.status(),
         body: response.bytes(),
-        retry_after_s,
+        retry_after_s: response.retry_after_s(),
     };
     let read = resolved::read(network, post, &answered);
     if let Err(Trouble::Unavailable) = read {
@@ -88,15 +51,15 @@ pub(crate) async fn fetch(
     method: &str,
     url: &str,
     settings: &Settings,
-    budget: Budget,
+    deadline: Deadline,
 ) -> Result<Response, Error> {
-    let ms = budget.request_ms().map_err(|_| Error::TotalLate)?;
+    let ms = deadline
+        .part_ms(1..=settings.request_ms())
+        .ok_or(Error::TotalLate)?;
     let mut request = http::Request::new(method, url)
         .header("accept", "*/*")
         .response_bytes(ANSWER_BYTES_MAX)
-        .total_ms(ms)
-        .first_byte_ms(ms)
-        .idle_ms(ms);
+        .within_ms(ms);
     if let Some(agent) = &settings.user_agent {
         request = request.header("user-agent", agent);
     }
@@ -128,27 +91,14 @@ fn url(network: &Network, post: &Post, settings: &Settings) -> Result<Url, Troub
 }
 
 fn unsent(network: &Network, error: Error) -> Trouble {
-    match error {
-        Error::FirstByteLate | Error::Idle | Error::TotalLate => Trouble::Timeout,
-        Error::Unresolved
-        | Error::Unreachable
-        | Error::BadResponse(_)
-        | Error::TooManyRedirects
-        | Error::HeadersTooLarge => Trouble::Upstream,
-        Error::BodyTooLarge => Trouble::InvalidResponse("it is too large".to_owned()),
-        Error::Busy => Trouble::Unavailable,
-        Error::Denied(denial) | Error::RedirectDenied(denial) => {
-            let (Denial::NotGranted(rule) | Denial::NotPublic(rule) | Denial::NotAcceptable(rule)) =
-                denial;
+    match error.cause() {
+        Cause::Late => Trouble::Timeout,
+        Cause::Unreached | Cause::HeadersTooLarge => Trouble::Upstream,
+        Cause::BodyTooLarge => Trouble::InvalidResponse("it is too large".to_owned()),
+        Cause::Busy => Trouble::Unavailable,
+        Cause::Refused(told) => {
             log::error(&format!(
-                "the request to the provider of {} was denied: {rule}",
-                network.name
-            ));
-            Trouble::Unavailable
-        }
-        Error::InvalidRequest(rule) => {
-            log::error(&format!(
-                "the request to the provider of {} is invalid: {rule}",
+                "the request to the provider of {} {told}",
                 network.name
             ));
             Trouble::Unavailable

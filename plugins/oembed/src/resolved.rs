@@ -6,6 +6,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Number, Value};
+use switchbay_sdk::public_url::web_url;
 use switchbay_sdk::schemars;
 use url::Url;
 
@@ -220,9 +221,7 @@ fn title(network: &Network, html: Option<&str>) -> Option<String> {
 
 fn author(network: &Network, said: &Value, post: &Post) -> Author {
     let page = text(said, "author_url").and_then(|url| {
-        let mut url = Url::parse(&url)
-            .ok()
-            .filter(|url| matches!(url.scheme(), "http" | "https"))?;
+        let mut url = web_url(&url)?;
         url.set_scheme("https").ok()?;
         network.has(url.host_str()?).then(|| url.to_string())
     });

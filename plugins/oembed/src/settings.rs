@@ -4,7 +4,8 @@
 //! binds them as secrets, and the plugin never sees one.
 
 use serde::Deserialize;
-use switchbay_sdk::{config, log};
+use switchbay_sdk::config::{self, SettingError};
+use switchbay_sdk::log;
 
 use crate::networks::Network;
 use crate::trouble::Trouble;
@@ -33,25 +34,15 @@ impl Settings {
     /// # Errors
     /// The operator wrote what cannot be used; the log says it.
     pub(crate) fn read(network: &Network) -> Result<Self, Trouble> {
-        let unusable = |key: &str, why: String| {
-            log::error(&format!("the setting `{key}` is invalid: {why}"));
+        let unusable = |error: SettingError| {
+            log::error(&error.to_string());
             Trouble::Unavailable
         };
-        let mut settings = match config::get(network.name) {
-            None => Self::default(),
-            Some(text) => serde_json::from_str(&text)
-                .map_err(|error| unusable(network.name, error.to_string()))?,
-        };
-        if let Some(text) = config::get("request_ms") {
-            let ms = text.parse().map_err(|_| {
-                unusable(
-                    "request_ms",
-                    format!("`{text}` is not a number of milliseconds"),
-                )
-            })?;
-            settings.request_ms = Some(ms);
-        }
-        Ok(settings)
+        let settings: Option<Self> = config::value(network.name).map_err(unusable)?;
+        Ok(Self {
+            request_ms: config::value("request_ms").map_err(unusable)?,
+            ..settings.unwrap_or_default()
+        })
     }
 
     /// What one request may take, never more than the specification says.

@@ -9,19 +9,15 @@ use url::Url;
 /// Takes them out of a URL. What stays is as it was written.
 pub(crate) fn remove(url: &mut Url, own: &[&str]) {
     let Some(query) = url.query() else { return };
-    let kept: Vec<&str> = query
-        .split('&')
-        .filter(|pair| !pair.is_empty() && !is_known(pair, own))
-        .collect();
-    let kept = kept.join("&");
-    url.set_query((!kept.is_empty()).then_some(&kept));
+    let kept = tracking::kept_query(query, |name| is_known(name, own));
+    url.set_query(kept.as_deref());
 }
 
-fn is_known(pair: &str, own: &[&str]) -> bool {
-    let Some((name, _)) = form_urlencoded::parse(pair.as_bytes()).next() else {
-        return false;
-    };
-    tracking::is_tracking(&name) || tracking::matches_any(&name, own)
+/// Whether a parameter is one of them, by its name as it is written.
+fn is_known(name: &str, own: &[&str]) -> bool {
+    let decoded = form_urlencoded::parse(name.as_bytes()).next();
+    decoded
+        .is_some_and(|(name, _)| tracking::is_tracking(&name) || tracking::matches_any(&name, own))
 }
 
 #[cfg(test)]

@@ -3,12 +3,12 @@
 //! Each hop is judged before it is asked for: here by the network's own sites, and at the gate by what is granted and public.
 //! The walk ends as soon as a hop is the URL of a post: the post itself is never fetched.
 
-use switchbay_sdk::http::{Denial, Error, Response};
-use switchbay_sdk::log;
+use switchbay_sdk::http::{Cause, Denial, Error, Response};
+use switchbay_sdk::{Deadline, log};
 
 use crate::address::Address;
 use crate::networks::Place;
-use crate::provider::{Budget, fetch};
+use crate::provider::fetch;
 use crate::settings::Settings;
 use crate::trouble::Trouble;
 
@@ -22,13 +22,13 @@ const HOPS_MAX: usize = 5;
 pub(crate) async fn follow(
     mut at: Address,
     settings: &Settings,
-    budget: Budget,
+    deadline: Deadline,
 ) -> Result<String, Trouble> {
     // A short link is its path; what else it was shared with is nobody's business.
     at.url.set_query(None);
     let mut seen = vec![at.url.clone()];
     for _ in 0..HOPS_MAX {
-        let Some(location) = next(&at, settings, budget).await? else {
+        let Some(location) = next(&at, settings, deadline).await? else {
             return Err(Trouble::Unresolved);
         };
         let to = at.redirected(&location).map_err(landed)?;
@@ -57,62 +57,44 @@ fn landed(trouble: Trouble) -> Trouble {
 async fn next(
     at: &Address,
     settings: &Settings,
-    budget: Budget,
+    deadline: Deadline,
 ) -> Result<Option<String>, Trouble> {
-    let head = fetch("HEAD", at.url.as_str(), settings, budget).await;
+    let head = fetch("HEAD", at.url.as_str(), settings, deadline).await;
     let head = match head {
         Err(Error::BadResponse(_)) => None,
         other => Some(other.map_err(|error| unsent(at, error))?),
     };
-    if let Some(location) = head.as_ref().and_then(location) {
-        return Ok(Some(location));
+    if let Some(location) = head.as_ref().and_then(Response::redirect) {
+        return Ok(Some(location.to_owned()));
     }
-    let got = match fetch("GET", at.url.as_str(), settings, budget).await {
+    let got = match fetch("GET", at.url.as_str(), settings, deadline).await {
         // A page, and no redirect.
         Err(Error::BodyTooLarge) => return Ok(None),
         other => other.map_err(|error| unsent(at, error))?,
     };
     match got.status() {
-        429 => {
-            let wait = got
-                .header("retry-after")
-                .and_then(|value| value.parse().ok());
-            Err(Trouble::rate_limited(wait))
-        }
+        429 => Err(Trouble::rate_limited(got.retry_after_s())),
         500..=599 => Err(Trouble::Upstream),
-        _ => Ok(location(&got)),
+        _ => Ok(got.redirect().map(str::to_owned)),
     }
 }
 
-fn location(response: &Response) -> Option<String> {
-    let is_redirect = matches!(response.status(), 301 | 302 | 303 | 307 | 308);
-    response
-        .header("location")
-        .filter(|_| is_redirect)
-        .map(str::to_owned)
-}
-
 fn unsent(at: &Address, error: Error) -> Trouble {
-    match error {
-        Error::FirstByteLate | Error::Idle | Error::TotalLate => Trouble::Timeout,
-        Error::Denied(Denial::NotPublic(rule)) | Error::RedirectDenied(Denial::NotPublic(rule)) => {
-            Trouble::Unsafe(rule)
-        }
-        Error::Denied(denial) | Error::RedirectDenied(denial) => {
-            let (Denial::NotGranted(rule) | Denial::NotPublic(rule) | Denial::NotAcceptable(rule)) =
-                denial;
+    if let Error::Denied(Denial::NotPublic(rule)) | Error::RedirectDenied(Denial::NotPublic(rule)) =
+        error
+    {
+        return Trouble::Unsafe(rule);
+    }
+    match error.cause() {
+        Cause::Late => Trouble::Timeout,
+        Cause::Unreached | Cause::HeadersTooLarge | Cause::BodyTooLarge => Trouble::Upstream,
+        Cause::Busy => Trouble::Unavailable,
+        Cause::Refused(told) => {
             log::error(&format!(
-                "following a short link of {} was denied: {rule}",
+                "following a short link of {} {told}",
                 at.network.name
             ));
             Trouble::Unavailable
         }
-        Error::Busy | Error::InvalidRequest(_) => Trouble::Unavailable,
-        Error::Unresolved
-        | Error::Unreachable
-        | Error::BadResponse(_)
-        | Error::TooManyRedirects
-        | Error::HeadersTooLarge
-        | Error::BodyTooLarge => Trouble::Upstream,
     }
 }

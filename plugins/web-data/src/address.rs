@@ -4,6 +4,7 @@
 
 use std::fmt::Write as _;
 
+use switchbay_sdk::public_url::is_web;
 use url::Url;
 
 /// Bytes of an address that is written out.
@@ -95,10 +96,6 @@ fn resolve(base: Option<&Url>, written: &str) -> Option<Url> {
         None => Url::parse(written).ok()?,
     };
     (url.as_str().len() <= ADDRESS_BYTES_MAX).then_some(url)
-}
-
-fn is_web(url: &Url) -> bool {
-    matches!(url.scheme(), "http" | "https")
 }
 
 /// As Markdown and HTML take it without an escape. What a URL may hold depends on its scheme and on where in it: a path of

@@ -9,6 +9,7 @@ use std::borrow::Cow;
 
 use chardetng::{EncodingDetector, Iso2022JpDetection, Utf8Detection};
 use encoding_rs::{Encoding, UTF_8, UTF_16BE, UTF_16LE};
+use switchbay_sdk::http::media_parameter;
 
 /// Where browsers look for a declaration.
 const DECLARATION_BYTES: usize = 1024;
@@ -56,13 +57,7 @@ fn is_cut(bytes: &[u8], broken: &std::str::Utf8Error) -> bool {
 }
 
 fn of_header(content_type: &str) -> Option<&'static Encoding> {
-    let mut parameters = content_type.split(';').skip(1);
-    let label = parameters.find_map(|parameter| {
-        let (name, value) = parameter.split_once('=')?;
-        name.trim()
-            .eq_ignore_ascii_case("charset")
-            .then(|| value.trim().trim_matches(['"', '\'']))
-    })?;
+    let label = media_parameter(content_type, "charset")?;
     Encoding::for_label(label.as_bytes())
 }
 

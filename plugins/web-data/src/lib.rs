@@ -63,9 +63,8 @@ mod tree;
 mod weights;
 
 use serde::{Deserialize, Serialize};
-use serde_json::json;
 use switchbay_sdk::schemars::{self, JsonSchema};
-use switchbay_sdk::{Call, ErrorCode, Failure, Operation, Plugin, Reply, Rest, Tool};
+use switchbay_sdk::{Call, ErrorCode, Failure, Operation, Plugin, Reply, Rest, Tool, plugin};
 
 /// The URL names nothing that may be fetched.
 const NOT_PUBLIC: ErrorCode = ErrorCode::validation_error(
@@ -91,13 +90,7 @@ const SCRAPES_PER_MINUTE: u32 = 20;
 
 /// The plugin, for [`switchbay_sdk::export!`] and for the benchmarks' native yardstick.
 pub fn plugin() -> Plugin {
-    let format = json!({
-        "type": "string",
-        "enum": ["markdown", "text", "html"],
-        "default": "markdown",
-        "description": "The format of the content; Markdown by default.",
-    });
-    Plugin::new("web-data", "0.1.0", "Public web pages as clean documents")
+    plugin!("Public web pages as clean documents")
         .wants("http:GET public", "to fetch the pages that callers ask for")
         .wants("logging", "to log why pages could not be read")
         .welcomes("jobs", "to crawl websites")
@@ -123,10 +116,10 @@ pub fn plugin() -> Plugin {
                 )
                 .rest(Rest::post("/api/v1/web/scrape", "web:scrape"))
                 .tool(
-                    Tool::new("scrape_web_page", "web:scrape")
-                        .read_only()
-                        .open_world()
-                        .added("format", format),
+                    Tool::lookup("scrape_web_page", "web:scrape").choice::<Format>(
+                        "format",
+                        "The format of the content; Markdown by default.",
+                    ),
                 )
                 .deadline_ms(BUDGET_MS)
                 .window_per_minute(SCRAPES_PER_MINUTE)

@@ -29,7 +29,7 @@ pub(crate) fn operation() -> Operation {
              sitemap provides them.",
         )
         .rest(Rest::post("/api/v1/web/map", "web:map"))
-        .tool(Tool::new("map_website", "web:map").read_only().open_world())
+        .tool(Tool::lookup("map_website", "web:map"))
         .deadline_ms(BUDGET_MS)
         .window_per_minute(MAPS_PER_MINUTE)
         .errors([NOT_PUBLIC, BAD_RESPONSE, LATE, UNAVAILABLE])
@@ -43,13 +43,9 @@ struct Input {
     #[schemars(length(min = 1, max = 2048), extend("format" = "uri"))]
     url: String,
     /// The maximum number of links.
-    #[serde(default = "twenty")]
+    #[serde(default = "switchbay_sdk::number::<20>")]
     #[schemars(range(min = 1, max = 100))]
     limit: u32,
-}
-
-fn twenty() -> u32 {
-    20
 }
 
 #[derive(Serialize, JsonSchema)]

@@ -3,6 +3,8 @@
 //! This is the road from bytes to content: what kind of body, its characters, its tree, its blocks, the choice among them,
 //! and how that is written. It must know nothing of requests or of the wire's names.
 
+use switchbay_sdk::http::media_type;
+
 use crate::Format;
 use crate::address;
 use crate::blocks;
@@ -91,10 +93,7 @@ enum BodyKind {
 
 impl BodyKind {
     fn of(content_type: Option<&str>, body: &[u8]) -> Self {
-        let essence = content_type
-            .and_then(|written| written.split(';').next())
-            .unwrap_or_default();
-        let essence = essence.trim().to_ascii_lowercase();
+        let essence = content_type.map(media_type).unwrap_or_default();
         match &*essence {
             "text/html" | "application/xhtml+xml" => Self::Html,
             "text/markdown" | "text/x-markdown" => Self::Markdown,

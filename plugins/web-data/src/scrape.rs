@@ -96,7 +96,7 @@ pub(crate) fn document(response: &Response, read: page::PageContent) -> Document
 }
 
 pub(crate) fn not_public(message: &str) -> Failure {
-    Failure::new(&NOT_PUBLIC, message).detail("field", "url")
+    NOT_PUBLIC.failure(message).field("url")
 }
 
 /// The error of a request for where a page or its server sent us on to: what may not be asked for was not the caller's to name.
@@ -110,16 +110,13 @@ pub(crate) fn sent_on(error: Error) -> Error {
 
 /// A page that is elsewhere, where nobody may ask for it.
 pub(crate) fn astray() -> Failure {
-    Failure::new(
-        &BAD_RESPONSE,
-        "the page redirects to a destination that is not a public page",
-    )
+    BAD_RESPONSE.failure("the page redirects to a destination that is not a public page")
 }
 
 /// Why there is no page, as its caller is told; so many bytes of one were taken. What the gate says of a denial names a host and
 /// the rule, and no address that the caller did not write.
 pub(crate) fn failure(error: Error, bytes_max: u32) -> Failure {
-    let unavailable = |message: &str| Failure::new(&UNAVAILABLE, message);
+    let unavailable = |message: &str| UNAVAILABLE.failure(message);
     let message = match error {
         Error::Denied(Denial::NotPublic(rule)) => {
             let rule = format!("`url` must be a public http or https address: {rule}");
@@ -135,7 +132,7 @@ pub(crate) fn failure(error: Error, bytes_max: u32) -> Failure {
         Error::Busy => return unavailable("too many pages are being fetched; try again later"),
         Error::RedirectDenied(_) => return astray(),
         Error::FirstByteLate | Error::TotalLate => {
-            return Failure::new(&LATE, "the page's server did not answer in time");
+            return LATE.failure("the page's server did not answer in time");
         }
         Error::Unresolved => "the page's host name could not be resolved",
         Error::Unreachable => {
@@ -149,5 +146,5 @@ pub(crate) fn failure(error: Error, bytes_max: u32) -> Failure {
             "the page's server closed the connection early or sent an invalid response"
         }
     };
-    Failure::new(&BAD_RESPONSE, message)
+    BAD_RESPONSE.failure(message)
 }

@@ -15,12 +15,10 @@ mod tavily;
 mod text;
 mod trouble;
 
-use std::time::{Duration, Instant};
-
 use serde::{Deserialize, Serialize};
 use switchbay_sdk::http::Request;
 use switchbay_sdk::schemars::{self, JsonSchema};
-use switchbay_sdk::{Call, Failure, Operation, Reply, Rest, Tool, log};
+use switchbay_sdk::{Call, Deadline, Failure, Operation, Reply, Rest, Tool, log};
 
 use crate::{BUDGET_MS, Document};
 use answer::SearchAnswer;
@@ -40,7 +38,7 @@ const SPARE: u32 = 2;
 /// The operation.
 pub(crate) fn operation() -> Operation {
     Operation::new("search", search)
-        .errors(trouble::CODES)
+        .errors_of::<Trouble>()
         .title("Search the web")
         .description(
             "Searches the public web with the provider configured for this service, and returns up \
@@ -50,11 +48,7 @@ pub(crate) fn operation() -> Operation {
              always null.",
         )
         .rest(Rest::post("/api/v1/web/search", "web:search"))
-        .tool(
-            Tool::new("search_web", "web:search")
-                .read_only()
-                .open_world(),
-        )
+        .tool(Tool::lookup("search_web", "web:search"))
         .deadline_ms(BUDGET_MS)
         .window_per_minute(SEARCHES_PER_MINUTE)
         // It is measured without the space around it.
@@ -72,13 +66,9 @@ struct Search {
     #[schemars(length(min = 1, max = 1000))]
     query: String,
     /// The maximum number of results.
-    #[serde(default = "five")]
+    #[serde(default = "switchbay_sdk::number::<5>")]
     #[schemars(range(min = 1, max = 10))]
     limit: u32,
-}
-
-fn five() -> u32 {
-    5
 }
 
 #[derive(Serialize, JsonSchema)]
@@ -105,16 +95,16 @@ async fn search(_call: Call, input: Search) -> Result<Reply<Searched>, Failure> 
 
 async fn results(settings: &Settings, query: &str, limit: u32) -> Result<Vec<Document>, Trouble> {
     let provider = &settings.provider;
-    let ends = Instant::now() + Duration::from_millis(u64::from(settings.timeout_ms));
+    let deadline = Deadline::in_ms(settings.timeout_ms);
     let mut kept = Kept::new(limit);
-    let first = ask::ask(provider, provider.request(query, limit, 1), ends).await?;
+    let first = ask::ask(provider, provider.request(query, limit, 1), deadline).await?;
     match (first.hits.is_empty(), first.is_outage) {
         (true, true) => return Err(Trouble::Outage),
         (true, false) => return Ok(Vec::new()),
         (false, _) => kept.add(first.hits),
     }
     if kept.is_short() && provider.has_pages() {
-        match ask::ask(provider, provider.request(query, limit, 2), ends).await {
+        match ask::ask(provider, provider.request(query, limit, 2), deadline).await {
             Ok(second) => kept.add(second.hits),
             Err(trouble) if kept.is_empty() => return Err(trouble),
             Err(trouble) => log::warn(&format!(

@@ -3,6 +3,7 @@
 //! It must know nothing of pages. A site is a host, with or without `www.`, by http or https; other subdomains are other
 //! sites, so that no list of public suffixes is needed.
 
+use switchbay_sdk::public_url::is_web;
 use switchbay_sdk::tracking;
 use url::{Position, Url};
 
@@ -79,7 +80,7 @@ pub(crate) fn is_askable_as_named(url: &Url) -> bool {
 
 /// Whether it is http or https on their own ports, without credentials.
 fn has_askable_form(url: &Url) -> bool {
-    matches!(url.scheme(), "http" | "https")
+    is_web(url)
         && url.port().is_none_or(|port| port == 80 || port == 443)
         && url[Position::AfterScheme..Position::BeforeHost] == *"://"
 }
@@ -93,12 +94,9 @@ fn name(url: &Url) -> &str {
 
 /// The query without what tracks; what stays is as it was written.
 fn kept_query(url: &Url) -> Option<String> {
-    let is_kept = |pair: &&str| {
-        let (name, _) = pair.split_once('=').unwrap_or((pair, ""));
-        !name.is_empty() && !tracking::is_tracking(name)
-    };
-    let kept: Vec<&str> = url.query()?.split('&').filter(is_kept).collect();
-    (!kept.is_empty()).then(|| kept.join("&"))
+    tracking::kept_query(url.query()?, |name| {
+        name.is_empty() || tracking::is_tracking(name)
+    })
 }
 
 #[cfg(test)]

@@ -4,14 +4,13 @@
 //! stands before an `@`, for it may be a credential.
 
 use switchbay_sdk::Failure;
+use switchbay_sdk::public_url::PublicUrl;
 use url::Url;
 
 use crate::{scrape, site};
 
 /// The longest address, in characters as they were written (docs/api.md, "Web data").
 const CHARACTERS_MAX: usize = 2048;
-/// How much of a wrong scheme a message repeats, in characters.
-const TOLD_CHARACTERS_MAX: usize = 20;
 
 /// Reads an address. What it gives back is in the form of all addresses in answers: percent-encoded, the host in ASCII and
 /// without a dot at its end, and without a fragment.
@@ -30,40 +29,8 @@ pub(crate) fn read(written: &str) -> Result<Url, Failure> {
 }
 
 fn parse(written: &str) -> Result<Url, String> {
-    let told = |rule: &str| Err(rule.to_owned());
-    if written.contains(|c: char| c.is_whitespace() || c.is_control()) {
-        return told("must not contain white space or control characters");
-    }
-    let Some((scheme, rest)) = written.split_once("://") else {
-        return told("must be an absolute http or https URL, such as `https://example.com/`");
-    };
-    if !["http", "https"]
-        .iter()
-        .any(|known| scheme.eq_ignore_ascii_case(known))
-    {
-        let is_scheme = scheme
-            .bytes()
-            .all(|byte| byte.is_ascii_alphanumeric() || b"+-.".contains(&byte));
-        if is_scheme && (1..=TOLD_CHARACTERS_MAX).contains(&scheme.len()) {
-            return Err(format!(
-                "must have the scheme http or https, not `{scheme}`"
-            ));
-        }
-        return told("must have the scheme http or https");
-    }
-    let authority = rest.split(['/', '\\', '?', '#']).next().unwrap_or_default();
-    if authority.contains('@') {
-        return told("must not contain credentials; remove the part before the `@`");
-    }
-    if authority.is_empty() {
-        return told("must have a host");
-    }
-    let url = Url::parse(written).map_err(|error| format!("is not a valid URL: {error}"))?;
-    match url.port_or_known_default() {
-        Some(80 | 443) => Ok(url),
-        Some(port) => Err(format!("must have the port 80 or 443, not {port}")),
-        None => told("must have the port 80 or 443"),
-    }
+    let url = PublicUrl::read(written).map_err(|broken| broken.to_string())?;
+    Ok(url.into())
 }
 
 #[cfg(test)]

@@ -193,7 +193,7 @@ pub(crate) fn run(arguments: &[String]) {
             .await
             .expect("a port");
         let address = api.local_addr().expect("an address").to_string();
-        let store = OpenStore::open(&config.data).expect("a store");
+        let store = OpenStore::open(&config.data).await.expect("a store");
         let program = Path::new(env!("CARGO_BIN_EXE_switchbay"));
         let app = Service::open(config, store, &format!("http://{address}"), program)
             .await

@@ -1,6 +1,8 @@
 //! The operator's API and its command line: whom they let in, what they refuse, and what they say of themselves.
 
 mod commands;
+mod published;
+mod settings;
 mod unmet;
 
 use reqwest::Method;

@@ -4,10 +4,12 @@ use std::path::Path;
 use std::process::Command;
 
 use redb::{Database, TableDefinition};
+use serde_json::json;
 use sha2::{Digest as _, Sha256};
 
-/// Engine and component → the digest of the compiled code, as the store keeps it.
-const CODES: TableDefinition<'_, (&str, &str), [u8; 32]> = TableDefinition::new("compiled-code");
+/// Component and engine → the digest of the compiled code, as the store keeps it: texts that end with 0 and 1, and a record in
+/// JSON after a byte that says that there is nothing else.
+const CODES: TableDefinition<'_, &[u8], &[u8]> = TableDefinition::new("component.code");
 
 /// Puts compiled code into a data folder that no server runs on yet, as if that had compiled it.
 pub(crate) fn lend_compiled(compiled: &Path, data: &Path) {
@@ -35,8 +37,12 @@ pub(crate) fn lend_compiled(compiled: &Path, data: &Path) {
                         .to_string_lossy()
                         .into_owned()
                 };
+                let (engine, component) = (named(&engine), named(code));
+                let key = format!("{component}\0\x01{engine}\0\x01");
+                let record = json!({ "component": component, "engine": engine, "code": digest });
+                let value = format!("\0{record}");
                 table
-                    .insert((&*named(&engine), &*named(code)), digest)
+                    .insert(key.as_bytes(), value.as_bytes())
                     .expect("it is kept");
             }
         }

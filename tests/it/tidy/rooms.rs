@@ -13,7 +13,7 @@ const ROOMS: [(&str, &[&str]); 22] = [
     ("config", &["base", "contract"]),
     ("records", &["base", "contract"]),
     ("observe", &["contract", "config"]),
-    ("stores", &["contract", "records"]),
+    ("stores", &["base", "contract", "records"]),
     ("places", &["base", "contract", "config", "observe"]),
     (
         "metering",
@@ -49,6 +49,7 @@ const ROOMS: [(&str, &[&str]); 22] = [
             "base",
             "contract",
             "config",
+            "records",
             "stores",
             "egress",
             "runtime",

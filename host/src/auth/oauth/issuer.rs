@@ -56,13 +56,14 @@ impl Issuer {
     /// # Errors
     /// The system's trusted roots cannot be read.
     pub(super) fn new(settings: &OAuthSettings) -> Result<Self, DocumentError> {
-        let own = OperatorsOwn::new("identity-provider", &settings.issuer_url)?;
-        let metadata = metadata_places(&settings.issuer_url);
+        let issuer = settings.issuer_url();
+        let own = OperatorsOwn::new("identity-provider", &issuer)?;
+        let metadata = metadata_places(&issuer);
         Ok(Self {
             name: settings.issuer.clone(),
             metadata,
             own,
-            deadline: settings.fetch,
+            deadline: settings.fetch_ms.time(),
         })
     }
 

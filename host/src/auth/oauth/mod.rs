@@ -100,7 +100,7 @@ impl OAuth {
                 per_minute: Some(settings.per_minute),
                 per_month: settings.per_month,
             },
-            renew: settings.renew,
+            renew: settings.renew_ms.time(),
             metadata_url: format!("{base_url}/.well-known/oauth-protected-resource/mcp"),
             current: ArcSwapOption::empty(),
             gate: Mutex::new(Gate::new()),

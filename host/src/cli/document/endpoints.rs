@@ -1,7 +1,8 @@
-//! docs/endpoints.md: the operator's API, read from its table of routes.
+//! docs/endpoints.md: the operator's API, read from its table of endpoints.
 
 use super::{columns, heading, row};
-use crate::transport::operator::routes::ROUTES;
+use crate::transport::operator::endpoint::EndpointSchemas;
+use crate::transport::operator::routes::ENDPOINTS;
 
 const ABOUT: &str = "\
 The operator's API has a listener of its own (`--operator-listen`) and wants the token in the file `operator-token` of the data
@@ -10,17 +11,19 @@ folder, as `Authorization: Bearer`. `GET /admin/v1/openapi.json` describes bodie
 pub(super) fn page() -> String {
     let mut page = heading("Operator endpoints", "endpoints", ABOUT);
     page.push_str(&columns(&["method", "path", "does", "query"]));
-    for route in &ROUTES {
-        let query: Vec<String> = route
-            .query
-            .iter()
-            .map(|(name, meaning)| format!("`{name}`: {meaning}"))
-            .collect();
-        let path = format!("`{}`", route.path);
+    let mut schemas = EndpointSchemas::default();
+    for endpoint in ENDPOINTS {
+        let query = (endpoint.describe)(&mut schemas).query;
+        let query = query.iter().map(|(name, schema)| {
+            let meaning = schema["description"].as_str().unwrap_or_default();
+            format!("`{name}`: {meaning}")
+        });
+        let query: Vec<String> = query.collect();
+        let path = format!("`{}`", endpoint.path);
         page.push_str(&row(&[
-            route.method,
+            endpoint.method,
             &path,
-            route.summary,
+            endpoint.summary,
             &query.join(" "),
         ]));
     }

@@ -9,20 +9,25 @@
 mod show;
 mod stage;
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
-use http::Method;
-use serde_json::{Value, json};
 
 pub(super) use self::show::status;
-use super::client;
-use super::client::Payload;
-use super::place;
 use super::place::CommonArguments;
 use super::print::print_text;
-use super::table::{Table, joined, text};
+use super::table::{Table, joined};
 use super::{CommandFailure, one_line};
+use crate::transport::operator::endpoint::{Endpoint, EndpointRequest, Enveloped};
+use crate::transport::operator::plugins::{
+    ActRequest, FollowOutcome, PlainOrder, PluginPath, PluginView, RevisionPath, RevisionView,
+    RevokeOrder, RollbackOrder,
+};
+use crate::transport::operator::routes::{
+    ActivateRevision, DisablePlugin, EnablePlugin, FollowManifest, LendProxy, RejectRevision,
+    RevokeApproval, RollBackPlugin, ShowPlugin,
+};
+use crate::transport::operator::way_out::LendOrder;
 
 #[derive(Subcommand)]
 pub(super) enum PluginCommand {
@@ -167,53 +172,55 @@ pub(super) async fn run(command: PluginCommand) -> Result<(), CommandFailure> {
     match command {
         PluginCommand::List(common) => show::list(&common).await,
         PluginCommand::Show(named) => show::show(&named).await,
-        PluginCommand::Stage(arguments) => stage::stage(&arguments).await,
-        PluginCommand::Diff(arguments) => stage::diff(&arguments).await,
-        PluginCommand::Approve(arguments) => stage::approve(&arguments).await,
-        PluginCommand::Reject(one) => on_revision(&one, "reject").await,
-        PluginCommand::Activate(one) => on_revision(&one, "activate").await,
+        PluginCommand::Stage(arguments) => stage::stage(arguments).await,
+        PluginCommand::Diff(arguments) => stage::diff(arguments).await,
+        PluginCommand::Approve(arguments) => stage::approve(arguments).await,
+        PluginCommand::Reject(one) => on_revision::<RejectRevision>(one).await,
+        PluginCommand::Activate(one) => on_revision::<ActivateRevision>(one).await,
         PluginCommand::Rollback(Rollback { act, to }) => {
-            on_plugin(&act, "rollback", json!({ "to": to })).await
+            on_plugin::<RollBackPlugin, _>(act, RollbackOrder { to }).await
         }
-        PluginCommand::Disable(act) => on_plugin(&act, "disable", json!({})).await,
-        PluginCommand::Enable(act) => on_plugin(&act, "enable", json!({})).await,
+        PluginCommand::Disable(act) => on_plugin::<DisablePlugin, _>(act, PlainOrder {}).await,
+        PluginCommand::Enable(act) => on_plugin::<EnablePlugin, _>(act, PlainOrder {}).await,
         PluginCommand::Revoke(arguments) => revoke(arguments).await,
-        PluginCommand::Proxy(arguments) => proxy(&arguments).await,
+        PluginCommand::Proxy(arguments) => proxy(arguments).await,
         PluginCommand::Follow(common) => follow(&common).await,
     }
 }
 
-async fn on_revision(one: &One, act: &str) -> Result<(), CommandFailure> {
-    let One {
-        plugin,
-        revision,
-        common,
-        reason,
-    } = one;
-    let data = common.folder()?;
-    let number = candidate(&data, plugin, *revision).await?;
-    let path = path(plugin, &format!("/revisions/{number}/{act}"));
-    let done = post(&data, &path, reason.with(json!({}))).await?;
-    let state = text(&done["state"]);
+async fn on_revision<E>(one: One) -> Result<(), CommandFailure>
+where
+    E: Endpoint<
+            Path = RevisionPath,
+            Body = ActRequest<PlainOrder>,
+            Answer = Enveloped<RevisionView>,
+        >,
+{
+    let (common, reason) = (&one.common, one.reason);
+    let path = candidate(common, one.plugin, one.revision).await?;
+    let request = EndpointRequest::<E>::at(path).with(reason.with(PlainOrder {}));
+    let done = common.ask_server(request).await?;
     common.show(&done, || {
-        say!("revision {number} of {plugin} is {state}");
+        let (revision, plugin, state) = (done.revision, &done.plugin, done.state.name());
+        say!("revision {revision} of {plugin} is {state}");
     });
     Ok(())
 }
 
-async fn on_plugin(act: &ActArguments, name: &str, members: Value) -> Result<(), CommandFailure> {
-    let ActArguments {
-        named: PluginArgument { plugin, common },
-        reason,
-    } = act;
-    let path = path(plugin, &format!("/{name}"));
-    let done = post(&common.folder()?, &path, reason.with(members)).await?;
+async fn on_plugin<E, T>(act: ActArguments, order: T) -> Result<(), CommandFailure>
+where
+    E: Endpoint<Path = PluginPath, Body = ActRequest<T>, Answer = Enveloped<PluginView>>,
+{
+    let PluginArgument { plugin, common } = act.named;
+    let request = EndpointRequest::<E>::at(PluginPath { plugin }).with(act.reason.with(order));
+    let done = common.ask_server(request).await?;
     common.show(&done, || {
-        let (version, state) = (text(&done["version"]), text(&done["state"]));
-        say!(
-            "{plugin} {version} is {state}, revision {}",
-            done["revision"]
-        );
+        let standing = &done.standing;
+        let (name, state) = (&standing.name, &standing.state);
+        let version = standing.version.as_deref().unwrap_or_default();
+        let revision = standing.revision.map(|number| number.to_string());
+        let revision = revision.as_deref().unwrap_or("null");
+        say!("{name} {version} is {state}, revision {revision}");
     });
     Ok(())
 }
@@ -225,94 +232,83 @@ async fn revoke(arguments: Revoke) -> Result<(), CommandFailure> {
         common,
         reason,
     } = arguments;
-    on_plugin(
-        &ActArguments {
-            named: PluginArgument { plugin, common },
-            reason,
-        },
-        "revoke",
-        json!({ "atom": atom }),
-    )
-    .await
+    let named = PluginArgument { plugin, common };
+    let order = RevokeOrder { atom: Some(atom) };
+    on_plugin::<RevokeApproval, _>(ActArguments { named, reason }, order).await
 }
 
-async fn proxy(arguments: &ProxyArguments) -> Result<(), CommandFailure> {
-    let ProxyArguments {
-        act:
-            ActArguments {
-                named: PluginArgument { plugin, common },
-                reason,
-            },
-        seconds,
-    } = arguments;
-    let body = reason.with(json!({ "seconds": seconds }));
-    let lent = post(&common.folder()?, &path(plugin, "/proxy"), body).await?;
+async fn proxy(arguments: ProxyArguments) -> Result<(), CommandFailure> {
+    let ProxyArguments { act, seconds } = arguments;
+    let PluginArgument { plugin, common } = act.named;
+    let request = EndpointRequest::<LendProxy>::at(PluginPath { plugin })
+        .with(act.reason.with(LendOrder { seconds }));
+    let lent = common.ask_server(request).await?;
     common.show(&lent, || {
-        let (revision, until) = (&lent["revision"], text(&lent["expiresAt"]));
+        let (plugin, revision, until) = (&lent.plugin, lent.revision, &lent.expires_at);
         say!("{plugin}, revision {revision}, until {until}");
-        say!("rights  {}", joined(&lent["rights"]));
-        say!("try     curl -v --proxy {} https://…", text(&lent["url"]));
+        say!("rights  {}", joined(lent.rights.iter()));
+        say!("try     curl -v --proxy {} https://…", lent.url);
     });
     Ok(())
 }
 
 async fn follow(common: &CommonArguments) -> Result<(), CommandFailure> {
-    let done = post(&common.folder()?, "/admin/v1/manifest/follow", json!({})).await?;
+    let request = EndpointRequest::<FollowManifest>::default();
+    let done = common.ask_server(request).await?;
     common.show(&done, || {
         let mut table = Table::new(&["PLUGIN", "OUTCOME", "MESSAGE"]);
-        for plugin in done["plugins"].as_array().into_iter().flatten() {
-            table.row(["plugin", "outcome", "message"].map(|name| one_line(&text(&plugin[name]))));
+        for plugin in &done.plugins {
+            let message = plugin.message.as_deref().unwrap_or_default();
+            let outcome = plugin.outcome.name().to_owned();
+            table.row([plugin.plugin.clone(), outcome, one_line(message)]);
         }
         print_text(format_args!("{table}"));
     });
-    let is = |outcome: &str| {
-        done["plugins"]
-            .as_array()
-            .is_some_and(|all| all.iter().any(|one| one["outcome"] == outcome))
-    };
-    match (is("failed"), is("awaiting-approval")) {
-        (true, _) => Err(CommandFailure::of(
+    let is = |outcome| done.plugins.iter().any(|one| one.outcome == outcome);
+    if is(FollowOutcome::Failed) {
+        return Err(CommandFailure::of(
             "a plugin could not be brought in; what ran before keeps serving",
-        )),
-        (false, true) => Err(CommandFailure::waits(
-            "a revision is waiting for you; see `switchbay plugin diff PLUGIN`",
-        )),
-        (false, false) => Ok(()),
+        ));
     }
+    if is(FollowOutcome::AwaitingApproval) {
+        return Err(CommandFailure::waits(
+            "a revision is waiting for you; see `switchbay plugin diff PLUGIN`",
+        ));
+    }
+    Ok(())
+}
+
+async fn shown(common: &CommonArguments, plugin: &str) -> Result<PluginView, CommandFailure> {
+    let plugin = plugin.to_owned();
+    let request = EndpointRequest::<ShowPlugin>::at(PluginPath { plugin });
+    common.ask_server(request).await
 }
 
 /// The named revision, or the one that waits for the operator.
-async fn candidate(data: &Path, plugin: &str, named: Option<u64>) -> Result<u64, CommandFailure> {
-    if let Some(number) = named {
-        return Ok(number);
-    }
-    let shown = get(data, &path(plugin, "")).await?;
-    shown["candidate"]["revision"].as_u64().ok_or_else(|| {
-        CommandFailure::not_found(format!(
+async fn candidate(
+    common: &CommonArguments,
+    plugin: String,
+    named: Option<u64>,
+) -> Result<RevisionPath, CommandFailure> {
+    let revision = match named {
+        Some(number) => Some(number),
+        None => shown(common, &plugin)
+            .await?
+            .standing
+            .candidate
+            .map(|one| one.revision),
+    };
+    match revision {
+        Some(revision) => Ok(RevisionPath { plugin, revision }),
+        None => Err(CommandFailure::not_found(format!(
             "no revision of {plugin} is waiting; name one of those in `switchbay plugin show {plugin}`"
-        ))
-    })
+        ))),
+    }
 }
 
 impl Reason {
-    fn with(&self, mut members: Value) -> Value {
-        for (name, value) in [("why", &self.why), ("by", &self.by)] {
-            if let Some(value) = value {
-                members[name] = json!(value);
-            }
-        }
-        members
+    fn with<T>(self, order: T) -> ActRequest<T> {
+        let Self { why, by } = self;
+        ActRequest { by, why, order }
     }
-}
-
-fn path(plugin: &str, rest: &str) -> String {
-    place::path("/admin/v1/plugins", plugin, rest)
-}
-
-async fn get(data: &Path, path: &str) -> Result<Value, CommandFailure> {
-    Ok(client::call(data, Method::GET, path, Payload::Nothing).await?)
-}
-
-async fn post(data: &Path, path: &str, body: Value) -> Result<Value, CommandFailure> {
-    Ok(client::call(data, Method::POST, path, Payload::Json(body)).await?)
 }

@@ -2,12 +2,13 @@
 
 use std::fmt;
 
-use serde::Serialize;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 
 use super::{Atom, Grants};
 
 /// What became of each atom. An atom whose size or methods alone changed is told as widened or narrowed.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub(crate) struct GrantDifference {
     added: Grants,
     removed: Grants,
@@ -19,7 +20,7 @@ pub(crate) struct GrantDifference {
 }
 
 /// One atom before and after.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 struct ResizedAtom {
     from: Atom,
     to: Atom,

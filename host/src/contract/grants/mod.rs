@@ -13,6 +13,7 @@ mod tests;
 
 use std::collections::BTreeSet;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize, Serializer};
 
 use self::atom::AtomRule;
@@ -26,8 +27,9 @@ pub(crate) use self::rights::Rights;
 const ATOMS_MAX: usize = 64;
 
 /// A set of atoms, in canonical order.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Deserialize, JsonSchema)]
 #[serde(try_from = "Vec<String>")]
+#[schemars(inline)]
 pub(crate) struct Grants(BTreeSet<Atom>);
 
 impl Grants {

@@ -32,6 +32,15 @@ impl Rights {
     pub(crate) fn named(&self) -> &Grants {
         &self.named
     }
+
+    /// All of it as one list. What a wide atom covers is told as well where the operator named the host, because it does more.
+    pub(crate) fn all(&self) -> Grants {
+        self.effective
+            .iter()
+            .chain(self.named.iter())
+            .cloned()
+            .collect()
+    }
 }
 
 /// The rights that the operator wrote, each for all that it says.
@@ -50,15 +59,8 @@ impl Deref for Rights {
     }
 }
 
-/// All of it as one list. What a wide atom covers is told as well where the operator named the host, because it does more.
 impl Serialize for Rights {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let all: Grants = self
-            .effective
-            .iter()
-            .chain(self.named.iter())
-            .cloned()
-            .collect();
-        all.serialize(serializer)
+        self.all().serialize(serializer)
     }
 }

@@ -59,7 +59,7 @@ impl ProxyFlow {
             // A credential whose time is over is taken back as well.
             () = end.grant.ended.cancelled() => if Instant::now() < end.late { "revoked" } else { "late" },
             () = tokio::time::sleep_until(end.late.into()) => "late",
-            () = self.idle_for(end.settings.idle) => "idle",
+            () = self.idle_for(end.settings.idle_ms.time()) => "idle",
         };
         self.cut(why);
     }
@@ -105,7 +105,7 @@ impl<'e> PassageEnd<'e> {
             stream,
             early,
             flow: Arc::clone(flow),
-            bytes_max: self.settings.bytes_max,
+            bytes_max: self.settings.bytes,
         }
     }
 

@@ -153,7 +153,7 @@ impl Proxy {
     }
 
     async fn accept(self: &Arc<Self>, listener: &TcpListener) -> std::convert::Infallible {
-        let places = Arc::new(Semaphore::new(self.settings.connections_max));
+        let places = Arc::new(Semaphore::new(self.settings.connections));
         loop {
             // More wait in the kernel's backlog.
             let place = Arc::clone(&places)
@@ -185,8 +185,11 @@ impl Proxy {
         // A peer that is gone is noticed when it is written to.
         stream.set_nodelay(true).ok();
         let mut received = BytesMut::new();
-        let read =
-            tokio::time::timeout(self.settings.head, read_head(&mut stream, &mut received)).await;
+        let read = tokio::time::timeout(
+            self.settings.head_ms.time(),
+            read_head(&mut stream, &mut received),
+        )
+        .await;
         let head = match read.unwrap_or(Err(ProxyRefusal::LateHead)) {
             Ok(Some(head)) => head,
             Ok(None) => return,
@@ -197,7 +200,9 @@ impl Proxy {
             return self.refuse(stream, &received, &refusal).await;
         };
         let received = received.freeze();
-        let late = grant.until.min(Instant::now() + self.settings.total);
+        let late = grant
+            .until
+            .min(Instant::now() + self.settings.total_ms.time());
         let end = PassageEnd {
             grant: &grant,
             late,

@@ -33,28 +33,31 @@ async fn reserve(reservations: &Arc<Reservations>, id: u128) -> ReservationHold 
         .expect("reserved")
 }
 
-fn open() -> (TempDir, Arc<Store>, Arc<Reservations>) {
+async fn open() -> (TempDir, Arc<Store>, Arc<Reservations>) {
     let folder = TempDir::new().expect("a temporary folder");
-    let store = Arc::new(Store::open(folder.path()).expect("a store"));
+    let store = Arc::new(Store::open(folder.path()).await.expect("a store"));
     let reservations = Reservations::new(Arc::clone(&store));
     (folder, store, reservations)
 }
 
-fn held(store: &Store) -> (u64, u64) {
-    let balance = store.balance("a", Month::of(NOW_S)).expect("readable");
+async fn held(store: &Store) -> (u64, u64) {
+    let balance = store
+        .balance("a", Month::of(NOW_S))
+        .await
+        .expect("readable");
     (balance.posted, balance.pending)
 }
 
 #[tokio::test]
 async fn what_is_dropped_is_released_and_what_nobody_resolves_expires() {
-    let (_folder, store, reservations) = open();
+    let (_folder, store, reservations) = open().await;
     let now = Instant::now();
     let (settled, dropped, forgotten) = (
         reserve(&reservations, 1).await,
         reserve(&reservations, 2).await,
         reserve(&reservations, 3).await,
     );
-    assert_eq!(held(&store), (0, 9));
+    assert_eq!(held(&store).await, (0, 9));
     assert_eq!(
         settled
             .resolve(ReservationOutcome::Settled, NOW_S)
@@ -65,15 +68,15 @@ async fn what_is_dropped_is_released_and_what_nobody_resolves_expires() {
     drop(dropped);
     reservations.given_up().await;
     reservations.tend(now, NOW_S).await.expect("written");
-    assert_eq!((held(&store), reservations.open()), ((3, 3), 1));
+    assert_eq!((held(&store).await, reservations.open()), ((3, 3), 1));
     // The wall clock jumps an hour, and into the next month: nothing is freed.
     reservations.tend(now, NOW_S + 3600).await.expect("written");
-    assert_eq!(held(&store), (3, 3));
+    assert_eq!(held(&store).await, (3, 3));
     reservations
         .tend(now + LIFETIME + Duration::from_secs(1), NOW_S)
         .await
         .expect("written");
-    assert_eq!((held(&store), reservations.open()), ((3, 0), 0));
+    assert_eq!((held(&store).await, reservations.open()), ((3, 0), 0));
     assert_eq!(
         forgotten
             .resolve(ReservationOutcome::Settled, NOW_S)
@@ -81,7 +84,11 @@ async fn what_is_dropped_is_released_and_what_nobody_resolves_expires() {
             .ok(),
         Some(ReservationOutcome::Expired)
     );
-    assert_eq!(held(&store), (3, 0), "a lapsed reservation is not settled");
+    assert_eq!(
+        held(&store).await,
+        (3, 0),
+        "a lapsed reservation is not settled"
+    );
     let ends: Vec<u64> = reservations
         .counts()
         .resolved()
@@ -98,6 +105,7 @@ async fn what_is_dropped_is_released_and_what_nobody_resolves_expires() {
     ] {
         let burnt = store
             .burnt("a", "k", &format!("name-{id}"), NOW_S)
+            .await
             .expect("readable");
         assert_eq!(burnt, Some(expected));
     }
@@ -105,7 +113,7 @@ async fn what_is_dropped_is_released_and_what_nobody_resolves_expires() {
 
 #[tokio::test]
 async fn a_caller_that_goes_away_while_it_reserves_leaves_nothing() {
-    let (_folder, store, reservations) = open();
+    let (_folder, store, reservations) = open().await;
     for id in 0..50 {
         let mut reserving = Box::pin(reservations.reserve(reservation(id), 9, LIFETIME));
         // Polled once, so that the write is on its way; then dropped.
@@ -116,13 +124,13 @@ async fn a_caller_that_goes_away_while_it_reserves_leaves_nothing() {
             .tend(Instant::now(), NOW_S)
             .await
             .expect("written");
-        assert_eq!((held(&store), reservations.open()), ((0, 0), 0));
+        assert_eq!((held(&store).await, reservations.open()), ((0, 0), 0));
     }
 }
 
-#[test]
-fn an_account_has_its_places_back_when_calls_end() {
-    let (_folder, _store, reservations) = open();
+#[tokio::test]
+async fn an_account_has_its_places_back_when_calls_end() {
+    let (_folder, _store, reservations) = open().await;
     let places = [reservations.place("a", 2), reservations.place("a", 2)];
     assert!(places.iter().all(Option::is_some) && reservations.place("a", 2).is_none());
     assert!(reservations.place("b", 2).is_some());

@@ -2,6 +2,7 @@
 //!
 //! Values alone; the steps between them are the parent's.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::contract::description::Want;
@@ -27,7 +28,7 @@ impl OperatorNote {
 }
 
 /// Where a revision stands.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum RevisionState {
     Fetched,

@@ -14,7 +14,8 @@ use super::instance::CallRefused;
 use super::{GuestState, JobWorker, OnBehalf};
 use crate::queue::{JobQueue, JobSubmission, JobSubmitter, SubmitError};
 use crate::records::job::{Job, JobName, JobProgress, JobState};
-use crate::stores::{ItemPage, KeepOutcome, StoreError};
+use crate::records::job_rules::{ItemPage, KeepOutcome};
+use crate::stores::StoreError;
 
 /// Calls of one call about jobs under way at once; the next is refused, because each holds its input or its value here.
 pub(crate) const IN_FLIGHT_MAX: usize = 32;

@@ -1,7 +1,8 @@
-//! What a plugin can be lent, one file per WIT interface of the same name, and the base set that every guest may import.
+//! What a plugin can be lent, one file per WIT package of the same name, and the base set that every guest may import.
 //!
 //! A capability is a row of [`ALL`]: the interface, the grant atom that lends it, and how it is linked. A new kind of access
-//! to the world is a new file and a new row. Nothing here decides who is granted what: `registry` does,
+//! to the world is a new file and a new row. A published package never changes: what changes is a new version of it with a row of
+//! its own, and the host serves the last two side by side. Nothing here decides who is granted what: `registry` does,
 //! from the manifest and the approvals, and an instance carries what came of it.
 
 mod cache;
@@ -27,8 +28,8 @@ pub(crate) use self::state::PluginRecords;
 /// The host's side of `wit/`.
 pub(crate) mod bindings {
     wasmtime::component::bindgen!({
-        path: ["../wit/cache", "../wit/config", "../wit/dns", "../wit/http", "../wit/ip-database", "../wit/jobs", "../wit/line-query", "../wit/logging", "../wit/state", "../wit/plugin"],
-        world: "switchbay:plugin/feature-plugin",
+        path: "../wit",
+        world: "switchbay:worlds/served-plugin",
         exports: { default: async },
     });
 }
@@ -36,9 +37,8 @@ pub(crate) mod bindings {
 /// The export of plugins that have jobs. A world of its own, because most plugins have none.
 mod worker_bindings {
     wasmtime::component::bindgen!({
-        path: ["../wit/cache", "../wit/config", "../wit/dns", "../wit/http", "../wit/ip-database", "../wit/jobs", "../wit/line-query", "../wit/logging", "../wit/state", "../wit/plugin"],
-        inline: "package switchbay:host; world works { export switchbay:plugin/worker@0.1.0; }",
-        world: "switchbay:host/works",
+        path: "../wit",
+        world: "switchbay:worlds/works",
         with: { "switchbay:plugin/types": super::bindings::switchbay::plugin::types },
         exports: { default: async },
     });
@@ -59,7 +59,7 @@ type LinkInterface =
     fn(&mut Linker<GuestState>, fn(&mut GuestState) -> &mut GuestState) -> wasmtime::Result<()>;
 
 /// All of them.
-pub(crate) const ALL: [Capability; 10] = [
+pub(crate) const ALL: [Capability; 11] = [
     Capability {
         interface: "switchbay:cache/store@0.1.0",
         atom: "cache",
@@ -108,7 +108,12 @@ pub(crate) const ALL: [Capability; 10] = [
     Capability {
         interface: "switchbay:state/records@0.1.0",
         atom: "state",
-        link: switchbay::state::records::add_to_linker::<_, HasSelf<GuestState>>,
+        link: switchbay::state0_1_0::records::add_to_linker::<_, HasSelf<GuestState>>,
+    },
+    Capability {
+        interface: "switchbay:state/records@0.2.0",
+        atom: "state",
+        link: switchbay::state0_2_0::records::add_to_linker::<_, HasSelf<GuestState>>,
     },
 ];
 

@@ -22,7 +22,7 @@ use super::background::Background;
 use super::call_places::{CallPlaces, CallTab};
 use super::capabilities;
 use super::capabilities::bindings::switchbay::plugin::types;
-use super::capabilities::bindings::{FeaturePlugin, FeaturePluginPre};
+use super::capabilities::bindings::{ServedPlugin, ServedPluginPre};
 use super::capabilities::{
     GrantedCapabilities, GuestState, JobWorker, LogScope, OnBehalf, PluginCache, worker,
 };
@@ -68,7 +68,7 @@ pub(crate) struct InstanceParts {
     pub(crate) run_queue: Arc<RunQueue>,
     /// The same.
     pub(crate) background: Arc<Background>,
-    pub(crate) pre: FeaturePluginPre<GuestState>,
+    pub(crate) pre: ServedPluginPre<GuestState>,
     /// Where the component exports a worker.
     pub(crate) worker: Option<worker::GuestIndices>,
     pub(crate) lent: Arc<GrantedCapabilities>,
@@ -83,7 +83,7 @@ pub(crate) struct InstanceParts {
 
 struct WarmInstance {
     store: Store<GuestState>,
-    guest: FeaturePlugin,
+    guest: ServedPlugin,
     cpu: Arc<CpuMeter>,
     made: Instant,
     used: Instant,
@@ -177,7 +177,7 @@ impl Instances {
     /// Reads the plugin's description in an instance that is denied everything.
     pub(crate) async fn describe(
         engine: &Engine,
-        pre: &FeaturePluginPre<GuestState>,
+        pre: &ServedPluginPre<GuestState>,
         limits: &PluginLimits,
     ) -> Result<String, CallError> {
         let (lent, vitals) = (Arc::default(), Arc::default());
@@ -351,7 +351,7 @@ impl Instances {
 }
 
 async fn instantiate(
-    pre: &FeaturePluginPre<GuestState>,
+    pre: &ServedPluginPre<GuestState>,
     mut store: Store<GuestState>,
     limits: &PluginLimits,
     cpu: Arc<CpuMeter>,

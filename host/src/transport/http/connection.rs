@@ -22,7 +22,7 @@ use super::content::ResponseContent;
 use super::envelope;
 use super::guarded::GuardedStream;
 use super::sending::{AnswerSending, StreamExecutor};
-use crate::config::Transport;
+use crate::config::LimitSettings;
 use crate::places::{ConnectionPlace, ConnectionRefused, ListenerPlaces, RequestPlace};
 
 const HEAD_BYTES_MAX: u32 = 32 * 1024;
@@ -42,7 +42,7 @@ pub(crate) type HttpResponse = Response<ResponseContent>;
 /// What all connections of a listener share.
 #[derive(Clone)]
 struct ListenerShared<S> {
-    transport: Transport,
+    limits: LimitSettings,
     places: ListenerPlaces,
     compressor: ResponseCompressor,
     /// Owns the tasks: of connections, and of HTTP/2 streams.
@@ -54,7 +54,7 @@ struct ListenerShared<S> {
 /// after the drain time is cut.
 pub(crate) async fn serve<S, F>(
     listener: TcpListener,
-    transport: Transport,
+    limits: LimitSettings,
     places: ListenerPlaces,
     stop: CancellationToken,
     service: S,
@@ -64,7 +64,7 @@ pub(crate) async fn serve<S, F>(
 {
     let tasks = TaskTracker::new();
     let shared = ListenerShared {
-        transport,
+        limits,
         places,
         compressor: ResponseCompressor::new(),
         tasks: tasks.clone(),
@@ -101,7 +101,7 @@ pub(crate) async fn serve<S, F>(
     }
     drop(listener);
     tasks.close();
-    let drained = tokio::time::timeout(transport.drain, tasks.wait()).await;
+    let drained = tokio::time::timeout(limits.drain_ms.time(), tasks.wait()).await;
     if drained.is_err() {
         let left = tasks.len();
         tracing::warn!(
@@ -148,19 +148,19 @@ async fn connection<S, F>(
         tracing::debug!(%error, "the peer is gone already");
         return;
     }
-    let transport = shared.transport;
+    let limits = shared.limits;
     let activity = Arc::new(ConnectionActivity::of(Arc::clone(member.guest())));
     let io = TokioIo::new(GuardedStream::new(
         stream,
         Arc::clone(&activity),
-        transport.header,
-        transport.write,
+        limits.header_ms.time(),
+        limits.write_ms.time(),
     ));
     let builder = builder(StreamExecutor {
         tasks: shared.tasks.clone(),
         places: shared.places.clone(),
-        write: transport.write,
-        whole: 2 * transport.request,
+        write: limits.write_ms.time(),
+        whole: 2 * limits.request_ms.time(),
     });
     let begun = Arc::clone(&activity);
     let service = hyper::service::service_fn(move |request: Request<Incoming>| {
@@ -172,9 +172,9 @@ async fn connection<S, F>(
     loop {
         // A peer that was told of the end has as long to agree as it has for a head.
         let idle = if closing {
-            transport.header
+            limits.header_ms.time()
         } else {
-            transport.idle
+            limits.idle_ms.time()
         };
         tokio::select! {
             biased;
@@ -188,7 +188,7 @@ async fn connection<S, F>(
                 tracing::debug!("a connection is closed to make room for another");
                 return;
             }
-            () = activity.stuck_for(transport.write) => {
+            () = activity.stuck_for(limits.write_ms.time()) => {
                 tracing::debug!("a connection is cut: its peer does not read the response");
                 return;
             }
@@ -217,7 +217,7 @@ where
     F: Future<Output = HttpResponse>,
 {
     let under_way = RequestUnderWay::begin(activity, Arc::clone(&visit));
-    let time = shared.transport.request;
+    let time = shared.limits.request_ms.time();
     // A body of stated and of chunked length is read by the second alone (RFC 9112, 6.3). hyper does not tell that there
     // were both, so what follows any chunked body is not read as a request.
     let last = request.headers().contains_key(TRANSFER_ENCODING);

@@ -9,15 +9,19 @@ use std::time::Duration;
 use bytes::Bytes;
 use http::header::{CACHE_CONTROL, CONTENT_TYPE};
 use http::{HeaderMap, Response};
-use serde_json::{Value, json};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::json;
 use tokio::sync::broadcast::error::RecvError;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
 
-use crate::base::tasks::{Tasks, blocking};
+use super::endpoint::{EndpointParameters, PrintedAnswer};
+use super::request::Timestamp;
+use crate::base::tasks::Tasks;
 use crate::contract::error::{Code, Refusal};
+use crate::records::plugin_life::KeptEvent;
 use crate::registry::{Registry, RegistryError};
-use crate::stores::{KeptEvent, Store};
-use crate::transport::http::connection::HttpResponse;
+use crate::stores::Store;
 use crate::transport::http::content::ResponseContent;
 use crate::transport::http::envelope;
 
@@ -42,19 +46,20 @@ pub(crate) struct EventStreams {
 
 impl EventStreams {
     /// The kept events after `after`, of one plugin where it is named.
-    pub(super) async fn history(&self, query: Option<&str>) -> Result<Value, Refusal> {
-        let EventsRequest { plugin, after } = EventsRequest::read(query)?;
+    pub(super) async fn history(&self, query: EventsQuery) -> Result<EventList, Refusal> {
+        let EventsQuery { plugin, after } = query;
         let events = kept(&self.store, plugin, after.unwrap_or(0)).await?;
-        Ok(json!({ "events": events.iter().map(told).collect::<Vec<Value>>() }))
+        let events = events.iter().map(EventView::of).collect();
+        Ok(EventList { events })
     }
 
     /// The stream: what the listener missed, then what happens.
     pub(super) async fn stream(
         &self,
         headers: &HeaderMap,
-        query: Option<&str>,
-    ) -> Result<HttpResponse, Refusal> {
-        let EventsRequest { plugin, after } = EventsRequest::read(query)?;
+        query: EventsQuery,
+    ) -> Result<PrintedAnswer, Refusal> {
+        let EventsQuery { plugin, after } = query;
         let last = headers
             .get(LAST_EVENT_ID)
             .and_then(|value| value.to_str().ok())
@@ -82,7 +87,7 @@ impl EventStreams {
         let headers = response.headers_mut();
         envelope::set(headers, CONTENT_TYPE, "text/event-stream");
         envelope::set(headers, CACHE_CONTROL, "no-store");
-        Ok(response)
+        Ok(PrintedAnswer(response))
     }
 }
 
@@ -123,8 +128,7 @@ async fn kept(
     plugin: Option<String>,
     after: u64,
 ) -> Result<Vec<KeptEvent>, Refusal> {
-    let store = Arc::clone(store);
-    let events = blocking(move || store.plugin_events(plugin.as_deref(), after)).await;
+    let events = store.plugin_events(plugin, after).await;
     Ok(events.map_err(RegistryError::from)?)
 }
 
@@ -133,44 +137,61 @@ fn is_of(event: &KeptEvent, plugin: Option<&str>) -> bool {
 }
 
 fn line(event: &KeptEvent) -> Bytes {
-    let told = told(event);
-    Bytes::from(format!(
-        "id: {}\nevent: {}\ndata: {told}\n\n",
-        event.id,
-        told["event"].as_str().unwrap_or("change")
-    ))
+    let view = EventView::of(event);
+    let (id, name, data) = (view.id, &view.event, json!(view));
+    Bytes::from(format!("id: {id}\nevent: {name}\ndata: {data}\n\n"))
 }
 
-fn told(event: &KeptEvent) -> Value {
-    let mut told = json!({ "id": event.id });
-    if let (Some(members), Some(event)) = (told.as_object_mut(), event.event.as_object()) {
-        members.extend(event.clone());
-    }
-    told["at"] = json!(super::request::timestamp(told["at"].as_u64().unwrap_or(0)));
-    told
+/// Which events.
+#[derive(Default, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub(crate) struct EventsQuery {
+    /// Only events of this plugin.
+    pub(crate) plugin: Option<String>,
+    /// Only events with a number above this one.
+    pub(crate) after: Option<u64>,
 }
 
-#[derive(Default)]
-struct EventsRequest {
-    plugin: Option<String>,
-    after: Option<u64>,
+impl EndpointParameters for EventsQuery {
+    const RULE: &'static str = "must be `plugin`, or `after` with the number of an event";
 }
 
-impl EventsRequest {
-    fn read(query: Option<&str>) -> Result<Self, Refusal> {
-        let mut asked = Self::default();
-        for (name, value) in form_urlencoded::parse(query.unwrap_or_default().as_bytes()) {
-            match (&*name, value.parse()) {
-                ("plugin", _) => asked.plugin = Some(value.into_owned()),
-                ("after", Ok(after)) => asked.after = Some(after),
-                _ => {
-                    let message = format!(
-                        "`{name}` must be `plugin`, or `after` with the number of an event"
-                    );
-                    return Err(Refusal::new(Code::ValidationError, message).with("field", &*name));
-                }
-            }
+/// What happened, oldest first.
+#[derive(Serialize, Deserialize, JsonSchema)]
+pub(crate) struct EventList {
+    events: Vec<EventView>,
+}
+
+/// Something that happened to a plugin.
+#[derive(Serialize, Deserialize, JsonSchema)]
+pub(crate) struct EventView {
+    /// Counts up; what `after` and `Last-Event-ID` name.
+    id: u64,
+    plugin: String,
+    revision: Option<u64>,
+    /// The state that a revision came into, or `approved`, `revoked`, `disabled`, `enabled` or `granted`.
+    event: String,
+    /// What was approved, revoked or is granted by the manifest.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    atoms: Vec<String>,
+    at: Timestamp,
+    by: String,
+    why: String,
+}
+
+impl EventView {
+    fn of(kept: &KeptEvent) -> Self {
+        let KeptEvent { id, event, .. } = kept;
+        let text = |name: &str| event[name].as_str().unwrap_or_default().to_owned();
+        Self {
+            id: *id,
+            plugin: text("plugin"),
+            revision: event["revision"].as_u64(),
+            event: text("event"),
+            atoms: Vec::deserialize(&event["atoms"]).unwrap_or_default(),
+            at: Timestamp::of(event["at"].as_u64().unwrap_or(0)),
+            by: text("by"),
+            why: text("why"),
         }
-        Ok(asked)
     }
 }

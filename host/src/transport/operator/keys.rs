@@ -2,14 +2,15 @@
 //! while no server runs, the command line.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::time::SystemTime;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use serde_json::{Value, json};
 use uuid::Uuid;
 
 use super::request;
-use super::request::{RequestError, invalid, timestamp};
+use super::request::{RequestError, Timestamp, invalid};
 use crate::base::clock::epoch_seconds;
 use crate::contract::operation::Scope;
 use crate::records::api_key::{ALL_SCOPES, ApiKey, KeyKind, KeyRecord};
@@ -20,24 +21,62 @@ const SCOPES_MAX: usize = 64;
 const WINDOWS_MAX: usize = 64;
 
 /// What the operator asks for. With an account it is a self-service key, otherwise an administrator key.
-#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub(crate) struct KeyRequest {
+    /// What the key is for, in 1 to 100 printable characters.
     pub(crate) label: String,
     /// Scopes such as `domain:dns`, or `*` for all.
     pub(crate) scopes: Vec<String>,
-    /// The account that pays.
+    /// The account that pays; makes it a self-service key.
     pub(crate) account: Option<String>,
     /// Calls a minute of an administrator key; absent is no limit.
+    #[schemars(range(min = 1))]
     pub(crate) per_minute: Option<u32>,
-    /// Calls a calendar month of an administrator key; absent is no limit.
+    /// Calls a calendar month (UTC) of an administrator key; absent is no limit.
+    #[schemars(range(min = 1))]
     pub(crate) per_month: Option<u64>,
     /// Calls a second of a self-service key; absent is no limit but its account's.
+    #[schemars(range(min = 1))]
     pub(crate) per_second: Option<u32>,
     /// Calls a minute of operations (`PLUGIN.OPERATION`), in the place of what their descriptions say.
     pub(crate) windows: Option<BTreeMap<String, u32>>,
-    /// RFC 3339; absent is never.
-    pub(crate) expires_at: Option<String>,
+    /// Absent is never.
+    pub(crate) expires_at: Option<Timestamp>,
+}
+
+/// A key as the operator reads it, without its secret.
+#[derive(Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct KeyView {
+    pub(crate) id: String,
+    pub(crate) label: String,
+    /// Its visible start and its last four characters.
+    pub(crate) display: String,
+    pub(crate) scopes: Vec<String>,
+    pub(crate) account: Option<String>,
+    pub(crate) per_minute: Option<u32>,
+    pub(crate) per_month: Option<u64>,
+    pub(crate) per_second: Option<u32>,
+    pub(crate) windows: BTreeMap<String, u32>,
+    pub(crate) created_at: Timestamp,
+    pub(crate) expires_at: Option<Timestamp>,
+    pub(crate) revoked_at: Option<Timestamp>,
+}
+
+/// A new key.
+#[derive(Serialize, Deserialize, JsonSchema)]
+pub(crate) struct IssuedKey {
+    #[serde(flatten)]
+    pub(crate) view: KeyView,
+    /// The key itself, which nothing else shows.
+    pub(crate) key: String,
+}
+
+/// All keys, oldest first.
+#[derive(Serialize, Deserialize, JsonSchema)]
+pub(crate) struct KeyList {
+    pub(crate) keys: Vec<KeyView>,
 }
 
 /// Makes a key. The answer is the only place that shows it.
@@ -45,8 +84,8 @@ pub(crate) async fn issue(
     store: &Store,
     request: &KeyRequest,
     now: SystemTime,
-) -> Result<Value, RequestError> {
-    let expires_at = check(store, request, now)?;
+) -> Result<IssuedKey, RequestError> {
+    let expires_at = check(store, request, now).await?;
     let kind = kind(request.account.as_ref());
     let key = ApiKey::generate(kind);
     let record = KeyRecord {
@@ -69,9 +108,10 @@ pub(crate) async fn issue(
 }
 
 /// All keys, oldest first.
-pub(crate) fn list(store: &Store) -> Result<Value, RequestError> {
-    let keys: Vec<Value> = store.keys()?.iter().map(view).collect();
-    Ok(json!({ "keys": keys }))
+pub(crate) async fn list(store: &Arc<Store>) -> Result<KeyList, RequestError> {
+    let keys = store.keys().await?;
+    let keys = keys.iter().map(view).collect();
+    Ok(KeyList { keys })
 }
 
 /// Makes a key with the settings of another, and revokes that one. The new key is a new owner: the limits that the old one
@@ -80,8 +120,8 @@ pub(crate) async fn rotate(
     store: &Store,
     id: &str,
     now: SystemTime,
-) -> Result<Value, RequestError> {
-    let Some(old) = store.key_of_id(id)? else {
+) -> Result<IssuedKey, RequestError> {
+    let Some(old) = store.key_of_id(id).await? else {
         return Err(unknown(id));
     };
     if old.revoked_at.is_some() {
@@ -105,7 +145,7 @@ pub(crate) async fn revoke(
     store: &Store,
     id: &str,
     now: SystemTime,
-) -> Result<Value, RequestError> {
+) -> Result<KeyView, RequestError> {
     let revoked = store.revoke_key(id, epoch_seconds(now)).await?;
     revoked.as_ref().map(view).ok_or_else(|| unknown(id))
 }
@@ -124,7 +164,7 @@ fn unknown(id: &str) -> RequestError {
     }
 }
 
-fn check(
+async fn check(
     store: &Store,
     request: &KeyRequest,
     now: SystemTime,
@@ -157,12 +197,12 @@ fn check(
         None if request.per_second.is_some() => {
             invalid("perSecond", "is for keys with an account")?;
         }
-        Some(account) if store.account(account)?.is_none() => {
+        Some(account) if store.account(account).await?.is_none() => {
             invalid("account", format!("is {account}, which does not exist"))?;
         }
         Some(_) | None => {}
     }
-    request::expiry(request.expires_at.as_deref(), now)
+    request::expiry(request.expires_at.as_ref(), now)
 }
 
 /// Operations of any plugin may be named, also of one that is to come.
@@ -192,25 +232,26 @@ fn windows(windows: Option<&BTreeMap<String, u32>>) -> Result<(), RequestError> 
     Ok(())
 }
 
-fn shown(key: &ApiKey, record: &KeyRecord) -> Value {
-    let mut view = view(record);
-    view["key"] = json!(key.reveal());
-    view
+fn shown(key: &ApiKey, record: &KeyRecord) -> IssuedKey {
+    IssuedKey {
+        view: view(record),
+        key: key.reveal().to_owned(),
+    }
 }
 
-fn view(record: &KeyRecord) -> Value {
-    json!({
-        "id": record.id,
-        "label": record.label,
-        "display": format!("{}…{}", record.prefix, record.last4),
-        "scopes": record.scopes,
-        "account": record.account,
-        "perMinute": record.per_minute,
-        "perMonth": record.per_month,
-        "perSecond": record.per_second,
-        "windows": record.windows,
-        "createdAt": timestamp(record.created_at),
-        "expiresAt": record.expires_at.map(timestamp),
-        "revokedAt": record.revoked_at.map(timestamp),
-    })
+fn view(record: &KeyRecord) -> KeyView {
+    KeyView {
+        id: record.id.clone(),
+        label: record.label.clone(),
+        display: format!("{}…{}", record.prefix, record.last4),
+        scopes: record.scopes.clone(),
+        account: record.account.clone(),
+        per_minute: record.per_minute,
+        per_month: record.per_month,
+        per_second: record.per_second,
+        windows: record.windows.clone(),
+        created_at: Timestamp::of(record.created_at),
+        expires_at: record.expires_at.map(Timestamp::of),
+        revoked_at: record.revoked_at.map(Timestamp::of),
+    }
 }

@@ -16,6 +16,7 @@ use crate::observe::exposition::Exposition;
 use crate::observe::metrics::FaceAnswers;
 use crate::places::ListenerPlaces;
 use crate::queue::JobQueue;
+use crate::records::plugin_state::StateUsage;
 use crate::registry::Registry;
 use crate::runtime::call_places::Occupancy;
 use crate::stores::Store;
@@ -35,7 +36,9 @@ pub(crate) struct MetricsSources {
 
 impl MetricsSources {
     /// All metrics, as text.
-    pub(crate) fn text(&self) -> String {
+    pub(crate) async fn text(&self) -> String {
+        // A store that fails is told by `/readyz`, and there are no numbers then.
+        let state = self.store.records_used().await.unwrap_or_default();
         let catalogue = &self.registry.current().catalogue;
         let revisions = counted(catalogue, self.registry.draining());
         let mut exposition = Exposition::default();
@@ -48,7 +51,7 @@ impl MetricsSources {
         places(to, &self.registry.occupancies(Instant::now()));
         instances(to, &revisions);
         caches(to, catalogue, &revisions);
-        records(to, &self.store);
+        records(to, &state);
         credits(to, &self.reservations);
         jobs(to, &self.jobs);
         exposition.into_text()
@@ -255,19 +258,17 @@ fn caches(to: &mut Exposition, catalogue: &Catalogue, revisions: &[NumberedRevis
     }
 }
 
-/// Of every plugin that ever kept a record: those that left the manifest still have theirs. A store that fails is told by
-/// `/readyz`, and there are no numbers then.
-fn records(to: &mut Exposition, store: &Store) {
-    let used = store.records_used().unwrap_or_default();
+/// Of every plugin that ever kept a record: those that left the manifest still have theirs.
+fn records(to: &mut Exposition, state: &[StateUsage]) {
     let family = to.gauge("switchbay_plugin_state_bytes");
     family.help("Bytes that a plugin's records take up of its grant.");
-    for (plugin, used) in &used {
-        family.sample(&[("plugin", plugin)], used.bytes);
+    for used in state {
+        family.sample(&[("plugin", &used.plugin)], used.bytes);
     }
     let family = to.gauge("switchbay_plugin_state_records");
     family.help("Records that a plugin keeps.");
-    for (plugin, used) in &used {
-        family.sample(&[("plugin", plugin)], used.records);
+    for used in state {
+        family.sample(&[("plugin", &used.plugin)], used.records);
     }
 }
 

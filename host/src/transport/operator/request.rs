@@ -1,8 +1,10 @@
-//! What the operator's requests share: how a body is read, what a label and a time may be, and how a request fails.
+//! What the operator's requests share: what a label and a time may be, how a time is told, and how a request fails.
 
+use std::fmt;
 use std::time::SystemTime;
 
-use serde::de::DeserializeOwned;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 use time::OffsetDateTime;
 use time::format_description::well_known::Rfc3339;
 
@@ -25,11 +27,6 @@ pub(crate) enum RequestError {
     Revoked(String),
     #[error(transparent)]
     Store(#[from] StoreError),
-}
-
-/// Reads a body.
-pub(crate) fn read<T: DeserializeOwned>(body: &[u8]) -> Result<T, RequestError> {
-    serde_json::from_slice(body).map_err(RequestError::Malformed)
 }
 
 /// Refuses a field's value.
@@ -64,29 +61,54 @@ pub(crate) fn limit<T: Default + PartialEq>(
     }
 }
 
-/// Reads a time that must be to come, as Unix seconds.
-pub(crate) fn expiry(text: Option<&str>, now: SystemTime) -> Result<Option<u64>, RequestError> {
-    let Some(text) = text else { return Ok(None) };
-    let expiry = OffsetDateTime::parse(text, &Rfc3339)
-        .ok()
-        .and_then(|at| u64::try_from(at.unix_timestamp()).ok());
-    match expiry {
-        Some(expiry) if expiry > epoch_seconds(now) => Ok(Some(expiry)),
-        Some(_) => invalid("expiresAt", format!("is {text}, which is in the past")),
-        None => invalid(
-            "expiresAt",
-            format!("is {text}; write a time such as 2027-01-31T00:00:00Z"),
-        ),
+/// A time as people read and write it: RFC 3339, in UTC where it is told.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(transparent)]
+pub(crate) struct Timestamp(#[schemars(extend("format" = "date-time"))] String);
+
+impl Timestamp {
+    /// Of Unix seconds.
+    pub(crate) fn of(epoch_s: u64) -> Self {
+        let at = i64::try_from(epoch_s)
+            .ok()
+            .and_then(|seconds| OffsetDateTime::from_unix_timestamp(seconds).ok());
+        let text = at.and_then(|at| at.format(&Rfc3339).ok());
+        Self(text.unwrap_or_default())
+    }
+
+    /// As somebody wrote it; whether it is a time is found out when it is read.
+    pub(crate) fn written(text: String) -> Self {
+        Self(text)
+    }
+
+    pub(crate) fn read(&self) -> Option<OffsetDateTime> {
+        OffsetDateTime::parse(&self.0, &Rfc3339).ok()
     }
 }
 
-/// Unix seconds as RFC 3339.
-pub(crate) fn timestamp(epoch_s: u64) -> String {
-    let at = i64::try_from(epoch_s)
-        .ok()
-        .and_then(|seconds| OffsetDateTime::from_unix_timestamp(seconds).ok());
-    at.and_then(|at| at.format(&Rfc3339).ok())
-        .unwrap_or_default()
+impl fmt::Display for Timestamp {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+/// Reads a time that must be to come, as Unix seconds.
+pub(crate) fn expiry(
+    written: Option<&Timestamp>,
+    now: SystemTime,
+) -> Result<Option<u64>, RequestError> {
+    let Some(written) = written else {
+        return Ok(None);
+    };
+    let expiry = written.read().map(OffsetDateTime::unix_timestamp);
+    match expiry.and_then(|at| u64::try_from(at).ok()) {
+        Some(expiry) if expiry > epoch_seconds(now) => Ok(Some(expiry)),
+        Some(_) => invalid("expiresAt", format!("is {written}, which is in the past")),
+        None => invalid(
+            "expiresAt",
+            format!("is {written}; write a time such as 2027-01-31T00:00:00Z"),
+        ),
+    }
 }
 
 impl From<RequestError> for Refusal {

@@ -2,117 +2,162 @@
 //! account's entries, and the audit of the balances. Nothing here changes anything.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::time::SystemTime;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use serde_json::{Value, json};
 use uuid::Uuid;
 
+use super::OperatorApi;
 use super::accounts::unknown;
-use super::request::{RequestError, invalid, timestamp};
+use super::endpoint::{EndpointParameters, PrintedAnswer};
+use super::request::{RequestError, Timestamp, invalid};
 use crate::base::clock::epoch_seconds;
+use crate::records::ledger::LedgerEntry;
 use crate::records::month::Month;
-use crate::stores::{LedgerEntry, Store};
-
-/// Calls and credits; `month`, `account` and `format` in its query.
-pub(crate) const USAGE: &str = "/admin/v1/usage";
-/// Balances recomputed from their records.
-pub(crate) const AUDIT: &str = "/admin/v1/audit";
+use crate::stores::Store;
 
 const ROWS_MAX: usize = 100_000;
 const ENTRIES_MAX: usize = 1000;
 
 /// What the operator wants to see.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct UsageRequest {
-    /// `2026-11`; absent is the current one.
+#[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub(crate) struct UsageQuery {
+    /// The calendar month, such as 2026-11. Default: the current one.
     pub(crate) month: Option<String>,
-    /// One account alone.
+    /// Only this account.
     pub(crate) account: Option<String>,
+    /// `json` (the default) or `csv`.
+    pub(crate) format: ExportFormat,
+}
+
+impl EndpointParameters for UsageQuery {
+    const RULE: &'static str = "must be `month`, `account`, or `format` with json or csv";
 }
 
 /// The form of an export.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
 pub(crate) enum ExportFormat {
+    #[default]
     Json,
     Csv,
 }
 
-/// Calls and credits of one month.
-pub(crate) struct MonthUsage {
-    month: Month,
-    rows: Vec<UsageRow>,
-    is_whole: bool,
+/// Which page of an account's entries.
+#[derive(Default, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub(crate) struct EntriesQuery {
+    /// Only entries after the one with this id.
+    pub(crate) after: Option<Uuid>,
 }
 
-#[derive(Serialize, Deserialize)]
-struct UsageRow {
-    account: Option<String>,
+impl EndpointParameters for EntriesQuery {
+    const RULE: &'static str = "must be the id of an entry";
+}
+
+/// Calls and credits of one month (UTC).
+#[derive(Serialize, Deserialize, JsonSchema)]
+pub(crate) struct MonthUsage {
+    month: String,
+    pub(crate) rows: Vec<UsageRow>,
+    /// Whether these are all rows that there are.
+    complete: bool,
+}
+
+/// What one key's calls of one operation came to.
+#[derive(Serialize, Deserialize, JsonSchema)]
+pub(crate) struct UsageRow {
+    pub(crate) account: Option<String>,
+    pub(crate) key: String,
+    /// Plugin and operation, with a slash between.
+    pub(crate) operation: String,
+    pub(crate) calls: u64,
+    pub(crate) credits: u64,
+}
+
+/// A page of an account's entries, oldest first.
+#[derive(Serialize, Deserialize, JsonSchema)]
+pub(crate) struct EntryPage {
+    entries: Vec<EntryView>,
+    /// The `after` of the next page, where there is one.
+    next: Option<Uuid>,
+}
+
+/// A reservation, and what came of it.
+#[derive(Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+struct EntryView {
+    id: Uuid,
+    month: String,
+    credits: u64,
     key: String,
     operation: String,
-    calls: u64,
-    credits: u64,
+    request_id: String,
+    reserved_at: Timestamp,
+    /// `settled`, `released` or `expired`; null while it is held.
+    resolution: Option<String>,
+    resolved_at: Option<Timestamp>,
 }
 
-impl UsageRequest {
-    /// Reads a query; other names are refused.
-    pub(crate) fn read(query: &str) -> Result<(Self, ExportFormat), RequestError> {
-        let (mut request, mut format) = (Self::default(), ExportFormat::Json);
-        for (name, value) in form_urlencoded::parse(query.as_bytes()) {
-            match (&*name, &*value) {
-                ("month", month) => request.month = Some(month.to_owned()),
-                ("account", account) => request.account = Some(account.to_owned()),
-                ("format", "json") => format = ExportFormat::Json,
-                ("format", "csv") => format = ExportFormat::Csv,
-                ("format", other) => {
-                    return invalid("format", format!("is {other}; it must be json or csv"));
-                }
-                _ => return invalid("query", "may only have month, account and format"),
-            }
-        }
-        Ok((request, format))
-    }
-
-    /// The path that asks a server for this.
-    pub(crate) fn path(&self) -> String {
-        let mut query = form_urlencoded::Serializer::new(String::new());
-        let names = [("month", &self.month), ("account", &self.account)];
-        query.extend_pairs(
-            names
-                .into_iter()
-                .filter_map(|(name, value)| Some((name, value.as_ref()?))),
-        );
-        format!("{USAGE}?{}", query.finish())
-    }
+/// The balances held against their entries.
+#[derive(Serialize, Deserialize, JsonSchema)]
+pub(crate) struct AuditReport {
+    /// Records that were read.
+    pub(crate) reservations: u64,
+    /// Those without a resolution.
+    pub(crate) pending: u64,
+    pub(crate) disagreements: u64,
+    /// The first of them, in words.
+    pub(crate) told: Vec<String>,
 }
 
-/// Reads the usage of a month, as far as it was written.
-pub(crate) fn usage(
+/// Usage in the form that is asked for. What was counted is written first, so that it is told up to this moment.
+pub(super) async fn export(
+    api: &OperatorApi,
+    query: UsageQuery,
+) -> Result<PrintedAnswer, RequestError> {
+    let format = query.format;
+    api.usage.write().await;
+    let used = usage(&api.store, query, SystemTime::now()).await?;
+    Ok(match format {
+        ExportFormat::Json => PrintedAnswer::enveloped(&used),
+        ExportFormat::Csv => PrintedAnswer::of(used.csv(), "text/csv; charset=utf-8"),
+    })
+}
+
+/// The usage of a month, as far as it was written.
+pub(crate) async fn usage(
     store: &Store,
-    request: &UsageRequest,
+    query: UsageQuery,
     now: SystemTime,
 ) -> Result<MonthUsage, RequestError> {
-    let month = match &request.month {
+    let month = match &query.month {
         None => Month::of(epoch_seconds(now)),
         Some(text) => match Month::parse(text) {
             Some(month) => month,
             None => return invalid("month", format!("is {text}; write a month such as 2026-11")),
         },
     };
-    let mut keys = store.keys()?;
-    if let Some(account) = &request.account {
-        store.account(account)?.ok_or_else(|| unknown(account))?;
+    let mut keys = store.keys().await?;
+    if let Some(account) = &query.account {
+        store
+            .account(account)
+            .await?
+            .ok_or_else(|| unknown(account))?;
         keys.retain(|key| key.account.as_ref() == Some(account));
     }
     let mut rows = Vec::new();
     for key in keys {
         let mut of_key: BTreeMap<String, (u64, u64)> = BTreeMap::new();
-        for row in store.usage_of(&key.id, month)? {
+        for row in store.usage_of(&key.id, month).await? {
             of_key.entry(row.operation).or_default().0 = row.count.calls;
         }
         // What was spent is exact; a crash may have lost the counts of the same calls.
         if let Some(account) = &key.account {
-            for spent in store.spent(account, &key.id, month)? {
+            for spent in store.spent(account, &key.id, month).await? {
                 of_key.entry(spent.operation).or_default().1 = spent.credits;
             }
         }
@@ -128,29 +173,14 @@ pub(crate) fn usage(
             break;
         }
     }
-    let is_whole = rows.len() < ROWS_MAX;
     Ok(MonthUsage {
-        month,
+        month: month.to_string(),
+        complete: rows.len() < ROWS_MAX,
         rows,
-        is_whole,
     })
 }
 
 impl MonthUsage {
-    /// Reads what [`MonthUsage::json`] wrote.
-    pub(crate) fn read(json: &Value) -> Self {
-        let month = json["month"].as_str().and_then(Month::parse);
-        Self {
-            month: month.unwrap_or(Month::of(0)),
-            rows: Vec::deserialize(&json["rows"]).unwrap_or_default(),
-            is_whole: json["complete"] == true,
-        }
-    }
-
-    pub(crate) fn json(&self) -> Value {
-        json!({ "month": self.month.to_string(), "rows": self.rows, "complete": self.is_whole })
-    }
-
     /// RFC 4180 with a header; ids and names have nothing to quote.
     pub(crate) fn csv(&self) -> String {
         let mut rows = csv::WriterBuilder::new()
@@ -160,7 +190,7 @@ impl MonthUsage {
         rows.write_record(header).expect("a Vec takes all rows");
         for row in &self.rows {
             let record = [
-                &self.month.to_string(),
+                &self.month,
                 row.account.as_deref().unwrap_or_default(),
                 &row.key,
                 &row.operation,
@@ -174,52 +204,48 @@ impl MonthUsage {
     }
 }
 
-/// A page of an account's entries, oldest first.
-pub(crate) fn entries(
-    store: &Store,
+/// The entries of an account behind one of them.
+pub(crate) async fn entries(
+    store: &Arc<Store>,
     account: &str,
-    after: Option<&str>,
-) -> Result<Value, RequestError> {
-    store.account(account)?.ok_or_else(|| unknown(account))?;
-    let after = match after.map(Uuid::parse_str) {
-        None => 0,
-        Some(Ok(id)) => id.as_u128(),
-        Some(Err(_)) => return invalid("after", "must be the id of an entry"),
-    };
-    let entries = store.entries(account, after, ENTRIES_MAX)?;
-    let next = (entries.len() == ENTRIES_MAX)
-        .then(|| entries.last().map(|one| uuid(one.reservation.id)))
-        .flatten();
-    let entries: Vec<Value> = entries.iter().map(entry).collect();
-    Ok(json!({ "entries": entries, "next": next }))
-}
-
-fn entry(entry: &LedgerEntry) -> Value {
-    let (reservation, resolution) = (&entry.reservation, entry.resolution);
-    json!({
-        "id": uuid(reservation.id),
-        "month": reservation.month.to_string(),
-        "credits": reservation.amount,
-        "key": reservation.key,
-        "operation": reservation.operation,
-        "requestId": reservation.request_id,
-        "reservedAt": timestamp(reservation.made_at),
-        "resolution": resolution.map(|(resolution, _)| resolution.name()),
-        "resolvedAt": resolution.map(|(_, at)| timestamp(at)),
+    after: Option<Uuid>,
+) -> Result<EntryPage, RequestError> {
+    store
+        .account(account)
+        .await?
+        .ok_or_else(|| unknown(account))?;
+    let entries = store
+        .entries(account, after.map_or(0, |id| id.as_u128()), ENTRIES_MAX)
+        .await?;
+    let last = entries.last().filter(|_| entries.len() == ENTRIES_MAX);
+    Ok(EntryPage {
+        next: last.map(|last| Uuid::from_u128(last.reservation.id)),
+        entries: entries.iter().map(entry).collect(),
     })
 }
 
-fn uuid(id: u128) -> String {
-    Uuid::from_u128(id).to_string()
+fn entry(entry: &LedgerEntry) -> EntryView {
+    let (reservation, resolution) = (&entry.reservation, entry.resolution);
+    EntryView {
+        id: Uuid::from_u128(reservation.id),
+        month: reservation.month.to_string(),
+        credits: reservation.amount,
+        key: reservation.key.clone(),
+        operation: reservation.operation.clone(),
+        request_id: reservation.request_id.clone(),
+        reserved_at: Timestamp::of(reservation.made_at),
+        resolution: resolution.map(|(resolution, _)| resolution.name().to_owned()),
+        resolved_at: resolution.map(|(_, at)| Timestamp::of(at)),
+    }
 }
 
 /// Recomputes every balance from its records.
-pub(crate) fn audit(store: &Store) -> Result<Value, RequestError> {
-    let audit = store.audit()?;
-    Ok(json!({
-        "reservations": audit.reservations,
-        "pending": audit.pending,
-        "disagreements": audit.disagreements,
-        "told": audit.told,
-    }))
+pub(crate) async fn audit(store: &Arc<Store>) -> Result<AuditReport, RequestError> {
+    let audit = store.audit().await?;
+    Ok(AuditReport {
+        reservations: audit.reservations,
+        pending: audit.pending,
+        disagreements: audit.disagreements,
+        told: audit.told,
+    })
 }

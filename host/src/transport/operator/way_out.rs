@@ -6,19 +6,46 @@
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
-use serde_json::{Value, json};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 
-use super::plugins::{ActRequest, entry, invalid};
-use super::request::timestamp;
+use super::plugins::{ActRequest, entry};
+use super::request::Timestamp;
 use crate::base::clock::epoch_seconds;
 use crate::catalogue::revision::{CallRunner, Revision};
 use crate::contract::error::{Code, Refusal};
+use crate::contract::grants::Grants;
 use crate::egress::Egress;
 use crate::egress::proxy::{Proxy, ProxyLease};
 use crate::registry::Registry;
 
-/// For how long a way out is lent, by default and at most, in seconds.
-pub(crate) const SECONDS: (u64, u64) = (60, 600);
+/// For how long a way out is lent, in seconds.
+const SECONDS_DEFAULT: u64 = 60;
+const SECONDS_MAX: u64 = 600;
+
+/// For how long.
+#[derive(Default, Serialize, Deserialize, JsonSchema)]
+pub(crate) struct LendOrder {
+    /// How long the credential is valid, from 1 to 600. Default: 60.
+    #[schemars(range(min = 1, max = SECONDS_MAX))]
+    pub(crate) seconds: Option<u64>,
+}
+
+/// A way out, with its credential.
+#[derive(Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct LentProxy {
+    pub(crate) plugin: String,
+    pub(crate) revision: u64,
+    pub(crate) rights: Grants,
+    proxy: String,
+    user: String,
+    password: String,
+    /// The proxy with the credential in it.
+    pub(crate) url: String,
+    seconds: u64,
+    pub(crate) expires_at: Timestamp,
+}
 
 /// What lends a way out.
 pub(crate) struct ProxyLender {
@@ -29,11 +56,16 @@ pub(crate) struct ProxyLender {
 
 impl ProxyLender {
     /// Lends the rights of what serves, as they are now: they end with the revision, too.
-    pub(crate) fn lend(&self, name: &str, asked: &ActRequest) -> Result<Value, Refusal> {
-        let (mark, seconds) = (asked.mark()?, asked.seconds.unwrap_or(SECONDS.0));
-        if !(1..=SECONDS.1).contains(&seconds) {
-            let rule = format!("must be from 1 to {}", SECONDS.1);
-            return Err(invalid("seconds", &rule));
+    pub(crate) fn lend(
+        &self,
+        name: &str,
+        asked: &ActRequest<LendOrder>,
+    ) -> Result<LentProxy, Refusal> {
+        let mark = asked.mark()?;
+        let seconds = asked.order.seconds.unwrap_or(SECONDS_DEFAULT);
+        if !(1..=SECONDS_MAX).contains(&seconds) {
+            let rule = format!("must be from 1 to {SECONDS_MAX}");
+            return Err(Refusal::invalid(Some("seconds"), &rule));
         }
         entry(&self.registry.manifest(), name)?;
         let snapshot = self.registry.current();
@@ -61,18 +93,19 @@ impl ProxyLender {
             target: "egress", plugin = name, revision = serving.number, by = mark.by, why = mark.why, seconds,
             "a proxy credential was issued",
         );
-        let told = json!({
-            "plugin": name,
-            "revision": serving.number,
-            "rights": serving.rights,
-            "proxy": format!("http://{address}"),
-            "user": user,
-            "password": password,
-            "url": format!("http://{user}:{password}@{address}"),
-            "seconds": seconds,
-            "expiresAt": timestamp(epoch_seconds(SystemTime::now()).saturating_add(seconds)),
-        });
+        let expiry = epoch_seconds(SystemTime::now()).saturating_add(seconds);
+        let lent = LentProxy {
+            plugin: name.to_owned(),
+            revision: serving.number,
+            rights: serving.rights.all(),
+            proxy: format!("http://{address}"),
+            url: format!("http://{user}:{password}@{address}"),
+            user: user.clone(),
+            password: password.clone(),
+            seconds,
+            expires_at: Timestamp::of(expiry),
+        };
         self.proxy.hold(lease, time);
-        Ok(told)
+        Ok(lent)
     }
 }

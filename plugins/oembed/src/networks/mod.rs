@@ -13,6 +13,7 @@ mod x;
 use std::ops::RangeInclusive;
 
 use serde_json::Value;
+use switchbay_sdk::public_url::web_url;
 use url::Url;
 
 use crate::markup::Rules;
@@ -197,9 +198,7 @@ impl Network {
 
     /// What a URL is, if it is of this network.
     pub(crate) fn read(&self, text: &str) -> Option<Place> {
-        let url = Url::parse(text)
-            .ok()
-            .filter(|url| matches!(url.scheme(), "http" | "https"))?;
+        let url = web_url(text)?;
         self.has(url.host_str()?)
             .then(|| (self.place)(&Link::new(&url)))
     }

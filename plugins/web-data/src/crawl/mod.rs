@@ -13,16 +13,12 @@ mod unreached;
 mod visit;
 mod walk;
 
-use std::time::Instant;
-
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 use switchbay_sdk::http::Error;
 use switchbay_sdk::jobs::{self, Page, Snapshot, State, Submission, SubmitError};
 use switchbay_sdk::schemars::{self, JsonSchema};
-use switchbay_sdk::{Call, ErrorCode, Failure, Operation, Reply, Rest, Tool};
-use time::OffsetDateTime;
-use time::format_description::well_known::Rfc3339;
+use switchbay_sdk::{Call, Deadline, ErrorCode, Failure, Operation, Reply, Rest, Timestamp, Tool};
 
 use crate::{
     BAD_RESPONSE, BUDGET_MS, Document, Format, LATE, NOT_PUBLIC, UNAVAILABLE, outside, scrape,
@@ -54,30 +50,16 @@ const AT_ONCE_BYTES_MAX: u32 = 2 << 20;
 /// When to come again where there is no room.
 const FULL_RETRY_MS: u32 = 10_000;
 
-const DUPLICATE: ErrorCode = ErrorCode::new(
-    "DUPLICATE_REQUEST",
-    409,
+const DUPLICATE: ErrorCode = ErrorCode::duplicate_request(
     "The credential already used this `requestId` within the last 24 hours.",
 );
-const NOT_FOUND: ErrorCode = ErrorCode::new(
-    "NOT_FOUND",
-    404,
-    "The crawl does not exist, has expired or belongs to another credential.",
-);
-const OVER: ErrorCode = ErrorCode::new(
-    "CONFLICT",
-    409,
-    "The crawl has completed or failed and cannot be cancelled.",
-);
+const NOT_FOUND: ErrorCode =
+    ErrorCode::not_found("The crawl does not exist, has expired or belongs to another credential.");
+const OVER: ErrorCode =
+    ErrorCode::conflict("The crawl has completed or failed and cannot be cancelled.");
 
 /// Starts a crawl; its worker runs it.
 pub(crate) fn start_operation() -> Operation {
-    let format = json!({
-        "type": "string",
-        "enum": ["markdown", "text", "html"],
-        "default": "markdown",
-        "description": "The format of the content of all documents; Markdown by default.",
-    });
     Operation::new("start_crawl", start)
         .worker(walk::run)
         .title("Crawl a website")
@@ -97,7 +79,10 @@ pub(crate) fn start_operation() -> Operation {
                 .narrows("ok", crawled_at_once())
                 .narrows("accepted", crawl_accepted()),
         )
-        .tool(Tool::new("start_web_crawl", SCOPE).open_world().added("format", format))
+        .tool(Tool::new("start_web_crawl", SCOPE).open_world().choice::<Format>(
+                    "format",
+                    "The format of the content of all documents; Markdown by default.",
+                ))
         .deadline_ms(BUDGET_MS)
         .window_per_minute(CRAWLS_PER_MINUTE)
         .named_by_request_id()
@@ -194,24 +179,16 @@ struct Start {
     #[schemars(title = "UUID", regex(pattern = UUID), extend("format" = "uuid"))]
     request_id: String,
     /// The maximum number of documents.
-    #[serde(default = "limit")]
+    #[serde(default = "switchbay_sdk::number::<10>")]
     #[schemars(range(min = 1, max = 20))]
     limit: u32,
     /// The maximum number of links from the first page, which is at depth 0.
-    #[serde(default = "max_depth")]
+    #[serde(default = "switchbay_sdk::number::<1>")]
     #[schemars(range(min = 1, max = 3))]
     max_depth: u32,
     #[serde(default)]
     #[schemars(skip)]
     format: Format,
-}
-
-fn limit() -> u32 {
-    10
-}
-
-fn max_depth() -> u32 {
-    1
 }
 
 #[derive(Deserialize, JsonSchema)]
@@ -242,7 +219,7 @@ struct Crawl {
     #[schemars(extend("format" = "uuid"))]
     id: Option<String>,
     /// The state of the crawl.
-    status: Status,
+    status: State,
     /// The expected number of documents, if known.
     total: Option<u32>,
     /// The number of documents so far.
@@ -252,30 +229,7 @@ struct Crawl {
     /// The offset of the next documents, or null if there are no more yet.
     next_offset: Option<u32>,
     /// When the crawl expires; null if the crawl is returned complete.
-    #[schemars(extend("format" = "date-time"))]
-    expires_at: Option<String>,
-}
-
-#[derive(Clone, Copy, Serialize, JsonSchema)]
-#[serde(rename_all = "lowercase")]
-enum Status {
-    Pending,
-    Running,
-    Completed,
-    Failed,
-    Cancelled,
-}
-
-impl From<State> for Status {
-    fn from(state: State) -> Self {
-        match state {
-            State::Pending => Self::Pending,
-            State::Running => Self::Running,
-            State::Completed => Self::Completed,
-            State::Failed => Self::Failed,
-            State::Cancelled => Self::Cancelled,
-        }
-    }
+    expires_at: Option<Timestamp>,
 }
 
 #[derive(Serialize, JsonSchema)]
@@ -294,7 +248,7 @@ enum Ended {
 }
 
 async fn start(_call: Call, mut start: Start) -> Result<Reply<Crawl>, Failure> {
-    let began = Instant::now();
+    let at_once = Deadline::in_ms(AT_ONCE_MS);
     let url = target::read(&start.url)?;
     match outside::judge(&url, AT_ONCE_MS).await {
         // Whoever has no address now, or none in time, is asked for by the crawl all the same.
@@ -302,26 +256,21 @@ async fn start(_call: Call, mut start: Start) -> Result<Reply<Crawl>, Failure> {
         Err(error) => return Err(scrape::failure(error, visit::PAGE_BYTES_MAX)),
     }
     start.url = url.into();
-    let submission = Submission {
-        // One UUID may be written in two ways.
-        request_id: start.request_id.to_ascii_lowercase(),
-        fingerprint: String::new(),
-        input: serde_json::to_string(&start).expect("texts and numbers have a JSON form"),
-        ttl_ms: LIFE_MS,
-        budget_ms: CRAWL_MS,
-    };
+    // One UUID may be written in two ways.
+    let submission = Submission::new(start.request_id.to_ascii_lowercase(), &start)
+        .ttl_ms(LIFE_MS)
+        .budget_ms(CRAWL_MS);
     let id = jobs::submit(&submission).await.map_err(unsubmitted)?;
-    let spent_ms = u32::try_from(began.elapsed().as_millis()).unwrap_or(u32::MAX);
-    let state = jobs::wait(&id, AT_ONCE_MS.saturating_sub(spent_ms))
-        .await
-        .map_err(unread)?;
+    let state = jobs::wait(&id, at_once.left_ms()).await.map_err(unread)?;
     let whole = Page {
         offset: 0,
         items_max: DOCUMENTS_MAX,
         bytes_max: AT_ONCE_BYTES_MAX,
     };
     let found = jobs::read(&id, whole).await.map_err(unread)?;
-    if let (true, Some(failure)) = (found.items.is_empty(), failure_at_once(&found)) {
+    // Only these are something that a submission is answered with.
+    let failure = found.failure_of([&BAD_RESPONSE, &LATE, &UNAVAILABLE]);
+    if let (true, Some(failure)) = (found.items.is_empty(), failure) {
         return Err(failure);
     }
     match (state, found.next_offset) {
@@ -330,7 +279,7 @@ async fn start(_call: Call, mut start: Start) -> Result<Reply<Crawl>, Failure> {
             let total = u32::try_from(documents.len()).unwrap_or(u32::MAX);
             Ok(Reply::ok(Crawl {
                 id: None,
-                status: Status::Completed,
+                status: State::Completed,
                 total: Some(total),
                 completed: total,
                 documents,
@@ -342,12 +291,12 @@ async fn start(_call: Call, mut start: Start) -> Result<Reply<Crawl>, Failure> {
             "accepted",
             Crawl {
                 id: Some(id),
-                status: Status::Pending,
+                status: State::Pending,
                 total: None,
                 completed: 0,
                 documents: Vec::new(),
                 next_offset: None,
-                expires_at: Some(timestamp(found.expires_at_ms)),
+                expires_at: Some(found.expires_at()),
             },
         )),
     }
@@ -362,12 +311,12 @@ async fn read(_call: Call, Read { id, offset }: Read) -> Result<Reply<Crawl>, Fa
     let found = jobs::read(&id, page).await.map_err(unread)?;
     Ok(Reply::ok(Crawl {
         id: Some(id.to_ascii_lowercase()),
-        status: found.state.into(),
+        status: found.state,
         total: found.total,
         completed: found.completed,
         documents: documents(&found)?,
         next_offset: found.next_offset,
-        expires_at: Some(timestamp(found.expires_at_ms)),
+        expires_at: Some(found.expires_at()),
     }))
 }
 
@@ -378,45 +327,27 @@ async fn cancel(_call: Call, Cancel { id }: Cancel) -> Result<Reply<Cancelled>, 
             status: Ended::Cancelled,
         })),
         State::Pending | State::Running | State::Completed | State::Failed => {
-            Err(Failure::new(&OVER, "the crawl has already ended"))
+            Err(OVER.failure("the crawl has already ended"))
         }
     }
 }
 
-/// Why a crawl failed, where it is something that its submission is answered with.
-fn failure_at_once(found: &Snapshot) -> Option<Failure> {
-    let failed = found.failure.as_ref()?;
-    let code = [&BAD_RESPONSE, &LATE, &UNAVAILABLE]
-        .into_iter()
-        .find(|code| code.code() == failed.code)?;
-    Some(Failure::new(code, failed.message.clone()))
-}
-
 fn documents(found: &Snapshot) -> Result<Vec<Document>, Failure> {
-    let read = found
-        .items
-        .iter()
-        .map(|item| serde_json::from_str(&item.value));
-    read.collect::<Result<_, _>>()
-        .map_err(|_| Failure::new(&UNAVAILABLE, "the crawl's documents could not be read"))
-}
-
-fn timestamp(epoch_ms: u64) -> String {
-    let time = OffsetDateTime::from_unix_timestamp_nanos(i128::from(epoch_ms) * 1_000_000);
-    let written = time.ok().and_then(|time| time.format(&Rfc3339).ok());
-    written.expect("a time within 24 hours has this form")
+    found
+        .values()
+        .map_err(|_| unavailable("the crawl's documents could not be read"))
 }
 
 const NOT_GRANTED: &str = "this plugin is not granted access to jobs";
 
 fn unavailable(message: &str) -> Failure {
-    Failure::new(&UNAVAILABLE, message)
+    UNAVAILABLE.failure(message)
 }
 
 fn unsubmitted(error: SubmitError) -> Failure {
     match error {
         SubmitError::Duplicate(_) => {
-            Failure::new(&DUPLICATE, "`requestId` was used within the last 24 hours")
+            DUPLICATE.failure("`requestId` was used within the last 24 hours")
         }
         SubmitError::Full | SubmitError::Busy => {
             unavailable("there are too many crawls; try again later").retry_after_ms(FULL_RETRY_MS)
@@ -433,9 +364,7 @@ fn unsubmitted(error: SubmitError) -> Failure {
 
 fn unread(error: jobs::Error) -> Failure {
     match error {
-        jobs::Error::NotFound => {
-            Failure::new(&NOT_FOUND, "the crawl does not exist or has expired")
-        }
+        jobs::Error::NotFound => NOT_FOUND.failure("the crawl does not exist or has expired"),
         jobs::Error::Unavailable | jobs::Error::Busy => {
             unavailable("crawls cannot be read at the moment; try again later")
         }

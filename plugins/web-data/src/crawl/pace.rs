@@ -6,8 +6,6 @@ use std::time::{Duration, Instant};
 
 use switchbay_sdk::Failure;
 use switchbay_sdk::jobs;
-use time::OffsetDateTime;
-use time::format_description::well_known::Rfc2822;
 
 /// The longest pause between two requests that a robots.txt can ask for.
 const DELAY_MAX: Duration = Duration::from_secs(5);
@@ -65,31 +63,9 @@ impl Pace {
     }
 }
 
-/// How long a `Retry-After` says, in seconds or by a date.
-pub(super) fn retry_after(written: &str, now: OffsetDateTime) -> Option<Duration> {
-    let written = written.trim();
-    if let Ok(seconds) = written.parse() {
-        return Some(Duration::from_secs(seconds));
-    }
-    let at = OffsetDateTime::parse(written, &Rfc2822).ok()?;
-    Some(Duration::try_from(at - now).unwrap_or_default())
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_server_says_when_to_come_again_by_seconds_or_a_date() {
-        let now = OffsetDateTime::from_unix_timestamp(784_111_777).expect("a time");
-        let seconds = |written| retry_after(written, now).map(|pause| pause.as_secs());
-        assert_eq!(seconds(" 120 "), Some(120));
-        assert_eq!(seconds("Sun, 06 Nov 1994 08:49:40 GMT"), Some(3));
-        assert_eq!(seconds("Sun, 06 Nov 1994 08:49:30 GMT"), Some(0));
-        for written in ["", "-1", "1.5", "soon", "Sun, 06 Nov 1994"] {
-            assert_eq!(seconds(written), None, "{written}");
-        }
-    }
 
     #[test]
     fn pauses_are_as_long_as_is_asked_within_bounds() {

@@ -22,8 +22,7 @@ pub(super) fn unreached(page: &PendingPage, error: Error) -> Failure {
         | Error::InvalidRequest(_)
             if page.is_asked_for() =>
         {
-            Failure::new(
-                &BAD_RESPONSE,
+            BAD_RESPONSE.failure(
                 "the page's host turned out not to be public after the crawl was submitted",
             )
         }
@@ -40,10 +39,8 @@ pub(super) fn unruled(page: &PendingPage, error: Error) -> Failure {
         | Error::HeadersTooLarge
         | Error::BodyTooLarge
         | Error::Idle
-        | Error::BadResponse(_) => Failure::new(
-            &BAD_RESPONSE,
-            "the site's robots.txt could not be read, so the site cannot be crawled now",
-        ),
+        | Error::BadResponse(_) => BAD_RESPONSE
+            .failure("the site's robots.txt could not be read, so the site cannot be crawled now"),
         error => unreached(page, error),
     }
 }
@@ -51,7 +48,7 @@ pub(super) fn unruled(page: &PendingPage, error: Error) -> Failure {
 /// The same where its server says that it is at an address that the crawl does not follow.
 pub(super) fn moved(to: &Url) -> Failure {
     if site::is_askable_as_named(to) {
-        Failure::new(&BAD_RESPONSE, "the page redirects too many times")
+        BAD_RESPONSE.failure("the page redirects too many times")
     } else {
         scrape::astray()
     }

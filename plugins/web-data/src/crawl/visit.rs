@@ -6,10 +6,9 @@
 use std::time::Duration;
 
 use switchbay_sdk::http::{Error, Response};
-use time::OffsetDateTime;
+use switchbay_sdk::public_url::is_web;
 use url::Url;
 
-use super::pace::retry_after;
 use crate::scrape::ACCEPT;
 use crate::{outside, site};
 
@@ -49,26 +48,25 @@ pub(super) async fn visit(url: Url) -> Result<VisitAnswer, Error> {
 
 fn answer(url: &Url, response: Response) -> VisitAnswer {
     let status = response.status();
-    let location = response.header("location");
-    match (status, location) {
-        (301 | 302 | 303 | 307 | 308, Some(location)) => match moved(url, location) {
+    if let Some(location) = response.redirect() {
+        return match moved(url, location) {
             Some(to) => VisitAnswer::Moved { status, to },
             None => VisitAnswer::Astray { status },
+        };
+    }
+    match status {
+        429 | 503 => VisitAnswer::Failed {
+            status,
+            pause: response.retry_after(),
         },
-        (429 | 500.., _) => {
-            let written = response
-                .header("retry-after")
-                .filter(|_| matches!(status, 429 | 503));
-            let pause = written.and_then(|written| retry_after(written, OffsetDateTime::now_utc()));
-            VisitAnswer::Failed { status, pause }
-        }
+        500.. => VisitAnswer::Failed {
+            status,
+            pause: None,
+        },
         _ => VisitAnswer::Page(response),
     }
 }
 
 fn moved(url: &Url, location: &str) -> Option<Url> {
-    url.join(location)
-        .ok()
-        .filter(|to| matches!(to.scheme(), "http" | "https"))
-        .map(site::plain)
+    url.join(location).ok().filter(is_web).map(site::plain)
 }

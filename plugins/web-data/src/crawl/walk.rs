@@ -10,7 +10,7 @@ use std::time::Instant;
 
 use futures::future::{LocalBoxFuture, MaybeDone, maybe_done};
 use switchbay_sdk::http::{Denial, Error, Response};
-use switchbay_sdk::jobs::{self, WorkError};
+use switchbay_sdk::jobs::{self, Run, RunError, WorkError};
 use switchbay_sdk::{Call, Failure, Reply};
 use url::Url;
 
@@ -40,7 +40,7 @@ pub(super) enum PageOutcome {
 
 /// A crawl under way.
 struct CrawlWalk {
-    job: String,
+    run: Run<Frontier>,
     format: Format,
     frontier: Frontier,
     rules: Rules,
@@ -51,13 +51,12 @@ struct CrawlWalk {
 
 /// Crawls from where the job has come to.
 pub(super) async fn run(call: Call, start: Start) -> Result<Reply<()>, Failure> {
-    let Some(job) = call.job else {
-        return Err(unavailable("this call is not a run of a job"));
-    };
-    let frontier = match job.checkpoint {
-        Some(checkpoint) => {
-            Frontier::read(&checkpoint).map_err(|_| unavailable("the crawl cannot be resumed"))?
-        }
+    let mut run: Run<Frontier> = Run::of(&call).map_err(|error| match error {
+        RunError::NoRun => unavailable("this call is not a run of a job"),
+        RunError::Checkpoint(_) => unavailable("the crawl cannot be resumed"),
+    })?;
+    let frontier = match run.checkpoint.take() {
+        Some(frontier) => frontier.resumed(),
         None => {
             let url =
                 Url::parse(&start.url).map_err(|_| unavailable("the crawl has no first page"))?;
@@ -65,7 +64,7 @@ pub(super) async fn run(call: Call, start: Start) -> Result<Reply<()>, Failure> 
         }
     };
     let mut walk = CrawlWalk {
-        job: job.id,
+        run,
         format: start.format,
         frontier,
         rules: Rules::default(),
@@ -94,11 +93,11 @@ impl CrawlWalk {
             }
             let asked = match self
                 .rules
-                .judge(&page.url, &mut self.pace, &self.job)
+                .judge(&page.url, &mut self.pace, &self.run.id)
                 .await?
             {
                 Verdict::Allowed => {
-                    self.pace.wait(&self.job).await?;
+                    self.pace.wait(&self.run.id).await?;
                     let url = page.url.clone();
                     let asked = async {
                         visit(url)
@@ -230,29 +229,28 @@ impl CrawlWalk {
         let shown = self.frontier.settle(found);
         let (completed, total) = self.frontier.progress();
         jobs::progress(Some(total), completed).map_err(unkept)?;
-        let checkpoint = serde_json::to_string(&self.frontier).expect("its keys are texts");
-        match shown {
+        let kept = match shown {
             Some(number) => {
-                jobs::emit(&number.to_string(), &written(document), Some(&checkpoint))
-                    .await
-                    .map_err(unkept)?;
+                let (key, document) = (number.to_string(), fitted(document));
+                let emitted = self.run.emit(&key, &document, &self.frontier).await;
+                emitted.map(|_| ())
             }
-            None => jobs::checkpoint(&checkpoint).await.map_err(unkept)?,
-        }
-        Ok(())
+            None => self.run.keep(&self.frontier).await,
+        };
+        kept.map_err(unkept)
     }
 }
 
-/// A document's JSON form, its content cut so that the form is not larger than it may be.
-fn written(mut document: Document) -> String {
+/// A document with its content cut so that its JSON form is not larger than it may be.
+fn fitted(mut document: Document) -> Document {
     loop {
         let text = serde_json::to_string(&document).expect("a document has a JSON form");
-        match document.content.take() {
+        match &mut document.content {
             Some(content) if text.len() > DOCUMENT_BYTES_MAX => {
-                document.content = Some(cut(&content, content.chars().count() / 2).0);
+                *content = cut(content, content.chars().count() / 2).0;
                 document.content_truncated = true;
             }
-            Some(_) | None => return text,
+            Some(_) | None => return document,
         }
     }
 }

@@ -94,10 +94,7 @@ pub(super) fn page(url: &Url) -> Request<'_> {
 
 /// Where an answer that came from `url` sends on to.
 pub(super) fn redirect(url: &Url, answer: &Response) -> Option<Url> {
-    match answer.status() {
-        301 | 302 | 303 | 307 | 308 => url.join(answer.header("location")?).ok().map(site::plain),
-        _ => None,
-    }
+    url.join(answer.redirect()?).ok().map(site::plain)
 }
 
 async fn rules(page: &Url, visitor: &mut Visitor) -> Result<Robots, Unreachable> {
@@ -114,7 +111,7 @@ fn failure(page: &Url, unreachable: Unreachable) -> Failure {
             let message = format!(
                 "{host} returned status {status} for robots.txt, so the site cannot be mapped now"
             );
-            Failure::new(&BAD_RESPONSE, message)
+            BAD_RESPONSE.failure(message)
         }
     }
 }

@@ -230,7 +230,7 @@ impl Survey {
                 let message = format!(
                     "the page returned status {status}, and no other pages of the site were found"
                 );
-                (status >= 500).then(|| Failure::new(&BAD_RESPONSE, message))
+                (status >= 500).then(|| BAD_RESPONSE.failure(message))
             }
         }
     }

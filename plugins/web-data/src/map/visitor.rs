@@ -3,9 +3,10 @@
 //! It must know nothing of what is asked for. At most two requests are under way at a time, and where a site wants a pause
 //! between two requests, one, and then the pause.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use futures::future::join_all;
+use switchbay_sdk::Deadline;
 use switchbay_sdk::http::{self, Error, Response};
 use url::Url;
 
@@ -25,10 +26,10 @@ const PAUSE_MAX: Duration = Duration::from_secs(5);
 /// One map's way to the outside.
 #[derive(Debug)]
 pub(super) struct Visitor {
-    ends: Instant,
+    ends: Deadline,
     pause: Duration,
     /// When the next request may be made.
-    free: Instant,
+    free: Deadline,
 }
 
 /// What is asked for, and how.
@@ -42,23 +43,22 @@ pub(super) struct Request<'a> {
 
 impl Visitor {
     pub(super) fn new() -> Self {
-        let now = Instant::now();
         Self {
-            ends: now + TIME,
+            ends: Deadline::after(TIME),
             pause: Duration::ZERO,
-            free: now,
+            free: Deadline::after(Duration::ZERO),
         }
     }
 
     /// Keeps the pause that a site asks for, from its answer on.
     pub(super) fn heed(&mut self, delay: Option<Duration>) {
         self.pause = delay.unwrap_or_default().min(PAUSE_MAX);
-        self.free = Instant::now() + self.pause;
+        self.free = Deadline::after(self.pause);
     }
 
     /// Whether there is no time for another request.
     pub(super) fn is_over(&self) -> bool {
-        self.free.max(Instant::now()) + LEFT_MIN > self.ends
+        self.free.left() + LEFT_MIN > self.ends.left()
     }
 
     /// How many requests may be made at a time.
@@ -68,13 +68,7 @@ impl Visitor {
 
     /// Milliseconds for the next request.
     pub(super) fn request_ms(&self) -> u32 {
-        let left = self
-            .ends
-            .saturating_duration_since(Instant::now())
-            .as_millis();
-        u32::try_from(left)
-            .unwrap_or(u32::MAX)
-            .clamp(1, REQUEST_MS_MAX)
+        self.ends.part_ms(1..=REQUEST_MS_MAX).unwrap_or(1)
     }
 
     /// Makes these requests, no more than [`Self::at_once`] of them, and gives back their answers in their order.
@@ -83,10 +77,10 @@ impl Visitor {
             return requests.iter().map(|_| Err(Error::TotalLate)).collect();
         }
         // Nothing else is under way in this call.
-        std::thread::sleep(self.free.saturating_duration_since(Instant::now()));
+        std::thread::sleep(self.free.left());
         let total_ms = self.request_ms();
         let answers = join_all(requests.iter().map(|request| request.send(total_ms))).await;
-        self.free = Instant::now() + self.pause;
+        self.free = Deadline::after(self.pause);
         answers
     }
 }

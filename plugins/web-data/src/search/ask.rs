@@ -3,10 +3,8 @@
 //! This alone of the search reaches out. What a provider says of a failure is never passed on: it may hold the operator's key
 //! or plan.
 
-use std::time::Instant;
-
-use switchbay_sdk::http::{Denial, Error, Request, Response};
-use switchbay_sdk::log;
+use switchbay_sdk::http::{Cause, Error, Request, Response};
+use switchbay_sdk::{Deadline, log};
 
 use super::answer::SearchAnswer;
 use super::brave;
@@ -23,18 +21,10 @@ const ANSWER_BYTES_MAX: u32 = 4 << 20;
 pub(super) async fn ask(
     provider: &Provider,
     request: Request,
-    ends: Instant,
+    deadline: Deadline,
 ) -> Result<SearchAnswer, Trouble> {
-    let left = ends.saturating_duration_since(Instant::now()).as_millis();
-    let ms = u32::try_from(left)
-        .ok()
-        .filter(|ms| *ms > 0)
-        .ok_or(Trouble::Late)?;
-    let request = request
-        .response_bytes(ANSWER_BYTES_MAX)
-        .total_ms(ms)
-        .first_byte_ms(ms)
-        .idle_ms(ms);
+    let ms = deadline.part_ms(1..=u32::MAX).ok_or(Trouble::Late)?;
+    let request = request.response_bytes(ANSWER_BYTES_MAX).within_ms(ms);
     let response = request.send().await.map_err(unsent)?;
     check(provider, &response)?;
     provider.read(response.bytes()).map_err(|error| {
@@ -81,9 +71,7 @@ fn check(provider: &Provider, response: &Response) -> Result<(), Trouble> {
 
 /// How long it asks to wait, where it says so.
 fn wait_s(provider: &Provider, response: &Response) -> Option<u64> {
-    let said = response
-        .header("retry-after")
-        .and_then(|value| value.trim().parse().ok());
+    let said = response.retry_after_s();
     match provider {
         Provider::Brave => said.or_else(|| brave::reset_s(response)),
         Provider::Searxng { .. } | Provider::Tavily { .. } => said,
@@ -91,26 +79,13 @@ fn wait_s(provider: &Provider, response: &Response) -> Option<u64> {
 }
 
 fn unsent(error: Error) -> Trouble {
-    match error {
-        Error::FirstByteLate | Error::Idle | Error::TotalLate => Trouble::Late,
-        Error::BodyTooLarge | Error::HeadersTooLarge => Trouble::TooLarge,
-        Error::Unresolved
-        | Error::Unreachable
-        | Error::BadResponse(_)
-        | Error::TooManyRedirects => Trouble::Unreached,
-        Error::Busy => Trouble::Busy,
-        Error::Denied(denial) | Error::RedirectDenied(denial) => {
-            let (Denial::NotGranted(rule) | Denial::NotPublic(rule) | Denial::NotAcceptable(rule)) =
-                denial;
-            log::error(&format!(
-                "the request to the search provider was denied: {rule}"
-            ));
-            Trouble::Denied
-        }
-        Error::InvalidRequest(rule) => {
-            log::error(&format!(
-                "the request to the search provider is invalid: {rule}"
-            ));
+    match error.cause() {
+        Cause::Late => Trouble::Late,
+        Cause::HeadersTooLarge | Cause::BodyTooLarge => Trouble::TooLarge,
+        Cause::Unreached => Trouble::Unreached,
+        Cause::Busy => Trouble::Busy,
+        Cause::Refused(told) => {
+            log::error(&format!("the request to the search provider {told}"));
             Trouble::Denied
         }
     }

@@ -5,9 +5,10 @@
 use serde::Deserialize;
 use serde::de::Error as _;
 use switchbay_sdk::http::{self, Request, Response};
+use switchbay_sdk::lenient::Text;
 use url::Url;
 
-use super::answer::{First, Hit, SearchAnswer, Text};
+use super::answer::{FirstHits, Hit, SearchAnswer};
 use super::query;
 
 /// Where it answers.
@@ -42,16 +43,14 @@ struct BraveAnswer {
 
 #[derive(Deserialize)]
 struct Web {
-    results: First<BraveResult>,
+    results: FirstHits<BraveResult>,
 }
 
-#[derive(Deserialize)]
+#[derive(Default, Deserialize)]
+#[serde(default)]
 struct BraveResult {
-    #[serde(default)]
     url: Text,
-    #[serde(default)]
     title: Text,
-    #[serde(default)]
     description: Text,
 }
 

@@ -2,6 +2,7 @@
 //!
 //! Pure. It must know nothing of providers.
 
+use switchbay_sdk::public_url::web_url;
 use url::Url;
 
 use super::answer::Hit;
@@ -65,10 +66,7 @@ impl Kept {
 /// The URL of a web page, in the form of all addresses in answers. Some name a place within their page by a fragment, and are
 /// the same page.
 fn page_of(written: &str) -> Option<Url> {
-    let url = Url::parse(written.trim())
-        .ok()
-        .filter(|url| matches!(url.scheme(), "http" | "https"))?;
-    Some(site::plain(url))
+    web_url(written.trim()).map(site::plain)
 }
 
 fn document(url: &Url, hit: Hit, room: usize) -> Document {

@@ -6,9 +6,10 @@
 use serde::Deserialize;
 use serde::de::IgnoredAny;
 use switchbay_sdk::http::Request;
+use switchbay_sdk::lenient::Text;
 use url::{Url, form_urlencoded};
 
-use super::answer::{First, Hit, SearchAnswer, Text};
+use super::answer::{FirstHits, Hit, SearchAnswer};
 
 /// The request for a page of results, from 1 on.
 pub(super) fn request(base: &Url, query: &str, page: u32) -> Request {
@@ -27,18 +28,16 @@ pub(super) fn request(base: &Url, query: &str, page: u32) -> Request {
 
 #[derive(Deserialize)]
 struct SearxngAnswer {
-    results: First<SearxngResult>,
+    results: FirstHits<SearxngResult>,
     #[serde(default)]
-    unresponsive_engines: Option<First<IgnoredAny>>,
+    unresponsive_engines: Option<FirstHits<IgnoredAny>>,
 }
 
-#[derive(Deserialize)]
+#[derive(Default, Deserialize)]
+#[serde(default)]
 struct SearxngResult {
-    #[serde(default)]
     url: Text,
-    #[serde(default)]
     title: Text,
-    #[serde(default)]
     content: Text,
 }
 

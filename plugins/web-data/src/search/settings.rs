@@ -4,6 +4,7 @@
 //! settings: the operator binds them as secrets, and the plugin never sees one.
 
 use serde::Deserialize;
+use switchbay_sdk::public_url::web_url;
 use switchbay_sdk::{config, log};
 use url::Url;
 
@@ -139,9 +140,7 @@ impl Settings {
 }
 
 fn base_url_of(written: &str) -> Option<Url> {
-    let mut url = Url::parse(written)
-        .ok()
-        .filter(|url| matches!(url.scheme(), "http" | "https"))?;
+    let mut url = web_url(written)?;
     let is_plain = url.username().is_empty() && url.password().is_none() && url.query().is_none();
     if !is_plain || url.fragment().is_some() {
         return None;

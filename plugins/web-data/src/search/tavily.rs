@@ -4,8 +4,9 @@
 
 use serde::{Deserialize, Serialize};
 use switchbay_sdk::http::{self, Request};
+use switchbay_sdk::lenient::Text;
 
-use super::answer::{First, Hit, SearchAnswer, Text};
+use super::answer::{FirstHits, Hit, SearchAnswer};
 use super::query;
 use super::settings::ContentSetting;
 use crate::Format;
@@ -54,18 +55,15 @@ pub(super) fn request(asked: &str, count: u32, content: ContentSetting) -> Reque
 
 #[derive(Deserialize)]
 struct TavilyAnswer {
-    results: First<TavilyResult>,
+    results: FirstHits<TavilyResult>,
 }
 
-#[derive(Deserialize)]
+#[derive(Default, Deserialize)]
+#[serde(default)]
 struct TavilyResult {
-    #[serde(default)]
     url: Text,
-    #[serde(default)]
     title: Text,
-    #[serde(default)]
     content: Text,
-    #[serde(default)]
     raw_content: Text,
 }
 

@@ -1,18 +1,20 @@
 //! The plugin's records.
 
 use std::collections::BTreeMap;
+use std::time::{SystemTime, UNIX_EPOCH};
 
 use serde::{Deserialize, Serialize};
 use switchbay_sdk::schemars::{self, JsonSchema};
-use switchbay_sdk::state::{self, Error, Expected};
+use switchbay_sdk::state::{self, Error, Expected, Write};
 use switchbay_sdk::{Call, Failure, Reply};
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Input {
-    /// What to do: `get`, `put`, `delete`, `list` or `count` (adds one to a number).
+    /// What to do: `get`, `put`, `delete`, `write` (several), `list` or `count` (adds one to a number).
     act: String,
     /// The key, or the prefix of a list.
+    #[serde(default)]
     key: String,
     /// The value.
     #[serde(default)]
@@ -29,9 +31,35 @@ pub(crate) struct Input {
     /// How long a list may be.
     #[serde(default)]
     limit: Option<u32>,
+    /// In how many milliseconds a record expires that is put; it may be past.
+    #[serde(default)]
+    expires_in_ms: Option<i64>,
+    /// What is written together.
+    #[serde(default)]
+    writes: Vec<OneWrite>,
     /// How often, all at once, with the number behind the key.
     #[serde(default)]
     times: Option<usize>,
+}
+
+/// A write among others: it deletes where there is no value.
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct OneWrite {
+    /// The key.
+    key: String,
+    /// A value of so many bytes.
+    #[serde(default)]
+    bytes: Option<usize>,
+    /// The value.
+    #[serde(default)]
+    value: Option<String>,
+    /// The version that must be there, 0 for none at all.
+    #[serde(default)]
+    expected: Option<u64>,
+    /// In how many milliseconds it expires; it may be past.
+    #[serde(default)]
+    expires_in_ms: Option<i64>,
 }
 
 #[derive(Default, Serialize, JsonSchema)]
@@ -80,11 +108,7 @@ async fn act(input: &Input, key: &str) -> Result<Output, Error> {
         Some(bytes) => "x".repeat(bytes),
         None => input.value.clone().unwrap_or_default(),
     };
-    let expected = match input.expected {
-        None => Expected::Any,
-        Some(0) => Expected::Absent,
-        Some(version) => Expected::Version(version),
-    };
+    let expected = expected(input.expected);
     let done = || Output {
         outcome: "done".to_owned(),
         ..Output::default()
@@ -110,8 +134,15 @@ async fn act(input: &Input, key: &str) -> Result<Output, Error> {
                 }
             }
         },
-        "put" => Output {
-            version: Some(state::put(key, value, expected).await?),
+        "put" => {
+            let put = expiring(Write::put(key, value), input.expires_in_ms);
+            Output {
+                version: Some(state::write([put.expect(expected)]).await?),
+                ..done()
+            }
+        }
+        "write" => Output {
+            version: Some(state::write(input.writes.iter().map(write)).await?),
             ..done()
         },
         "delete" => state::delete(key, expected).await.map(|()| done())?,
@@ -139,12 +170,45 @@ async fn act(input: &Input, key: &str) -> Result<Output, Error> {
     })
 }
 
+fn write(one: &OneWrite) -> Write {
+    let value = one.bytes.map(|bytes| "x".repeat(bytes));
+    let write = match value.or_else(|| one.value.clone()) {
+        Some(value) => expiring(Write::put(&one.key, value), one.expires_in_ms),
+        None => Write::delete(&one.key),
+    };
+    write.expect(expected(one.expected))
+}
+
+fn expected(version: Option<u64>) -> Expected {
+    match version {
+        None => Expected::Any,
+        Some(0) => Expected::Absent,
+        Some(version) => Expected::Version(version),
+    }
+}
+
+fn expiring(write: Write, in_ms: Option<i64>) -> Write {
+    let Some(in_ms) = in_ms else {
+        return write;
+    };
+    let now = SystemTime::now().duration_since(UNIX_EPOCH);
+    let now_ms = now.map_or(0, |now| u64::try_from(now.as_millis()).unwrap_or(0));
+    write.expire_at(now_ms.saturating_add_signed(in_ms))
+}
+
 fn named(error: Error) -> Output {
     let (outcome, told, version) = match error {
         Error::NotGranted(told) => ("not_granted", told, None),
         Error::NotAcceptable(told) => ("not_acceptable", told, None),
         Error::Full(told) => ("full", told, None),
-        Error::Conflict(found) => ("conflict", String::new(), found),
+        Error::Conflict(unmet) => {
+            let places: Vec<String> = unmet
+                .iter()
+                .map(|one| format!("{} {:?}", one.index, one.found))
+                .collect();
+            let found = unmet.first().and_then(|one| one.found);
+            ("conflict", places.join(", "), found)
+        }
         Error::Busy => ("busy", String::new(), None),
         Error::Unavailable => ("unavailable", String::new(), None),
     };

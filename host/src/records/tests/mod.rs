@@ -1,0 +1,7 @@
+//! The rules without a disk, and what the engines are compared with.
+
+pub(crate) mod jobs;
+mod ledger;
+pub(crate) mod ledger_model;
+mod plugins;
+pub(crate) mod table;
