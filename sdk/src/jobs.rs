@@ -320,7 +320,7 @@ mod tests {
     use serde::Deserialize;
 
     use super::*;
-    use crate::bindings::switchbay::plugin::types::{Caller, CallerKind, Job};
+    use crate::bindings::switchbay::plugin0_2_0::types::{Caller, CallerKind, Job};
 
     #[derive(Debug, PartialEq, Serialize, Deserialize)]
     struct Position {

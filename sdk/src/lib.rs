@@ -133,7 +133,7 @@ pub mod worker_bindings {
     wit_bindgen::generate!({
         path: "../wit",
         world: "switchbay:worlds/works",
-        with: { "switchbay:plugin/types@0.1.0": crate::bindings::switchbay::plugin::types },
+        with: { "switchbay:plugin/types@0.2.0": crate::bindings::switchbay::plugin0_2_0::types },
         pub_export_macro: true,
         export_macro_name: "export_worker_component",
         default_bindings_module: "switchbay_sdk::worker_bindings",
@@ -144,7 +144,7 @@ pub mod worker_bindings {
 #[doc(hidden)]
 pub use wit_bindgen::rt as wit_bindgen_rt;
 
-pub use bindings::switchbay::plugin::types::{Call, Caller, CallerKind};
+pub use bindings::switchbay::plugin0_2_0::types::{Call, Caller, CallerKind};
 pub use schemars;
 
 /// A plugin with the name and the version of the crate, and a summary of one line: [`Plugin::new`].
@@ -174,7 +174,7 @@ macro_rules! export {
 
             struct Component;
 
-            impl $crate::bindings::exports::switchbay::plugin::feature::Guest for Component {
+            impl $crate::bindings::exports::switchbay::plugin0_2_0::feature::Guest for Component {
                 fn describe() -> ::std::string::String {
                     $crate::describe(&PLUGIN)
                 }
@@ -183,8 +183,8 @@ macro_rules! export {
                     call: $crate::Call,
                     input: ::std::string::String,
                 ) -> ::core::result::Result<
-                    $crate::bindings::switchbay::plugin::types::Reply,
-                    $crate::bindings::switchbay::plugin::types::Failure,
+                    $crate::bindings::switchbay::plugin0_2_0::types::Reply,
+                    $crate::bindings::switchbay::plugin0_2_0::types::Failure,
                 > {
                     $crate::invoke(&PLUGIN, call, input).await
                 }
@@ -205,13 +205,13 @@ macro_rules! export_worker {
 
             struct Component;
 
-            impl $crate::worker_bindings::exports::switchbay::plugin::worker::Guest for Component {
+            impl $crate::worker_bindings::exports::switchbay::plugin0_2_0::worker::Guest for Component {
                 async fn run(
                     call: $crate::Call,
                     input: ::std::string::String,
                 ) -> ::core::result::Result<
-                    $crate::bindings::switchbay::plugin::types::Reply,
-                    $crate::bindings::switchbay::plugin::types::Failure,
+                    $crate::bindings::switchbay::plugin0_2_0::types::Reply,
+                    $crate::bindings::switchbay::plugin0_2_0::types::Failure,
                 > {
                     $crate::work(&PLUGIN, call, input).await
                 }

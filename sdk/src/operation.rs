@@ -10,7 +10,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value, json};
 
-use crate::bindings::switchbay::plugin::types as wire;
+use crate::bindings::switchbay::plugin0_2_0::types as wire;
 use crate::{Call, ErrorCode, Failure, OperationError, Reply, Rest, schema};
 
 type Answer = Pin<Box<dyn Future<Output = Result<wire::Reply, wire::Failure>>>>;
@@ -25,6 +25,7 @@ pub struct Operation {
     output: fn() -> Value,
     rest: Option<Rest>,
     tool: Option<Tool>,
+    operator: bool,
     errors: Vec<ErrorCode>,
     examples: Vec<(&'static str, &'static str)>,
     deadline_ms: Option<u32>,
@@ -53,6 +54,7 @@ impl Operation {
             output: schema::of_output::<O>,
             rest: None,
             tool: None,
+            operator: false,
             errors: Vec::new(),
             examples: Vec::new(),
             deadline_ms: None,
@@ -104,6 +106,14 @@ impl Operation {
     #[must_use]
     pub fn tool(mut self, tool: Tool) -> Self {
         self.tool = Some(tool);
+        self
+    }
+
+    /// Serves the operation to the operator of the service alone (`switchbay plugin call`, and the operator's API). It has
+    /// no route and no tool beside it, no limit per caller and no price; [`CallerKind`](crate::CallerKind) is `Operator`.
+    #[must_use]
+    pub fn operator(mut self) -> Self {
+        self.operator = true;
         self
     }
 
@@ -241,6 +251,9 @@ impl Operation {
         }
         if let Some(tool) = &self.tool {
             put("tool", tool.describe());
+        }
+        if self.operator {
+            put("operator", json!({}));
         }
         if let Some(milliseconds) = self.deadline_ms {
             put("deadline_ms", json!(milliseconds));

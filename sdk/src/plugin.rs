@@ -6,7 +6,7 @@
 use serde_json::{Value, json};
 
 use crate::Operation;
-use crate::bindings::switchbay::plugin::types as wire;
+use crate::bindings::switchbay::plugin0_2_0::types as wire;
 
 /// A plugin under construction.
 pub struct Plugin {
@@ -85,7 +85,7 @@ pub fn describe(plugin: &Plugin) -> String {
     let wants: Vec<Value> = plugin.wants.iter().map(Want::describe).collect();
     let operations: Vec<Value> = plugin.operations.iter().map(Operation::describe).collect();
     json!({
-        "schema": 1,
+        "schema": 2,
         "name": plugin.name,
         "version": plugin.version,
         "summary": plugin.summary,

@@ -6,7 +6,7 @@ use std::time::Duration;
 use serde::Serialize;
 use serde_json::{Map, Value};
 
-use crate::bindings::switchbay::plugin::types as wire;
+use crate::bindings::switchbay::plugin0_2_0::types as wire;
 
 /// A way in which an operation may fail. Declare it with [`crate::Operation::error`]; the host replaces
 /// undeclared codes with `INTERNAL_ERROR`. Codes that the host has too have a constructor here, which knows

@@ -48,6 +48,7 @@ mod oauth_tls;
 mod oauth_tokens;
 mod oembed;
 mod openapi;
+mod operations;
 mod parity;
 mod peers;
 mod quota;

@@ -370,12 +370,8 @@ async fn the_plugins_are_listed_with_what_they_may() {
         .iter_mut()
         .map(|one| one["digest"].take())
         .collect();
-    assert!(
-        digests
-            .iter()
-            .all(|digest| digest.as_str().is_some_and(|digest| digest.len() == 64)),
-        "{digests:?}"
-    );
+    let is_whole = |digest: &Value| digest.as_str().is_some_and(|digest| digest.len() == 64);
+    assert!(digests.iter().all(is_whole), "{digests:?}");
     let names: Vec<&Value> = plugins
         .as_array()
         .expect("plugins")
@@ -414,12 +410,14 @@ async fn the_plugins_are_listed_with_what_they_may() {
                 "deadlineMs": 60_000,
                 "rest": { "method": "POST", "path": MISBEHAVE, "scope": "test:misbehave" },
                 "tool": { "name": "misbehave", "scope": "test:misbehave" },
+                "operator": false,
             },
             {
                 "id": "wait",
                 "deadlineMs": 1000,
                 "rest": { "method": "POST", "path": "/api/v1/test/wait", "scope": "test:misbehave" },
                 "tool": { "name": "wait", "scope": "test:misbehave" },
+                "operator": false,
             },
         ],
     });

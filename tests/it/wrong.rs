@@ -174,10 +174,10 @@ async fn files(floor: &mut Floor) {
 
 async fn worlds(floor: &mut Floor) {
     // The smallest component there is: it imports and exports nothing.
-    floor.check(b"\0asm\x0d\0\x01\0", "plugin `describes`: it does not fit the world `switchbay:plugin/feature-plugin`: no exported instance named `switchbay:plugin/feature@0.1.0`").await;
+    floor.check(b"\0asm\x0d\0\x01\0", "plugin `describes`: it does not export `switchbay:plugin/feature`, which serves operations; this host serves its versions 0.1.0 and 0.2.0").await;
     let guest = || describing(&good("describes").to_string());
-    floor.check(&renamed(built("describes"), "describe", "descrybe"), "plugin `describes`: it does not fit the world `switchbay:plugin/feature-plugin`: instance export `switchbay:plugin/feature@0.1.0` does not have export `describe`").await;
-    floor.check(&renamed(guest(), "wasi:clocks/wall-clock@", "wasi:clocks/hall-clock@"), "plugin `describes`: it does not fit the world `switchbay:plugin/feature-plugin`: component imports instance `wasi:clocks/hall-clock@0.2.6`, but a matching implementation was not found in the linker: instance export `now` has the wrong type: function implementation is missing").await;
+    floor.check(&renamed(built("describes"), "describe", "descrybe"), "plugin `describes`: its exports do not fit `switchbay:plugin@0.2.0`: instance export `switchbay:plugin/feature@0.2.0` does not have export `describe`").await;
+    floor.check(&renamed(guest(), "wasi:clocks/wall-clock@", "wasi:clocks/hall-clock@"), "plugin `describes`: it does not fit the world `switchbay:worlds/guest`: component imports instance `wasi:clocks/hall-clock@0.2.6`, but a matching implementation was not found in the linker: instance export `now` has the wrong type: function implementation is missing").await;
     let logging = "wasi:logging/logging@0.1.0-draft";
     floor
         .check(
@@ -203,7 +203,7 @@ async fn worlds(floor: &mut Floor) {
 }
 
 async fn reads(floor: &mut Floor) {
-    floor.check(&describing("trap"), "plugin `describes`: reading its description failed: the plugin trapped: wasm trap: wasm `unreachable` instruction executed: thread '<unnamed>' (1) panicked at tests/programs/describes/src/lib.rs:22:23:\\nthe guest does not describe itself\\nnote: run with `RUST_BACKTRACE=1` environment variable to display a backtrace").await;
+    floor.check(&describing("trap"), "plugin `describes`: reading its description failed: the plugin trapped: wasm trap: wasm `unreachable` instruction executed: thread '<unnamed>' (1) panicked at tests/programs/describes/src/lib.rs:24:23:\\nthe guest does not describe itself\\nnote: run with `RUST_BACKTRACE=1` environment variable to display a backtrace").await;
     floor
         .check(
             &describing("exit"),
@@ -240,8 +240,8 @@ async fn reads(floor: &mut Floor) {
         .await;
     floor
         .check_with(
-            &[("/schema", json!(2))],
-            "its description has schema 2; this host reads schema 1",
+            &[("/schema", json!(3))],
+            "its description has schema 3; this host reads 1 and 2",
         )
         .await;
     floor

@@ -25,9 +25,11 @@ pub(crate) fn strict_json(bytes: &[u8]) -> Result<Value, MalformedJson> {
 }
 
 /// Text that is no JSON, or JSON that says a thing twice.
-#[derive(Debug, PartialEq)]
+#[derive(Debug, PartialEq, thiserror::Error)]
 pub(crate) enum MalformedJson {
+    #[error("is not valid JSON: line {line}, column {column}")]
     Json { line: usize, column: usize },
+    #[error("has `{0}` more than once")]
     Duplicate(String),
 }
 

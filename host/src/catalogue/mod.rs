@@ -16,7 +16,7 @@ use http::Method;
 use self::operation_state::OperationState;
 use self::revision::Revision;
 use self::route_table::{RouteTable, RouteTableError};
-use crate::contract::operation::{Operation, RestFace, ToolFace};
+use crate::contract::operation::{Operation, OperatorFace, RestFace, ToolFace};
 
 /// Two operations that cannot be served together, of two plugins or of one.
 #[derive(Debug, thiserror::Error)]
@@ -133,8 +133,17 @@ impl Catalogue {
 
     /// The operations that the published documents name.
     pub(crate) fn published(&self) -> Vec<Bound> {
-        let published = self.bound.iter().filter(|one| one.revision.is_published());
+        let is_served = |one: &&Bound| one.rest().is_some() || one.tool().is_some();
+        let published = self.bound.iter().filter(is_served);
+        let published = published.filter(|one| one.revision.is_published());
         published.cloned().collect()
+    }
+
+    /// The operations that only the operator calls.
+    pub(crate) fn of_the_operator(&self) -> impl Iterator<Item = (&Bound, &OperatorFace)> {
+        self.bound
+            .iter()
+            .filter_map(|one| Some((one, one.operation.operator.as_ref()?)))
     }
 
     pub(crate) fn revisions(&self) -> &[Arc<Revision>] {

@@ -219,7 +219,9 @@ fn outcome_of(error: &CallError) -> CallOutcome {
         CallError::Deadline(_) => CallOutcome::Deadline,
         CallError::CpuSpent(_) | CallError::JobSpent(_) => CallOutcome::CpuSpent,
         CallError::MemorySpent { .. } => CallOutcome::MemorySpent,
-        CallError::Trapped { .. } | CallError::NoWorker => CallOutcome::Trap,
+        CallError::Trapped { .. } | CallError::NoWorker | CallError::CallerUnknown { .. } => {
+            CallOutcome::Trap
+        }
         CallError::Exited(_) => CallOutcome::Exit,
         CallError::TooLarge { .. } => CallOutcome::TooLarge,
         CallError::Stopped => CallOutcome::Stopped,

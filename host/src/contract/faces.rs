@@ -1,4 +1,4 @@
-//! The two faces of an operation as a description writes them, checked: its REST route and its tool.
+//! The faces of an operation as a description writes them, checked: its REST route, its tool, and that of the operator.
 //!
 //! Whether two operations have one face is the catalogue's to say. Must not know of plugins, or of what both faces share.
 
@@ -63,6 +63,13 @@ pub(crate) struct WrittenTool {
     hidden: Vec<String>,
     #[serde(default)]
     added: Map<String, Value>,
+}
+
+/// The operator's face. It came with schema 2 of descriptions.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct WrittenOperatorFace {
+    pub(crate) body_bytes_max: Option<usize>,
 }
 
 pub(crate) fn is_identifier(text: &str, length_max: usize) -> bool {

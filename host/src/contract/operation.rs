@@ -26,6 +26,8 @@ pub(crate) struct Operation {
     pub(crate) output: OutputSchema,
     pub(crate) rest: Option<RestFace>,
     pub(crate) tool: Option<ToolFace>,
+    /// Never beside one of the other faces.
+    pub(crate) operator: Option<OperatorFace>,
     /// The declared error codes.
     pub(crate) errors: Vec<DeclaredError>,
     /// How often it may be called and at what price.
@@ -130,6 +132,13 @@ pub(crate) struct ToolFace {
     pub(crate) bytes_max: usize,
 }
 
+/// The face that only the operator of the service calls: without a scope, a limit of a caller's or a price.
+pub(crate) struct OperatorFace {
+    pub(crate) input: FaceSchema,
+    /// The largest input in bytes.
+    pub(crate) bytes_max: usize,
+}
+
 /// A scope such as `domain:dns`.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Scope(String);
@@ -210,6 +219,8 @@ pub(crate) enum CallerKind {
     OAuth,
     /// By its address alone.
     FirstParty,
+    /// By the operator's token.
+    Operator,
 }
 
 /// One call, as a plugin gets it.
@@ -234,6 +245,7 @@ pub(crate) struct Call {
 pub(crate) enum CallOrigin {
     Face(Face),
     Job,
+    Operator,
 }
 
 impl CallOrigin {
@@ -241,6 +253,7 @@ impl CallOrigin {
         match self {
             CallOrigin::Face(face) => face.name(),
             CallOrigin::Job => "job",
+            CallOrigin::Operator => "operator",
         }
     }
 }
@@ -249,6 +262,23 @@ impl CallOrigin {
 pub(crate) enum UncheckedAnswer {
     Success(Success),
     Failure(PluginFailure),
+}
+
+impl UncheckedAnswer {
+    /// What of it came from the plugin, in bytes.
+    pub(crate) fn bytes(&self) -> usize {
+        match self {
+            UncheckedAnswer::Success(success) => {
+                let headers = success.headers.iter();
+                let headers = headers.map(|(name, value)| name.len() + value.len());
+                success.data.len() + success.outcome.len() + headers.sum::<usize>()
+            }
+            UncheckedAnswer::Failure(failure) => {
+                let details = failure.details.as_ref().map_or(0, String::len);
+                failure.code.len() + failure.message.len() + details
+            }
+        }
+    }
 }
 
 /// A plugin's success.

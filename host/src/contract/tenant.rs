@@ -39,6 +39,11 @@ impl Tenant {
         Self::named(ADDRESS, address)
     }
 
+    /// The operator of the service.
+    pub(crate) fn operator() -> Self {
+        Self::named("operator", "")
+    }
+
     /// The owner of a job of which nothing else is known.
     pub(crate) fn owner(owner: &Owner) -> Self {
         Self::named("owner:", owner.as_str())

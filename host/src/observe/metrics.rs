@@ -156,6 +156,7 @@ pub(crate) struct CacheReads {
 pub(crate) struct Requests {
     pub(crate) rest: FaceAnswers,
     pub(crate) tool: FaceAnswers,
+    pub(crate) operator: FaceAnswers,
 }
 
 /// What one face of an operation answered.
@@ -169,7 +170,8 @@ impl Requests {
     pub(crate) fn new<'c>(declared: impl Iterator<Item = &'c str> + Clone) -> Self {
         Self {
             rest: FaceAnswers::new(declared.clone()),
-            tool: FaceAnswers::new(declared),
+            tool: FaceAnswers::new(declared.clone()),
+            operator: FaceAnswers::new(declared),
         }
     }
 }

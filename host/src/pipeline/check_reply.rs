@@ -197,7 +197,8 @@ pub(super) fn failed(operation: &Operation, error: &CallError) -> Refusal {
         CallError::Trapped { .. }
         | CallError::Exited(_)
         | CallError::TooLarge { .. }
-        | CallError::NoWorker => Refusal::internal(""),
+        | CallError::NoWorker
+        | CallError::CallerUnknown { .. } => Refusal::internal(""),
     };
     refusal.cause = Some(cause);
     refusal

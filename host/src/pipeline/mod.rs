@@ -10,6 +10,7 @@ mod check_reply;
 mod count_month;
 mod identify;
 mod invoke;
+pub(crate) mod operator_call;
 pub(crate) mod read_input;
 mod read_month;
 mod reserve;
@@ -62,7 +63,7 @@ pub(crate) struct Pipeline {
     pub(crate) windows: Windows,
     pub(crate) reservations: Arc<Reservations>,
     pub(crate) prices: Credits,
-    /// Calls that are paid for: they run to their end whether their clients wait or not.
+    /// Calls that are paid for, and the operator's: they run to their end whether anybody waits or not.
     pub(crate) calls: Tasks,
 }
 
@@ -263,11 +264,16 @@ fn answers(bound: &Bound, face: Face) -> &FaceAnswers {
 
 /// The caller's name within one plugin: stable, and unrelated to its name in any other.
 fn owner(secret: &[u8; 32], caller: &Caller, plugin: &str) -> Owner {
+    owner_named(secret, caller.owner(), plugin)
+}
+
+/// The same of a caller by its name.
+fn owner_named(secret: &[u8; 32], caller: &str, plugin: &str) -> Owner {
     let digest = Sha256::new()
         .chain_update(secret)
         .chain_update(plugin.as_bytes())
         .chain_update([0])
-        .chain_update(caller.owner().as_bytes())
+        .chain_update(caller.as_bytes())
         .finalize();
     Owner::of(&digest.into())
 }

@@ -120,10 +120,7 @@ fn add_body(
         return Ok(());
     }
     let value = strict_json(body).map_err(|malformed| match malformed {
-        MalformedJson::Json { line, column } => Refusal::invalid(
-            None,
-            &format!("The body is not valid JSON: line {line}, column {column}"),
-        ),
+        MalformedJson::Json { .. } => Refusal::invalid(None, &format!("The body {malformed}")),
         MalformedJson::Duplicate(name) => Refusal::invalid(Some(&name), "appears more than once"),
     })?;
     let Value::Object(members) = value else {

@@ -27,6 +27,7 @@ pub(super) fn take_slots(
             (slots(caller, plugin, operation), &mut meters.window)
         }
         CallerKind::FirstParty => (allowance(caller, plugin, operation), &mut meters.address),
+        CallerKind::Operator => return Ok(()),
     };
     if slots.is_empty() {
         return Ok(());

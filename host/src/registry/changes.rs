@@ -99,6 +99,20 @@ impl Registry {
         self.life_in(&turn, plugin)
     }
 
+    /// Keeps in the history that the operator calls an operation, or how that call ended.
+    pub(crate) async fn note_call(
+        &self,
+        revision: &Revision,
+        operation: &str,
+        outcome: Option<&str>,
+        mark: OperatorNote,
+    ) -> Result<(), RegistryError> {
+        let mut turn = self.lives.lock().await;
+        let mut next = self.life_in(&turn, &revision.plugin)?;
+        next.note_call(revision.number, operation, outcome, mark);
+        self.commit(&mut turn, next).await
+    }
+
     /// Writes a record in which grants have changed, and gives what serves the rights that it has now.
     pub(super) async fn refresh(
         self: &Arc<Self>,

@@ -71,6 +71,7 @@ impl Registry {
         for event in events {
             let told = |name: &str| event.event[name].as_str().unwrap_or_default().to_owned();
             let [plugin, happened, by, why] = ["plugin", "event", "by", "why"].map(told);
+            let [operation, outcome] = ["operation", "outcome"].map(told);
             let revision = event.event["revision"].as_u64();
             if RevisionState::STEPS
                 .iter()
@@ -81,6 +82,17 @@ impl Registry {
                     revision,
                     event = happened,
                     "a revision is being prepared"
+                );
+            } else if !operation.is_empty() {
+                tracing::info!(
+                    plugin,
+                    revision,
+                    event = happened,
+                    operation,
+                    outcome,
+                    by,
+                    why,
+                    "the operator called an operation"
                 );
             } else {
                 tracing::info!(

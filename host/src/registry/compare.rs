@@ -101,6 +101,7 @@ impl Registry {
 struct ClientView {
     route: Option<String>,
     tool: Option<String>,
+    operator: Option<String>,
     input: Value,
     output: Value,
     rest: Value,
@@ -121,6 +122,9 @@ impl ClientView {
             tool: tool
                 .is_object()
                 .then(|| format!("tool {} (scope {})", said(&tool["name"]), scope(tool))),
+            operator: operation["operator"]
+                .is_object()
+                .then(|| format!("operator's operation {}", said(&operation["id"]))),
             input: operation["input"].clone(),
             output: operation["output"].clone(),
             rest: rest.clone(),
@@ -128,7 +132,7 @@ impl ClientView {
     }
 
     fn parts(&self) -> impl Iterator<Item = &String> {
-        self.route.iter().chain(&self.tool)
+        self.route.iter().chain(&self.tool).chain(&self.operator)
     }
 }
 

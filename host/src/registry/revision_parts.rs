@@ -105,7 +105,7 @@ pub(super) async fn load(
         run_queue: Arc::clone(&runtime.run_queue),
         background: Arc::clone(&runtime.background),
         pre: linked.pre,
-        worker: linked.worker,
+        exports: linked.exports,
         lent: Arc::new(lent),
         plugin: plugin.into(),
         revision: number,

@@ -5,24 +5,22 @@
 
 use std::sync::Arc;
 
-use wasmtime::component::{Component, Linker};
+use wasmtime::component::{Component, InstancePre, Linker};
 
 use super::capabilities;
-use super::capabilities::bindings::ServedPluginPre;
-use super::capabilities::{GuestState, ImportStanding, worker};
+use super::capabilities::{GuestState, ImportStanding};
 use super::components::{ComponentError, ComponentFolder};
 use super::engine::{EngineError, Runtime};
+use super::exports::{ExportError, PluginExports};
 use super::instance::{CallError, Instances};
 use crate::base::tasks::blocking;
 use crate::contract::description::{Description, DescriptionError};
 use crate::contract::manifest::PluginLimits;
+use crate::contract::operation::CallerKind;
 use crate::egress::SecretError;
 
 /// The most imports that a component may have.
 const IMPORTS_MAX: usize = 256;
-
-/// What a component exports that has jobs.
-const WORKER: &str = "switchbay:plugin/worker@0.1.0";
 
 /// A component that cannot become a revision. The plugin's name stands before each message.
 #[derive(Debug, thiserror::Error)]
@@ -33,7 +31,9 @@ pub(crate) enum LoadError {
     Engine(#[from] EngineError),
     #[error("it imports `{import}`, which this host does not have")]
     UnknownImport { import: String },
-    #[error("it imports `switchbay:jobs` and does not export `{WORKER}`, which runs jobs")]
+    #[error(
+        "it imports `switchbay:jobs` and does not export `switchbay:plugin/worker`, which runs jobs"
+    )]
     NoWorker,
     #[error("it has more than {IMPORTS_MAX} imports")]
     TooManyImports,
@@ -42,10 +42,20 @@ pub(crate) enum LoadError {
         import: String,
         interface: &'static str,
     },
-    #[error("it does not fit the world `switchbay:plugin/feature-plugin`: {0}")]
+    #[error("it does not fit the world `switchbay:worlds/guest`: {0}")]
     World(String),
+    #[error(transparent)]
+    Exports(#[from] ExportError),
     #[error("reading its description failed: {0}")]
     Describe(#[source] CallError),
+    #[error(
+        "its operation `{operation}` has the face `operator`, which it is too old for: it was built against \
+         `switchbay:plugin@{version}`; build it against a newer one"
+    )]
+    OperatorFace {
+        operation: String,
+        version: &'static str,
+    },
     #[error("its description differs between two reads")]
     Unstable,
     #[error(transparent)]
@@ -56,8 +66,8 @@ pub(crate) enum LoadError {
 
 /// A component whose imports are all known, ready to be instantiated.
 pub(crate) struct Linked {
-    pub(crate) pre: ServedPluginPre<GuestState>,
-    pub(crate) worker: Option<worker::GuestIndices>,
+    pub(crate) pre: InstancePre<GuestState>,
+    pub(crate) exports: PluginExports,
     /// The imports that an operator must grant, each with the interface's name in atoms.
     lent: Vec<(String, &'static str)>,
 }
@@ -113,19 +123,12 @@ pub(crate) fn link(runtime: &Runtime, component: &Component) -> Result<Linked, L
             }
         }
     }
-    let pre = linker
-        .instantiate_pre(component)
-        .and_then(ServedPluginPre::new)
-        .map_err(world)?;
-    let worker = if kind.exports(engine).any(|(export, _)| export == WORKER) {
-        Some(worker::GuestIndices::new(pre.instance_pre()).map_err(world)?)
-    } else {
-        None
-    };
-    if worker.is_none() && lent.iter().any(|(_, atom)| *atom == "jobs") {
+    let pre = linker.instantiate_pre(component).map_err(world)?;
+    let exports = PluginExports::find(engine, &kind, &pre)?;
+    if !exports.has_worker() && lent.iter().any(|(_, atom)| *atom == "jobs") {
         return Err(LoadError::NoWorker);
     }
-    Ok(Linked { pre, worker, lent })
+    Ok(Linked { pre, exports, lent })
 }
 
 /// Reads what a component says of itself, twice, in instances to which every capability is denied.
@@ -135,12 +138,20 @@ pub(crate) async fn describe(
     limits: &PluginLimits,
     plugin: &str,
 ) -> Result<(String, Description), LoadError> {
-    let read = || Instances::describe(&runtime.engine, &linked.pre, limits);
+    let read = || Instances::describe(&runtime.engine, linked, limits);
     let text = read().await.map_err(LoadError::Describe)?;
     if read().await.map_err(LoadError::Describe)? != text {
         return Err(LoadError::Unstable);
     }
     let description = self::read(text.clone(), plugin).await?;
+    let mut operations = description.operations.iter();
+    let operators = operations.find(|operation| operation.operator.is_some());
+    if let Some(operation) = operators.filter(|_| !linked.exports.knows(CallerKind::Operator)) {
+        return Err(LoadError::OperatorFace {
+            operation: operation.id.clone(),
+            version: linked.exports.version(),
+        });
+    }
     for (import, interface) in &linked.lent {
         if !description.wanted().any_of(interface) {
             return Err(LoadError::NotWanted {

@@ -7,6 +7,7 @@ pub(crate) mod capabilities;
 pub(crate) mod compiler;
 pub(crate) mod components;
 pub(crate) mod engine;
+mod exports;
 mod guest_store;
 pub(crate) mod instance;
 pub(crate) mod job_run;

@@ -14,8 +14,12 @@ pub(crate) fn built(component: &str) -> Vec<u8> {
 
 /// The guest (`tests/programs/describes`), describing itself by this text.
 pub(crate) fn describing(text: &str) -> Vec<u8> {
+    described_by(built("describes"), text)
+}
+
+/// The guest as it was built once, describing itself by this text.
+pub(crate) fn described_by(mut component: Vec<u8>, text: &str) -> Vec<u8> {
     const PLACE: [u8; 16384] = [b'#'; 16384];
-    let mut component = built("describes");
     let at = component
         .windows(PLACE.len())
         .position(|window| window == PLACE)

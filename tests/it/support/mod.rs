@@ -18,7 +18,7 @@ mod wire;
 pub(crate) use answer::{Answer, members};
 pub(crate) use compiled::lend_compiled;
 pub(crate) use dev::Dev;
-pub(crate) use guest::{built, describing, good, operation};
+pub(crate) use guest::{built, described_by, describing, good, operation};
 pub(crate) use issuer::{Document, Issuer, KEYS, METADATA, Signer, claims, encode, now_s};
 pub(crate) use keeps::{Keeps, keeps_anew};
 pub(crate) use metered::Metered;

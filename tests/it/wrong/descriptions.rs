@@ -59,7 +59,7 @@ async fn words(floor: &mut Floor) {
     floor
         .check_with(
             &faceless,
-            "operation `first` has neither a REST face nor a tool face",
+            "operation `first` has no face; declare `rest`, `tool` or `operator`",
         )
         .await;
 }

@@ -1,11 +1,13 @@
 //! `switchbay plugin` and `switchbay status`: the operator's API from a terminal.
 //!
+//! - `call`: an operation that a plugin serves to the operator.
 //! - `show`: what there is.
 //! - `stage`: a revision's way to where it may serve.
 //!
 //! Tables for people, `--json` for scripts, and exit codes of their own (see [`super`]). A server must run: what a plugin is
 //! allowed is decided in one place.
 
+mod call;
 mod show;
 mod stage;
 
@@ -53,6 +55,8 @@ pub(super) enum PluginCommand {
     Enable(ActArguments),
     /// Take back an approval: running calls keep the right until they end, later calls do not have it
     Revoke(Revoke),
+    /// Call an operation that a plugin serves to the operator alone, and print what it answers as JSON
+    Call(CallArguments),
     /// Issue a proxy credential with exactly the plugin's rights, to try them with curl
     Proxy(ProxyArguments),
     /// Read the plugin manifest again and apply its changes
@@ -148,6 +152,21 @@ pub(super) struct Rollback {
 }
 
 #[derive(Args)]
+pub(super) struct CallArguments {
+    /// The plugin's name in the manifest
+    plugin: String,
+    /// The operation's id, as listed by `plugin show`
+    operation: String,
+    /// A file with the input, a JSON object; `-` reads it from standard input [default: none of its properties]
+    #[arg(long, value_name = "FILE")]
+    input: Option<PathBuf>,
+    #[command(flatten)]
+    common: CommonArguments,
+    #[command(flatten)]
+    reason: Reason,
+}
+
+#[derive(Args)]
 pub(super) struct ProxyArguments {
     #[command(flatten)]
     act: ActArguments,
@@ -183,6 +202,7 @@ pub(super) async fn run(command: PluginCommand) -> Result<(), CommandFailure> {
         PluginCommand::Disable(act) => on_plugin::<DisablePlugin, _>(act, PlainOrder {}).await,
         PluginCommand::Enable(act) => on_plugin::<EnablePlugin, _>(act, PlainOrder {}).await,
         PluginCommand::Revoke(arguments) => revoke(arguments).await,
+        PluginCommand::Call(arguments) => call::call(arguments).await,
         PluginCommand::Proxy(arguments) => proxy(arguments).await,
         PluginCommand::Follow(common) => follow(&common).await,
     }

@@ -125,7 +125,11 @@ fn operations(shown: &PluginView) -> Table {
         let (rest, tool) = (operation.rest.as_ref(), operation.tool.as_ref());
         table.row([
             operation.id.clone(),
-            cell(rest.map(|rest| format!("{} {}", rest.method, rest.path))),
+            if operation.operator {
+                "(operator)".to_owned()
+            } else {
+                cell(rest.map(|rest| format!("{} {}", rest.method, rest.path)))
+            },
             cell(tool.map(|tool| &tool.name)),
             format!("{} ms", operation.deadline_ms),
         ]);

@@ -18,11 +18,13 @@ use self::written::{
 use super::error::Code;
 use super::faces::{is_identifier, rest_face, schema_error, tool_face, tool_input, twice};
 use super::grants::{Atom, AtomError, Grants};
-use super::operation::{DeclaredError, DeclaredFailure, InputExample, Operation};
+use super::operation::{DeclaredError, DeclaredFailure, InputExample, Operation, OperatorFace};
 use super::profile;
 use super::schema::{FaceSchema, Offence, OutputSchema};
 use super::terms;
 
+/// The schemas of descriptions that are read side by side.
+const SCHEMAS: [u32; 2] = [1, 2];
 const BODY_BYTES_DEFAULT: usize = 16 * 1024;
 const BODY_BYTES_MAX: usize = 1 << 20;
 const DEADLINE_MS_DEFAULT: u32 = 10_000;
@@ -35,8 +37,8 @@ const WHY_BYTES_MAX: usize = 200;
 pub(crate) enum DescriptionError {
     #[error("its description is not JSON of the expected form: {0}")]
     Malformed(#[source] serde_json::Error),
-    #[error("its description has schema {0}; this host reads schema 1")]
-    Schema(u32),
+    #[error("its description has schema {found}; this host reads {}", schemas())]
+    Schema { found: u32 },
     #[error("its description has the name `{0}`, not that of its manifest entry")]
     Name(String),
     #[error("its description {0}")]
@@ -51,6 +53,10 @@ pub(crate) enum DescriptionError {
         part: &'static str,
         rule: String,
     },
+}
+
+fn schemas() -> String {
+    SCHEMAS.map(|schema| schema.to_string()).join(" and ")
 }
 
 /// What is wrong with a part of an operation.
@@ -87,8 +93,10 @@ impl Description {
     pub(crate) fn read(text: &str, name: &str) -> Result<Self, DescriptionError> {
         let written: WrittenDescription =
             serde_json::from_str(text).map_err(DescriptionError::Malformed)?;
-        if written.schema != 1 {
-            return Err(DescriptionError::Schema(written.schema));
+        if !SCHEMAS.contains(&written.schema) {
+            return Err(DescriptionError::Schema {
+                found: written.schema,
+            });
         }
         if written.name != name {
             return Err(DescriptionError::Name(written.name));
@@ -107,6 +115,7 @@ impl Description {
                     rule: "appears more than once".to_owned(),
                 });
             }
+            later_than(written.schema, &row)?;
             operations.push(operation(name, row)?);
         }
         Ok(Self {
@@ -120,6 +129,23 @@ impl Description {
     /// All that the plugin asks for.
     pub(crate) fn wanted(&self) -> Grants {
         self.wants.iter().map(|want| want.atom.clone()).collect()
+    }
+}
+
+/// What an operation says must be of the schema that its description names.
+fn later_than(schema: u32, row: &WrittenOperation) -> Result<(), DescriptionError> {
+    let later = [("operator", row.operator.is_some(), 2)];
+    match later
+        .into_iter()
+        .find(|(_, is_there, since)| *is_there && schema < *since)
+    {
+        None => Ok(()),
+        Some((member, _, since)) => Err(DescriptionError::Operation {
+            operation: row.id.clone(),
+            rule: format!(
+                "has `{member}`, which came with schema {since}; its description has schema {schema}"
+            ),
+        }),
     }
 }
 
@@ -165,6 +191,7 @@ fn operation(plugin: &str, row: WrittenOperation) -> Result<Operation, Descripti
         rule,
     };
     words(&row).map_err(&broken)?;
+    faces_together(&row).map_err(&broken)?;
     let terms = terms::terms(written_terms(&row)).map_err(&broken)?;
     let errors = row.errors.into_iter().map(declared_error);
     let errors: Vec<_> = errors.collect::<Result<_, _>>().map_err(&broken)?;
@@ -172,13 +199,12 @@ fn operation(plugin: &str, row: WrittenOperation) -> Result<Operation, Descripti
         return Err(broken(format!("declares `{code}` more than once")));
     }
     let deadline = deadline(row.deadline_ms).map_err(&broken)?;
-    if row.rest.is_none() && row.tool.is_none() {
-        return Err(broken("has neither a REST face nor a tool face".to_owned()));
-    }
     profile::check_input(&row.input).map_err(in_part(&id, "input"))?;
     profile::check_output(&row.output).map_err(in_part(&id, "output"))?;
     said_of_input(&row.input, &row.judges).map_err(&broken)?;
-    let bytes_max = row.rest.as_ref().and_then(|rest| rest.body_bytes_max);
+    let rest_max = row.rest.as_ref().and_then(|rest| rest.body_bytes_max);
+    let operator_max = row.operator.as_ref().and_then(|face| face.body_bytes_max);
+    let bytes_max = rest_max.or(operator_max);
     let bytes_max = body_bytes_max(bytes_max).map_err(&broken)?;
     let tool = match row.tool {
         None => None,
@@ -188,6 +214,14 @@ fn operation(plugin: &str, row: WrittenOperation) -> Result<Operation, Descripti
             let input =
                 FaceSchema::compile(input, &row.judges).map_err(in_part(&id, "tool input"))?;
             Some(tool_face(tool, input, bytes_max).map_err(&broken)?)
+        }
+    };
+    let operator = match row.operator {
+        None => None,
+        Some(_) => {
+            let input = FaceSchema::compile(row.input.clone(), &row.judges);
+            let input = input.map_err(in_part(&id, "input"))?;
+            Some(OperatorFace { input, bytes_max })
         }
     };
     let rest = match row.rest {
@@ -200,6 +234,7 @@ fn operation(plugin: &str, row: WrittenOperation) -> Result<Operation, Descripti
     };
     let faces = rest.as_ref().map(|face| &face.input);
     let faces = faces.or(tool.as_ref().map(|face| &face.input));
+    let faces = faces.or(operator.as_ref().map(|face| &face.input));
     let examples = examples(row.examples, faces).map_err(&broken)?;
     let failure = |written, default| own_failure(written, default, &errors).map_err(&broken);
     Ok(Operation {
@@ -214,9 +249,41 @@ fn operation(plugin: &str, row: WrittenOperation) -> Result<Operation, Descripti
         description: row.description,
         rest,
         tool,
+        operator,
         errors,
         examples,
     })
+}
+
+/// An operation has a face, and what only the operator calls is served to nobody else and limits and costs nothing.
+fn faces_together(row: &WrittenOperation) -> Result<(), String> {
+    let is_served = row.rest.is_some() || row.tool.is_some();
+    match (&row.operator, is_served) {
+        (None, true) => return Ok(()),
+        (None, false) => return Err("has no face; declare `rest`, `tool` or `operator`".to_owned()),
+        (Some(_), true) => {
+            let rule = "has the face `operator` beside another one; what the operator calls is served to nobody else";
+            return Err(rule.to_owned());
+        }
+        (Some(_), false) => {}
+    }
+    let terms = [
+        ("window_per_minute", row.window_per_minute.is_some()),
+        (
+            "first_party_per_minute",
+            row.first_party_per_minute.is_some(),
+        ),
+        ("consumes", row.consumes.is_some()),
+        ("cost", row.cost.is_some()),
+        ("settle", row.settle.is_some()),
+        ("idempotency", row.idempotency.is_some()),
+    ];
+    match terms.into_iter().find(|(_, is_there)| *is_there) {
+        None => Ok(()),
+        Some((name, _)) => Err(format!(
+            "has `{name}`, which an operation with the face `operator` cannot have"
+        )),
+    }
 }
 
 fn deadline(written_ms: Option<u32>) -> Result<Duration, String> {

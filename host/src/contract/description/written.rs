@@ -4,7 +4,7 @@
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
-use crate::contract::faces::{WrittenRest, WrittenTool};
+use crate::contract::faces::{WrittenOperatorFace, WrittenRest, WrittenTool};
 use crate::contract::operation::{Consumed, IdempotencySource};
 use crate::contract::terms::SettlementPoint;
 
@@ -39,6 +39,7 @@ pub(crate) struct WrittenOperation {
     pub(crate) output: Value,
     pub(crate) rest: Option<WrittenRest>,
     pub(crate) tool: Option<WrittenTool>,
+    pub(crate) operator: Option<WrittenOperatorFace>,
     #[serde(default)]
     pub(crate) errors: Vec<WrittenError>,
     #[serde(default)]

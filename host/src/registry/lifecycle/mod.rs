@@ -224,6 +224,29 @@ impl PluginRecord {
         Ok(())
     }
 
+    /// Notes that the operator calls an operation of a revision, or how that call ended.
+    pub(crate) fn note_call(
+        &mut self,
+        revision: u64,
+        operation: &str,
+        outcome: Option<&str>,
+        mark: OperatorNote,
+    ) {
+        self.events.push(LifecycleEvent {
+            plugin: self.plugin.clone(),
+            revision: Some(revision),
+            event: if outcome.is_some() {
+                "call-ended"
+            } else {
+                "called"
+            },
+            atoms: Grants::default(),
+            operation: Some(operation.to_owned()),
+            outcome: outcome.map(str::to_owned),
+            mark,
+        });
+    }
+
     /// After a restart: what was half way in is discarded, and nothing drains any more.
     pub(crate) fn recover(&mut self, mark: &OperatorNote) {
         let numbers: Vec<(u64, RevisionState)> = self
@@ -272,6 +295,8 @@ impl PluginRecord {
             revision,
             event,
             atoms,
+            operation: None,
+            outcome: None,
             mark,
         });
     }

@@ -239,11 +239,17 @@ pub(crate) struct SeenEntry {
 pub(crate) struct LifecycleEvent {
     pub(crate) plugin: String,
     pub(crate) revision: Option<u64>,
-    /// A state's name, or `approved`, `revoked`, `disabled`, `enabled`, `granted`.
+    /// A state's name, or `approved`, `revoked`, `disabled`, `enabled`, `granted`, `called`, `call-ended`.
     pub(crate) event: &'static str,
     /// What was approved, revoked or is granted by the manifest.
     #[serde(skip_serializing_if = "Grants::is_empty")]
     pub(crate) atoms: Grants,
+    /// The operation that the operator called.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) operation: Option<String>,
+    /// How its call ended: `ok`, or an error code.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) outcome: Option<String>,
     #[serde(flatten)]
     pub(crate) mark: OperatorNote,
 }

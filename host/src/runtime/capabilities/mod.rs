@@ -29,22 +29,9 @@ pub(crate) use self::state::PluginRecords;
 pub(crate) mod bindings {
     wasmtime::component::bindgen!({
         path: "../wit",
-        world: "switchbay:worlds/served-plugin",
-        exports: { default: async },
+        world: "switchbay:worlds/lent",
     });
 }
-
-/// The export of plugins that have jobs. A world of its own, because most plugins have none.
-mod worker_bindings {
-    wasmtime::component::bindgen!({
-        path: "../wit",
-        world: "switchbay:worlds/works",
-        with: { "switchbay:plugin/types": super::bindings::switchbay::plugin::types },
-        exports: { default: async },
-    });
-}
-
-pub(crate) use worker_bindings::exports::switchbay::plugin::worker;
 
 /// An interface that an operator can grant.
 pub(crate) struct Capability {

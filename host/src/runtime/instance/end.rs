@@ -59,6 +59,10 @@ pub(crate) enum CallError {
     Stopped,
     #[error("the plugin has no worker to run jobs")]
     NoWorker,
+    #[error(
+        "the plugin was built before there were callers of this kind: it has version {version} of the contract"
+    )]
+    CallerUnknown { version: &'static str },
     #[error("the plugin is off: {}", match .0 { Off::Disabled => "the operator disabled it", Off::Unloadable(why) => why })]
     Off(Off),
 }
@@ -133,6 +137,7 @@ pub(crate) fn ended(outcome: &Result<UncheckedAnswer, CallError>) -> Ended {
             | CallError::Deadline(_)
             | CallError::Stopped
             | CallError::NoWorker
+            | CallError::CallerUnknown { .. }
             | CallError::Off(_),
         ) => Ended::Dropped,
     }

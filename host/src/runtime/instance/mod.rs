@@ -6,28 +6,27 @@
 //! so nothing of a failed call is left for the next.
 
 mod end;
-mod wire;
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
 use tokio::time::error::Elapsed;
+use wasmtime::component::InstancePre;
 use wasmtime::{Engine, Store};
 
 pub(crate) use self::end::CallError;
 use self::end::{ended, named, unmade};
-use self::wire::{from_wire, size, to_wire};
 use super::background::Background;
 use super::call_places::{CallPlaces, CallTab};
 use super::capabilities;
-use super::capabilities::bindings::switchbay::plugin::types;
-use super::capabilities::bindings::{ServedPlugin, ServedPluginPre};
 use super::capabilities::{
-    GrantedCapabilities, GuestState, JobWorker, LogScope, OnBehalf, PluginCache, worker,
+    GrantedCapabilities, GuestState, JobWorker, LogScope, OnBehalf, PluginCache,
 };
+use super::exports::{FeatureExport, PluginExports, WorkedJob};
 use super::guest_store::prepare;
 use super::job_run::JobRun;
+use super::loader::Linked;
 use super::processor::{CpuMeter, metered};
 use super::run_queue::RunQueue;
 use crate::base::line_rate::LineRate;
@@ -68,9 +67,8 @@ pub(crate) struct InstanceParts {
     pub(crate) run_queue: Arc<RunQueue>,
     /// The same.
     pub(crate) background: Arc<Background>,
-    pub(crate) pre: ServedPluginPre<GuestState>,
-    /// Where the component exports a worker.
-    pub(crate) worker: Option<worker::GuestIndices>,
+    pub(crate) pre: InstancePre<GuestState>,
+    pub(crate) exports: PluginExports,
     pub(crate) lent: Arc<GrantedCapabilities>,
     pub(crate) plugin: Arc<str>,
     pub(crate) revision: u64,
@@ -83,7 +81,7 @@ pub(crate) struct InstanceParts {
 
 struct WarmInstance {
     store: Store<GuestState>,
-    guest: ServedPlugin,
+    feature: FeatureExport,
     cpu: Arc<CpuMeter>,
     made: Instant,
     used: Instant,
@@ -177,7 +175,7 @@ impl Instances {
     /// Reads the plugin's description in an instance that is denied everything.
     pub(crate) async fn describe(
         engine: &Engine,
-        pre: &ServedPluginPre<GuestState>,
+        linked: &Linked,
         limits: &PluginLimits,
     ) -> Result<String, CallError> {
         let (lent, vitals) = (Arc::default(), Arc::default());
@@ -186,13 +184,15 @@ impl Instances {
         let read = async {
             let cpu = Arc::default();
             let store = prepare(engine, None, state, limits, &cpu, None);
-            let mut warm = instantiate(pre, store, limits, cpu).await?;
+            let mut warm = instantiate(&linked.pre, &linked.exports, store, limits, cpu).await?;
             let WarmInstance {
-                store, guest, cpu, ..
+                store,
+                feature,
+                cpu,
+                ..
             } = &mut warm;
             cpu.begin();
-            let feature = guest.switchbay_plugin_feature();
-            let described = metered(cpu, feature.call_describe(&mut *store)).await;
+            let described = metered(cpu, feature.describe(store)).await;
             described.map_err(|error| named(&error, store, limits, cpu))
         };
         tokio::time::timeout(wall, read)
@@ -205,6 +205,7 @@ impl Instances {
         call: Call,
         tab: Arc<CallTab>,
     ) -> Result<UncheckedAnswer, CallError> {
+        self.check_caller(&call)?;
         let (log, on_behalf) = self.scope(&call);
         let mut warm = match self.take_idle() {
             Some(mut warm) => {
@@ -217,17 +218,23 @@ impl Instances {
                 let cpu = Arc::default();
                 tab.meter(&cpu);
                 let store = self.store(log, on_behalf, &cpu, None);
-                instantiate(&self.parts.pre, store, &self.parts.limits, cpu).await?
+                let InstanceParts {
+                    pre,
+                    exports,
+                    limits,
+                    ..
+                } = &self.parts;
+                instantiate(pre, exports, store, limits, cpu).await?
             }
         };
         let WarmInstance {
-            store, guest, cpu, ..
+            store,
+            feature,
+            cpu,
+            ..
         } = &mut warm;
         cpu.begin();
-        let (call, input) = to_wire(call, None);
-        let feature = guest.switchbay_plugin_feature();
-        let running =
-            store.run_concurrent(async |accessor| feature.call_invoke(accessor, call, input).await);
+        let running = store.run_concurrent(async |accessor| feature.invoke(accessor, call).await);
         let ended = metered(cpu, running).await;
         let answer = match ended.and_then(|answer| answer) {
             Ok(answer) => answer,
@@ -249,36 +256,41 @@ impl Instances {
         checkpoint: Option<String>,
         tab: Arc<CallTab>,
     ) -> Result<UncheckedAnswer, CallError> {
-        let worker = self.parts.worker.as_ref().ok_or(CallError::NoWorker)?;
+        self.check_caller(&call)?;
         let (log, on_behalf) = self.scope(&call);
         let cpu = Arc::clone(&run.cpu);
         tab.meter(&cpu);
         let budget = Some((run.cpu_left(), run.cpu_max()));
         let mut store = self.store(log, on_behalf, &cpu, budget);
-        let instance = metered(
-            &cpu,
-            self.parts.pre.instance_pre().instantiate_async(&mut store),
-        )
-        .await;
+        let instance = metered(&cpu, self.parts.pre.instantiate_async(&mut store)).await;
         let instance =
             instance.map_err(|error| unmade(&error, &mut store, &self.parts.limits, &cpu))?;
-        let guest = worker.load(&mut store, &instance);
-        let guest = guest.map_err(|error| named(&error, &mut store, &self.parts.limits, &cpu))?;
-        let job = types::Job {
+        let worker = self.parts.exports.worker(&mut store, &instance);
+        let worker = worker
+            .map_err(|error| named(&error, &mut store, &self.parts.limits, &cpu))?
+            .ok_or(CallError::NoWorker)?;
+        let job = WorkedJob {
             id: run.name.id.to_string(),
             attempt: run.attempt,
             checkpoint,
         };
         store.data_mut().works(JobWorker { run, tab });
         cpu.begin();
-        let (call, input) = to_wire(call, Some(job));
-        let running =
-            store.run_concurrent(async |accessor| guest.call_run(accessor, call, input).await);
+        let running = store.run_concurrent(async |accessor| worker.run(accessor, call, job).await);
         let ended = metered(&cpu, running).await;
         match ended.and_then(|answer| answer) {
             Ok(answer) => self.sized(answer),
             Err(error) => Err(named(&error, &mut store, &self.parts.limits, &cpu)),
         }
+    }
+
+    fn check_caller(&self, call: &Call) -> Result<(), CallError> {
+        let exports = &self.parts.exports;
+        if exports.knows(call.caller) {
+            return Ok(());
+        }
+        let version = exports.version();
+        Err(CallError::CallerUnknown { version })
     }
 
     fn scope(&self, call: &Call) -> (LogScope, OnBehalf) {
@@ -319,12 +331,8 @@ impl Instances {
         prepare(engine, run_queue, state, limits, cpu, job_budget)
     }
 
-    fn sized(
-        &self,
-        answer: Result<types::Reply, types::Failure>,
-    ) -> Result<UncheckedAnswer, CallError> {
-        let answer = from_wire(answer);
-        let (bytes, bytes_max) = (size(&answer), self.parts.limits.response_bytes);
+    fn sized(&self, answer: UncheckedAnswer) -> Result<UncheckedAnswer, CallError> {
+        let (bytes, bytes_max) = (answer.bytes(), self.parts.limits.response_bytes);
         if bytes > bytes_max {
             return Err(CallError::TooLarge { bytes, bytes_max });
         }
@@ -351,17 +359,20 @@ impl Instances {
 }
 
 async fn instantiate(
-    pre: &ServedPluginPre<GuestState>,
+    pre: &InstancePre<GuestState>,
+    exports: &PluginExports,
     mut store: Store<GuestState>,
     limits: &PluginLimits,
     cpu: Arc<CpuMeter>,
 ) -> Result<WarmInstance, CallError> {
     let made = metered(&cpu, pre.instantiate_async(&mut store)).await;
-    let guest = made.map_err(|error| unmade(&error, &mut store, limits, &cpu))?;
+    let instance = made.map_err(|error| unmade(&error, &mut store, limits, &cpu))?;
+    let feature = exports.feature(&mut store, &instance);
+    let feature = feature.map_err(|error| named(&error, &mut store, limits, &cpu))?;
     let (made, bytes_made) = (Instant::now(), store.data().memory_bytes());
     Ok(WarmInstance {
         store,
-        guest,
+        feature,
         cpu,
         made,
         used: made,

@@ -54,6 +54,7 @@ pub(crate) struct ArrivedRequest {
     /// Of the path, decoded.
     pub(crate) parameters: Vec<(String, String)>,
     pub(crate) body: Incoming,
+    pub(crate) request_id: String,
 }
 
 /// A request of one endpoint, as the client makes it and the server reads it.
@@ -63,6 +64,8 @@ pub(crate) struct EndpointRequest<E: Endpoint> {
     pub(crate) body: E::Body,
     /// As they arrived; the client sends none of its own.
     pub(crate) headers: HeaderMap,
+    /// The server's own; the client sends none.
+    pub(crate) request_id: String,
 }
 
 impl<E: Endpoint> Default for EndpointRequest<E> {
@@ -72,6 +75,7 @@ impl<E: Endpoint> Default for EndpointRequest<E> {
             query: E::Query::default(),
             body: E::Body::default(),
             headers: HeaderMap::new(),
+            request_id: String::new(),
         }
     }
 }
@@ -94,6 +98,7 @@ impl<E: Endpoint> EndpointRequest<E> {
             parts,
             parameters,
             body,
+            request_id,
         } = arrived;
         let query = parts.uri.query().unwrap_or_default().as_bytes();
         let pairs = form_urlencoded::parse(query).into_owned();
@@ -102,6 +107,7 @@ impl<E: Endpoint> EndpointRequest<E> {
             query: read_parameters(pairs)?,
             body: E::Body::read(api, &parts.headers, body).await?,
             headers: parts.headers,
+            request_id,
         })
     }
 

@@ -169,11 +169,18 @@ pub(crate) struct EventView {
     id: u64,
     plugin: String,
     revision: Option<u64>,
-    /// The state that a revision came into, or `approved`, `revoked`, `disabled`, `enabled` or `granted`.
+    /// The state that a revision came into, or `approved`, `revoked`, `disabled`, `enabled`, `granted`, `called` or
+    /// `call-ended`.
     event: String,
     /// What was approved, revoked or is granted by the manifest.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     atoms: Vec<String>,
+    /// The operation that was called.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    operation: Option<String>,
+    /// How its call ended: `ok`, or an error code.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    outcome: Option<String>,
     at: Timestamp,
     by: String,
     why: String,
@@ -188,6 +195,8 @@ impl EventView {
             plugin: text("plugin"),
             revision: event["revision"].as_u64(),
             event: text("event"),
+            operation: event["operation"].as_str().map(str::to_owned),
+            outcome: event["outcome"].as_str().map(str::to_owned),
             atoms: Vec::deserialize(&event["atoms"]).unwrap_or_default(),
             at: Timestamp::of(event["at"].as_u64().unwrap_or(0)),
             by: text("by"),

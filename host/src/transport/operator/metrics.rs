@@ -152,6 +152,9 @@ fn requests(to: &mut Exposition, catalogue: &Catalogue) {
             if operation.tool.is_some() {
                 face("tool", &state.requests.tool);
             }
+            if operation.operator.is_some() {
+                face("operator", &state.requests.operator);
+            }
         }
     }
 }

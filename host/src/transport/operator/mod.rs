@@ -6,6 +6,7 @@ pub(crate) mod events;
 pub(crate) mod keys;
 pub(crate) mod metrics;
 mod openapi;
+pub(crate) mod operations;
 pub(crate) mod overview;
 pub(crate) mod plugins;
 pub(crate) mod request;
@@ -37,6 +38,7 @@ use crate::auth::PresentedCredential;
 use crate::config::Config;
 use crate::contract::error::{Code, Refusal};
 use crate::metering::usage_writer::UsageWriter;
+use crate::pipeline::Pipeline;
 use crate::places::{PlacesFull, RequestPlace};
 use crate::queue::JobQueue;
 use crate::registry::Registry;
@@ -49,6 +51,7 @@ pub(crate) struct OperatorApi {
     pub(crate) base_url: String,
     pub(crate) store: Arc<Store>,
     pub(crate) registry: Arc<Registry>,
+    pub(crate) pipeline: Arc<Pipeline>,
     pub(crate) jobs: Arc<JobQueue>,
     pub(crate) usage: UsageWriter,
     pub(crate) metrics: MetricsSources,
@@ -69,9 +72,11 @@ impl OperatorApi {
         let deadline = self.config.file.limits.request_ms.time();
         let late = || Refusal::new(Code::UpstreamTimeout, "The request did not finish in time");
         let answered = match visit.enter().await {
-            Ok(()) => tokio::time::timeout(deadline, pin!(self.route(request, &visit)))
-                .await
-                .unwrap_or_else(|_| Err(late())),
+            Ok(()) => {
+                tokio::time::timeout(deadline, pin!(self.route(request, &request_id, &visit)))
+                    .await
+                    .unwrap_or_else(|_| Err(late()))
+            }
             Err(full) => Err(full.refusal()),
         };
         let answered = answered.and_then(|response| {
@@ -97,6 +102,7 @@ impl OperatorApi {
     async fn route(
         &self,
         request: Request<Incoming>,
+        request_id: &str,
         visit: &RequestPlace,
     ) -> Result<HttpResponse, Refusal> {
         let (parts, body) = request.into_parts();
@@ -123,6 +129,7 @@ impl OperatorApi {
             parts,
             parameters,
             body,
+            request_id: request_id.to_owned(),
         };
         row.answer(self, arrived).await
     }

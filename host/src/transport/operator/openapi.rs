@@ -4,7 +4,9 @@ use http::StatusCode;
 use serde_json::{Map, Value, json};
 
 use super::endpoint::{Endpoint, EndpointAnswer, EndpointBody, EndpointSchemas, parameter_schemas};
+use super::operations;
 use super::routes::{ENDPOINTS, EndpointRow};
+use crate::catalogue::Catalogue;
 
 /// What an endpoint takes and tells.
 pub(crate) struct EndpointDescription {
@@ -29,13 +31,14 @@ impl EndpointDescription {
     }
 }
 
-/// OpenAPI 3.1.
-pub(crate) fn document() -> Value {
+/// OpenAPI 3.1, with the operations that plugins serve to the operator.
+pub(crate) fn document(catalogue: &Catalogue) -> Value {
     let (mut paths, mut schemas) = (Map::new(), EndpointSchemas::default());
     for row in ENDPOINTS {
         let path = paths.entry(row.path).or_insert_with(|| json!({}));
         path[row.method.to_ascii_lowercase()] = operation(row, (row.describe)(&mut schemas));
     }
+    operations::publish(&mut paths, catalogue);
     let mut referred = schemas.referred();
     referred.insert("Error".to_owned(), error());
     json!({
@@ -58,10 +61,6 @@ pub(crate) fn document() -> Value {
 fn operation(row: &EndpointRow, description: EndpointDescription) -> Value {
     let path = parameters("path", description.path);
     let query = parameters("query", description.query);
-    let refused = |description: &str| {
-        let schema = json!({ "$ref": "#/components/schemas/Error" });
-        json!({ "description": description, "content": { "application/json": { "schema": schema } } })
-    };
     let mut operation = json!({
         "operationId": row.id,
         "summary": row.summary,
@@ -79,6 +78,12 @@ fn operation(row: &EndpointRow, description: EndpointDescription) -> Value {
         operation["requestBody"] = body;
     }
     operation
+}
+
+/// A response that refuses.
+pub(super) fn refused(description: &str) -> Value {
+    let schema = json!({ "$ref": "#/components/schemas/Error" });
+    json!({ "description": description, "content": { "application/json": { "schema": schema } } })
 }
 
 fn parameters(place: &str, schemas: Map<String, Value>) -> impl Iterator<Item = Value> {

@@ -8,6 +8,7 @@ use std::time::SystemTime;
 use http::Method;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 use super::accounts::{AccountList, AccountRequest, AccountView, EntitlementTerms};
 use super::endpoint::{
@@ -17,6 +18,7 @@ use super::endpoint::{
 use super::events::{EventList, EventsQuery};
 use super::keys::{IssuedKey, KeyList, KeyRequest, KeyView};
 use super::openapi::EndpointDescription;
+use super::operations::{CalledOperation, OperationPath};
 use super::overview::ServiceStatus;
 use super::plugins::{
     ActRequest, ApproveOrder, CompareQuery, ComparisonView, FollowReport, PlainOrder, PluginList,
@@ -25,7 +27,7 @@ use super::plugins::{
 };
 use super::usage::{AuditReport, EntriesQuery, EntryPage, MonthUsage, UsageQuery};
 use super::way_out::{LendOrder, LentProxy};
-use super::{OperatorApi, accounts, keys, openapi, overview, plugins, usage};
+use super::{OperatorApi, accounts, keys, openapi, operations, overview, plugins, usage};
 use crate::config::Config;
 use crate::contract::error::Refusal;
 use crate::observe::exposition;
@@ -264,6 +266,12 @@ endpoints! {
             plugins::change_plugin(&api.registry, &request.path, &request.body, revocation).await
         };
 
+    CallOperation "callOperation" POST "/admin/v1/plugins/{plugin}/operations/{operation}"
+        "Call an operation that a plugin serves to the operator alone"
+        path OperationPath, body CalledOperation,
+        -> Enveloped<Value>
+        = |api, request| operations::call(api, request).await;
+
     LendProxy "lendProxy" POST "/admin/v1/plugins/{plugin}/proxy"
         "Issue a credential for the forward proxy with exactly the rights of the active revision; only this response shows it"
         path PluginPath, body ActRequest<LendOrder>,
@@ -378,8 +386,8 @@ endpoints! {
     ShowDocument "showDocument" GET "/admin/v1/openapi.json"
         "Get this document"
         -> PlainAnswer<DocumentText>
-        = |_api, _request| {
-            let document = openapi::document().to_string();
+        = |api, _request| {
+            let document = openapi::document(&api.registry.current().catalogue).to_string();
             Ok::<_, Refusal>(PrintedAnswer::of(document, DocumentText::MEDIA_TYPE))
         };
 

@@ -2,7 +2,9 @@
 //! one build gives every description, right or wrong. It speaks the bare contract, because the SDK's types say nothing wrong.
 
 use switchbay_sdk::bindings;
-use switchbay_sdk::bindings::exports::switchbay::plugin::feature::{Call, Failure, Guest, Reply};
+use switchbay_sdk::bindings::exports::switchbay::plugin0_2_0::feature::{
+    Call, Failure, Guest, Reply,
+};
 
 /// The place: a run of `#` that no compiler makes by chance. The test puts its text there and fills up with `#`.
 static PLACE: [u8; 16384] = [b'#'; 16384];

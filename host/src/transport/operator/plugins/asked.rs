@@ -191,7 +191,8 @@ impl<T> ActRequest<T>
 where
     T: Default + Serialize + DeserializeOwned,
 {
-    fn parse(bytes: &[u8]) -> Result<Self, Refusal> {
+    /// Reads it; nothing at all orders nothing in particular.
+    pub(crate) fn parse(bytes: &[u8]) -> Result<Self, Refusal> {
         if bytes.is_empty() {
             return Ok(Self::default());
         }

@@ -164,6 +164,8 @@ pub(crate) struct OperationView {
     pub(crate) deadline_ms: u64,
     pub(crate) rest: Option<RouteView>,
     pub(crate) tool: Option<ToolView>,
+    /// Whether it is served to the operator alone.
+    pub(crate) operator: bool,
 }
 
 /// The REST route of an operation.
@@ -328,5 +330,6 @@ fn operation(operation: &Operation) -> OperationView {
         deadline_ms: milliseconds(operation.deadline),
         rest,
         tool,
+        operator: operation.operator.is_some(),
     }
 }
