@@ -8,6 +8,7 @@ pub(crate) mod compiler;
 pub(crate) mod components;
 pub(crate) mod engine;
 mod guest_store;
+mod in_flight;
 pub(crate) mod instance;
 pub(crate) mod job_run;
 pub(crate) mod loader;
