@@ -31,6 +31,7 @@ pub struct Operation {
     on_deadline: Option<(&'static str, Option<u32>)>,
     on_unavailable: Option<&'static str>,
     terms: Vec<(&'static str, Value)>,
+    feature_input: Map<String, Value>,
     handler: Handler,
     worker: Option<Handler>,
 }
@@ -59,6 +60,7 @@ impl Operation {
             on_deadline: None,
             on_unavailable: None,
             terms: Vec::new(),
+            feature_input: Map::new(),
             handler: boxed(handler),
             worker: None,
         }
@@ -191,6 +193,16 @@ impl Operation {
         self.term("judges", json!(properties))
     }
 
+    /// Adds an optional property to the input, with its JSON Schema, that only other plugins may send
+    /// ([`crate::features`]); no published document shows it. The handler's input type must have the field
+    /// and skip it in its own schema (`#[schemars(skip)]`).
+    #[must_use]
+    pub fn feature_input(mut self, property: &str, schema: impl Into<Value>) -> Self {
+        self.feature_input
+            .insert(property.to_owned(), schema.into());
+        self
+    }
+
     /// Sets which of the caller's limits a call counts toward. The default is all of them.
     #[must_use]
     pub fn consumes(self, limits: &[Limit]) -> Self {
@@ -251,6 +263,9 @@ impl Operation {
         }
         if let Some(code) = self.on_unavailable {
             put("on_unavailable", json!({ "code": code }));
+        }
+        if !self.feature_input.is_empty() {
+            put("feature_input", json!(self.feature_input));
         }
         for (name, value) in &self.terms {
             put(name, value.clone());

@@ -12,6 +12,7 @@ use http::{HeaderName, HeaderValue, Method, StatusCode};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
+use super::feature_call::FeatureDoor;
 use super::schema::{FaceSchema, OutputSchema};
 use super::tenant::Tenant;
 
@@ -26,6 +27,7 @@ pub(crate) struct Operation {
     pub(crate) output: OutputSchema,
     pub(crate) rest: Option<RestFace>,
     pub(crate) tool: Option<ToolFace>,
+    pub(crate) feature: FeatureFace,
     /// The declared error codes.
     pub(crate) errors: Vec<DeclaredError>,
     /// How often it may be called and at what price.
@@ -106,7 +108,7 @@ pub(crate) struct RestFace {
     pub(crate) path: String,
     /// What the caller's credential must carry.
     pub(crate) scope: Scope,
-    pub(crate) input: FaceSchema,
+    pub(crate) input: Arc<FaceSchema>,
     pub(crate) body_bytes_max: usize,
     pub(crate) outcomes: HashMap<String, StatusCode>,
     /// What the data of an outcome fits beside the operation's output, where it is narrower.
@@ -127,6 +129,14 @@ pub(crate) struct ToolFace {
     /// Arguments that the face sets itself.
     pub(crate) fixed: Map<String, Value>,
     /// The largest `arguments` in bytes: the operation's body limit.
+    pub(crate) bytes_max: usize,
+}
+
+/// What other plugins may send, where they are granted the operation. It has no scope: the grant stands for it.
+pub(crate) struct FeatureFace {
+    /// The operation's own input, with what it takes from plugins alone. No document shows it.
+    pub(crate) input: Arc<FaceSchema>,
+    /// The largest input in bytes: the operation's body limit.
     pub(crate) bytes_max: usize,
 }
 
@@ -227,6 +237,8 @@ pub(crate) struct Call {
     pub(crate) deadline: Duration,
     /// A JSON object that fits the face's schema, or what a job was submitted with.
     pub(crate) input: String,
+    /// The way to other plugins' operations, where the plugin is granted any.
+    pub(crate) features: Option<Arc<dyn FeatureDoor>>,
 }
 
 /// What a call came by.
@@ -234,6 +246,8 @@ pub(crate) struct Call {
 pub(crate) enum CallOrigin {
     Face(Face),
     Job,
+    /// Another plugin.
+    Feature,
 }
 
 impl CallOrigin {
@@ -241,6 +255,7 @@ impl CallOrigin {
         match self {
             CallOrigin::Face(face) => face.name(),
             CallOrigin::Job => "job",
+            CallOrigin::Feature => "feature",
         }
     }
 }

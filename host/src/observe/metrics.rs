@@ -152,10 +152,11 @@ pub(crate) struct CacheReads {
     pub(crate) misses: Counter,
 }
 
-/// What one operation answered, by face.
+/// What one operation answered, by face, and to other plugins.
 pub(crate) struct Requests {
     pub(crate) rest: FaceAnswers,
     pub(crate) tool: FaceAnswers,
+    pub(crate) feature: FaceAnswers,
 }
 
 /// What one face of an operation answered.
@@ -169,7 +170,8 @@ impl Requests {
     pub(crate) fn new<'c>(declared: impl Iterator<Item = &'c str> + Clone) -> Self {
         Self {
             rest: FaceAnswers::new(declared.clone()),
-            tool: FaceAnswers::new(declared),
+            tool: FaceAnswers::new(declared.clone()),
+            feature: FaceAnswers::new(declared),
         }
     }
 }

@@ -6,6 +6,7 @@
 mod written;
 
 use std::fmt::Display;
+use std::sync::Arc;
 use std::time::Duration;
 
 use http::StatusCode;
@@ -18,9 +19,9 @@ use self::written::{
 use super::error::Code;
 use super::faces::{is_identifier, rest_face, schema_error, tool_face, tool_input, twice};
 use super::grants::{Atom, AtomError, Grants};
-use super::operation::{DeclaredError, DeclaredFailure, InputExample, Operation};
+use super::operation::{DeclaredError, DeclaredFailure, FeatureFace, InputExample, Operation};
 use super::profile;
-use super::schema::{FaceSchema, Offence, OutputSchema};
+use super::schema::{FaceSchema, OutputSchema};
 use super::terms;
 
 const BODY_BYTES_DEFAULT: usize = 16 * 1024;
@@ -107,7 +108,7 @@ impl Description {
                     rule: "appears more than once".to_owned(),
                 });
             }
-            operations.push(operation(name, row)?);
+            operations.push(operation(name, written.schema, row)?);
         }
         Ok(Self {
             version: written.version,
@@ -158,7 +159,11 @@ fn wants(written: Vec<WrittenWant>) -> Result<Vec<Want>, DescriptionError> {
     Ok(wants)
 }
 
-fn operation(plugin: &str, row: WrittenOperation) -> Result<Operation, DescriptionError> {
+fn operation(
+    plugin: &str,
+    schema: u32,
+    mut row: WrittenOperation,
+) -> Result<Operation, DescriptionError> {
     let id = row.id.clone();
     let broken = |rule: String| DescriptionError::Operation {
         operation: id.clone(),
@@ -166,7 +171,8 @@ fn operation(plugin: &str, row: WrittenOperation) -> Result<Operation, Descripti
     };
     words(&row).map_err(&broken)?;
     let terms = terms::terms(written_terms(&row)).map_err(&broken)?;
-    let errors = row.errors.into_iter().map(declared_error);
+    let errors = std::mem::take(&mut row.errors);
+    let errors = errors.into_iter().map(declared_error);
     let errors: Vec<_> = errors.collect::<Result<_, _>>().map_err(&broken)?;
     if let Some(code) = twice(errors.iter().map(|error| &error.code)) {
         return Err(broken(format!("declares `{code}` more than once")));
@@ -180,6 +186,9 @@ fn operation(plugin: &str, row: WrittenOperation) -> Result<Operation, Descripti
     said_of_input(&row.input, &row.judges).map_err(&broken)?;
     let bytes_max = row.rest.as_ref().and_then(|rest| rest.body_bytes_max);
     let bytes_max = body_bytes_max(bytes_max).map_err(&broken)?;
+    let base = FaceSchema::compile(row.input.clone(), &row.judges);
+    let base = Arc::new(base.map_err(in_part(&id, "input"))?);
+    let feature = feature_face(schema, &row, &base, bytes_max)?;
     let tool = match row.tool {
         None => None,
         Some(tool) => {
@@ -193,12 +202,11 @@ fn operation(plugin: &str, row: WrittenOperation) -> Result<Operation, Descripti
     let rest = match row.rest {
         None => None,
         Some(rest) => {
-            let input =
-                FaceSchema::compile(row.input, &row.judges).map_err(in_part(&id, "input"))?;
+            let input = Arc::clone(&base);
             Some(rest_face(rest, input, &row.output, bytes_max).map_err(&broken)?)
         }
     };
-    let faces = rest.as_ref().map(|face| &face.input);
+    let faces = rest.as_ref().map(|face| &*face.input);
     let faces = faces.or(tool.as_ref().map(|face| &face.input));
     let examples = examples(row.examples, faces).map_err(&broken)?;
     let failure = |written, default| own_failure(written, default, &errors).map_err(&broken);
@@ -214,9 +222,51 @@ fn operation(plugin: &str, row: WrittenOperation) -> Result<Operation, Descripti
         description: row.description,
         rest,
         tool,
+        feature,
         errors,
         examples,
     })
+}
+
+/// What other plugins may send.
+fn feature_face(
+    schema: u32,
+    row: &WrittenOperation,
+    base: &Arc<FaceSchema>,
+    bytes_max: usize,
+) -> Result<FeatureFace, DescriptionError> {
+    if row.feature_input.is_empty() {
+        let input = Arc::clone(base);
+        return Ok(FeatureFace { input, bytes_max });
+    }
+    let broken = |rule| DescriptionError::Operation {
+        operation: row.id.clone(),
+        rule,
+    };
+    if !has_feature_input(schema) {
+        let rule = format!("has `feature_input`, which schema {schema} does not have");
+        return Err(broken(rule));
+    }
+    let mut input = row.input.clone();
+    let Some(properties) = input["properties"].as_object_mut() else {
+        let rule = "has `feature_input` beside an input without properties";
+        return Err(broken(rule.to_owned()));
+    };
+    for (name, property) in &row.feature_input {
+        if properties.insert(name.clone(), property.clone()).is_some() {
+            let rule = format!("takes `{name}` from plugins alone, and its input has it too");
+            return Err(broken(rule));
+        }
+    }
+    profile::check_input(&input).map_err(in_part(&row.id, "feature input"))?;
+    let input = FaceSchema::compile(input, &row.judges);
+    let input = Arc::new(input.map_err(in_part(&row.id, "feature input"))?);
+    Ok(FeatureFace { input, bytes_max })
+}
+
+/// Whether descriptions of this schema may have inputs for plugins alone.
+fn has_feature_input(schema: u32) -> bool {
+    schema >= 1
 }
 
 fn deadline(written_ms: Option<u32>) -> Result<Duration, String> {
@@ -256,10 +306,10 @@ fn said_of_input(input: &Value, judges: &[String]) -> Result<(), String> {
             "names `{name}` in `judges`, which its input does not have"
         ));
     }
-    let Some(Offence { field, rule, .. }) = schema_error(input, &defaults(input))? else {
+    let Some(offence) = schema_error(input, &defaults(input))? else {
         return Ok(());
     };
-    let field = field.unwrap_or_default();
+    let (field, rule) = (offence.field.as_deref().unwrap_or_default(), offence.told());
     Err(format!("has a default for `{field}`, which {rule}"))
 }
 
@@ -366,8 +416,8 @@ fn examples(
                        input: example,
                    }| {
         let checked = input.map(|schema| schema.check(&Value::Object(example.clone())));
-        if let Some(Err(Offence { field, rule, .. })) = checked {
-            let field = field.unwrap_or_default();
+        if let Some(Err(offence)) = checked {
+            let (field, rule) = (offence.field.as_deref().unwrap_or_default(), offence.told());
             return Err(format!("has the example `{title}`, whose `{field}` {rule}"));
         }
         let input = example;

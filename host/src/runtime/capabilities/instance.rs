@@ -10,6 +10,7 @@ use wasmtime_wasi::p2::pipe::MemoryOutputPipe;
 use wasmtime_wasi::{WasiCtx, WasiCtxView, WasiView};
 
 use super::{GrantedCapabilities, LogScope};
+use crate::contract::feature_call::FeatureDoor;
 use crate::contract::operation::{CallerKind, Owner};
 use crate::contract::tenant::Tenant;
 use crate::observe::instrument::Held;
@@ -81,6 +82,8 @@ pub(crate) struct GuestState {
     pub(crate) on_behalf: Option<OnBehalf>,
     /// Where it works on a job.
     pub(crate) worker: Option<JobWorker>,
+    /// The way of the call that it runs to other plugins' operations.
+    pub(crate) features: Option<Arc<dyn FeatureDoor>>,
     /// What it has under way, of each kind that is bounded.
     pub(crate) in_flight: ActsInFlight,
     wasi: WasiCtx,
@@ -124,6 +127,7 @@ impl GuestState {
             log,
             on_behalf,
             worker: None,
+            features: None,
             in_flight: ActsInFlight::default(),
             wasi,
             table,
@@ -137,6 +141,11 @@ impl GuestState {
     /// The instance works on a job from here on.
     pub(crate) fn works(&mut self, worker: JobWorker) {
         self.worker = Some(worker);
+    }
+
+    /// Lets go of what only a call that runs may hold: an instance that is idle would keep alive what was served then.
+    pub(crate) fn rest(&mut self) {
+        self.features = None;
     }
 
     /// Readies the state for another call.

@@ -8,6 +8,7 @@
 mod cache;
 mod config;
 mod dns;
+mod features;
 mod http;
 mod instance;
 mod ip_database;
@@ -127,6 +128,7 @@ macro_rules! capabilities {
 capabilities! {
     // What these need comes with each call.
     nothing {
+        "features" "switchbay:features/client@0.1.0" switchbay::features::client,
         "logging" "wasi:logging/logging@0.1.0-draft" wasi::logging::logging,
     }
     /// The plugin's cache, where it is granted.

@@ -202,7 +202,7 @@ impl Instances {
 
     async fn run(
         self: Arc<Self>,
-        call: Call,
+        mut call: Call,
         tab: Arc<CallTab>,
     ) -> Result<UncheckedAnswer, CallError> {
         let (log, on_behalf) = self.scope(&call);
@@ -223,6 +223,7 @@ impl Instances {
         let WarmInstance {
             store, guest, cpu, ..
         } = &mut warm;
+        store.data_mut().features = call.features.take();
         cpu.begin();
         let (call, input) = to_wire(call, None);
         let feature = guest.switchbay_plugin_feature();
@@ -244,7 +245,7 @@ impl Instances {
 
     async fn run_job(
         self: Arc<Self>,
-        call: Call,
+        mut call: Call,
         run: Arc<JobRun>,
         checkpoint: Option<String>,
         tab: Arc<CallTab>,
@@ -270,6 +271,7 @@ impl Instances {
             checkpoint,
         };
         store.data_mut().works(JobWorker { run, tab });
+        store.data_mut().features = call.features.take();
         cpu.begin();
         let (call, input) = to_wire(call, Some(job));
         let running =
@@ -337,6 +339,7 @@ impl Instances {
 
     /// Keeps an instance for the next call. One whose memory has grown is not worth what it holds: linear memory never shrinks.
     fn put_idle(&self, mut warm: WarmInstance) {
+        warm.store.data_mut().rest();
         (warm.calls, warm.used) = (warm.calls + 1, Instant::now());
         let grown = warm
             .store

@@ -10,7 +10,7 @@ use tempfile::TempDir;
 use super::{binary, workspace};
 
 /// The manifests whose plugins the tests call.
-const MANIFESTS: [&str; 14] = [
+const MANIFESTS: [&str; 15] = [
     "plugin-manifest.toml",
     "swapped.toml",
     "metered.toml",
@@ -21,6 +21,7 @@ const MANIFESTS: [&str; 14] = [
     "resolves.toml",
     "asks.toml",
     "works.toml",
+    "calls.toml",
     "web-data.toml",
     "siege.toml",
     "ip_info.toml",
