@@ -60,7 +60,7 @@
 //! host publishes its schema to MCP clients, many of which fail on references, unions and deep nesting,
 //! so the host refuses such a schema at load.
 //!
-//! Each capability has its own module: [`cache`], [`config`], [`dns`], [`http`], [`ip_database`],
+//! Each capability has its own module: [`cache`], [`config`], [`dns`], [`features`], [`http`], [`ip_database`],
 //! [`jobs`], [`line_query`], [`log`], [`state`]. Using a module makes the component import the
 //! capability; the plugin asks for it with [`Plugin::wants`], and the operator grants it.
 //!
@@ -89,6 +89,7 @@ mod timestamp;
 pub mod cache;
 pub mod config;
 pub mod dns;
+pub mod features;
 pub mod host_name;
 pub mod http;
 pub mod ip_database;

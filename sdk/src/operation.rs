@@ -25,13 +25,14 @@ pub struct Operation {
     output: fn() -> Value,
     rest: Option<Rest>,
     tool: Option<Tool>,
-    operator: bool,
+    operator: Option<Value>,
     errors: Vec<ErrorCode>,
     examples: Vec<(&'static str, &'static str)>,
     deadline_ms: Option<u32>,
     on_deadline: Option<(&'static str, Option<u32>)>,
     on_unavailable: Option<&'static str>,
     terms: Vec<(&'static str, Value)>,
+    feature_input: Map<String, Value>,
     handler: Handler,
     worker: Option<Handler>,
 }
@@ -54,13 +55,14 @@ impl Operation {
             output: schema::of_output::<O>,
             rest: None,
             tool: None,
-            operator: false,
+            operator: None,
             errors: Vec::new(),
             examples: Vec::new(),
             deadline_ms: None,
             on_deadline: None,
             on_unavailable: None,
             terms: Vec::new(),
+            feature_input: Map::new(),
             handler: boxed(handler),
             worker: None,
         }
@@ -109,11 +111,19 @@ impl Operation {
         self
     }
 
-    /// Serves the operation to the operator of the service alone (`switchbay plugin call`, and the operator's API). It has
-    /// no route and no tool beside it, no limit per caller and no price; [`CallerKind`](crate::CallerKind) is `Operator`.
+    /// Serves the operation to the operator of the service alone (`switchbay plugin call`, and the operator's API), without
+    /// a route, a tool, a scope, a window or a price. Places and processor time apply. [`CallerKind`](crate::CallerKind) is
+    /// `Operator`.
     #[must_use]
     pub fn operator(mut self) -> Self {
-        self.operator = true;
+        self.operator.get_or_insert_with(|| json!({}));
+        self
+    }
+
+    /// The same, with an input of at most so many bytes: 1 to 1,048,576. The default is 16,384.
+    #[must_use]
+    pub fn operator_with_body(mut self, bytes_max: u32) -> Self {
+        self.operator = Some(json!({ "body_bytes_max": bytes_max }));
         self
     }
 
@@ -201,6 +211,16 @@ impl Operation {
         self.term("judges", json!(properties))
     }
 
+    /// Adds an optional property to the input, with its JSON Schema, that only other plugins may send
+    /// ([`crate::features`]); no published document shows it. The handler's input type must have the field
+    /// and skip it in its own schema (`#[schemars(skip)]`).
+    #[must_use]
+    pub fn feature_input(mut self, property: &str, schema: impl Into<Value>) -> Self {
+        self.feature_input
+            .insert(property.to_owned(), schema.into());
+        self
+    }
+
     /// Sets which of the caller's limits a call counts toward. The default is all of them.
     #[must_use]
     pub fn consumes(self, limits: &[Limit]) -> Self {
@@ -252,8 +272,8 @@ impl Operation {
         if let Some(tool) = &self.tool {
             put("tool", tool.describe());
         }
-        if self.operator {
-            put("operator", json!({}));
+        if let Some(operator) = &self.operator {
+            put("operator", operator.clone());
         }
         if let Some(milliseconds) = self.deadline_ms {
             put("deadline_ms", json!(milliseconds));
@@ -264,6 +284,9 @@ impl Operation {
         }
         if let Some(code) = self.on_unavailable {
             put("on_unavailable", json!({ "code": code }));
+        }
+        if !self.feature_input.is_empty() {
+            put("feature_input", json!(self.feature_input));
         }
         for (name, value) in &self.terms {
             put(name, value.clone());

@@ -27,6 +27,7 @@ mod domain_dns;
 mod domain_whois;
 mod drain;
 mod egress;
+mod features;
 mod first_party;
 mod hostile;
 mod ip_info;

@@ -90,9 +90,8 @@ async fn the_operator_calls_what_a_plugin_serves_to_it_and_the_history_has_the_r
     let once_more = drop_record(&service, json!({ "input": { "name": "second" } })).await;
     assert_eq!(once_more.json()["data"]["owner"], data["owner"]);
     service.log_until(|lines| {
-        let is_call = |line: &&Value| {
-            line["message"] == "the operator called an operation" && line["operation"] == "drop"
-        };
+        let is_call =
+            |line: &&Value| line["message"] == "an operator's call" && line["operation"] == "drop";
         lines.iter().filter(is_call).count() == 6
     });
     let metrics = operator(&service, Method::GET, "/metrics", &Value::Null).await;
@@ -347,7 +346,7 @@ async fn a_face_for_the_operator_stands_alone_and_needs_the_newer_contract() {
         (
             2,
             json!({ "tool": tool }),
-            "operation `first` has the face `operator` beside another one",
+            "operation `first` has `operator` and another face",
         ),
         (
             2,
@@ -371,7 +370,7 @@ async fn a_face_for_the_operator_stands_alone_and_needs_the_newer_contract() {
     // One that was built when there was only `switchbay:plugin@0.1.0` serves on, and cannot have the face.
     let earlier = |text: &str| described_by(earlier(), text);
     let told = refusal(&earlier(&operators(2, json!({})).to_string())).await;
-    let expected = "its operation `first` has the face `operator`, which it is too old for: it was built against `switchbay:plugin@0.1.0`";
+    let expected = "its operation `first` has the face `operator`, which `switchbay:plugin@0.1.0` does not have: rebuild it with a newer SDK";
     assert!(told.contains(expected), "{told}");
     let staged = service
         .stage(

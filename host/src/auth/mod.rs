@@ -288,13 +288,11 @@ impl Caller {
         }
     }
 
-    /// Calls of an operation in a minute, where the credential has a number of its own.
-    pub(crate) fn per_minute_of(&self, plugin: &str, operation: &str) -> Option<u32> {
+    /// Its API key.
+    pub(crate) fn key_record(&self) -> Option<&Arc<KeyRecord>> {
         match &self.known_by {
-            KnownBy::Key { key, .. } if !key.windows.is_empty() => {
-                key.windows.get(&format!("{plugin}.{operation}")).copied()
-            }
-            KnownBy::Key { .. } | KnownBy::Token { .. } | KnownBy::Address => None,
+            KnownBy::Key { key, .. } => Some(key),
+            KnownBy::Token { .. } | KnownBy::Address => None,
         }
     }
 }

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use tokio::task::JoinError;
 use tokio_util::sync::CancellationToken;
-use tokio_util::task::TaskTracker;
+use tokio_util::task::{AbortOnDropHandle, TaskTracker};
 
 /// The owner of the process's tasks.
 #[derive(Clone, Default)]
@@ -51,6 +51,14 @@ impl Tasks {
         work: impl Future<Output = T> + Send + 'static,
     ) -> Result<T, JoinError> {
         self.tracker.spawn(work).await
+    }
+
+    /// Begins something on a task of its own, which ends when nobody waits for it any more.
+    pub(crate) fn run_while_awaited<T: Send + 'static>(
+        &self,
+        work: impl Future<Output = T> + Send + 'static,
+    ) -> AbortOnDropHandle<T> {
+        AbortOnDropHandle::new(self.tracker.spawn(work))
     }
 
     /// Tells all tasks that the process stops.

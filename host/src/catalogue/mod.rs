@@ -3,11 +3,12 @@
 //! Built once a change and swapped as a whole, so that a route and its schema always come from the same set of revisions. No
 //! work that could be done here is left to a request. Knows no document and no transport.
 
+mod feature_circle;
 pub(crate) mod operation_state;
 pub(crate) mod revision;
 pub(crate) mod route_table;
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::fmt;
 use std::sync::Arc;
 
@@ -16,9 +17,10 @@ use http::Method;
 use self::operation_state::OperationState;
 use self::revision::Revision;
 use self::route_table::{RouteTable, RouteTableError};
+use crate::contract::feature_call::feature_name;
 use crate::contract::operation::{Operation, OperatorFace, RestFace, ToolFace};
 
-/// Two operations that cannot be served together, of two plugins or of one.
+/// What cannot be served together: two operations, of two plugins or of one, or plugins that call each other.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum CollisionError {
     #[error("{pair} both serve {method} {path}")]
@@ -35,6 +37,9 @@ pub(crate) enum CollisionError {
     },
     #[error("{pair} both define the tool `{tool}`")]
     Tool { pair: Pair, tool: String },
+    /// The plugins in the order of their calls, the first again at the end.
+    #[error("plugins are granted each other's operations in a circle: {}", .0.join(" → "))]
+    Circle(Vec<String>),
 }
 
 /// The two, as a message begins with them.
@@ -108,11 +113,18 @@ pub(crate) struct Catalogue {
     routes: RouteTable,
     tools: HashMap<String, Bound>,
     bound: Vec<Bound>,
+    /// The place in `bound` of each operation, by its name in grants.
+    features: HashMap<String, usize>,
+    /// Operations that a plugin may call, by the same name.
+    granted: HashSet<String>,
 }
 
 impl Catalogue {
-    /// Puts revisions together, or says which two collide.
+    /// Puts revisions together, or says which of them cannot stand side by side.
     pub(crate) fn new(revisions: Vec<Arc<Revision>>) -> Result<Self, CollisionError> {
+        if let Some(plugins) = feature_circle::find(&revisions) {
+            return Err(CollisionError::Circle(plugins));
+        }
         let bound: Vec<Bound> = revisions
             .iter()
             .flat_map(|revision| {
@@ -126,6 +138,8 @@ impl Catalogue {
         Ok(Self {
             routes: routes(&bound)?,
             tools: tools(&bound)?,
+            features: features(&bound),
+            granted: granted(&revisions),
             revisions,
             bound,
         })
@@ -163,6 +177,32 @@ impl Catalogue {
     pub(crate) fn tool(&self, name: &str) -> Option<&Bound> {
         self.tools.get(name)
     }
+
+    /// The operation that another plugin calls.
+    pub(crate) fn feature(&self, plugin: &str, operation: &str) -> Option<&Bound> {
+        let at = self.features.get(&feature_name(plugin, operation))?;
+        self.bound.get(*at)
+    }
+
+    /// Whether a plugin may call the operation.
+    pub(crate) fn is_granted(&self, plugin: &str, operation: &str) -> bool {
+        self.granted.contains(&feature_name(plugin, operation))
+    }
+}
+
+fn features(bound: &[Bound]) -> HashMap<String, usize> {
+    let named = |(at, one): (usize, &Bound)| {
+        let name = feature_name(&one.revision.plugin, &one.operation.id);
+        (name, at)
+    };
+    bound.iter().enumerate().map(named).collect()
+}
+
+fn granted(revisions: &[Arc<Revision>]) -> HashSet<String> {
+    let names = revisions
+        .iter()
+        .flat_map(|revision| revision.rights.called_operations());
+    names.map(str::to_owned).collect()
 }
 
 fn routes(bound: &[Bound]) -> Result<RouteTable, CollisionError> {

@@ -9,7 +9,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::operation_state::OperationState;
 use crate::contract::description::Description;
-use crate::contract::grants::Rights;
+use crate::contract::grants::{FEATURES, Rights};
 use crate::contract::operation::{Call, Operation, UncheckedAnswer};
 use crate::contract::tenant::Tenant;
 use crate::observe::metrics::{CallMetrics, CallOutcome, InstanceMetrics};
@@ -30,6 +30,8 @@ pub(crate) struct Revision {
     pub(crate) digest: Arc<str>,
     /// What it may do: wanted and granted.
     pub(crate) rights: Rights,
+    /// Whether it may call any operation of another plugin.
+    pub(crate) calls_features: bool,
     operations: Vec<(Arc<Operation>, Arc<OperationState>)>,
     pub(crate) runner: CallRunner,
     /// What its calls came to, for the operator.
@@ -67,6 +69,7 @@ impl Revision {
             version: description.version,
             summary: description.summary,
             digest: digest.into(),
+            calls_features: rights.any_of(FEATURES),
             rights,
             operations: description.operations.into_iter().map(with_state).collect(),
             runner,
@@ -141,18 +144,20 @@ impl Revision {
         !matches!(self.runner, CallRunner::Off(Off::Disabled))
     }
 
+    /// The longest that a call of one of its operations may take.
+    pub(crate) fn time_of(&self, operation: &Operation) -> Duration {
+        match &self.runner {
+            CallRunner::Component(instances) => operation.deadline.min(instances.wall()),
+            CallRunner::Native(_) | CallRunner::Off(_) => operation.deadline,
+        }
+    }
+
     /// The longest that one of its calls may take.
     pub(crate) fn longest_call(&self) -> Duration {
-        let longest = self
-            .operations
-            .iter()
-            .map(|(operation, _)| operation.deadline)
-            .max()
-            .unwrap_or_default();
-        match &self.runner {
-            CallRunner::Component(instances) => longest.min(instances.wall()),
-            CallRunner::Native(_) | CallRunner::Off(_) => longest,
-        }
+        let times = self
+            .operations()
+            .map(|(operation, _)| self.time_of(operation));
+        times.max().unwrap_or_default()
     }
 
     /// Ends all its calls, and every later one.

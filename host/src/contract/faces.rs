@@ -3,6 +3,7 @@
 //! Whether two operations have one face is the catalogue's to say. Must not know of plugins, or of what both faces share.
 
 use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
 
 use http::{HeaderName, HeaderValue, Method, StatusCode};
 use serde::Deserialize;
@@ -96,7 +97,7 @@ fn scope(access: &WrittenAccess) -> Result<Scope, String> {
 
 pub(crate) fn rest_face(
     row: WrittenRest,
-    input: FaceSchema,
+    input: Arc<FaceSchema>,
     output: &Value,
     body_bytes_max: usize,
 ) -> Result<RestFace, String> {
@@ -313,8 +314,8 @@ pub(crate) fn tool_input(input: &Value, tool: &WrittenTool) -> Result<Value, Str
     if let Some(name) = tool.added.keys().find(is_known) {
         return Err(format!("adds `{name}`, which its input already has"));
     }
-    if let Some(Offence { field, rule, .. }) = schema_error(input, &tool.fixed)? {
-        let field = field.unwrap_or_default();
+    if let Some(offence) = schema_error(input, &tool.fixed)? {
+        let (field, rule) = (offence.field.as_deref().unwrap_or_default(), offence.told());
         return Err(format!("fixes `{field}`, which {rule}"));
     }
     let kept = properties.into_iter().filter(|(name, _)| !taken(name));

@@ -4,6 +4,7 @@
 pub(crate) mod description;
 pub(crate) mod error;
 pub(crate) mod faces;
+pub(crate) mod feature_call;
 pub(crate) mod grants;
 pub(crate) mod manifest;
 pub(crate) mod operation;

@@ -12,6 +12,7 @@ use http::{HeaderName, HeaderValue, Method, StatusCode};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
+use super::feature_call::FeatureDoor;
 use super::schema::{FaceSchema, OutputSchema};
 use super::tenant::Tenant;
 
@@ -28,6 +29,7 @@ pub(crate) struct Operation {
     pub(crate) tool: Option<ToolFace>,
     /// Never beside one of the other faces.
     pub(crate) operator: Option<OperatorFace>,
+    pub(crate) feature: FeatureFace,
     /// The declared error codes.
     pub(crate) errors: Vec<DeclaredError>,
     /// How often it may be called and at what price.
@@ -108,7 +110,7 @@ pub(crate) struct RestFace {
     pub(crate) path: String,
     /// What the caller's credential must carry.
     pub(crate) scope: Scope,
-    pub(crate) input: FaceSchema,
+    pub(crate) input: Arc<FaceSchema>,
     pub(crate) body_bytes_max: usize,
     pub(crate) outcomes: HashMap<String, StatusCode>,
     /// What the data of an outcome fits beside the operation's output, where it is narrower.
@@ -134,8 +136,16 @@ pub(crate) struct ToolFace {
 
 /// The face that only the operator of the service calls: without a scope, a limit of a caller's or a price.
 pub(crate) struct OperatorFace {
-    pub(crate) input: FaceSchema,
+    pub(crate) input: Arc<FaceSchema>,
     /// The largest input in bytes.
+    pub(crate) bytes_max: usize,
+}
+
+/// What other plugins may send, where they are granted the operation. It has no scope: the grant stands for it.
+pub(crate) struct FeatureFace {
+    /// The operation's own input, with what it takes from plugins alone. No document shows it.
+    pub(crate) input: Arc<FaceSchema>,
+    /// The largest input in bytes: the operation's body limit.
     pub(crate) bytes_max: usize,
 }
 
@@ -238,6 +248,8 @@ pub(crate) struct Call {
     pub(crate) deadline: Duration,
     /// A JSON object that fits the face's schema, or what a job was submitted with.
     pub(crate) input: String,
+    /// The way to other plugins' operations, where the plugin is granted any.
+    pub(crate) features: Option<Arc<dyn FeatureDoor>>,
 }
 
 /// What a call came by.
@@ -246,6 +258,8 @@ pub(crate) enum CallOrigin {
     Face(Face),
     Job,
     Operator,
+    /// Another plugin.
+    Feature,
 }
 
 impl CallOrigin {
@@ -254,6 +268,7 @@ impl CallOrigin {
             CallOrigin::Face(face) => face.name(),
             CallOrigin::Job => "job",
             CallOrigin::Operator => "operator",
+            CallOrigin::Feature => "feature",
         }
     }
 }

@@ -27,8 +27,20 @@ pub(crate) struct Offence {
     /// The path of the offending field, `a.b` or `a.0`; `None` when the whole input is no object.
     pub(crate) field: Option<String>,
     pub(crate) rule: String,
+    /// What was found instead, where it is short.
+    found: Option<String>,
     pub(crate) min: Option<Value>,
     pub(crate) max: Option<Value>,
+}
+
+impl Offence {
+    /// The rule with what was found, for whoever sent it.
+    pub(crate) fn told(&self) -> String {
+        match &self.found {
+            Some(found) => format!("{}, not {found}", self.rule),
+            None => self.rule.clone(),
+        }
+    }
 }
 
 impl FaceSchema {
@@ -200,10 +212,11 @@ fn locate(error: &ValidationError<'_>, input: &Value, schema: &Value) -> (Vec<us
     }
     let field = (!path.is_empty()).then(|| path.join("."));
     let (min, max) = bounds(error.kind());
-    let rule = rule(error, schema);
+    let (rule, found) = rule(error, schema);
     let offence = Offence {
         field,
         rule,
+        found,
         min,
         max,
     };
@@ -255,44 +268,57 @@ fn bounds(kind: &ValidationErrorKind) -> (Option<Value>, Option<Value>) {
     }
 }
 
-/// The rule in words. The value stands in only where it is short and a scalar.
-fn rule(error: &ValidationError<'_>, schema: &Value) -> String {
-    let value = shown(error.instance());
-    let text = error.instance().as_str();
-    let characters = text.map_or(0, |text| text.chars().count());
+/// The rule in words, and the value beside it, where it is short and a scalar.
+fn rule(error: &ValidationError<'_>, schema: &Value) -> (String, Option<String>) {
+    let value = || Some(shown(error.instance()));
+    let characters = || {
+        let text = error.instance().as_str();
+        Some(text.map_or(0, |text| text.chars().count()).to_string())
+    };
     match error.kind() {
-        ValidationErrorKind::Required { .. } => "is required".to_owned(),
+        ValidationErrorKind::Required { .. } => ("is required".to_owned(), None),
         ValidationErrorKind::AdditionalProperties { .. } | ValidationErrorKind::FalseSchema => {
-            let properties = schema.get("properties").and_then(Value::as_object);
-            let known = properties.into_iter().flat_map(Map::keys);
-            let known: Vec<&str> = known.map(String::as_str).collect();
-            if known.is_empty() {
-                "is unknown: this operation takes no fields".to_owned()
-            } else {
-                format!("is unknown; the known fields are {}", known.join(", "))
-            }
+            (unknown(schema), None)
         }
         ValidationErrorKind::Type { .. } => {
             let expected = schema_at(schema, error).unwrap_or("another type");
-            format!("must be {} {expected}, not {value}", article(expected))
+            let rule = format!("must be {} {expected}", article(expected));
+            (rule, value())
         }
-        ValidationErrorKind::Minimum { limit } => format!("must be at least {limit}, not {value}"),
-        ValidationErrorKind::Maximum { limit } => format!("must be at most {limit}, not {value}"),
+        ValidationErrorKind::Minimum { limit } => (format!("must be at least {limit}"), value()),
+        ValidationErrorKind::Maximum { limit } => (format!("must be at most {limit}"), value()),
         ValidationErrorKind::MinLength { limit } => {
-            format!("must have at least {limit} characters, not {characters}")
+            let rule = format!("must have at least {limit} characters");
+            (rule, characters())
         }
         ValidationErrorKind::MaxLength { limit } => {
-            format!("must have at most {limit} characters, not {characters}")
+            let rule = format!("must have at most {limit} characters");
+            (rule, characters())
         }
-        ValidationErrorKind::MinItems { limit } => format!("must have at least {limit} items"),
-        ValidationErrorKind::MaxItems { limit } => format!("must have at most {limit} items"),
+        ValidationErrorKind::MinItems { limit } => {
+            (format!("must have at least {limit} items"), None)
+        }
+        ValidationErrorKind::MaxItems { limit } => {
+            (format!("must have at most {limit} items"), None)
+        }
         ValidationErrorKind::Pattern { pattern } => match title_beside(schema, error) {
-            Some(title) => format!("must be {} {title}, not {value}", article(title)),
-            None => format!("must match {pattern}"),
+            Some(title) => (format!("must be {} {title}", article(title)), value()),
+            None => (format!("must match {pattern}"), None),
         },
-        ValidationErrorKind::Enum { options } => format!("must be one of {options}, not {value}"),
-        ValidationErrorKind::Format { format } => format!("must be a {format}"),
-        other => format!("violates the rule `{}`", other.keyword()),
+        ValidationErrorKind::Enum { options } => (format!("must be one of {options}"), value()),
+        ValidationErrorKind::Format { format } => (format!("must be a {format}"), None),
+        other => (format!("violates the rule `{}`", other.keyword()), None),
+    }
+}
+
+fn unknown(schema: &Value) -> String {
+    let properties = schema.get("properties").and_then(Value::as_object);
+    let known = properties.into_iter().flat_map(Map::keys);
+    let known: Vec<&str> = known.map(String::as_str).collect();
+    if known.is_empty() {
+        "is unknown: this operation takes no fields".to_owned()
+    } else {
+        format!("is unknown; the known fields are {}", known.join(", "))
     }
 }
 

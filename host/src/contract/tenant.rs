@@ -54,6 +54,11 @@ impl Tenant {
         self.0.starts_with(ADDRESS)
     }
 
+    /// The name without its kind.
+    pub(crate) fn name(&self) -> &str {
+        self.0.split_once(':').map_or(&*self.0, |(_, name)| name)
+    }
+
     fn named(kind: &str, name: &str) -> Self {
         Self(format!("{kind}{name}").into())
     }
@@ -74,5 +79,18 @@ impl From<String> for Tenant {
 impl From<Tenant> for String {
     fn from(tenant: Tenant) -> Self {
         tenant.0.as_ref().to_owned()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A job keeps its caller by the tenant alone where there is no key.
+    #[test]
+    fn a_name_is_what_stands_behind_the_kind() {
+        assert_eq!(Tenant::client("c1:alice").name(), "c1:alice");
+        assert_eq!(Tenant::address("2001:db8::/64").name(), "2001:db8::/64");
+        assert_eq!(Tenant::key("k1").name(), "k1");
     }
 }

@@ -152,11 +152,12 @@ pub(crate) struct CacheReads {
     pub(crate) misses: Counter,
 }
 
-/// What one operation answered, by face.
+/// What one operation answered, by face, and to other plugins.
 pub(crate) struct Requests {
     pub(crate) rest: FaceAnswers,
     pub(crate) tool: FaceAnswers,
     pub(crate) operator: FaceAnswers,
+    pub(crate) feature: FaceAnswers,
 }
 
 /// What one face of an operation answered.
@@ -171,7 +172,8 @@ impl Requests {
         Self {
             rest: FaceAnswers::new(declared.clone()),
             tool: FaceAnswers::new(declared.clone()),
-            operator: FaceAnswers::new(declared),
+            operator: FaceAnswers::new(declared.clone()),
+            feature: FaceAnswers::new(declared),
         }
     }
 }

@@ -30,7 +30,7 @@ pub(super) async fn invoke(
 }
 
 /// The plugin's part, and the time that it took.
-async fn run(bound: &Bound, call: Call) -> (Result<PluginReply, Refusal>, Duration) {
+pub(super) async fn run(bound: &Bound, call: Call) -> (Result<PluginReply, Refusal>, Duration) {
     let started = Instant::now();
     let answer = bound.revision.invoke(call).await;
     let plugin_time = started.elapsed();

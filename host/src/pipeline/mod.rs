@@ -1,5 +1,6 @@
-//! The one road to a plugin. Both transports call [`Pipeline::execute`]; nothing else invokes an operation, so no step can be
-//! forgotten on one face.
+//! The one road to a plugin. Both transports call [`Pipeline::execute`], so no step can be forgotten on one face. Jobs and other
+//! plugins have doors of their own ([`run_job`], [`feature_door`]): what those leave out was decided by whoever submitted the
+//! job or granted the operation. Nothing else invokes a plugin.
 //!
 //! The order of the steps is the design (docs/architecture.md, "The road of a request"): each step's file says why it stands
 //! where it stands. A credential is judged before anything is counted, every authenticated call takes its slot before its input
@@ -8,6 +9,7 @@
 mod call_log;
 mod check_reply;
 mod count_month;
+mod feature_door;
 mod identify;
 mod invoke;
 pub(crate) mod operator_call;
@@ -27,6 +29,7 @@ use sha2::{Digest, Sha256};
 use self::call_log::{AbandonedCallLog, log};
 use self::check_reply::failed;
 use self::count_month::count_month;
+use self::feature_door::{FeatureCaller, FeatureRoad};
 use self::identify::identify;
 use self::invoke::invoke;
 use self::read_input::UnreadArguments;
@@ -36,7 +39,7 @@ use self::take_slots::take_slots;
 use crate::auth::oauth::OAuth;
 use crate::auth::{Caller, PresentedCredential};
 use crate::base::tasks::Tasks;
-use crate::catalogue::Bound;
+use crate::catalogue::{Bound, Catalogue};
 use crate::config::Credits;
 use crate::contract::error::Refusal;
 use crate::contract::operation::{
@@ -63,13 +66,16 @@ pub(crate) struct Pipeline {
     pub(crate) windows: Windows,
     pub(crate) reservations: Arc<Reservations>,
     pub(crate) prices: Credits,
-    /// Calls that are paid for, and the operator's: they run to their end whether anybody waits or not.
+    /// Calls that are paid for, and the operator's, which run to their end whether anybody waits or not; and calls by plugins,
+    /// which do not.
     pub(crate) calls: Tasks,
 }
 
 /// A call as a transport read it, before anything is decided.
 pub(crate) struct CallRequest<'r> {
     pub(crate) bound: &'r Bound,
+    /// What the operation was found in.
+    pub(crate) catalogue: &'r Arc<Catalogue>,
     pub(crate) face: Face,
     pub(crate) credential: PresentedCredential,
     /// Where the request comes from, if it is a first-party page's; counts where there is no credential.
@@ -98,7 +104,7 @@ struct CallTrace {
 
 impl Pipeline {
     /// Runs one call from credential to checked reply.
-    pub(crate) async fn execute(&self, request: CallRequest<'_>) -> Answered {
+    pub(crate) async fn execute(self: &Arc<Self>, request: CallRequest<'_>) -> Answered {
         let started = Instant::now();
         let (bound, face, request_id) = (request.bound, request.face, request.request_id);
         let about = CallFields {
@@ -138,7 +144,7 @@ impl Pipeline {
     }
 
     async fn run_steps(
-        &self,
+        self: &Arc<Self>,
         request: CallRequest<'_>,
         trace: &mut CallTrace,
     ) -> Result<PluginReply, Refusal> {
@@ -151,7 +157,7 @@ impl Pipeline {
         let now = SystemTime::now();
         let owner = *trace
             .owner
-            .insert(owner(&self.owner_secret, &caller, plugin));
+            .insert(owner(&self.owner_secret, caller.owner(), plugin));
         let meters = &mut trace.meters;
         read_month(&self.usage, &self.store, &caller, now, meters).await?;
         take_slots(&self.windows, &caller, plugin, operation, now, meters)?;
@@ -189,6 +195,9 @@ impl Pipeline {
             via: CallOrigin::Face(request.face),
             deadline: operation.deadline,
             input: Value::Object(input).to_string(),
+            features: FeatureRoad::of_request(self, request.catalogue, bound, || {
+                FeatureCaller::of_request(&caller, request.request_id)
+            }),
         };
         let (answered, plugin_time) = invoke(&self.calls, bound, call, charge).await;
         trace.plugin_time = Some(plugin_time);
@@ -246,7 +255,7 @@ fn face_of(bound: &Bound, face: Face) -> (&Scope, &FaceSchema) {
         Face::Rest => operation
             .rest
             .as_ref()
-            .map(|face| (&face.scope, &face.input)),
+            .map(|face| (&face.scope, &*face.input)),
         Face::Tool => operation
             .tool
             .as_ref()
@@ -263,12 +272,7 @@ fn answers(bound: &Bound, face: Face) -> &FaceAnswers {
 }
 
 /// The caller's name within one plugin: stable, and unrelated to its name in any other.
-fn owner(secret: &[u8; 32], caller: &Caller, plugin: &str) -> Owner {
-    owner_named(secret, caller.owner(), plugin)
-}
-
-/// The same of a caller by its name.
-fn owner_named(secret: &[u8; 32], caller: &str, plugin: &str) -> Owner {
+fn owner(secret: &[u8; 32], caller: &str, plugin: &str) -> Owner {
     let digest = Sha256::new()
         .chain_update(secret)
         .chain_update(plugin.as_bytes())

@@ -10,11 +10,13 @@ use serde_json::{Map, Value};
 
 use super::call_log::log;
 use super::check_reply::failed;
+use super::feature_door::{FeatureCaller, FeatureRoad};
 use super::invoke::invoke;
 use super::read_input::{self, UnreadArguments};
-use super::{Pipeline, owner_named};
+use super::{Pipeline, owner};
 use crate::catalogue::Bound;
 use crate::contract::error::{Code, Refusal};
+use crate::contract::feature_call::FeatureDoor;
 use crate::contract::operation::{Call, CallOrigin, CallerKind, OperatorFace, PluginReply};
 use crate::contract::tenant::Tenant;
 use crate::observe::log_lines::CallFields;
@@ -22,7 +24,7 @@ use crate::registry::Registry;
 use crate::registry::lifecycle::OperatorNote;
 
 /// No caller's name begins so: plugins know the operator by a name that nobody else can have.
-const OPERATOR: &str = "\0operator";
+pub(super) const OPERATOR: &str = "\0operator";
 
 /// What the operator calls, who does, and why.
 pub(crate) struct OperatorCall {
@@ -49,7 +51,13 @@ impl Pipeline {
             return Err(unknown(&call));
         };
         let (pipeline, registry) = (Arc::clone(self), Arc::clone(registry));
-        let (bound, call) = (bound.clone(), prepared(self, bound, face, call)?);
+        let features = FeatureRoad::of_request(self, &snapshot.catalogue, bound, || {
+            FeatureCaller::operator(&call.request_id)
+        });
+        let (bound, call) = (
+            bound.clone(),
+            prepared(self, (bound, face), call, features)?,
+        );
         let called = async move { run(&pipeline, &registry, &bound, call).await };
         let ended = self.calls.run_to_end(called).await;
         ended.unwrap_or_else(|error| Err(Refusal::internal(error.to_string())))
@@ -61,7 +69,7 @@ fn unknown(call: &OperatorCall) -> Refusal {
         plugin, operation, ..
     } = call;
     let message = format!(
-        "Plugin `{plugin}` serves no operation `{operation}` to the operator; /admin/v1/openapi.json lists those that there are"
+        "Plugin `{plugin}` has no operation `{operation}` for the operator; see `switchbay plugin show {plugin}`"
     );
     Refusal::new(Code::NotFound, message)
 }
@@ -69,9 +77,9 @@ fn unknown(call: &OperatorCall) -> Refusal {
 /// The call as the plugin gets it, and what the history is told of it.
 fn prepared(
     pipeline: &Pipeline,
-    bound: &Bound,
-    face: &OperatorFace,
+    (bound, face): (&Bound, &OperatorFace),
     call: OperatorCall,
+    features: Option<Arc<dyn FeatureDoor>>,
 ) -> Result<(Call, OperatorNote), Refusal> {
     let unread = UnreadArguments::Tool {
         arguments: call.input,
@@ -86,13 +94,14 @@ fn prepared(
     let call = Call {
         request_id: call.request_id,
         operation: call.operation,
-        owner: owner_named(&pipeline.owner_secret, OPERATOR, &call.plugin),
+        owner: owner(&pipeline.owner_secret, OPERATOR, &call.plugin),
         tenant,
         key: None,
         caller: CallerKind::Operator,
         via: CallOrigin::Operator,
         deadline: bound.operation.deadline,
         input: Value::Object(input).to_string(),
+        features,
     };
     Ok((call, mark))
 }

@@ -9,6 +9,7 @@ use serde_json::{Map, Number, Value};
 
 use crate::base::json::{MalformedJson, strict_json};
 use crate::contract::error::Refusal;
+use crate::contract::operation::FeatureFace;
 use crate::contract::schema::{FaceSchema, Offence};
 
 /// Arguments as they came, not looked at yet.
@@ -71,6 +72,38 @@ pub(crate) fn read(
             );
             Ok(input)
         }
+    }
+}
+
+/// Reads what another plugin sends, or says which rule it breaks, without the value.
+pub(super) fn read_feature(text: &str, face: &FeatureFace) -> Result<Map<String, Value>, String> {
+    if text.len() > face.bytes_max {
+        let (bytes, most) = (text.len(), face.bytes_max);
+        return Err(format!(
+            "the input has {bytes} bytes; at most {most} are allowed"
+        ));
+    }
+    let mut input = match strict_json(text.as_bytes()) {
+        Ok(Value::Object(input)) => input,
+        Ok(_) => return Err("the input must be a JSON object".to_owned()),
+        Err(MalformedJson::Json { line, column }) => {
+            return Err(format!(
+                "the input is not valid JSON: line {line}, column {column}"
+            ));
+        }
+        Err(MalformedJson::Duplicate(name)) => {
+            return Err(format!("`{name}` appears more than once"));
+        }
+    };
+    face.input.drop_nulls(&mut input);
+    let input = Value::Object(input);
+    face.input.check(&input).map_err(|offence| {
+        let field = offence.field.as_deref().unwrap_or("the input");
+        format!("`{field}` {}", offence.rule)
+    })?;
+    match input {
+        Value::Object(input) => Ok(input),
+        _ => Err("the input must be a JSON object".to_owned()),
     }
 }
 
@@ -179,7 +212,7 @@ fn checked(
 }
 
 fn offended(offence: &Offence) -> Refusal {
-    let mut refusal = Refusal::invalid(offence.field.as_deref(), &offence.rule);
+    let mut refusal = Refusal::invalid(offence.field.as_deref(), &offence.told());
     if let Some(min) = &offence.min {
         refusal = refusal.with("min", min.clone());
     }

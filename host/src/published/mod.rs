@@ -24,7 +24,7 @@ use crate::config::Credits;
 /// A catalogue with its documents: what a request takes once and keeps, so that a route and its place in every document come
 /// from the same set of revisions.
 pub(crate) struct Snapshot {
-    pub(crate) catalogue: Catalogue,
+    pub(crate) catalogue: Arc<Catalogue>,
     pub(crate) documents: PublishedDocuments,
     site: Site,
 }
@@ -35,7 +35,7 @@ impl Snapshot {
         let catalogue = Catalogue::new(revisions)?;
         Ok(Self {
             documents: PublishedDocuments::new(&catalogue.published(), site),
-            catalogue,
+            catalogue: Arc::new(catalogue),
             site: site.clone(),
         })
     }

@@ -128,6 +128,14 @@ impl ApiKey {
 }
 
 impl KeyRecord {
+    /// Calls of an operation in a minute, where the key has a number of its own.
+    pub(crate) fn per_minute_of(&self, plugin: &str, operation: &str) -> Option<u32> {
+        if self.windows.is_empty() {
+            return None;
+        }
+        self.windows.get(&format!("{plugin}.{operation}")).copied()
+    }
+
     pub(crate) fn has_expired(&self, now: SystemTime) -> bool {
         self.expires_at
             .is_some_and(|expiry| expiry <= epoch_seconds(now))

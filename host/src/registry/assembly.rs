@@ -32,7 +32,7 @@ impl Registry {
         }
         let slots = self.slots(plugin, &whole.record.settings.limits);
         let (runtime, components) = (&self.runtime, &self.components);
-        let loaded = revision_parts::load(runtime, components, whole, &slots, &self.store).await;
+        let loaded = revision_parts::load(runtime, components, whole, &slots).await;
         loaded.map_err(|error| RegistryError::load(plugin, error))
     }
 

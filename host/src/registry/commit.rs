@@ -92,7 +92,7 @@ impl Registry {
                     outcome,
                     by,
                     why,
-                    "the operator called an operation"
+                    "an operator's call"
                 );
             } else {
                 tracing::info!(

@@ -1,7 +1,8 @@
 //! Revisions that were replaced and whose calls go on: seen until the last one ends, and stopped when that takes too long.
 //!
 //! A call that took its snapshot before the swap may begin after it, while its body still arrives; so a revision has its
-//! longest call and the time of a body. A job that runs on it longer than that is cut off, and goes on with the next one.
+//! longest call and the time of a body; where another plugin may call it, from the same snapshot, the longest call of that one.
+//! A job that runs on it longer than that is cut off, and goes on with the next one.
 
 use std::sync::{Arc, Weak};
 use std::time::Duration;
@@ -64,7 +65,7 @@ impl Registry {
     pub(super) fn drain(self: &Arc<Self>, replaced: Arc<Revision>) {
         self.drains.add(&replaced);
         let (registry, gone) = (Arc::clone(self), replaced.gone());
-        let time = replaced.longest_call() + self.drains.body;
+        let time = self.longest_with(&replaced) + self.drains.body;
         let (plugin, number) = (Arc::clone(&replaced.plugin), replaced.number);
         let replaced = {
             let weak = Arc::downgrade(&replaced);
@@ -93,6 +94,16 @@ impl Registry {
             }
             registry.drained(&plugin, number).await;
         });
+    }
+
+    /// The time of the longest call that may still reach a revision: one of its own, or one that calls other plugins, however
+    /// many of them stand between.
+    fn longest_with(&self, replaced: &Revision) -> Duration {
+        let (current, draining) = (self.current(), self.drains.all());
+        let others = current.catalogue.revisions().iter().chain(&draining);
+        let callers = others.filter(|revision| revision.calls_features);
+        let times = callers.map(|revision| revision.longest_call());
+        times.fold(replaced.longest_call(), Duration::max)
     }
 
     async fn drained(&self, plugin: &str, number: u64) {

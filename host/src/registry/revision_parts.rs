@@ -13,12 +13,11 @@ use crate::contract::grants::Rights;
 use crate::contract::manifest::PluginLimits;
 use crate::egress::{Secret, SecretError};
 use crate::runtime::call_places::{CallPlaces, ShareLimits};
-use crate::runtime::capabilities::{GrantedCapabilities, JobsOf, PluginRecords};
+use crate::runtime::capabilities::{GrantedCapabilities, LendingOrder};
 use crate::runtime::components::ComponentFolder;
 use crate::runtime::engine::Runtime;
 use crate::runtime::instance::{InstanceParts, Instances, Off};
 use crate::runtime::loader::{LoadError, linked};
-use crate::stores::Store;
 
 /// What all revisions of one plugin share.
 pub(super) struct PluginSlots {
@@ -66,7 +65,6 @@ pub(super) async fn load(
     components: &ComponentFolder,
     whole: Whole,
     slots: &PluginSlots,
-    store: &Arc<Store>,
 ) -> Result<Revision, LoadError> {
     let linked = linked(runtime, components, &whole.record.digest).await?;
     let (plugin, number, rights) = (&*whole.plugin, whole.record.number, &whole.rights);
@@ -76,26 +74,14 @@ pub(super) async fn load(
         .iter()
         .map(|binding| Secret::bind(binding, config::secret));
     let secrets = secrets.collect::<Result<_, SecretError>>()?;
-    let door = runtime
-        .lendable
-        .egress
-        .door(plugin, number, rights.clone(), secrets);
-    let lent = GrantedCapabilities {
+    let lent = GrantedCapabilities::lend(LendingOrder {
+        runtime,
+        plugin,
+        number,
+        rights,
         config: settings.config,
-        door: Some(door),
-        cache: rights
-            .bytes_of("cache")
-            .map(|bytes| runtime.caches.lease(plugin, bytes)),
-        records: rights
-            .bytes_of("state")
-            .map(|bytes| PluginRecords::new(store, plugin, bytes)),
-        jobs: Some(JobsOf {
-            jobs: Arc::clone(&runtime.lendable.jobs),
-            plugin: plugin.into(),
-        }),
-        ip_databases: Some(Arc::clone(&runtime.lendable.ip_databases)),
-        rights: rights.clone(),
-    };
+        secrets,
+    });
     // Whatever could fail is done: what serves keeps its places until this one is there.
     slots
         .places

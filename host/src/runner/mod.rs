@@ -9,6 +9,7 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use crate::base::clock::{epoch_ms, microseconds};
+use crate::pipeline::Pipeline;
 use crate::pipeline::run_job::run_job;
 use crate::queue::{JobQueue, NextJob, RunEnding};
 use crate::records::job::{JobFailure, JobName, RunEnd};
@@ -20,6 +21,7 @@ use crate::stores::StoreError;
 pub(crate) struct JobRunner {
     jobs: Arc<JobQueue>,
     registry: Arc<Registry>,
+    pipeline: Arc<Pipeline>,
     stop: CancellationToken,
 }
 
@@ -28,11 +30,13 @@ impl JobRunner {
     pub(crate) fn new(
         jobs: Arc<JobQueue>,
         registry: Arc<Registry>,
+        pipeline: Arc<Pipeline>,
         stop: CancellationToken,
     ) -> Self {
         Self {
             jobs,
             registry,
+            pipeline,
             stop,
         }
     }
@@ -92,7 +96,7 @@ impl JobRunner {
             // Whoever cancels has written the end.
             () = cancelled.cancelled() => return Ok(RunEnding::Over),
             () = self.stop.cancelled() => RunEnd::CutOff,
-            end = run_job(&self.registry, job, checkpoint, left, Arc::clone(&run)) => end,
+            end = run_job(&self.pipeline, &self.registry, job, checkpoint, left, Arc::clone(&run)) => end,
         };
         let told = match &end {
             RunEnd::Completed(_) => "completed",

@@ -84,7 +84,7 @@ pub(crate) struct Runtime {
     cache: PathBuf,
     /// Names the folder of the cache, and so the engine that its code is for.
     fingerprint: String,
-    store: Arc<Store>,
+    pub(crate) store: Arc<Store>,
     /// What the plugins that run here remember.
     pub(crate) caches: PluginCaches,
     pub(crate) lendable: CapabilityProviders,

@@ -49,8 +49,8 @@ pub(crate) enum LoadError {
     #[error("reading its description failed: {0}")]
     Describe(#[source] CallError),
     #[error(
-        "its operation `{operation}` has the face `operator`, which it is too old for: it was built against \
-         `switchbay:plugin@{version}`; build it against a newer one"
+        "its operation `{operation}` has the face `operator`, which `switchbay:plugin@{version}` does not have: rebuild it \
+         with a newer SDK"
     )]
     OperatorFace {
         operation: String,

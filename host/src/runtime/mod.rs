@@ -9,6 +9,7 @@ pub(crate) mod components;
 pub(crate) mod engine;
 mod exports;
 mod guest_store;
+mod in_flight;
 pub(crate) mod instance;
 pub(crate) mod job_run;
 pub(crate) mod loader;

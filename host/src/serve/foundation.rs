@@ -182,6 +182,7 @@ impl HostFoundation {
             public_api: Arc::new(public_api),
             operator_api: Arc::new(self.operator_api(&registry, &pipeline, &jobs, usage, metrics)),
             maintenance,
+            pipeline,
             registry,
             jobs,
         }

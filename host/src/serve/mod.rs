@@ -23,6 +23,7 @@ use crate::egress::EgressError;
 use crate::egress::operators_own::DocumentError;
 use crate::egress::proxy::{ListenError, Proxy};
 use crate::lookup::{IpDatabases, KeptError};
+use crate::pipeline::Pipeline;
 use crate::places::ListenerPlaces;
 use crate::queue::JobQueue;
 use crate::registry::{Registry, RegistryError};
@@ -87,7 +88,8 @@ pub struct Service {
     proxy: Arc<Proxy>,
     jobs: Arc<JobQueue>,
     oauth: Option<Arc<OAuth>>,
-    /// Paid calls.
+    pipeline: Arc<Pipeline>,
+    /// Paid calls, and those by plugins.
     calls: Tasks,
     public: ListenerPlaces,
     public_api: Arc<PublicApi>,
@@ -170,6 +172,7 @@ impl Service {
                 JobRunner::new(
                     Arc::clone(&self.jobs),
                     Arc::clone(&self.registry),
+                    Arc::clone(&self.pipeline),
                     stop.clone()
                 )
                 .run(),

@@ -43,7 +43,7 @@ impl RestTransport {
     /// Answers a request for an operation's route.
     pub(crate) async fn answer(
         &self,
-        catalogue: &Catalogue,
+        catalogue: &Arc<Catalogue>,
         request: Request<Incoming>,
         request_id: &str,
         visit: &RequestPlace,
@@ -52,7 +52,8 @@ impl RestTransport {
         let routes = catalogue.routes();
         match routes.find(&parts.method, parts.uri.path()) {
             RouteMatch::Operation(bound, params) => {
-                self.call(bound, params, &parts, body, request_id, visit)
+                let found = (catalogue, bound);
+                self.call(found, params, &parts, body, request_id, visit)
                     .await
             }
             RouteMatch::OtherMethods(allow) => {
@@ -66,7 +67,7 @@ impl RestTransport {
 
     async fn call(
         &self,
-        bound: &Bound,
+        (catalogue, bound): (&Arc<Catalogue>, &Bound),
         params: Vec<(String, String)>,
         parts: &Parts,
         body: Incoming,
@@ -94,6 +95,7 @@ impl RestTransport {
         };
         let call = CallRequest {
             bound,
+            catalogue,
             face: Face::Rest,
             credential: PresentedCredential::read(&parts.headers),
             first_party: origin.is_some().then(|| visit.address()),

@@ -157,7 +157,7 @@ pub(super) struct CallArguments {
     plugin: String,
     /// The operation's id, as listed by `plugin show`
     operation: String,
-    /// A file with the input, a JSON object; `-` reads it from standard input [default: none of its properties]
+    /// A file with the input, a JSON object; `-` reads standard input [default: an empty object]
     #[arg(long, value_name = "FILE")]
     input: Option<PathBuf>,
     #[command(flatten)]

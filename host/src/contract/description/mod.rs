@@ -6,6 +6,7 @@
 mod written;
 
 use std::fmt::Display;
+use std::sync::Arc;
 use std::time::Duration;
 
 use http::StatusCode;
@@ -18,9 +19,11 @@ use self::written::{
 use super::error::Code;
 use super::faces::{is_identifier, rest_face, schema_error, tool_face, tool_input, twice};
 use super::grants::{Atom, AtomError, Grants};
-use super::operation::{DeclaredError, DeclaredFailure, InputExample, Operation, OperatorFace};
+use super::operation::{
+    DeclaredError, DeclaredFailure, FeatureFace, InputExample, Operation, OperatorFace,
+};
 use super::profile;
-use super::schema::{FaceSchema, Offence, OutputSchema};
+use super::schema::{FaceSchema, OutputSchema};
 use super::terms;
 
 /// The schemas of descriptions that are read side by side.
@@ -134,7 +137,10 @@ impl Description {
 
 /// What an operation says must be of the schema that its description names.
 fn later_than(schema: u32, row: &WrittenOperation) -> Result<(), DescriptionError> {
-    let later = [("operator", row.operator.is_some(), 2)];
+    let later = [
+        ("operator", row.operator.is_some(), 2),
+        ("feature_input", !row.feature_input.is_empty(), 2),
+    ];
     match later
         .into_iter()
         .find(|(_, is_there, since)| *is_there && schema < *since)
@@ -184,7 +190,7 @@ fn wants(written: Vec<WrittenWant>) -> Result<Vec<Want>, DescriptionError> {
     Ok(wants)
 }
 
-fn operation(plugin: &str, row: WrittenOperation) -> Result<Operation, DescriptionError> {
+fn operation(plugin: &str, mut row: WrittenOperation) -> Result<Operation, DescriptionError> {
     let id = row.id.clone();
     let broken = |rule: String| DescriptionError::Operation {
         operation: id.clone(),
@@ -193,7 +199,8 @@ fn operation(plugin: &str, row: WrittenOperation) -> Result<Operation, Descripti
     words(&row).map_err(&broken)?;
     faces_together(&row).map_err(&broken)?;
     let terms = terms::terms(written_terms(&row)).map_err(&broken)?;
-    let errors = row.errors.into_iter().map(declared_error);
+    let errors = std::mem::take(&mut row.errors);
+    let errors = errors.into_iter().map(declared_error);
     let errors: Vec<_> = errors.collect::<Result<_, _>>().map_err(&broken)?;
     if let Some(code) = twice(errors.iter().map(|error| &error.code)) {
         return Err(broken(format!("declares `{code}` more than once")));
@@ -206,6 +213,9 @@ fn operation(plugin: &str, row: WrittenOperation) -> Result<Operation, Descripti
     let operator_max = row.operator.as_ref().and_then(|face| face.body_bytes_max);
     let bytes_max = rest_max.or(operator_max);
     let bytes_max = body_bytes_max(bytes_max).map_err(&broken)?;
+    let base = FaceSchema::compile(row.input.clone(), &row.judges);
+    let base = Arc::new(base.map_err(in_part(&id, "input"))?);
+    let feature = feature_face(&row, &base, bytes_max)?;
     let tool = match row.tool {
         None => None,
         Some(tool) => {
@@ -216,25 +226,20 @@ fn operation(plugin: &str, row: WrittenOperation) -> Result<Operation, Descripti
             Some(tool_face(tool, input, bytes_max).map_err(&broken)?)
         }
     };
-    let operator = match row.operator {
-        None => None,
-        Some(_) => {
-            let input = FaceSchema::compile(row.input.clone(), &row.judges);
-            let input = input.map_err(in_part(&id, "input"))?;
-            Some(OperatorFace { input, bytes_max })
-        }
-    };
+    let operator = row.operator.as_ref().map(|_| OperatorFace {
+        input: Arc::clone(&base),
+        bytes_max,
+    });
     let rest = match row.rest {
         None => None,
         Some(rest) => {
-            let input =
-                FaceSchema::compile(row.input, &row.judges).map_err(in_part(&id, "input"))?;
+            let input = Arc::clone(&base);
             Some(rest_face(rest, input, &row.output, bytes_max).map_err(&broken)?)
         }
     };
-    let faces = rest.as_ref().map(|face| &face.input);
+    let faces = rest.as_ref().map(|face| &*face.input);
     let faces = faces.or(tool.as_ref().map(|face| &face.input));
-    let faces = faces.or(operator.as_ref().map(|face| &face.input));
+    let faces = faces.or(operator.as_ref().map(|face| &*face.input));
     let examples = examples(row.examples, faces).map_err(&broken)?;
     let failure = |written, default| own_failure(written, default, &errors).map_err(&broken);
     Ok(Operation {
@@ -250,6 +255,7 @@ fn operation(plugin: &str, row: WrittenOperation) -> Result<Operation, Descripti
         rest,
         tool,
         operator,
+        feature,
         errors,
         examples,
     })
@@ -262,7 +268,8 @@ fn faces_together(row: &WrittenOperation) -> Result<(), String> {
         (None, true) => return Ok(()),
         (None, false) => return Err("has no face; declare `rest`, `tool` or `operator`".to_owned()),
         (Some(_), true) => {
-            let rule = "has the face `operator` beside another one; what the operator calls is served to nobody else";
+            let rule =
+                "has `operator` and another face; an operation for the operator has no other";
             return Err(rule.to_owned());
         }
         (Some(_), false) => {}
@@ -277,6 +284,7 @@ fn faces_together(row: &WrittenOperation) -> Result<(), String> {
         ("cost", row.cost.is_some()),
         ("settle", row.settle.is_some()),
         ("idempotency", row.idempotency.is_some()),
+        ("feature_input", !row.feature_input.is_empty()),
     ];
     match terms.into_iter().find(|(_, is_there)| *is_there) {
         None => Ok(()),
@@ -284,6 +292,37 @@ fn faces_together(row: &WrittenOperation) -> Result<(), String> {
             "has `{name}`, which an operation with the face `operator` cannot have"
         )),
     }
+}
+
+/// What other plugins may send.
+fn feature_face(
+    row: &WrittenOperation,
+    base: &Arc<FaceSchema>,
+    bytes_max: usize,
+) -> Result<FeatureFace, DescriptionError> {
+    if row.feature_input.is_empty() {
+        let input = Arc::clone(base);
+        return Ok(FeatureFace { input, bytes_max });
+    }
+    let broken = |rule| DescriptionError::Operation {
+        operation: row.id.clone(),
+        rule,
+    };
+    let mut input = row.input.clone();
+    let Some(properties) = input["properties"].as_object_mut() else {
+        let rule = "has `feature_input`, but its `input` has no `properties`";
+        return Err(broken(rule.to_owned()));
+    };
+    for (name, property) in &row.feature_input {
+        if properties.insert(name.clone(), property.clone()).is_some() {
+            let rule = format!("has `{name}` in both `input` and `feature_input`");
+            return Err(broken(rule));
+        }
+    }
+    profile::check_input(&input).map_err(in_part(&row.id, "feature input"))?;
+    let input = FaceSchema::compile(input, &row.judges);
+    let input = Arc::new(input.map_err(in_part(&row.id, "feature input"))?);
+    Ok(FeatureFace { input, bytes_max })
 }
 
 fn deadline(written_ms: Option<u32>) -> Result<Duration, String> {
@@ -323,10 +362,10 @@ fn said_of_input(input: &Value, judges: &[String]) -> Result<(), String> {
             "names `{name}` in `judges`, which its input does not have"
         ));
     }
-    let Some(Offence { field, rule, .. }) = schema_error(input, &defaults(input))? else {
+    let Some(offence) = schema_error(input, &defaults(input))? else {
         return Ok(());
     };
-    let field = field.unwrap_or_default();
+    let (field, rule) = (offence.field.as_deref().unwrap_or_default(), offence.told());
     Err(format!("has a default for `{field}`, which {rule}"))
 }
 
@@ -433,8 +472,8 @@ fn examples(
                        input: example,
                    }| {
         let checked = input.map(|schema| schema.check(&Value::Object(example.clone())));
-        if let Some(Err(Offence { field, rule, .. })) = checked {
-            let field = field.unwrap_or_default();
+        if let Some(Err(offence)) = checked {
+            let (field, rule) = (offence.field.as_deref().unwrap_or_default(), offence.told());
             return Err(format!("has the example `{title}`, whose `{field}` {rule}"));
         }
         let input = example;

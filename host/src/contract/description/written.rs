@@ -55,6 +55,9 @@ pub(crate) struct WrittenOperation {
     pub(crate) idempotency: Option<IdempotencySource>,
     #[serde(default)]
     pub(crate) judges: Vec<String>,
+    /// Properties of its input that only other plugins may send.
+    #[serde(default)]
+    pub(crate) feature_input: Map<String, Value>,
 }
 
 #[derive(Deserialize)]

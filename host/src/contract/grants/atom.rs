@@ -10,9 +10,9 @@ use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use super::ATOMS_MAX;
 use super::host::HostPattern;
 use super::http::{HttpRight, RequestForm};
+use super::{ATOMS_MAX, FEATURES};
 
 /// The longest atom, in bytes.
 const ATOM_BYTES_MAX: usize = 512;
@@ -45,7 +45,7 @@ const INTERFACES: [(&str, AtomKind); 13] = [
     ("cache", AtomKind::Size),
     ("config", AtomKind::Bare),
     ("dns", AtomKind::Name),
-    ("features", AtomKind::Operation),
+    (FEATURES, AtomKind::Operation),
     ("http", AtomKind::Http),
     ("ip-database", AtomKind::Name),
     ("jobs", AtomKind::Bare),
@@ -234,6 +234,22 @@ impl Atom {
     /// Whether the right is this name.
     pub(crate) fn has_name(&self, name: &str) -> bool {
         matches!(&self.right, RightKind::Name(known) if known == name)
+    }
+
+    /// The name that the right is, where it is one.
+    pub(crate) fn name(&self) -> Option<&str> {
+        match &self.right {
+            RightKind::Name(name) => Some(name),
+            RightKind::Whole
+            | RightKind::Size(_)
+            | RightKind::Http(_)
+            | RightKind::HostPort(..) => None,
+        }
+    }
+
+    /// What whoever approves the atom could not see from it.
+    pub(crate) fn note(&self) -> Option<&'static str> {
+        (self.interface == FEATURES).then_some("its callers need no scope for that operation")
     }
 
     /// Whether this atom of `http` lets a tunnel to there be opened.

@@ -15,6 +15,9 @@ pub(crate) struct GrantDifference {
     kept: Grants,
     widened: Vec<ResizedAtom>,
     narrowed: Vec<ResizedAtom>,
+    /// What the added atoms alone do not tell.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    notes: Vec<AtomNote>,
     /// Whether something is allowed after it that was not before. An added atom that another covers allows nothing new.
     pub(crate) widens: bool,
 }
@@ -24,6 +27,13 @@ pub(crate) struct GrantDifference {
 struct ResizedAtom {
     from: Atom,
     to: Atom,
+}
+
+/// What whoever approves an atom should know of it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+struct AtomNote {
+    atom: Atom,
+    note: String,
 }
 
 impl GrantDifference {
@@ -43,6 +53,7 @@ impl GrantDifference {
                 .collect(),
             widened: Vec::new(),
             narrowed: Vec::new(),
+            notes: Vec::new(),
             widens: after.iter().any(|atom| !before.covers(atom)),
         };
         for to in after.iter().filter(fresh) {
@@ -64,6 +75,13 @@ impl GrantDifference {
                 to: to.clone(),
             });
         }
+        let note = |atom: &Atom| {
+            Some(AtomNote {
+                atom: atom.clone(),
+                note: atom.note()?.to_owned(),
+            })
+        };
+        difference.notes = difference.added.iter().filter_map(note).collect();
         difference.removed = gone.into_iter().cloned().collect();
         difference
     }
@@ -76,19 +94,23 @@ impl GrantDifference {
             kept: _,
             widened,
             narrowed,
+            notes: _,
             widens: _,
         } = self;
         added.0.is_empty() && removed.0.is_empty() && widened.is_empty() && narrowed.is_empty()
     }
 }
 
-/// One line for each change, in canonical order: `+ added`, `- removed`, `~ after, was before (wider)`.
+/// One line for each change, in canonical order: `+ added (what it does besides)`, `- removed`, `~ after, was before (wider)`.
 impl fmt::Display for GrantDifference {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let resized = |one: &ResizedAtom, how| format!("~ {}, was {} ({how})", one.to, one.from);
         let mut lines: Vec<(&Atom, String)> = Vec::new();
         lines.extend(self.removed.iter().map(|atom| (atom, format!("- {atom}"))));
-        lines.extend(self.added.iter().map(|atom| (atom, format!("+ {atom}"))));
+        lines.extend(self.added.iter().map(|atom| {
+            let note = atom.note().map(|note| format!(" ({note})"));
+            (atom, format!("+ {atom}{}", note.unwrap_or_default()))
+        }));
         lines.extend(
             self.widened
                 .iter()

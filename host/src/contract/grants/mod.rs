@@ -23,6 +23,8 @@ pub(crate) use self::host::is_never_public;
 pub(crate) use self::http::RequestForm;
 pub(crate) use self::rights::Rights;
 
+/// The interface whose rights are operations of other plugins.
+pub(crate) const FEATURES: &str = "features";
 /// The most atoms that one plugin may want or be granted.
 const ATOMS_MAX: usize = 64;
 
@@ -86,6 +88,12 @@ impl Grants {
         self.0
             .iter()
             .any(|atom| atom.interface() == interface && atom.has_name(name))
+    }
+
+    /// The operations of other plugins that are granted, as `PLUGIN.OPERATION`.
+    pub(crate) fn called_operations(&self) -> impl Iterator<Item = &str> {
+        let features = self.0.iter().filter(|atom| atom.interface() == FEATURES);
+        features.filter_map(Atom::name)
     }
 
     /// Whether an atom of `http` grants so much of the host on the port that bytes which nobody reads may go there.

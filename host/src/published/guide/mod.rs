@@ -204,7 +204,7 @@ fn write_arguments(text: &mut String, operation: &Operation) -> fmt::Result {
     let face = operation
         .rest
         .as_ref()
-        .map(|face| &face.input)
+        .map(|face| &*face.input)
         .or(operation.tool.as_ref().map(|tool| &tool.input));
     if let Some(input) = face {
         fields::write_input(text, input)?;

@@ -13,8 +13,8 @@ use std::time::{Duration, Instant};
 use lru::LruCache;
 use parking_lot::Mutex;
 
-use super::GuestState;
 use super::bindings::switchbay::cache::store::{self as wire, Ages, Error, Host};
+use super::{GuestState, LendingOrder};
 use crate::base::clock::milliseconds;
 
 const KEY_BYTES_MAX: usize = 512;
@@ -80,9 +80,15 @@ enum UnacceptableEntry {
     LongAge { name: &'static str, ms: u64 },
 }
 
+/// The plugin's cache, as large as it is granted.
+pub(super) fn lend(order: &mut LendingOrder<'_>) -> Option<PluginCache> {
+    let bytes = order.rights.bytes_of("cache")?;
+    Some(order.runtime.caches.lease(order.plugin, bytes))
+}
+
 impl PluginCaches {
     /// A plugin's cache for a revision that may have so many bytes of it.
-    pub(crate) fn lease(&self, plugin: &str, bytes_max: u64) -> PluginCache {
+    fn lease(&self, plugin: &str, bytes_max: u64) -> PluginCache {
         let mut plugins = self.plugins.lock();
         plugins.retain(|_, shared| shared.strong_count() > 0);
         let shared = plugins

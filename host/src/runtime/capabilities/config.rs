@@ -4,8 +4,14 @@
 
 use std::collections::BTreeMap;
 
-use super::GuestState;
 use super::bindings::wasi::config::store::{Error, Host};
+use super::{GuestState, LendingOrder};
+
+/// The settings, where they are granted.
+pub(super) fn lend(order: &mut LendingOrder<'_>) -> Option<BTreeMap<String, String>> {
+    let settings = std::mem::take(&mut order.config);
+    order.rights.any_of("config").then_some(settings)
+}
 
 impl Host for GuestState {
     fn get(&mut self, key: String) -> Result<Option<String>, Error> {
@@ -20,10 +26,9 @@ impl Host for GuestState {
 
 impl GuestState {
     fn settings(&self) -> Result<&BTreeMap<String, String>, Error> {
-        if self.may("config") {
-            Ok(&self.lent.config)
-        } else {
-            Err(Error::Upstream("not granted: config".to_owned()))
-        }
+        self.lent.config.as_ref().ok_or_else(|| {
+            self.count_denial();
+            Error::Upstream("not granted: config".to_owned())
+        })
     }
 }

@@ -7,9 +7,15 @@ use std::time::Duration;
 
 use wasmtime::component::{Accessor, HasSelf};
 
+use super::GuestState;
 use super::bindings::switchbay::dns::resolver::{self as wire, Host, HostWithStore};
-use super::instance::{GuestState, admit, count_denial};
+use super::http::admit;
+use super::instance::{CallRefused, count_denial, refused_calls};
 use crate::egress::{EgressDenial, FetchError, QueryError, Question};
+
+refused_calls! {
+    wire::Error => |told| Self::Denied(wire::Denial::NotGranted(told)),
+}
 
 impl Host for GuestState {}
 

@@ -2,16 +2,73 @@
 //!
 //! Translates and counts; whether a request may leave is `egress`'s to say. Must not know of addresses or connections.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use wasmtime::component::{Accessor, HasSelf};
 
 use super::bindings::switchbay::http::client::{self as wire, Host, HostWithStore};
-use super::instance::{GuestState, admit, count_denial};
-use crate::egress::{Caps, EgressDenial, FetchError, Late, PluginRequest, Response, SizeExcess};
+use super::instance::{CallRefused, count_denial, refused_calls};
+use super::{GrantedCapabilities, GuestState, LendingOrder, OnBehalf};
+use crate::contract::tenant::Tenant;
+use crate::egress::{
+    Caps, EgressClient, EgressDenial, FetchError, Late, PluginRequest, Response, SizeExcess,
+};
+use crate::runtime::in_flight::ActPlace;
 
+/// The interface in atoms.
+const ATOM: &str = "http";
 /// Requests and questions to resolvers of one call under way at once; the next is refused, because each holds its body here.
-pub(crate) const IN_FLIGHT_MAX: usize = 32;
+const IN_FLIGHT_MAX: usize = 32;
+
+/// The way out, for whatever goes through the gate.
+pub(super) fn lend(order: &mut LendingOrder<'_>) -> Option<EgressClient> {
+    let secrets = std::mem::take(&mut order.secrets);
+    let (egress, rights) = (&order.runtime.lendable.egress, order.rights.clone());
+    Some(egress.door(order.plugin, order.number, rights, secrets))
+}
+
+refused_calls! {
+    wire::Error => |told| Self::Denied(wire::Denial::NotGranted(told)),
+}
+
+/// The way out for one request, and its place among those of one call.
+pub(super) struct AdmittedRequest {
+    lent: Arc<GrantedCapabilities>,
+    /// Who pays.
+    pub(super) tenant: Tenant,
+    _place: ActPlace,
+}
+
+impl AdmittedRequest {
+    pub(super) fn door(&self) -> &EgressClient {
+        self.lent
+            .door
+            .as_ref()
+            .expect("it was there when this was made, and what is lent never changes")
+    }
+}
+
+/// Admits one request by an interface, named as in atoms.
+pub(super) fn admit<T: Send + 'static>(
+    accessor: &Accessor<T, HasSelf<GuestState>>,
+    interface: &str,
+) -> Result<AdmittedRequest, CallRefused> {
+    accessor.with(|mut access| {
+        let state: &mut GuestState = access.get();
+        let may = state.lent.door.is_some() && state.lent.rights.any_of(interface);
+        let Some(OnBehalf { tenant, .. }) = state.on_behalf.as_ref().filter(|_| may) else {
+            return Err(CallRefused::Ungranted(state.denied(interface)));
+        };
+        let tenant = tenant.clone();
+        let place = state.in_flight.place(ATOM, IN_FLIGHT_MAX);
+        Ok(AdmittedRequest {
+            lent: Arc::clone(&state.lent),
+            tenant,
+            _place: place.ok_or(CallRefused::Busy)?,
+        })
+    })
+}
 
 impl Host for GuestState {}
 
@@ -20,7 +77,7 @@ impl<T: Send + 'static> HostWithStore<T> for HasSelf<GuestState> {
         accessor: &Accessor<T, Self>,
         request: wire::Request,
     ) -> Result<wire::Response, wire::Error> {
-        let admitted = admit(accessor, "http")?;
+        let admitted = admit(accessor, ATOM)?;
         let fetched = admitted
             .door()
             .fetch(&admitted.tenant, from_wire(request))
@@ -37,7 +94,7 @@ impl<T: Send + 'static> HostWithStore<T> for HasSelf<GuestState> {
         url: String,
         at_most_ms: u32,
     ) -> Result<(), wire::Error> {
-        let admitted = admit(accessor, "http")?;
+        let admitted = admit(accessor, ATOM)?;
         let request = PluginRequest {
             method,
             url,

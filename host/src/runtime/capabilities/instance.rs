@@ -2,27 +2,21 @@
 //!
 //! A warm instance keeps its state between calls; [`GuestState::begin`] resets what belongs to one call.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use wasmtime::ResourceLimiter;
 use wasmtime::component::{Accessor, HasSelf, ResourceTable};
 use wasmtime_wasi::p2::pipe::MemoryOutputPipe;
 use wasmtime_wasi::{WasiCtx, WasiCtxView, WasiView};
 
-use super::bindings::switchbay::dns::resolver;
-use super::bindings::switchbay::jobs::{queue, work};
-use super::bindings::switchbay::{http, line_query};
-use super::{JobsOf, LogScope, PluginCache, PluginRecords};
-use crate::contract::grants::Rights;
+use super::{GrantedCapabilities, LogScope};
+use crate::contract::feature_call::FeatureDoor;
 use crate::contract::operation::{CallerKind, Owner};
 use crate::contract::tenant::Tenant;
-use crate::egress::EgressClient;
-use crate::lookup::IpDatabases;
 use crate::observe::instrument::Held;
 use crate::observe::metrics::InstanceMetrics;
 use crate::runtime::call_places::CallTab;
+use crate::runtime::in_flight::ActsInFlight;
 use crate::runtime::job_run::JobRun;
 
 /// Bytes of standard error that are kept, for the text of a panic.
@@ -31,25 +25,6 @@ const STDERR_BYTES_MAX: usize = 4096;
 const RESOURCES_MAX: usize = 1024;
 /// Random bytes that one call of the interface may ask for.
 const RANDOM_BYTES_MAX: u64 = 64 * 1024;
-
-/// What a plugin was lent, the same for all its instances of one revision.
-#[derive(Default)]
-pub(crate) struct GrantedCapabilities {
-    /// The settings of `wasi:config/store`.
-    pub(crate) config: BTreeMap<String, String>,
-    /// What the revision may do.
-    pub(crate) rights: Rights,
-    /// The way out, for all but a revision that describes itself.
-    pub(crate) door: Option<EgressClient>,
-    /// The plugin's cache, where it is granted.
-    pub(crate) cache: Option<PluginCache>,
-    /// The plugin's records, where they are granted.
-    pub(crate) records: Option<PluginRecords>,
-    /// Its jobs, for all but a revision that describes itself.
-    pub(crate) jobs: Option<JobsOf>,
-    /// What is known of addresses, for all but the same.
-    pub(crate) ip_databases: Option<Arc<IpDatabases>>,
-}
 
 /// The call that an instance runs, as far as a capability must know it.
 #[derive(Clone, Debug)]
@@ -78,7 +53,7 @@ pub(crate) enum CallRefused {
     Busy,
 }
 
-/// How an interface's own error says that a call was refused.
+/// How an interface's own error says that a call was refused, in the interface's file.
 macro_rules! refused_calls {
     ($($error:ty => $ungranted:expr),+ $(,)?) => {$(
         impl From<CallRefused> for $error {
@@ -92,57 +67,10 @@ macro_rules! refused_calls {
     )+};
 }
 
-refused_calls! {
-    resolver::Error => |told| Self::Denied(resolver::Denial::NotGranted(told)),
-    http::client::Error => |told| Self::Denied(http::client::Denial::NotGranted(told)),
-    line_query::client::Error => |told| Self::Denied(line_query::client::Denial::NotGranted(told)),
-    queue::Error => Self::NotGranted,
-    queue::SubmitError => Self::NotGranted,
-    work::Error => Self::NotGranted,
-}
-
-/// The way out for one request, and its place among those of one call.
-pub(crate) struct AdmittedRequest {
-    lent: Arc<GrantedCapabilities>,
-    /// Who pays.
-    pub(crate) tenant: Tenant,
-    _place: OwnedSemaphorePermit,
-}
-
-impl AdmittedRequest {
-    pub(crate) fn door(&self) -> &EgressClient {
-        self.lent
-            .door
-            .as_ref()
-            .expect("it was there when this was made, and what is lent never changes")
-    }
-}
-
-/// Admits one request by an interface, named as in atoms.
-pub(crate) fn admit<T: Send + 'static>(
-    accessor: &Accessor<T, HasSelf<GuestState>>,
-    interface: &str,
-) -> Result<AdmittedRequest, CallRefused> {
-    accessor.with(|mut access| {
-        let state: &mut GuestState = access.get();
-        let may = state.lent.door.is_some() && state.lent.rights.any_of(interface);
-        let Some(OnBehalf { tenant, .. }) = state.on_behalf.as_ref().filter(|_| may) else {
-            return Err(CallRefused::Ungranted(state.denied(interface)));
-        };
-        let tenant = tenant.clone();
-        let place = Arc::clone(&state.requests)
-            .try_acquire_owned()
-            .map_err(|_| CallRefused::Busy)?;
-        Ok(AdmittedRequest {
-            lent: Arc::clone(&state.lent),
-            tenant,
-            _place: place,
-        })
-    })
-}
+pub(super) use refused_calls;
 
 /// Counts a request that the gate denied.
-pub(crate) fn count_denial<T: Send + 'static>(accessor: &Accessor<T, HasSelf<GuestState>>) {
+pub(super) fn count_denial<T: Send + 'static>(accessor: &Accessor<T, HasSelf<GuestState>>) {
     accessor.with(|mut access| access.get().count_denial());
 }
 
@@ -154,12 +82,10 @@ pub(crate) struct GuestState {
     pub(crate) on_behalf: Option<OnBehalf>,
     /// Where it works on a job.
     pub(crate) worker: Option<JobWorker>,
-    /// A place for each request of one call.
-    pub(crate) requests: Arc<Semaphore>,
-    /// A place for each of its reads and writes of records.
-    pub(crate) records: Arc<Semaphore>,
-    /// A place for each of its calls about jobs.
-    pub(crate) jobs: Arc<Semaphore>,
+    /// The way of the call that it runs to other plugins' operations.
+    pub(crate) features: Option<Arc<dyn FeatureDoor>>,
+    /// What it has under way, of each kind that is bounded.
+    pub(crate) in_flight: ActsInFlight,
     wasi: WasiCtx,
     table: ResourceTable,
     stderr: MemoryOutputPipe,
@@ -201,9 +127,8 @@ impl GuestState {
             log,
             on_behalf,
             worker: None,
-            requests: Arc::new(Semaphore::new(super::http::IN_FLIGHT_MAX)),
-            records: Arc::new(Semaphore::new(super::state::IN_FLIGHT_MAX)),
-            jobs: Arc::new(Semaphore::new(super::jobs::IN_FLIGHT_MAX)),
+            features: None,
+            in_flight: ActsInFlight::default(),
             wasi,
             table,
             stderr,
@@ -216,6 +141,11 @@ impl GuestState {
     /// The instance works on a job from here on.
     pub(crate) fn works(&mut self, worker: JobWorker) {
         self.worker = Some(worker);
+    }
+
+    /// Lets go of what only a call that runs may hold: an instance that is idle would keep alive what was served then.
+    pub(crate) fn rest(&mut self) {
+        self.features = None;
     }
 
     /// Readies the state for another call.

@@ -3,10 +3,11 @@
 //! Translates and says what is granted. Must not know what an entry means.
 
 use std::net::IpAddr;
+use std::sync::Arc;
 use std::time::SystemTime;
 
-use super::GuestState;
 use super::bindings::switchbay::ip_database::lookup::{self as wire, Error, Host};
+use super::{GuestState, LendingOrder};
 use crate::base::address::{carried, classify};
 use crate::lookup::{Basis, DatabaseInfo, IpDatabases, LocalZone, Location};
 
@@ -15,6 +16,11 @@ const ATOM: &str = "ip-database";
 /// What is no address.
 const RULE: &str =
     "must be only an IPv4 or IPv6 address, without brackets, port, prefix, zone or leading zeros";
+
+/// What the process knows.
+pub(super) fn lend(order: &mut LendingOrder<'_>) -> Option<Arc<IpDatabases>> {
+    Some(Arc::clone(&order.runtime.lendable.ip_databases))
+}
 
 impl Host for GuestState {
     fn classify(&mut self, address: String) -> Result<wire::Class, Error> {

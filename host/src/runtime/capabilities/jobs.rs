@@ -5,20 +5,20 @@
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
-use tokio::sync::OwnedSemaphorePermit;
 use uuid::Uuid;
 use wasmtime::component::{Accessor, HasSelf};
 
 use super::bindings::switchbay::jobs::{queue, work};
-use super::instance::CallRefused;
-use super::{GuestState, JobWorker, OnBehalf};
+use super::instance::{CallRefused, refused_calls};
+use super::{GuestState, JobWorker, LendingOrder, OnBehalf};
 use crate::queue::{JobQueue, JobSubmission, JobSubmitter, SubmitError};
 use crate::records::job::{Job, JobName, JobProgress, JobState};
 use crate::records::job_rules::{ItemPage, KeepOutcome};
+use crate::runtime::in_flight::ActPlace;
 use crate::stores::StoreError;
 
 /// Calls of one call about jobs under way at once; the next is refused, because each holds its input or its value here.
-pub(crate) const IN_FLIGHT_MAX: usize = 32;
+const IN_FLIGHT_MAX: usize = 32;
 /// Of a request id, in characters.
 const REQUEST_ID_MAX: usize = 80;
 const FINGERPRINT_BYTES_MAX: usize = 256;
@@ -42,8 +42,22 @@ const ATOM: &str = "jobs";
 
 /// The jobs of one plugin.
 pub(crate) struct JobsOf {
-    pub(crate) jobs: Arc<JobQueue>,
-    pub(crate) plugin: Arc<str>,
+    jobs: Arc<JobQueue>,
+    plugin: Arc<str>,
+}
+
+/// The jobs of the process, as the plugin's.
+pub(super) fn lend(order: &mut LendingOrder<'_>) -> Option<JobsOf> {
+    Some(JobsOf {
+        jobs: Arc::clone(&order.runtime.lendable.jobs),
+        plugin: order.plugin.into(),
+    })
+}
+
+refused_calls! {
+    queue::Error => Self::NotGranted,
+    queue::SubmitError => Self::NotGranted,
+    work::Error => Self::NotGranted,
 }
 
 /// The jobs, on whose behalf they are asked for, and a place for one call.
@@ -51,14 +65,13 @@ struct JobsCall {
     jobs: Arc<JobQueue>,
     plugin: Arc<str>,
     on_behalf: OnBehalf,
-    _place: OwnedSemaphorePermit,
+    _place: ActPlace,
 }
 
 impl GuestState {
-    fn place(&self) -> Result<OwnedSemaphorePermit, CallRefused> {
-        Arc::clone(&self.jobs)
-            .try_acquire_owned()
-            .map_err(|_| CallRefused::Busy)
+    fn place(&self) -> Result<ActPlace, CallRefused> {
+        let place = self.in_flight.place(ATOM, IN_FLIGHT_MAX);
+        place.ok_or(CallRefused::Busy)
     }
 
     fn asked(&self) -> Result<JobsCall, CallRefused> {
@@ -174,7 +187,7 @@ impl<T: Send + 'static> queue::HostWithStore<T> for HasSelf<GuestState> {
 fn named<T: Send + 'static>(
     accessor: &Accessor<T, HasSelf<GuestState>>,
     job: &str,
-) -> Result<(Arc<JobQueue>, JobName, OwnedSemaphorePermit), queue::Error> {
+) -> Result<(Arc<JobQueue>, JobName, ActPlace), queue::Error> {
     let JobsCall {
         jobs,
         plugin,
@@ -282,7 +295,7 @@ fn state(state: JobState) -> queue::State {
 /// The job that the instance works on, and a place for one call.
 fn working<T: Send + 'static>(
     accessor: &Accessor<T, HasSelf<GuestState>>,
-) -> Result<(JobWorker, OwnedSemaphorePermit), work::Error> {
+) -> Result<(JobWorker, ActPlace), work::Error> {
     accessor.with(|mut access| {
         let state: &mut GuestState = access.get();
         Ok((state.working()?.clone(), state.place()?))

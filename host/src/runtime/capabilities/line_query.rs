@@ -6,9 +6,15 @@ use std::time::Duration;
 
 use wasmtime::component::{Accessor, HasSelf};
 
+use super::GuestState;
 use super::bindings::switchbay::line_query::client::{self as wire, Host, HostWithStore};
-use super::instance::{GuestState, admit, count_denial};
+use super::http::admit;
+use super::instance::{CallRefused, count_denial, refused_calls};
 use crate::egress::{EgressDenial, FetchError, LineQuery};
+
+refused_calls! {
+    wire::Error => |told| Self::Denied(wire::Denial::NotGranted(told)),
+}
 
 impl Host for GuestState {}
 

@@ -60,7 +60,7 @@ pub(crate) enum CallError {
     #[error("the plugin has no worker to run jobs")]
     NoWorker,
     #[error(
-        "the plugin was built before there were callers of this kind: it has version {version} of the contract"
+        "the plugin's version {version} of `switchbay:plugin` does not know this kind of caller"
     )]
     CallerUnknown { version: &'static str },
     #[error("the plugin is off: {}", match .0 { Off::Disabled => "the operator disabled it", Off::Unloadable(why) => why })]

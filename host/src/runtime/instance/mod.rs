@@ -202,7 +202,7 @@ impl Instances {
 
     async fn run(
         self: Arc<Self>,
-        call: Call,
+        mut call: Call,
         tab: Arc<CallTab>,
     ) -> Result<UncheckedAnswer, CallError> {
         self.check_caller(&call)?;
@@ -233,6 +233,7 @@ impl Instances {
             cpu,
             ..
         } = &mut warm;
+        store.data_mut().features = call.features.take();
         cpu.begin();
         let running = store.run_concurrent(async |accessor| feature.invoke(accessor, call).await);
         let ended = metered(cpu, running).await;
@@ -251,7 +252,7 @@ impl Instances {
 
     async fn run_job(
         self: Arc<Self>,
-        call: Call,
+        mut call: Call,
         run: Arc<JobRun>,
         checkpoint: Option<String>,
         tab: Arc<CallTab>,
@@ -275,6 +276,7 @@ impl Instances {
             checkpoint,
         };
         store.data_mut().works(JobWorker { run, tab });
+        store.data_mut().features = call.features.take();
         cpu.begin();
         let running = store.run_concurrent(async |accessor| worker.run(accessor, call, job).await);
         let ended = metered(&cpu, running).await;
@@ -345,6 +347,7 @@ impl Instances {
 
     /// Keeps an instance for the next call. One whose memory has grown is not worth what it holds: linear memory never shrinks.
     fn put_idle(&self, mut warm: WarmInstance) {
+        warm.store.data_mut().rest();
         (warm.calls, warm.used) = (warm.calls + 1, Instant::now());
         let grown = warm
             .store

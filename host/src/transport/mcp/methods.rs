@@ -1,5 +1,7 @@
 //! The methods of the endpoint, and how one POST (a message, or a batch of the oldest version) is answered.
 
+use std::sync::Arc;
+
 use bytes::Bytes;
 use http::{HeaderMap, StatusCode};
 use serde_json::{Value, json};
@@ -31,7 +33,7 @@ const INSTRUCTIONS: &str = "Developer API tools. Each tool needs an API key or a
 
 /// One POST, as its methods see it.
 pub(crate) struct McpPost<'p> {
-    pub(crate) pipeline: &'p Pipeline,
+    pub(crate) pipeline: &'p Arc<Pipeline>,
     pub(crate) snapshot: &'p Snapshot,
     pub(crate) headers: &'p HeaderMap,
     pub(crate) request_id: &'p str,

@@ -25,6 +25,7 @@ pub(crate) async fn call(
     let tool = tool.expect("the catalogue's tools have a tool face");
     let request = CallRequest {
         bound,
+        catalogue: &post.snapshot.catalogue,
         face: Face::Tool,
         credential: post.credential(),
         first_party: None,

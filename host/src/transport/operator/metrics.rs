@@ -131,7 +131,8 @@ fn requests(to: &mut Exposition, catalogue: &Catalogue) {
     let family = to.counter("switchbay_requests_total");
     family.help(
         "Answered requests for an operation, by face and by `ok` or the error code in the \
-         response.",
+         response. The face `feature` counts calls by other plugins, for operations that one of \
+         them is granted.",
     );
     for revision in catalogue.revisions() {
         for (operation, state) in revision.operations() {
@@ -154,6 +155,9 @@ fn requests(to: &mut Exposition, catalogue: &Catalogue) {
             }
             if operation.operator.is_some() {
                 face("operator", &state.requests.operator);
+            }
+            if catalogue.is_granted(&revision.plugin, &operation.id) {
+                face("feature", &state.requests.feature);
             }
         }
     }

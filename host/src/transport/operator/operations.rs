@@ -44,7 +44,7 @@ impl EndpointParameters for OperationPath {
 /// What the operation is called with.
 #[derive(Default, Serialize, Deserialize, JsonSchema)]
 pub(crate) struct CallOrder {
-    /// Default: none of its properties.
+    /// The operation's input. Default: an empty object.
     #[serde(default)]
     pub(crate) input: Map<String, Value>,
 }

@@ -10,7 +10,7 @@ use tempfile::TempDir;
 use super::{binary, workspace};
 
 /// The manifests whose plugins the tests call.
-const MANIFESTS: [&str; 15] = [
+const MANIFESTS: [&str; 16] = [
     "plugin-manifest.toml",
     "swapped.toml",
     "metered.toml",
@@ -22,6 +22,7 @@ const MANIFESTS: [&str; 15] = [
     "asks.toml",
     "works.toml",
     "tends.toml",
+    "calls.toml",
     "web-data.toml",
     "siege.toml",
     "ip_info.toml",

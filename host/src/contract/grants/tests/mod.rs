@@ -182,6 +182,21 @@ fn a_difference_is_told_line_by_line() {
     assert_eq!(serde_json::to_value(&difference).expect("JSON"), expected);
     assert!(difference.widens && !difference.is_empty());
 
+    // What an atom does not tell by itself stands behind it.
+    let after = grants(&["features:other.decode", "state:1KiB"]);
+    let difference = GrantDifference::between(&Grants::default(), &after);
+    let told =
+        "+ features:other.decode (its callers need no scope for that operation)\n+ state:1KiB\n";
+    assert_eq!(difference.to_string(), told);
+    let notes = json!([{
+        "atom": "features:other.decode",
+        "note": "its callers need no scope for that operation",
+    }]);
+    assert_eq!(
+        serde_json::to_value(&difference).expect("JSON")["notes"],
+        notes
+    );
+
     // What another atom covers is added, and allows nothing new; other methods are neither wider nor narrower.
     let public = grants(&["http:GET,POST public"]);
     let listed = grants(&["http:GET,POST public", "http:GET https://x.org/"]);

@@ -10,19 +10,21 @@ use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::SystemTime;
 
-use tokio::sync::OwnedSemaphorePermit;
 use uuid::Uuid;
 use wasmtime::component::{Accessor, HasSelf};
 
-use super::GuestState;
+use super::{GrantedCapabilities, GuestState, LendingOrder};
 use crate::base::clock::epoch_ms;
 use crate::records::plugin_state::{
     KeptRecord, ListedRecord, RecordChange, RecordWrite, StateBatch, WriteRefusal,
 };
+use crate::runtime::in_flight::ActPlace;
 use crate::stores::{Store, StoreError};
 
 /// Reads and writes of one call under way at once; the next is refused, because each holds its value here.
-pub(crate) const IN_FLIGHT_MAX: usize = 32;
+const IN_FLIGHT_MAX: usize = 32;
+/// The interface in atoms.
+const ATOM: &str = "state";
 const KEY_BYTES_MAX: usize = 512;
 const VALUE_BYTES_MAX: usize = 256 * 1024;
 /// Of all values that are written together.
@@ -67,16 +69,16 @@ enum RecordsRefusal {
     Unavailable,
 }
 
-impl PluginRecords {
-    /// For a revision that may keep so many bytes.
-    pub(crate) fn new(store: &Arc<Store>, plugin: &str, bytes_max: u64) -> Self {
-        Self {
-            store: Arc::clone(store),
-            plugin: plugin.into(),
-            bytes_max,
-        }
-    }
+/// The plugin's records, of as many bytes as are granted.
+pub(super) fn lend(order: &mut LendingOrder<'_>) -> Option<PluginRecords> {
+    Some(PluginRecords {
+        bytes_max: order.rights.bytes_of(ATOM)?,
+        store: Arc::clone(&order.runtime.store),
+        plugin: order.plugin.into(),
+    })
+}
 
+impl PluginRecords {
     fn failed(&self, error: &StoreError) -> RecordsRefusal {
         tracing::error!(plugin = &*self.plugin, %error, "a plugin's records cannot be read or written");
         RecordsRefusal::Unavailable
@@ -85,8 +87,8 @@ impl PluginRecords {
 
 /// The right to the plugin's records, and a place for one act on them.
 struct RecordAccess {
-    lent: Arc<super::GrantedCapabilities>,
-    _place: OwnedSemaphorePermit,
+    lent: Arc<GrantedCapabilities>,
+    _place: ActPlace,
 }
 
 impl RecordAccess {
@@ -96,11 +98,10 @@ impl RecordAccess {
         accessor.with(|mut access| {
             let state: &mut GuestState = access.get();
             if state.lent.records.is_none() {
-                return Err(RecordsRefusal::NotGranted(state.denied("state")));
+                return Err(RecordsRefusal::NotGranted(state.denied(ATOM)));
             }
-            let place = Arc::clone(&state.records)
-                .try_acquire_owned()
-                .map_err(|_| RecordsRefusal::Busy)?;
+            let place = state.in_flight.place(ATOM, IN_FLIGHT_MAX);
+            let place = place.ok_or(RecordsRefusal::Busy)?;
             Ok(Self {
                 lent: Arc::clone(&state.lent),
                 _place: place,
