@@ -1,12 +1,13 @@
 //! Plugins that are granted each other's operations in a circle. A call along it would wait for itself: for a place of a plugin
 //! whose places are all held by calls that wait for it.
 //!
-//! Knows the grants alone: whether a plugin is off, or a call is ever made, does not matter.
+//! Knows the grants alone: whether a call is ever made does not matter. A plugin that cannot be loaded calls nobody.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use super::revision::Revision;
+use super::revision::{CallRunner, Revision};
+use crate::runtime::instance::Off;
 
 /// Who is granted operations of whom.
 type GrantedPlugins<'r> = BTreeMap<&'r str, BTreeSet<&'r str>>;
@@ -15,6 +16,7 @@ type GrantedPlugins<'r> = BTreeMap<&'r str, BTreeSet<&'r str>>;
 pub(super) fn find(revisions: &[Arc<Revision>]) -> Option<Vec<String>> {
     let granted: GrantedPlugins<'_> = revisions
         .iter()
+        .filter(|revision| !matches!(revision.runner, CallRunner::Off(Off::Unloadable(_))))
         .map(|revision| (&*revision.plugin, called(revision)))
         .collect();
     let mut done = BTreeSet::new();

@@ -10,7 +10,7 @@ use tokio_util::sync::CancellationToken;
 use super::operation_state::OperationState;
 use crate::contract::description::Description;
 use crate::contract::grants::{FEATURES, Rights};
-use crate::contract::operation::{Call, Operation, UncheckedAnswer};
+use crate::contract::operation::{Call, CallerKind, Operation, UncheckedAnswer};
 use crate::contract::tenant::Tenant;
 use crate::observe::metrics::{CallMetrics, CallOutcome, InstanceMetrics};
 use crate::runtime::instance::Off;
@@ -149,6 +149,14 @@ impl Revision {
         match &self.runner {
             CallRunner::Component(instances) => operation.deadline.min(instances.wall()),
             CallRunner::Native(_) | CallRunner::Off(_) => operation.deadline,
+        }
+    }
+
+    /// Whether a call may come from such a caller.
+    pub(crate) fn knows(&self, caller: CallerKind) -> bool {
+        match &self.runner {
+            CallRunner::Component(instances) => instances.knows(caller),
+            CallRunner::Native(_) | CallRunner::Off(_) => true,
         }
     }
 

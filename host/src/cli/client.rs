@@ -15,7 +15,8 @@ use crate::transport::operator::endpoint::{
 };
 use crate::transport::operator::token::{ADDRESS_FILE, FILE};
 
-const ANSWER_BYTES_MAX: usize = 16 << 20;
+/// More than a plugin can be allowed to answer.
+const ANSWER_BYTES_MAX: usize = 80 << 20;
 /// The server's own, for a whole request, is shorter.
 const DEADLINE: Duration = Duration::from_secs(200);
 

@@ -26,8 +26,21 @@ impl Drop for AbandonedCallLog<'_> {
     }
 }
 
+/// How loudly a failure is told that is the operator's concern.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum FailureNotice {
+    Warning,
+    /// One like it was told of the same request.
+    OnRequest,
+}
+
 /// Tells of a call that has ended. Failures of ours are the operator's concern; what a client did is told on request.
-pub(super) fn log(outcome: &Result<PluginReply, Refusal>, about: CallFields<'_>, started: Instant) {
+pub(super) fn log(
+    outcome: &Result<PluginReply, Refusal>,
+    about: CallFields<'_>,
+    started: Instant,
+    notice: FailureNotice,
+) {
     match outcome {
         Ok(reply) => {
             about_call!(
@@ -42,6 +55,18 @@ pub(super) fn log(outcome: &Result<PluginReply, Refusal>, about: CallFields<'_>,
         Err(refusal) => {
             let (code, status) = (refusal.code.as_ref(), refusal.status.as_u16());
             match &refusal.cause {
+                Some(cause) if notice == FailureNotice::OnRequest => {
+                    about_call!(
+                        debug,
+                        module_path!(),
+                        about,
+                        code,
+                        status,
+                        elapsed_us = microseconds(started.elapsed()),
+                        cause,
+                        "a call failed"
+                    );
+                }
                 Some(cause) => {
                     about_call!(
                         warn,

@@ -2,7 +2,7 @@
 //!
 //! Its grant is judged where it asks. What stands between is in this order: how deep the call is; what was served when the
 //! request began; the operation's own minute, so that a plugin cannot call more often for somebody than that one could; the
-//! input; the tenant, who pays in places and processor time. No scope is asked and no price is taken: whoever approved the
+//! tenant, who pays in places and processor time; the input. No scope is asked and no price is taken: whoever approved the
 //! grant decided that.
 //!
 //! Each call runs on a task of its own. So the caller's meter does not count it, it is never polled within the caller's poll,
@@ -11,11 +11,13 @@
 
 use std::pin::Pin;
 use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
+use std::sync::atomic::{AtomicBool, AtomicU32};
 use std::time::{Duration, Instant, SystemTime};
 
 use serde_json::{Map, Value};
 
-use super::call_log::{AbandonedCallLog, log};
+use super::call_log::{AbandonedCallLog, FailureNotice, log};
 use super::check_reply::failed;
 use super::operator_call::OPERATOR;
 use super::read_input::read_feature;
@@ -24,7 +26,7 @@ use super::{Pipeline, invoke, owner};
 use crate::auth::Caller;
 use crate::catalogue::revision::Revision;
 use crate::catalogue::{Bound, Catalogue};
-use crate::contract::error::Refusal;
+use crate::contract::error::{Code, Refusal};
 use crate::contract::feature_call::{
     FeatureAnswer, FeatureDoor, FeatureEnd, FeatureError, FeatureRequest,
 };
@@ -37,6 +39,9 @@ use crate::registry::Registry;
 
 /// Calls by plugins that one request leads to, each made by the one before.
 const DEPTH_MAX: u32 = 2;
+/// Calls that one call, or one run of a job, may make: what is read, checked and logged of each is not on the plugin's meter.
+const OF_CALL_MAX: u32 = 256;
+const OF_JOB_MAX: u32 = 10_000;
 
 /// Who a call is made for, however many plugins stand between.
 pub(super) struct FeatureCaller {
@@ -59,6 +64,16 @@ pub(super) struct FeatureRoad {
     depth: u32,
     /// When that has to be over.
     until: Instant,
+    counts: Arc<CallCounts>,
+}
+
+/// What one call has asked for.
+struct CallCounts {
+    /// Calls that it may still make.
+    left: AtomicU32,
+    most: u32,
+    /// Whether the operator was told of one that failed.
+    warned: AtomicBool,
 }
 
 /// What is called.
@@ -80,6 +95,31 @@ struct FeatureCall {
     depth: u32,
     /// When whoever made it has to be over.
     until: Instant,
+    counts: Arc<CallCounts>,
+}
+
+impl CallCounts {
+    fn new(most: u32) -> Arc<Self> {
+        Arc::new(Self {
+            left: most.into(),
+            most,
+            warned: AtomicBool::new(false),
+        })
+    }
+
+    /// Takes one, or refuses.
+    fn take(&self) -> Result<(), FeatureError> {
+        let one_less = |left: u32| left.checked_sub(1);
+        let taken = self.left.fetch_update(Relaxed, Relaxed, one_less);
+        taken.map(drop).map_err(|_| {
+            let message = format!(
+                "One call may make at most {} calls of other plugins",
+                self.most
+            );
+            let refusal = Refusal::new(Code::RateLimited, message);
+            FeatureError::Refused(Box::new(refusal))
+        })
+    }
 }
 
 impl FeatureCaller {
@@ -143,6 +183,7 @@ impl FeatureRoad {
                 caller: Arc::new(caller()),
                 depth: 0,
                 until: Instant::now() + revision.time_of(operation),
+                counts: CallCounts::new(OF_CALL_MAX),
             }) as Arc<dyn FeatureDoor>
         })
     }
@@ -162,6 +203,7 @@ impl FeatureRoad {
                 caller: Arc::new(caller),
                 depth: 0,
                 until: Instant::now() + left,
+                counts: CallCounts::new(OF_JOB_MAX),
             }) as Arc<dyn FeatureDoor>
         })
     }
@@ -170,14 +212,18 @@ impl FeatureRoad {
         if self.depth >= DEPTH_MAX {
             return Err(FeatureError::TooDeep);
         }
+        self.counts.take()?;
         let catalogue = match &self.catalogue {
             CatalogueSource::Taken(catalogue) => Arc::clone(catalogue),
             CatalogueSource::Current(registry) => Arc::clone(&registry.current().catalogue),
         };
         let found = catalogue.feature(&request.plugin, &request.operation);
-        // What is the operator's alone is there for nobody else, whatever was granted.
-        let found = found.filter(|bound| bound.operation.operator.is_none());
-        let bound = found.ok_or(FeatureError::Absent)?.clone();
+        // What is the operator's alone is there for nobody else, whatever was granted; and a component that was built before
+        // there were callers of a kind is not there for those.
+        let is_there = |bound: &&Bound| {
+            bound.operation.operator.is_none() && bound.revision.knows(self.caller.kind)
+        };
+        let bound = found.filter(is_there).ok_or(FeatureError::Absent)?.clone();
         Ok(FeatureCall {
             pipeline: Arc::clone(&self.pipeline),
             catalogue,
@@ -186,6 +232,7 @@ impl FeatureRoad {
             input: request.input,
             depth: self.depth + 1,
             until: self.until,
+            counts: Arc::clone(&self.counts),
         })
     }
 }
@@ -225,7 +272,15 @@ impl FeatureCall {
         let mut broken = None;
         let outcome = self.run_steps(owner, &mut broken).await;
         std::mem::forget(abandoned);
-        log(&outcome, about, started);
+        let has_cause = outcome
+            .as_ref()
+            .is_err_and(|refusal| refusal.cause.is_some());
+        let notice = if has_cause && self.counts.warned.swap(true, Relaxed) {
+            FailureNotice::OnRequest
+        } else {
+            FailureNotice::Warning
+        };
+        log(&outcome, about, started, notice);
         let answers = &self.bound.state.requests.feature;
         match outcome {
             Ok(reply) => {
@@ -254,10 +309,10 @@ impl FeatureCall {
         let (revision, operation) = (&self.bound.revision, &self.bound.operation);
         let (windows, now) = (&self.pipeline.windows, SystemTime::now());
         take_operation_slot(windows, &self.caller, &revision.plugin, operation, now)?;
-        let input = read_feature(&self.input, &operation.feature);
-        let input = input.map_err(|rule| Refusal::invalid(None, broken.insert(rule)))?;
         let standing = revision.judge(&self.caller.tenant);
         standing.map_err(|error| failed(operation, &error))?;
+        let input = read_feature(&self.input, &operation.feature);
+        let input = input.map_err(|rule| Refusal::invalid(None, broken.insert(rule)))?;
         let (answered, _) = invoke::run(&self.bound, self.call(owner, input)).await;
         answered
     }
@@ -289,6 +344,7 @@ impl FeatureCall {
                 caller: Arc::clone(&self.caller),
                 depth: self.depth,
                 until: Instant::now() + time,
+                counts: CallCounts::new(OF_CALL_MAX),
             }) as Arc<dyn FeatureDoor>
         })
     }

@@ -26,7 +26,7 @@ use std::time::{Duration, Instant, SystemTime};
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 
-use self::call_log::{AbandonedCallLog, log};
+use self::call_log::{AbandonedCallLog, FailureNotice, log};
 use self::check_reply::failed;
 use self::count_month::count_month;
 use self::feature_door::{FeatureCaller, FeatureRoad};
@@ -120,7 +120,8 @@ impl Pipeline {
         let outcome = self.run_steps(request, &mut trace).await;
         std::mem::forget(abandoned);
         let owner = trace.owner.as_ref();
-        log(&outcome, CallFields { owner, ..about }, started);
+        let about = CallFields { owner, ..about };
+        log(&outcome, about, started, FailureNotice::Warning);
         match &outcome {
             Ok(_) => answers(bound, face).ok(),
             Err(refusal) => answers(bound, face).refused(refusal),

@@ -8,7 +8,7 @@ use std::time::Instant;
 
 use serde_json::{Map, Value};
 
-use super::call_log::log;
+use super::call_log::{FailureNotice, log};
 use super::check_reply::failed;
 use super::feature_door::{FeatureCaller, FeatureRoad};
 use super::invoke::invoke;
@@ -20,8 +20,8 @@ use crate::contract::feature_call::FeatureDoor;
 use crate::contract::operation::{Call, CallOrigin, CallerKind, OperatorFace, PluginReply};
 use crate::contract::tenant::Tenant;
 use crate::observe::log_lines::CallFields;
-use crate::registry::Registry;
 use crate::registry::lifecycle::OperatorNote;
+use crate::registry::{Registry, mark};
 
 /// No caller's name begins so: plugins know the operator by a name that nobody else can have.
 pub(super) const OPERATOR: &str = "\0operator";
@@ -110,13 +110,20 @@ async fn run(
     pipeline: &Pipeline,
     registry: &Registry,
     bound: &Bound,
-    (call, mark): (Call, OperatorNote),
+    (call, noted): (Call, OperatorNote),
 ) -> Result<PluginReply, Refusal> {
     let (started, request_id, owner) = (Instant::now(), call.request_id.clone(), call.owner);
     let operation = &bound.operation.id;
     let note = |outcome, mark| registry.note_call(&bound.revision, operation, outcome, mark);
-    note(None, mark.clone()).await?;
-    let (answered, _) = invoke(&pipeline.calls, bound, call, None).await;
+    note(None, noted.clone()).await?;
+    // What was changed while the history was written holds: a right that was taken away, or the plugin switched off.
+    let serving = registry.serving(&bound.revision.plugin);
+    let answered = if serving.is_some_and(|serving| Arc::ptr_eq(&serving, &bound.revision)) {
+        invoke(&pipeline.calls, bound, call, None).await.0
+    } else {
+        let message = "The plugin was changed while the call waited; call again";
+        Err(Refusal::new(Code::Conflict, message))
+    };
     let about = CallFields {
         request_id: &request_id,
         operation,
@@ -125,7 +132,7 @@ async fn run(
         owner: Some(&owner),
         via: CallOrigin::Operator,
     };
-    log(&answered, about, started);
+    log(&answered, about, started, FailureNotice::Warning);
     let answers = &bound.state.requests.operator;
     let outcome = match &answered {
         Ok(reply) => {
@@ -137,7 +144,7 @@ async fn run(
             refusal.code.clone().into_owned()
         }
     };
-    if let Err(error) = note(Some(&outcome), mark).await {
+    if let Err(error) = note(Some(&outcome), mark(&noted.by, &noted.why)).await {
         tracing::error!(request_id, operation, outcome, %error, "the end of an operator's call could not be kept");
     }
     answered

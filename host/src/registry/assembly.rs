@@ -48,10 +48,18 @@ impl Registry {
         };
         let (plugin, revision) = (life.plugin(), record.number);
         tracing::error!(plugin, revision, %error, "a revision cannot be loaded; its routes answer that it is unavailable");
-        Ok(revision_parts::off(
-            self.whole(life, record).await?,
-            Off::Unloadable(error.to_string()),
-        ))
+        self.off(life, record, Off::Unloadable(error.to_string()))
+            .await
+    }
+
+    /// A recorded revision that is known and not run.
+    pub(super) async fn off(
+        &self,
+        life: &PluginRecord,
+        record: &RevisionRecord,
+        off: Off,
+    ) -> Result<Revision, RegistryError> {
+        Ok(revision_parts::off(self.whole(life, record).await?, off))
     }
 
     async fn whole(

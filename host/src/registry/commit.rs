@@ -4,22 +4,38 @@
 
 use std::sync::Arc;
 
-use super::lifecycle::{PluginRecord, RevisionState};
+use super::lifecycle::{PluginRecord, RevisionRecord, RevisionState};
 use super::{RecordsGuard, Registry, RegistryError};
 use crate::base::tasks::blocking;
 use crate::catalogue::CollisionError;
 use crate::catalogue::revision::Revision;
 use crate::published::Snapshot;
 use crate::records::plugin_life::KeptEvent;
+use crate::runtime::instance::Off;
 
 impl Registry {
-    /// Adds a revision to what is served, or leaves it out where it collides with what is there already.
-    pub(super) async fn put(&self, revision: Revision) {
-        let plugin = Arc::clone(&revision.plugin);
-        match self.with(Arc::new(revision)).await {
-            Ok(snapshot) => self.current.store(Arc::new(snapshot)),
-            Err(error) => tracing::error!(plugin = &*plugin, %error, "a plugin cannot be served"),
+    /// Adds a revision to what is served. One that closes a circle of grants is off, with the reason; one that collides with
+    /// what is there already is left out.
+    pub(super) async fn put(
+        &self,
+        life: &PluginRecord,
+        record: &RevisionRecord,
+        revision: Revision,
+    ) -> Result<(), RegistryError> {
+        let plugin = life.plugin();
+        let mut put = self.with(Arc::new(revision)).await;
+        if let Err(error @ CollisionError::Circle(_)) = &put {
+            tracing::error!(plugin, %error, "a plugin cannot be served; its routes answer that it is unavailable");
+            let off = Off::Unloadable(error.to_string());
+            put = self
+                .with(Arc::new(self.off(life, record, off).await?))
+                .await;
         }
+        match put {
+            Ok(snapshot) => self.current.store(Arc::new(snapshot)),
+            Err(error) => tracing::error!(plugin, %error, "a plugin cannot be served"),
+        }
+        Ok(())
     }
 
     /// What would be served with this revision in the place of its plugin's other one. Printing the documents takes a while,

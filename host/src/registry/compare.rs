@@ -103,6 +103,8 @@ struct ClientView {
     tool: Option<String>,
     operator: Option<String>,
     input: Value,
+    /// What only plugins may send.
+    feature_input: Value,
     output: Value,
     rest: Value,
 }
@@ -126,6 +128,7 @@ impl ClientView {
                 .is_object()
                 .then(|| format!("operator's operation {}", said(&operation["id"]))),
             input: operation["input"].clone(),
+            feature_input: operation["feature_input"].clone(),
             output: operation["output"].clone(),
             rest: rest.clone(),
         }
@@ -161,6 +164,7 @@ fn operations(
         let Some(was) = was else { continue };
         for (what, changed) in [
             ("input", was.input != face.input),
+            ("feature input", was.feature_input != face.feature_input),
             ("output", was.output != face.output),
         ] {
             if changed {

@@ -236,11 +236,12 @@ impl Registry {
                 next.active()
             };
             if let Some(record) = served {
-                match self.build_or_off(&next, record).await {
-                    Ok(revision) => self.put(revision).await,
-                    Err(error) => {
-                        tracing::error!(plugin = entry.name, %error, "a plugin cannot be served");
-                    }
+                let put = async {
+                    let revision = self.build_or_off(&next, record).await?;
+                    self.put(&next, record, revision).await
+                };
+                if let Err(error) = put.await {
+                    tracing::error!(plugin = entry.name, %error, "a plugin cannot be served");
                 }
             }
             self.commit(&mut turn, next).await?;

@@ -40,6 +40,14 @@ impl ActsInFlight {
             kind,
         })
     }
+
+    /// Whether nothing is under way.
+    pub(crate) fn is_idle(&self) -> bool {
+        self.counts
+            .lock()
+            .iter()
+            .all(|(_, under_way)| *under_way == 0)
+    }
 }
 
 impl Drop for ActPlace {
@@ -62,7 +70,9 @@ mod tests {
         let held = acts.place("one", 1);
         assert!(held.is_some() && acts.place("one", 1).is_none());
         assert!(acts.place("two", 1).is_some());
+        assert!(!acts.is_idle());
         drop(held);
+        assert!(acts.is_idle());
         assert!(acts.place("one", 1).is_some());
     }
 }

@@ -53,7 +53,7 @@ async fn a_circle_is_refused_with_all_its_plugins_and_the_rest_serves_on() {
 }
 
 #[tokio::test]
-async fn a_circle_that_is_there_at_a_start_leaves_out_who_closes_it() {
+async fn a_circle_that_is_there_at_a_start_puts_off_who_closes_it() {
     let folder = Folder::new();
     for (name, atoms) in [FIRST, SECOND, THIRD] {
         folder.install(name, &welcoming(name, atoms));
@@ -69,8 +69,12 @@ async fn a_circle_that_is_there_at_a_start_leaves_out_who_closes_it() {
         line["plugin"] == "third" && line.to_string().contains("first → second → third → first")
     };
     service.log_until(|lines| lines.iter().any(tells));
-    for (name, status) in [("first", 200), ("second", 200), ("third", 404)] {
+    for (name, status) in [("first", 200), ("second", 200), ("third", 503)] {
         let answer = service.get(&format!("/api/v1/test/{name}")).await;
         assert_eq!(answer.status, status, "{name}");
     }
+    let third = service.told("/admin/v1/plugins/third").await;
+    assert_eq!(third["state"], "unloadable");
+    let why = third["message"].as_str().expect("a reason");
+    assert!(why.contains("first → second → third → first"), "{why}");
 }

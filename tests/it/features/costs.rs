@@ -97,3 +97,24 @@ async fn no_scope_is_asked_and_no_price_is_taken() {
     assert_eq!(refused.refusal(), (403, "FORBIDDEN".to_owned()));
     assert!(is_second(&said(service, &narrow, &costly).await[0]));
 }
+
+#[tokio::test]
+async fn one_call_makes_no_more_than_so_many() {
+    let chain = chain().await;
+    let key = chain.key(json!({})).await;
+    // Refused for its input, so that nothing but the number ends it.
+    let input = json!({
+        "call": "second.answer", "with": r#"{"nome":1}"#, "times": 4, "rounds": 65,
+    });
+    let told = said(&chain.service, &key, &input).await;
+    let (made, beyond) = told.split_at(256);
+    let is_told = |said: &String| said.starts_with("not acceptable: `nome`");
+    assert!(made.iter().all(is_told), "{made:?}");
+    let refused =
+        "failed: RATE_LIMITED One call may make at most 256 calls of other plugins retry false";
+    assert_eq!(beyond.len(), 4);
+    assert!(
+        beyond.iter().all(|said| said.starts_with(refused)),
+        "{beyond:?}"
+    );
+}

@@ -26,19 +26,20 @@ async fn a_request_calls_what_was_served_when_it_began_and_holds_it_no_longer() 
     assert_eq!(staged["state"], "staged", "{staged}");
 
     let key = service.key();
-    // A call that its guest forgets keeps nothing either.
-    let forgets = json!({ "call": "second.answer", "how": "forget", "with": r#"{"wait_ms":500}"# });
+    // A call that its guest forgets ends with the guest's own, and keeps nothing either.
+    let forgets =
+        json!({ "call": "second.answer", "how": "forget", "with": r#"{"wait_ms":20000}"# });
     let forgot = data(&service, key, "first/answer", &forgets).await;
     assert_eq!(forgot["said"], json!(["false"]));
     until("the forgotten call is over", async || {
-        answered(&service).await > 0.0
+        ended(&service, "abandoned").await > 0.0
     })
     .await;
-    let before = answered(&service).await;
+    let before = ended(&service, "ok").await;
     let twice = json!({ "call": "second.answer", "rounds": 2, "wait_ms": 8000 });
     let activate = async {
         until("the first call is over", async || {
-            answered(&service).await > before
+            ended(&service, "ok").await > before
         })
         .await;
         let path = "/admin/v1/plugins/second/revisions/2/activate";
@@ -97,10 +98,10 @@ fn marks(answer: &Value) -> Vec<String> {
         .collect()
 }
 
-/// Calls of the first revision of `second` that ended well.
-async fn answered(service: &Service) -> f64 {
+/// Calls of the first revision of `second` that ended so.
+async fn ended(service: &Service, outcome: &str) -> f64 {
     let labels = [("plugin", "second"), ("revision", "1")];
     let metrics = scrape(service.data.path()).await;
     let ended = metrics.counts(CALLS, &labels, "outcome");
-    ended.get("ok").copied().unwrap_or_default()
+    ended.get(outcome).copied().unwrap_or_default()
 }

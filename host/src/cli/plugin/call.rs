@@ -27,7 +27,7 @@ pub(super) async fn call(arguments: CallArguments) -> Result<(), CommandFailure>
     let request = EndpointRequest::<CallOperation>::at(OperationPath { plugin, operation })
         .with(CalledOperation(reason.with(CallOrder { input })));
     let answer: Value = common.ask_server(request).await?;
-    say!("{answer:#}");
+    say!("{}", for_terminals(&format!("{answer:#}")));
     Ok(())
 }
 
@@ -48,6 +48,19 @@ fn read(path: &Path) -> Result<Map<String, Value>, CommandFailure> {
         Ok(_) => Err(failed("must be a JSON object".to_owned())),
         Err(malformed) => Err(failed(malformed.to_string())),
     }
+}
+
+/// The same JSON without characters that a terminal may obey: a string may hold what JSON lets stand as it is.
+fn for_terminals(json: &str) -> String {
+    let mut shown = String::with_capacity(json.len());
+    for character in json.chars() {
+        if matches!(character, '\u{7f}'..='\u{9f}') {
+            shown.push_str(&format!("\\u{:04x}", u32::from(character)));
+        } else {
+            shown.push(character);
+        }
+    }
+    shown
 }
 
 fn bytes(from: impl Read) -> io::Result<Vec<u8>> {

@@ -31,7 +31,7 @@ use super::processor::{CpuMeter, metered};
 use super::run_queue::RunQueue;
 use crate::base::line_rate::LineRate;
 use crate::contract::manifest::{InstanceMode, PluginLimits};
-use crate::contract::operation::{Call, UncheckedAnswer};
+use crate::contract::operation::{Call, CallerKind, UncheckedAnswer};
 use crate::contract::tenant::Tenant;
 use crate::observe::metrics::InstanceMetrics;
 
@@ -117,6 +117,11 @@ impl Instances {
     /// Whether a tenant's call may begin, its place aside.
     pub(crate) fn judge(&self, tenant: &Tenant) -> Result<(), CallError> {
         Ok(self.parts.places.judge(tenant, Instant::now())?)
+    }
+
+    /// Whether a call may come from such a caller.
+    pub(crate) fn knows(&self, caller: CallerKind) -> bool {
+        self.parts.exports.knows(caller)
     }
 
     /// Runs one call, waiting for a place at most until its deadline.
@@ -346,6 +351,7 @@ impl Instances {
     }
 
     /// Keeps an instance for the next call. One whose memory has grown is not worth what it holds: linear memory never shrinks.
+    /// One whose guest has answered and left something under way is dropped, and that with it.
     fn put_idle(&self, mut warm: WarmInstance) {
         warm.store.data_mut().rest();
         (warm.calls, warm.used) = (warm.calls + 1, Instant::now());
@@ -355,7 +361,9 @@ impl Instances {
             .memory_bytes()
             .saturating_sub(warm.bytes_made);
         let is_small = grown <= self.parts.limits.warm_growth();
-        if is_small && warm.calls < WARM_CALLS_MAX && warm.made.elapsed() < WARM_AGE_MAX {
+        let is_done = warm.store.data().in_flight.is_idle();
+        if is_small && is_done && warm.calls < WARM_CALLS_MAX && warm.made.elapsed() < WARM_AGE_MAX
+        {
             self.idle.lock().push(warm);
         }
     }

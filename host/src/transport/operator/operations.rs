@@ -100,7 +100,8 @@ pub(super) fn publish(paths: &mut Map<String, Value>, catalogue: &Catalogue) {
     let Some(known) = paths.get(template).map(|path| path[&generic].clone()) else {
         return;
     };
-    for (bound, face) in catalogue.of_the_operator() {
+    let served = catalogue.of_the_operator();
+    for (bound, face) in served.filter(|(bound, _)| bound.revision.is_published()) {
         let (plugin, id) = (&*bound.revision.plugin, &bound.operation.id);
         let path = template
             .replace("{plugin}", plugin)
@@ -113,11 +114,8 @@ pub(super) fn publish(paths: &mut Map<String, Value>, catalogue: &Catalogue) {
 /// The description of any call, made into that of one operation's.
 fn described(mut row: Value, bound: &Bound, face: &OperatorFace) -> Value {
     let (plugin, operation) = (&bound.revision.plugin, &bound.operation);
-    row["operationId"] = json!(format!(
-        "call_{}_{}",
-        plugin.replace('-', "_"),
-        operation.id
-    ));
+    // A plugin's name has no underscore, so no two of these are one.
+    row["operationId"] = json!(format!("call_{plugin}_{}", operation.id));
     row["tags"] = json!([**plugin]);
     row["summary"] = json!(operation.title);
     row["description"] = json!(operation.description);
