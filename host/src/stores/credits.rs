@@ -60,11 +60,14 @@ impl Store {
                 return Ok(expired);
             }
             expired += open.len();
-            let ends = open.iter().map(|entry: &LedgerEntry| {
-                let Reservation { account, id, .. } = &entry.reservation;
-                self.resolve(account, *id, ReservationOutcome::Expired, now_s)
+            let ends = open.into_iter().map(|entry: LedgerEntry| {
+                let Reservation { account, id, .. } = entry.reservation;
+                let (named, outcome) = (account.clone(), ReservationOutcome::Expired);
+                let end =
+                    move |read: &mut dyn Reads| ledger::resolve(read, &named, id, outcome, now_s);
+                (account, end)
             });
-            futures::future::try_join_all(ends).await?;
+            self.change_each(ends).await?;
         }
     }
 
@@ -122,13 +125,11 @@ impl Store {
             let name = burnt.name();
             by_account.entry(burnt.account).or_default().push(name);
         }
-        let forgotten = by_account.into_iter().map(async |(account, names)| {
-            self.change(&account, move |read| {
-                ledger::forget_burnt(read, &names, now_s)
-            })
-            .await
+        let forgotten = by_account.into_iter().map(|(account, names)| {
+            let forget = move |read: &mut dyn Reads| ledger::forget_burnt(read, &names, now_s);
+            (account, forget)
         });
-        futures::future::try_join_all(forgotten).await.map(drop)
+        self.change_each(forgotten).await.map(drop)
     }
 
     /// Forgets entries of months before this one, of some accounts, and gives back how many. What is not reached is there for

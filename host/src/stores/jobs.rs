@@ -129,12 +129,11 @@ impl Store {
             let name = taken.name();
             by_owner.entry(taken.owner).or_default().push(name);
         }
-        let freed = by_owner.into_iter().map(async |(owner, names)| {
-            self.change(&owner, move |read| {
-                job_rules::free_request_ids(read, &names, now_ms)
-            })
-            .await
+        let freed = by_owner.into_iter().map(|(owner, names)| {
+            let free =
+                move |read: &mut dyn Reads| job_rules::free_request_ids(read, &names, now_ms);
+            (owner, free)
         });
-        futures::future::try_join_all(freed).await.map(drop)
+        self.change_each(freed).await.map(drop)
     }
 }

@@ -24,13 +24,13 @@ use rand::RngExt as _;
 
 use self::cache::RecordCache;
 use self::embedded::EmbeddedEngine;
-use self::engine::Engine;
 pub(crate) use self::engine::StoreError;
+use self::engine::{CHANGES_AT_ONCE_MAX, ChangeRule, Engine};
 use crate::records::account::Account;
 use crate::records::api_key::KeyRecord;
 use crate::records::instance;
 use crate::records::plugin_life::INSTANCE;
-use crate::records::rows::{Decision, Reads, RowFault};
+use crate::records::rows::{Reads, RowFault};
 
 /// The open store. What is read is of one moment; what is written is durable when it is told.
 pub(crate) struct Store {
@@ -89,8 +89,30 @@ impl Store {
     async fn change<T: Send + 'static>(
         &self,
         partition: &str,
-        rule: impl FnMut(&mut dyn Reads) -> Result<Decision<T>, RowFault> + Send + 'static,
+        rule: impl ChangeRule<T>,
     ) -> Result<T, StoreError> {
         self.engine.change(partition, rule, || {}).await
+    }
+
+    /// Makes a change of each of some partitions, a bounded number of them at once. One whose rule fails keeps no other from
+    /// being made; the first of these faults is told when all have had their turn.
+    async fn change_each<T: Send + 'static>(
+        &self,
+        changes: impl IntoIterator<Item = (String, impl ChangeRule<T>)>,
+    ) -> Result<Vec<T>, StoreError> {
+        let mut changes = changes.into_iter();
+        let (mut outcomes, mut failed) = (Vec::new(), None);
+        loop {
+            let some = Vec::from_iter(changes.by_ref().take(CHANGES_AT_ONCE_MAX));
+            if some.is_empty() {
+                return failed.map_or(Ok(outcomes), |fault: RowFault| Err(fault.into()));
+            }
+            for outcome in self.engine.change_each(some).await? {
+                match outcome {
+                    Ok(outcome) => outcomes.push(outcome),
+                    Err(fault) => drop(failed.get_or_insert(fault)),
+                }
+            }
+        }
     }
 }

@@ -113,12 +113,11 @@ impl Store {
             .survey(|read| plugin_life::components(read))
             .await?;
         kept.retain(|component| !named.contains(component));
-        let forgotten = kept.iter().map(|component| {
+        let forgotten = kept.into_iter().map(|component| {
             let named = component.clone();
-            self.change(component, move |read| {
-                plugin_life::forget_component(read, &named)
-            })
+            let forget = move |read: &mut dyn Reads| plugin_life::forget_component(read, &named);
+            (component, forget)
         });
-        futures::future::try_join_all(forgotten).await.map(drop)
+        self.change_each(forgotten).await.map(drop)
     }
 }

@@ -17,6 +17,8 @@ use crate::records::tests::jobs::{job, name};
 use crate::records::tests::ledger_model::reservation;
 use crate::records::usage::{CountRow, UsageCount};
 use crate::stores::Store;
+use crate::stores::engine::Engine;
+use crate::stores::tests::memory::{MemoryEngine, Mishaps};
 
 const CALLERS: usize = 64;
 
@@ -269,5 +271,26 @@ fn key(id: &str) -> KeyRecord {
         created_at: 0,
         expires_at: None,
         revoked_at: None,
+    }
+}
+
+#[tokio::test]
+async fn counts_of_many_owners_are_asked_for_together() {
+    let engine = MemoryEngine::new(Mishaps::default(), 1);
+    let store = Store::of(Engine::Memory(Arc::clone(&engine))).await;
+    let (store, before) = (store.expect("a store"), engine.asked());
+    let owners = (0..1000).map(|number| format!("k{number}"));
+    let rows = owners.clone().map(|owner| CountRow {
+        owner,
+        month: Month::of(0),
+        operation: "p/o".to_owned(),
+        count: UsageCount::default(),
+    });
+    let rows = Vec::from_iter(rows);
+    store.put_usage(rows.clone()).await.expect("written");
+    assert_eq!(engine.asked() - before, 4);
+    for (owner, row) in owners.zip(rows) {
+        let counts = store.usage_of(&owner, Month::of(0)).await;
+        assert_eq!(counts.expect("readable"), [row]);
     }
 }
