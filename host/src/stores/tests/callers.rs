@@ -145,13 +145,14 @@ async fn a_request_id_makes_one_job_and_its_items_are_kept_once() {
         });
         assert_eq!(begun.await, Some(true));
         let kept = all(&store, async |store, number| {
-            keep(store, name.clone(), number / 2).await
+            keep(store, name.clone(), run, number / 2).await
         })
         .await;
-        assert!(
-            kept.iter()
-                .all(|kept| matches!(kept, KeepOutcome::Done { .. }))
-        );
+        let is_told_new = |kept: &&KeepOutcome| match kept {
+            KeepOutcome::Done { is_new, .. } => *is_new,
+            KeepOutcome::Ended | KeepOutcome::Full => panic!("{kept:?}"),
+        };
+        assert_eq!(kept.iter().filter(is_told_new).count(), CALLERS / 2);
         let mut keys = store.job_item_keys(&name).await.expect("readable");
         keys.sort_unstable();
         let expected = (0..CALLERS / 2).map(|number| format!("{number:02}"));
@@ -162,9 +163,10 @@ async fn a_request_id_makes_one_job_and_its_items_are_kept_once() {
 }
 
 /// Emits an item that another caller emits too.
-async fn keep(store: Arc<Store>, name: JobName, number: usize) -> KeepOutcome {
+async fn keep(store: Arc<Store>, name: JobName, run: Uuid, number: usize) -> KeepOutcome {
     let keep = Keep {
-        attempt: 1,
+        id: Uuid::now_v7(),
+        run,
         item: Some((format!("{number:02}"), "value".to_owned())),
         checkpoint: Some(number.to_string()),
         progress: JobProgress::default(),

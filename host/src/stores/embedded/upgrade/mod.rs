@@ -256,7 +256,8 @@ fn jobs(transaction: &WriteTransaction) -> Result<(), RowFault> {
         transaction,
         ITEMS,
         |(owner, plugin, id, place), (key, value)| {
-            let rows = named(owner, plugin, id).map(|name| name.item_rows(place, key, value));
+            let rows =
+                named(owner, plugin, id).map(|name| name.item_rows(place, key, value, Uuid::nil()));
             let rows = rows.transpose()?.into_iter().flatten();
             Vec::from_iter(rows.map(RowWrite::from))
         }
