@@ -11,7 +11,10 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use uuid::Uuid;
 
-use super::rows::{Decision, Reads, Row, RowFault, RowName, RowQuery, RowRange, RowWrite, Space};
+use super::recent::RecentChanges;
+use super::rows::{
+    Decision, Reads, Row, RowFault, RowName, RowQuery, RowRange, RowWrite, Space, unreadable,
+};
 
 /// Plugin → [`KeptPlugin`].
 const PLUGINS: Space = Space::new("plugin");
@@ -33,8 +36,9 @@ const EVENTS_MAX: usize = 1000;
 /// A plugin's record as it is kept.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 struct KeptPlugin {
-    /// The commit that wrote it.
-    commit: Uuid,
+    /// The commits that wrote it.
+    #[serde(default)]
+    commits: RecentChanges,
     record: Value,
 }
 
@@ -73,6 +77,23 @@ pub(crate) struct PluginCommit {
     pub(crate) events: Vec<Value>,
 }
 
+impl PluginCommit {
+    /// A commit that is not yet made.
+    pub(crate) fn new(
+        plugin: &str,
+        record: &impl Serialize,
+        events: &[impl Serialize],
+    ) -> Result<Self, RowFault> {
+        let events: Result<_, _> = events.iter().map(serde_json::to_value).collect();
+        Ok(Self {
+            id: Uuid::now_v7(),
+            plugin: plugin.to_owned(),
+            record: serde_json::to_value(record).map_err(unreadable)?,
+            events: events.map_err(unreadable)?,
+        })
+    }
+}
+
 impl KeptEvent {
     pub(crate) fn row(&self, plugin: &str) -> Result<Row, RowFault> {
         Row::record(event_name(plugin).long(self.id), self)
@@ -109,7 +130,8 @@ pub(crate) fn commit(
 ) -> Result<Decision<Vec<KeptEvent>>, RowFault> {
     let plugin = &commit.plugin;
     let stored: Option<KeptPlugin> = read.record(&plugin_name(plugin))?;
-    if stored.is_some_and(|stored| stored.commit == commit.id) {
+    let mut commits = stored.map_or_else(RecentChanges::default, |stored| stored.commits);
+    if commits.has(commit.id) {
         let mut kept = events(read, Some(plugin), 0)?;
         kept.retain(|event| event.commit == commit.id);
         return Ok(Decision::unchanged(kept));
@@ -125,7 +147,8 @@ pub(crate) fn commit(
             commit: commit.id,
         })
         .collect();
-    let mut writes = vec![plugin_row(plugin, commit.id, &commit.record)?.into()];
+    commits.note(commit.id);
+    let mut writes = vec![plugin_row(plugin, commits, &commit.record)?.into()];
     if let Some(last) = kept.last() {
         writes.push(last_event_row(last.id)?.into());
     }
@@ -136,10 +159,14 @@ pub(crate) fn commit(
     Ok(Decision::write(kept, writes))
 }
 
-/// The row of a plugin's record.
-pub(crate) fn plugin_row(plugin: &str, commit: Uuid, record: &Value) -> Result<Row, RowFault> {
+/// The row of a plugin's record, with the commits that wrote it.
+pub(crate) fn plugin_row(
+    plugin: &str,
+    commits: RecentChanges,
+    record: &Value,
+) -> Result<Row, RowFault> {
     let record = record.clone();
-    Row::record(plugin_name(plugin), &KeptPlugin { commit, record })
+    Row::record(plugin_name(plugin), &KeptPlugin { commits, record })
 }
 
 /// The row of the number of the last event of all.

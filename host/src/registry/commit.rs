@@ -10,7 +10,8 @@ use crate::base::tasks::blocking;
 use crate::catalogue::CollisionError;
 use crate::catalogue::revision::Revision;
 use crate::published::Snapshot;
-use crate::records::plugin_life::KeptEvent;
+use crate::records::plugin_life::{KeptEvent, PluginCommit};
+use crate::stores::StoreError;
 
 impl Registry {
     /// Adds a revision to what is served, or leaves it out where it collides with what is there already.
@@ -61,7 +62,8 @@ impl Registry {
         mut next: PluginRecord,
     ) -> Result<Vec<KeptEvent>, RegistryError> {
         let events = next.take_events();
-        let kept = self.store.put_plugin(next.plugin(), &next, &events).await?;
+        let commit = PluginCommit::new(next.plugin(), &next, &events).map_err(StoreError::from)?;
+        let kept = self.store.put_plugin(commit).await?;
         turn.insert(next.plugin().to_owned(), next);
         Ok(kept)
     }

@@ -254,9 +254,12 @@ fn events_are_numbered_over_all_plugins_and_the_oldest_of_each_go() {
     let first = made("p", 2);
     assert_eq!(commit(&mut table, &first), [1, 2]);
     assert_eq!(commit(&mut table, &made("q", 1)), [3]);
-    // The same commit once more, and one without any event.
+    // The same commit once more, one without any event, and the first again after another.
     assert_eq!(commit(&mut table, &first), [1, 2]);
     assert_eq!(commit(&mut table, &made("q", 0)), [0; 0]);
+    let before = (commit(&mut table, &made("p", 0)), table.clone());
+    assert_eq!(commit(&mut table, &first), [1, 2]);
+    assert!(before == (Vec::new(), table.clone()));
     assert_eq!(commit(&mut table, &made("p", 999)).len(), 999);
     let events = |table: &mut RowTable, plugin, after| {
         let events = table.view(|read| plugin_life::events(read, plugin, after));

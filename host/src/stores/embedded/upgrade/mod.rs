@@ -18,6 +18,7 @@ use crate::records::ledger::{BurntIdentifier, LedgerEntry, MonthBalance, Spent};
 use crate::records::month::Month;
 use crate::records::plugin_life::{self, CompiledDigest, ComponentDescription};
 use crate::records::plugin_state::{RecordHead, StateUsage};
+use crate::records::recent::RecentChanges;
 use crate::records::rows::{Row, RowFault, RowWrite, decode};
 use crate::records::usage::{CountRow, UsageCount};
 
@@ -291,7 +292,11 @@ fn jobs(transaction: &WriteTransaction) -> Result<(), RowFault> {
 fn plugins(transaction: &WriteTransaction) -> Result<(), RowFault> {
     each!(transaction, PLUGINS, |plugin, record| {
         let record: Value = decode(record)?;
-        one(plugin_life::plugin_row(plugin, Uuid::nil(), &record)?)
+        one(plugin_life::plugin_row(
+            plugin,
+            RecentChanges::default(),
+            &record,
+        )?)
     });
     each!(transaction, EVENTS, |(plugin, id), event| {
         let event = plugin_life::earlier_event(id, decode(event)?);

@@ -6,6 +6,7 @@ use tempfile::TempDir;
 
 use super::*;
 use crate::records::job::JobState;
+use crate::records::plugin_life::PluginCommit;
 use crate::records::tests::jobs::job;
 use crate::stores::Store;
 
@@ -132,7 +133,8 @@ async fn jobs_and_plugins_are_as_they_were() {
     assert!(taken.expect("readable").is_some_and(|taken| taken.is_same));
     let records: Vec<Value> = store.plugins().await.expect("readable");
     assert_eq!(records, [json!({ "plugin": "p" })]);
-    let committed = store.put_plugin("p", &json!({}), &[json!({})]).await;
+    let commit = PluginCommit::new("p", &json!({}), &[json!({})]).expect("JSON");
+    let committed = store.put_plugin(commit).await;
     assert_eq!(committed.expect("written")[0].id, 5);
     let events = store.plugin_events(None, 0).await.expect("readable");
     assert_eq!(events.len(), 2);
