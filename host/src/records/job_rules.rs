@@ -11,7 +11,8 @@ use uuid::Uuid;
 
 use super::job::{BYTES_MAX, ITEMS_MAX, Job, JobName, JobProgress};
 use super::rows::{
-    Decision, Reads, Row, RowFault, RowName, RowQuery, RowRange, RowWrite, Space, decode, encode,
+    Decision, Reads, Row, RowFault, RowName, RowQuery, RowRange, RowWrite, Space,
+    counted_unreadable, decode, encode,
 };
 use crate::contract::operation::Owner;
 
@@ -202,10 +203,10 @@ pub(crate) fn job(read: &mut dyn Reads, name: &JobName) -> Result<Option<Job>, R
     Ok(kept.map(|kept| kept.job))
 }
 
-/// Every job, in no order that means something.
-pub(crate) fn jobs(read: &mut dyn Reads) -> Result<Vec<(JobName, Job)>, RowFault> {
+/// Every job, in no order that means something, and how many rows cannot be read.
+pub(crate) fn jobs(read: &mut dyn Reads) -> Result<(Vec<(JobName, Job)>, usize), RowFault> {
     let all = RowRange::all(JOBS, usize::MAX);
-    let kept: Vec<KeptJob> = read.records(RowQuery::Range(&all))?;
+    let (kept, unreadable): (Vec<KeptJob>, _) = read.readable(RowQuery::Range(&all))?;
     let named = kept.into_iter().filter_map(|kept| {
         let name = JobName {
             owner: Owner::read(&kept.owner)?,
@@ -214,7 +215,7 @@ pub(crate) fn jobs(read: &mut dyn Reads) -> Result<Vec<(JobName, Job)>, RowFault
         };
         Some((name, kept.job))
     });
-    Ok(named.collect())
+    Ok((named.collect(), unreadable))
 }
 
 /// Changes the record of a job; the outcome is `None` where there is none. Changing it again must change nothing.
@@ -334,20 +335,22 @@ pub(crate) fn forget(read: &mut dyn Reads, name: &JobName) -> Result<Decision<()
     Ok(Decision::write((), writes))
 }
 
-/// Frees those of an owner's request ids whose day is over; one that was taken anew since then stands.
+/// Frees those of an owner's request ids whose day is over; one that was taken anew since then stands. The outcome is how many
+/// rows cannot be read, which are left.
 pub(crate) fn free_request_ids(
     read: &mut dyn Reads,
     names: &[RowName],
     now_ms: u64,
-) -> Result<Decision<()>, RowFault> {
-    let mut writes = Vec::new();
+) -> Result<Decision<usize>, RowFault> {
+    let (mut writes, mut unreadable) = (Vec::new(), 0);
     for name in names {
-        let taken: Option<TakenRequestId> = read.record(name)?;
+        let taken = read.record(name);
+        let taken: Option<TakenRequestId> = taken.or_else(counted_unreadable(&mut unreadable))?;
         if taken.is_some_and(|taken| taken.until_ms <= now_ms) {
             writes.push(RowWrite::Delete(name.clone()));
         }
     }
-    Ok(Decision::write((), writes))
+    Ok(Decision::write(unreadable, writes))
 }
 
 fn as_u64(bytes: usize) -> u64 {

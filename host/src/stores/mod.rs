@@ -17,6 +17,7 @@ mod usage;
 #[cfg(test)]
 mod tests;
 
+use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -30,7 +31,7 @@ use crate::records::account::Account;
 use crate::records::api_key::KeyRecord;
 use crate::records::instance;
 use crate::records::plugin_life::INSTANCE;
-use crate::records::rows::{Reads, RowFault};
+use crate::records::rows::{Reads, RowFault, RowName, Space};
 
 /// The open store. What is read is of one moment; what is written is durable when it is told.
 pub(crate) struct Store {
@@ -114,5 +115,26 @@ impl Store {
                 }
             }
         }
+    }
+}
+
+/// Names of rows, by whose they are.
+fn by_partition(names: Vec<RowName>) -> BTreeMap<String, Vec<RowName>> {
+    let mut by_partition: BTreeMap<String, Vec<RowName>> = BTreeMap::new();
+    for name in names {
+        let partition = name.partition_text();
+        by_partition.entry(partition).or_default().push(name);
+    }
+    by_partition
+}
+
+/// Tells of rows that were left out. Neither what they hold nor whose they are: both may be a caller's.
+fn tell_unreadable(space: Space, rows: usize) {
+    if rows > 0 {
+        tracing::error!(
+            space = space.name(),
+            rows,
+            "stored records cannot be read; skipped"
+        );
     }
 }

@@ -174,7 +174,9 @@ enum AskedRows {
     Named(RowName),
     Alias(Space, Vec<u8>),
     Range(RowRange),
+    Keys(RowRange),
     Due(Space, u64, usize),
+    DueKeys(Space, u64, usize),
 }
 
 impl AskedRows {
@@ -183,7 +185,9 @@ impl AskedRows {
             RowQuery::Named(name) => Self::Named(name.clone()),
             RowQuery::Alias(space, alias) => Self::Alias(space, alias.to_vec()),
             RowQuery::Range(range) => Self::Range(range.clone()),
+            RowQuery::Keys(range) => Self::Keys(range.clone()),
             RowQuery::Due(space, until, rows_max) => Self::Due(space, until, rows_max),
+            RowQuery::DueKeys(space, until, each_max) => Self::DueKeys(space, until, each_max),
         }
     }
 
@@ -192,7 +196,9 @@ impl AskedRows {
             Self::Named(name) => RowQuery::Named(name),
             Self::Alias(space, alias) => RowQuery::Alias(*space, alias),
             Self::Range(range) => RowQuery::Range(range),
+            Self::Keys(range) => RowQuery::Keys(range),
             Self::Due(space, until, rows_max) => RowQuery::Due(*space, *until, *rows_max),
+            Self::DueKeys(space, until, each_max) => RowQuery::DueKeys(*space, *until, *each_max),
         }
     }
 }
@@ -216,8 +222,7 @@ impl FetchedRows {
     /// Fetches what was asked for last.
     fn fetch(&mut self) {
         let asked = self.missing.take().expect("something was asked for");
-        let rows = self.all.find(asked.query());
-        let values = rows.into_iter().map(|row| row.value.clone()).collect();
+        let values = self.all.shown(asked.query());
         self.fetched.push((asked, values));
     }
 }

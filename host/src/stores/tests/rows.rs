@@ -65,7 +65,7 @@ fn any_range(u: &mut Unstructured<'_>) -> Result<RowRange> {
     })
 }
 
-/// The values that a query finds.
+/// What a query shows.
 async fn found(engine: &Engine, query: RowQuery<'_>) -> Vec<Vec<u8>> {
     let values = |read: &mut dyn Reads| {
         let mut values = Vec::new();
@@ -88,14 +88,20 @@ async fn compare(u: &mut Unstructured<'_>, engine: &Engine, table: &RowTable) ->
         u.int_in_range(0..=600)?,
         u.int_in_range(0..=4)?,
     );
+    let due_keys = RowQuery::DueKeys(
+        name.space(),
+        u.int_in_range(0..=600)?,
+        u.int_in_range(0..=2)?,
+    );
     for query in [
         RowQuery::Named(&name),
         RowQuery::Alias(name.space(), &alias),
         RowQuery::Range(&range),
+        RowQuery::Keys(&range),
         due,
+        due_keys,
     ] {
-        let expected = table.find(query).into_iter().map(|row| row.value.clone());
-        let expected = Vec::from_iter(expected);
+        let expected = table.shown(query);
         assert_eq!(found(engine, query).await, expected, "{query:?}");
     }
     Ok(())

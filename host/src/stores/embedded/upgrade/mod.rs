@@ -326,13 +326,11 @@ fn plugins(transaction: &WriteTransaction) -> Result<(), RowFault> {
 fn state(transaction: &WriteTransaction) -> Result<(), RowFault> {
     each!(transaction, RECORDS, |(plugin, key), (version, value)| {
         let head = RecordHead {
-            plugin: plugin.to_owned(),
             key: key.to_owned(),
             version,
-            batch: Uuid::nil(),
             expires_ms: None,
         };
-        one(head.row(value)?)
+        one(head.row(plugin, value)?)
     });
     each!(
         transaction,
@@ -343,7 +341,7 @@ fn state(transaction: &WriteTransaction) -> Result<(), RowFault> {
                 bytes,
                 records,
                 last_version,
-                last_batch: Uuid::nil(),
+                ..StateUsage::default()
             };
             one(used.row()?)
         }
