@@ -269,24 +269,18 @@ pub(crate) fn forget_burnt(
 /// The accounts that have a ledger.
 pub(crate) fn accounts(read: &mut dyn Reads) -> Result<BTreeSet<String>, RowFault> {
     let mut accounts = BTreeSet::new();
-    for space in [ENTRIES, BALANCES] {
+    for space in [ENTRIES, BALANCES, SPENT] {
         let mut next = RowRange::all(space, 1);
-        while let Some(account) =
-            read.one(RowQuery::Range(&next), |value| account_of(space, value))?
+        while let Some(name) =
+            read.one(RowQuery::Keys(&next), |key| Ok(RowName::read(space, key)))?
         {
+            let Some(name) = name else { break };
+            let account = name.partition_text();
             next = next.after(&RowName::of(space, &account));
             accounts.insert(account);
         }
     }
     Ok(accounts)
-}
-
-fn account_of(space: Space, value: &[u8]) -> Result<String, RowFault> {
-    if space == ENTRIES {
-        decode(value).map(|entry: LedgerEntry| entry.reservation.account)
-    } else {
-        decode(value).map(|balance: MonthBalance| balance.account)
-    }
 }
 
 /// What an account spent by one of its keys in a month, by operation.

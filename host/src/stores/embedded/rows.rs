@@ -295,7 +295,14 @@ fn index(
     if old.alias != new.alias {
         let mut table = transaction.open_table(ALIASES)?;
         if let Some(alias) = &old.alias {
-            table.remove(indexed(space, alias).as_slice())?;
+            let alias = indexed(space, alias);
+            // Another row may have taken it since.
+            let leads_here = table
+                .get(alias.as_slice())?
+                .is_some_and(|leads_to| leads_to.value() == key);
+            if leads_here {
+                table.remove(alias.as_slice())?;
+            }
         }
         if let Some(alias) = &new.alias {
             table.insert(indexed(space, alias).as_slice(), key)?;
@@ -312,4 +319,30 @@ fn indexed(space: Space, key: &[u8]) -> Vec<u8> {
     indexed.push(0);
     indexed.extend(key);
     indexed
+}
+
+#[cfg(test)]
+mod tests {
+    use redb::{Database, backends::InMemoryBackend};
+
+    use super::*;
+    use crate::records::rows::RowName;
+
+    #[test]
+    fn an_alias_that_another_row_took_stays_with_it() {
+        let database = Database::builder().create_with_backend(InMemoryBackend::new());
+        let transaction = database.expect("a database").begin_write();
+        let transaction = transaction.expect("a transaction");
+        let space = Space::new("tests");
+        let row = |partition: &str, value| {
+            Row::bytes(RowName::of(space, partition), vec![value]).alias(b"alias")
+        };
+        let both = [row("a", 1).into(), row("b", 2).into()];
+        write(&transaction, &both).expect("written");
+        let gone = RowWrite::Delete(RowName::of(space, "a"));
+        write(&transaction, &[gone]).expect("written");
+        let found: &mut dyn Reads = &mut TransactionRows(&transaction);
+        let found = found.one(RowQuery::Alias(space, b"alias"), |value| Ok(value.to_vec()));
+        assert_eq!(found.expect("readable"), Some(vec![2]));
+    }
 }
