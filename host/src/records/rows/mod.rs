@@ -75,6 +75,14 @@ pub(crate) enum RowFault {
     TwoPartitions,
     #[error("a stored record is unreadable: {0}")]
     Record(#[source] Arc<serde_json::Error>),
+    #[error(
+        "a record in `{table}` of a store of an earlier format cannot be read ({source}); nothing was changed: run the version \
+         that wrote it, or restore a backup"
+    )]
+    Upgrade {
+        table: String,
+        source: Arc<serde_json::Error>,
+    },
     #[error("the store failed: {0}")]
     Engine(#[source] Arc<dyn Error + Send + Sync>),
 }
@@ -276,7 +284,10 @@ pub(crate) fn counted_unreadable<T>(
             *unreadable += 1;
             Ok(None)
         }
-        RowFault::Unfetched | RowFault::TwoPartitions | RowFault::Engine(_) => Err(fault),
+        RowFault::Unfetched
+        | RowFault::TwoPartitions
+        | RowFault::Upgrade { .. }
+        | RowFault::Engine(_) => Err(fault),
     }
 }
 

@@ -105,7 +105,7 @@ pub(super) fn upgrade(transaction: &WriteTransaction) -> Result<bool, RowFault> 
         transaction.open_table(BARRIER)?;
         return Ok(true);
     }
-    customers(transaction)?;
+    callers(transaction)?;
     ledger(transaction)?;
     jobs(transaction)?;
     plugins(transaction)?;
@@ -117,6 +117,20 @@ pub(super) fn upgrade(transaction: &WriteTransaction) -> Result<bool, RowFault> 
     Ok(true)
 }
 
+/// What cannot be read is not left out, since its table goes: the upgrade fails, and the store stays as it was.
+fn in_table(fault: RowFault, table: &str) -> RowFault {
+    match fault {
+        RowFault::Record(source) => RowFault::Upgrade {
+            table: table.to_owned(),
+            source,
+        },
+        RowFault::Unfetched
+        | RowFault::TwoPartitions
+        | RowFault::Upgrade { .. }
+        | RowFault::Engine(_) => fault,
+    }
+}
+
 /// Writes what is made of each entry of a table.
 macro_rules! each {
     ($transaction:ident, $table:ident, |$key:pat_param, $value:pat_param| $rows:expr) => {{
@@ -124,12 +138,16 @@ macro_rules! each {
         for entry in table.iter()? {
             let (key, value) = entry?;
             let ($key, $value) = (key.value(), value.value());
-            write($transaction, &$rows)?;
+            // In a function, so that what fails in it is told with its table.
+            let rows = || -> Result<Vec<RowWrite>, RowFault> { Ok($rows) };
+            let rows = rows().map_err(|fault| in_table(fault, $table.name()))?;
+            write($transaction, &rows)?;
         }
     }};
 }
 
-fn customers(transaction: &WriteTransaction) -> Result<(), RowFault> {
+/// Who calls: keys and accounts with their counts, and the secret that makes callers' names.
+fn callers(transaction: &WriteTransaction) -> Result<(), RowFault> {
     each!(transaction, INSTANCE, |name, value| {
         let secret = <[u8; 32]>::try_from(value).ok();
         match secret.filter(|_| name == "owner-secret") {
