@@ -101,6 +101,15 @@ pub(crate) struct ItemPage {
     pub(crate) next: Option<u32>,
 }
 
+impl Keep {
+    /// Of what is kept.
+    pub(crate) fn bytes(&self) -> usize {
+        let item = self.item.as_ref();
+        item.map_or(0, |(key, value)| key.len() + value.len())
+            + self.checkpoint.as_ref().map_or(0, String::len)
+    }
+}
+
 impl JobName {
     /// What the job's rows are called.
     fn row_name(&self, space: Space) -> RowName {

@@ -161,6 +161,20 @@ impl RecordHead {
     }
 }
 
+impl StateBatch {
+    /// Of its keys and values.
+    pub(crate) fn bytes(&self) -> usize {
+        let of_change = |change: &RecordChange| match change {
+            RecordChange::Put { value, .. } => value.len(),
+            RecordChange::Delete => 0,
+        };
+        let bytes = self.writes.iter();
+        bytes
+            .map(|write| write.key.len() + of_change(&write.change))
+            .sum()
+    }
+}
+
 impl RecentBatches {
     /// The version that a batch made, if it was made.
     fn version(&self, batch: Uuid) -> Option<u64> {

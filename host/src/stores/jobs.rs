@@ -17,8 +17,8 @@ impl Store {
         fingerprint: String,
         job: Job,
     ) -> Result<Option<Earlier>, StoreError> {
-        let owner = name.owner;
-        self.change(owner.as_str(), move |read| {
+        let (owner, bytes) = (name.owner, job.input.len());
+        self.change_large(owner.as_str(), bytes, move |read| {
             job_rules::submit(read, &name, &request_id, &fingerprint, &job)
         })
         .await
@@ -71,8 +71,8 @@ impl Store {
         name: JobName,
         keep: Keep,
     ) -> Result<KeepOutcome, StoreError> {
-        let owner = name.owner;
-        self.change(owner.as_str(), move |read| {
+        let (owner, bytes) = (name.owner, keep.bytes());
+        self.change_large(owner.as_str(), bytes, move |read| {
             job_rules::keep(read, &name, &keep)
         })
         .await

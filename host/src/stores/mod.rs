@@ -10,6 +10,7 @@ mod credits;
 mod embedded;
 mod engine;
 mod jobs;
+mod large_writes;
 mod plugins;
 mod state;
 mod usage;
@@ -27,6 +28,7 @@ use self::cache::RecordCache;
 use self::embedded::EmbeddedEngine;
 pub(crate) use self::engine::StoreError;
 use self::engine::{CHANGES_AT_ONCE_MAX, ChangeRule, Engine};
+use self::large_writes::LargeWrites;
 use crate::records::account::Account;
 use crate::records::api_key::KeyRecord;
 use crate::records::instance;
@@ -37,6 +39,7 @@ use crate::records::rows::{Reads, RowFault, RowName, Space};
 pub(crate) struct Store {
     engine: Engine,
     owner_secret: [u8; 32],
+    large_writes: LargeWrites,
     key_cache: Arc<RecordCache<[u8; 32], KeyRecord>>,
     account_cache: Arc<RecordCache<String, Account>>,
 }
@@ -71,6 +74,7 @@ impl Store {
         Ok(Self {
             engine,
             owner_secret,
+            large_writes: LargeWrites::default(),
             key_cache: Arc::default(),
             account_cache: Arc::default(),
         })
@@ -93,6 +97,21 @@ impl Store {
         rule: impl ChangeRule<T>,
     ) -> Result<T, StoreError> {
         self.engine.change(partition, rule, || {}).await
+    }
+
+    /// The same for a change that holds so many bytes: it waits for room for them, and holds that until it is made.
+    async fn change_large<T: Send + 'static>(
+        &self,
+        partition: &str,
+        bytes: usize,
+        mut rule: impl ChangeRule<T>,
+    ) -> Result<T, StoreError> {
+        let room = self.large_writes.room(partition, bytes).await;
+        let rule = move |read: &mut dyn Reads| {
+            let _ = &room;
+            rule(read)
+        };
+        self.change(partition, rule).await
     }
 
     /// Makes a change of each of some partitions, a bounded number of them at once. One whose rule fails keeps no other from

@@ -48,12 +48,14 @@ impl Store {
         &self,
         batch: StateBatch,
     ) -> Result<Result<u64, WriteRefusal>, StoreError> {
-        let plugin = Arc::clone(&batch.plugin);
-        self.change(&plugin, move |read| plugin_state::write(read, &batch))
-            .await
+        let (plugin, bytes) = (Arc::clone(&batch.plugin), batch.bytes());
+        self.change_large(&plugin, bytes, move |read| {
+            plugin_state::write(read, &batch)
+        })
+        .await
     }
 
-    /// Forgets records that have expired, a bounded number of them. Gives back whether there may be more.
+    /// Forgets records that have expired, a bounded number of each plugin's. Gives back whether there may be more.
     pub(crate) async fn forget_expired_records(&self, now_ms: u64) -> Result<bool, StoreError> {
         let expired = self
             .engine
