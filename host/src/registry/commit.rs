@@ -63,7 +63,7 @@ impl Registry {
     ) -> Result<Vec<KeptEvent>, RegistryError> {
         let events = next.take_events();
         let commit = PluginCommit::new(next.plugin(), &next, &events).map_err(StoreError::from)?;
-        let kept = self.store.put_plugin(commit).await?;
+        let kept = Box::pin(self.store.put_plugin(commit)).await?;
         turn.insert(next.plugin().to_owned(), next);
         Ok(kept)
     }
