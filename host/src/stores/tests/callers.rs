@@ -10,10 +10,12 @@ use super::{again, stores};
 use crate::records::api_key::KeyRecord;
 use crate::records::credits::{Reservation, ReservationOutcome, ReservationRefused};
 use crate::records::job::{JobName, JobProgress};
-use crate::records::job_rules::{Keep, KeepOutcome};
+use crate::records::job_rules::{JOBS, Keep, KeepOutcome};
+use crate::records::ledger::{BURNT, LedgerEntry};
 use crate::records::month::Month;
 use crate::records::plugin_life::PluginCommit;
 use crate::records::plugin_state::{ExpectedVersion, RecordChange, RecordWrite, StateBatch};
+use crate::records::rows::{Decision, Reads, Row, RowName};
 use crate::records::tests::jobs::{job, name};
 use crate::records::tests::ledger_model::reservation;
 use crate::records::usage::{CountRow, UsageCount};
@@ -324,5 +326,39 @@ async fn no_plugins_expired_records_wait_for_anothers() {
         while again(sweep).await {}
         let used = store.records_used().await.expect("readable");
         assert_eq!(used[0].records, 0);
+    }
+}
+
+#[tokio::test]
+async fn a_row_that_cannot_be_read_stops_no_sweep_and_no_start() {
+    for (store, _folder) in stores().await {
+        for name in [
+            LedgerEntry::row_name("a", 0),
+            RowName::of(BURNT, "a").text("k").text("0"),
+            RowName::of(JOBS, "a").text("p").id(0),
+        ] {
+            let row = Row::bytes(name, b"{".to_vec()).due(0);
+            let put = async || {
+                let row = row.clone();
+                let put =
+                    move |_: &mut dyn Reads| Ok(Decision::write((), vec![row.clone().into()]));
+                store.change("a", put).await
+            };
+            again(put).await;
+        }
+        let asked = Reservation {
+            identifier: Some("name".to_owned()),
+            ..reservation(1, "a", 1, 0)
+        };
+        let reserved = again(async || store.reserve(asked.clone(), 9).await).await;
+        assert_eq!(reserved, Ok(()));
+        again(async || store.expire_all(1).await).await;
+        let balance = store.balance("a", Month::of(0)).await;
+        assert_eq!(balance.expect("readable").pending, 0);
+        again(async || store.forget_burnt(100_000).await).await;
+        let burnt = |read: &mut dyn Reads| read.due_names(BURNT, u64::MAX, 9);
+        let burnt = store.engine.view(burnt).await.expect("readable");
+        assert_eq!(burnt.len(), 1, "the one that cannot be read");
+        assert!(store.jobs().await.expect("readable").is_empty());
     }
 }
