@@ -10,15 +10,17 @@ use serde_json::{Value, json};
 
 use crate::support::{Metered, Post, Service, operator, outcome};
 
+mod every_write;
+
 const CALLERS: usize = 24;
 const ENTRIES_A_PAGE: usize = 1000;
 
-/// How often the process is killed; `SWITCHBAY_ROUNDS` asks for more.
-fn rounds() -> usize {
+/// How often the process is killed, so often or as `SWITCHBAY_ROUNDS` asks for.
+fn rounds(usual: usize) -> usize {
     let asked = std::env::var("SWITCHBAY_ROUNDS")
         .ok()
         .and_then(|text| text.parse().ok());
-    asked.unwrap_or(10)
+    asked.unwrap_or(usual)
 }
 
 /// What the clients know.
@@ -42,7 +44,8 @@ async fn no_acknowledged_debit_is_lost_or_doubled_when_the_process_is_killed() {
     let key = metered.key(json!({ "account": account })).await;
     let known = Known::default();
     let mut expired = 0;
-    for round in 0..rounds() {
+    let rounds = rounds(10);
+    for round in 0..rounds {
         let until = known.count.load(Ordering::Relaxed) + 30 + round * 17 % 100;
         let callers = (0..CALLERS).map(|caller| call(&metered, &key, &known, round, caller, until));
         futures::future::join_all(callers).await;
@@ -57,7 +60,7 @@ async fn no_acknowledged_debit_is_lost_or_doubled_when_the_process_is_killed() {
         check_names(&metered, &key, &known, of_round).await;
     }
     let told = known.told.lock().expect("no caller panicked").len();
-    assert!(told >= 30 * rounds(), "{told}");
+    assert!(told >= 30 * rounds, "{told}");
 }
 
 /// Calls until there is no answer; the caller whose answer is the last one that is wanted kills the process.

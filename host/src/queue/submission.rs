@@ -123,6 +123,7 @@ fn job(from: JobSubmitter, submission: JobSubmission, submitted_ms: u64) -> Job 
         run: None,
         progress: JobProgress::default(),
         items: 0,
+        checkpoint_bytes: Some(0),
         cpu_ms: 0,
         output: None,
         failure: None,

@@ -18,7 +18,7 @@ const LATE: Duration = Duration::from_secs(1);
 
 /// How a run of a job ended, and how far it came.
 pub(crate) struct RunReport {
-    pub(crate) attempt: u32,
+    pub(crate) run: Uuid,
     pub(crate) end: RunEnd,
     pub(crate) progress: JobProgress,
     /// What all runs used so far.
@@ -56,12 +56,12 @@ impl JobQueue {
         self.wake.notify_one();
     }
 
-    /// Notes that a run begins. Gives back the job with its last checkpoint, or `None` where it is over.
+    /// Notes that a run begins. Gives back its id and the job with its last checkpoint, or `None` where the job is over.
     pub(crate) async fn begin_run(
         &self,
         name: &JobName,
         now: SystemTime,
-    ) -> Result<Option<(Job, Option<String>)>, StoreError> {
+    ) -> Result<Option<(Uuid, Job, Option<String>)>, StoreError> {
         let run = Uuid::now_v7();
         let begun = self.store.change_job(name.clone(), move |job| {
             job.begin(run, epoch_ms(now)).then(|| job.clone())
@@ -70,7 +70,7 @@ impl JobQueue {
             return Ok(None);
         };
         let checkpoint = self.store.job_checkpoint(name).await?;
-        Ok(Some((job, checkpoint)))
+        Ok(Some((run, job, checkpoint)))
     }
 
     /// Writes how a run ended, with how far it came.
@@ -82,19 +82,16 @@ impl JobQueue {
     ) -> Result<RunEnding, StoreError> {
         let now_ms = epoch_ms(now);
         let written = self.store.change_job(name.clone(), move |job| {
-            if job.is_run(ended.attempt) {
+            if job.is_run(ended.run) {
                 (job.progress, job.cpu_ms) = (ended.progress, ended.cpu_ms);
             }
-            let before = job.bytes;
-            job.end(ended.attempt, ended.end.clone(), now_ms);
-            (job.state, job.bytes.saturating_sub(before))
+            job.end(ended.run, ended.end.clone(), now_ms);
+            (job.state, job.bytes)
         });
-        let Some((state, grown)) = written.await? else {
+        let Some((state, bytes)) = written.await? else {
             return Ok(RunEnding::Over);
         };
-        self.board
-            .lock()
-            .grew(name, i64::try_from(grown).unwrap_or(i64::MAX));
+        self.board.lock().has_bytes(name, bytes);
         Ok(if state.is_over() {
             RunEnding::Over
         } else {
@@ -105,8 +102,8 @@ impl JobQueue {
     /// Keeps what a run found, where the run is still the job's.
     pub(crate) async fn keep(&self, name: &JobName, keep: Keep) -> Result<KeepOutcome, StoreError> {
         let kept = self.store.keep_for_job(name.clone(), keep).await?;
-        if let KeepOutcome::Done { grown, .. } = kept {
-            self.board.lock().grew(name, grown);
+        if let KeepOutcome::Done { bytes, .. } = kept {
+            self.board.lock().has_bytes(name, bytes);
         }
         Ok(kept)
     }

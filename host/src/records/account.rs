@@ -5,7 +5,9 @@
 use std::time::SystemTime;
 
 use serde::{Deserialize, Serialize};
+use uuid::Uuid;
 
+use super::recent::RecentChanges;
 use super::rows::{Decision, Reads, Row, RowFault, RowName, RowQuery, RowRange, Space};
 use crate::base::clock::epoch_seconds;
 
@@ -24,6 +26,9 @@ pub(crate) struct Account {
     pub(crate) entitlement: Option<Entitlement>,
     /// Unix seconds.
     pub(crate) created_at: u64,
+    /// What gave it an entitlement or took one away.
+    #[serde(default)]
+    pub(crate) changes: RecentChanges,
 }
 
 /// What an account has paid for.
@@ -81,16 +86,21 @@ pub(crate) fn row(account: &Account) -> Result<Row, RowFault> {
     Row::record(RowName::of(ACCOUNTS, &account.id), account)
 }
 
-/// Gives an account an entitlement in the place of the one it had, or takes it away. The outcome is the account; `None` where
-/// there is no such account.
+/// Gives an account an entitlement in the place of the one it had, or takes it away; the same change made again does neither.
+/// The outcome is the account; `None` where there is no such account.
 pub(crate) fn entitle(
     read: &mut dyn Reads,
     id: &str,
+    change: Uuid,
     entitlement: Option<&Entitlement>,
 ) -> Result<Decision<Option<Account>>, RowFault> {
     let Some(mut account) = account(read, id)? else {
         return Ok(Decision::unchanged(None));
     };
+    if account.changes.has(change) {
+        return Ok(Decision::unchanged(Some(account)));
+    }
+    account.changes.note(change);
     account.entitlement = entitlement.cloned();
     let writes = vec![row(&account)?.into()];
     Ok(Decision::write(Some(account), writes))

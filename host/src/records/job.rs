@@ -68,12 +68,15 @@ pub(crate) struct Job {
     pub(crate) state: JobState,
     /// Runs that were begun.
     pub(crate) attempt: u32,
-    /// The last of them: it is begun once, however often that is written.
+    /// The last of them. What a run writes names it: attempts are counted anew where nothing was wrong with the work.
     #[serde(default)]
     pub(crate) run: Option<Uuid>,
     pub(crate) progress: JobProgress,
     pub(crate) items: u32,
     pub(crate) bytes: u64,
+    /// Those among them that the checkpoint has. Jobs of earlier versions do not tell.
+    #[serde(default)]
+    pub(crate) checkpoint_bytes: Option<u64>,
     /// Processor time of all its runs so far, in milliseconds.
     #[serde(default)]
     pub(crate) cpu_ms: u64,
@@ -116,8 +119,9 @@ impl Job {
         if self.state.is_over() {
             return false;
         }
-        if self.state == JobState::Running && self.run == Some(run) {
-            return true;
+        if self.run == Some(run) {
+            // Begun before: it is begun once, however often that is asked for.
+            return self.state == JobState::Running;
         }
         if self.fail_if_late(now_ms) {
             return false;
@@ -132,13 +136,13 @@ impl Job {
     }
 
     /// Whether this is the job's run.
-    pub(crate) fn is_run(&self, attempt: u32) -> bool {
-        self.state == JobState::Running && self.attempt == attempt
+    pub(crate) fn is_run(&self, run: Uuid) -> bool {
+        self.state == JobState::Running && self.run == Some(run)
     }
 
     /// Ends a run, if it is the job's.
-    pub(crate) fn end(&mut self, attempt: u32, end: RunEnd, now_ms: u64) {
-        if !self.is_run(attempt) {
+    pub(crate) fn end(&mut self, run: Uuid, end: RunEnd, now_ms: u64) {
+        if !self.is_run(run) {
             return;
         }
         match end {
@@ -158,7 +162,7 @@ impl Job {
             }
             // A run that was cut off by this process is none that it died of.
             RunEnd::CutOff => {
-                (self.state, self.attempt) = (JobState::Pending, attempt - 1);
+                (self.state, self.attempt) = (JobState::Pending, self.attempt.saturating_sub(1));
                 self.fail_if_late(now_ms);
             }
         }
@@ -212,6 +216,7 @@ mod tests {
             progress: JobProgress::default(),
             items: 0,
             bytes: 0,
+            checkpoint_bytes: Some(0),
             cpu_ms: 0,
             output: None,
             failure: None,
@@ -222,13 +227,17 @@ mod tests {
     fn a_job_that_is_cut_off_is_taken_up_and_one_that_kills_its_process_is_not_for_ever() {
         let mut job = job();
         for _ in 0..20 {
-            assert!(job.begin(Uuid::now_v7(), 1));
-            job.end(1, RunEnd::CutOff, 1);
+            let run = Uuid::now_v7();
+            assert!(job.begin(run, 1));
+            job.end(run, RunEnd::CutOff, 1);
+            assert!(!job.begin(run, 1), "begun again after its end");
             assert_eq!((job.state, job.attempt), (JobState::Pending, 0));
         }
         for attempt in 1..=ATTEMPTS_MAX {
-            assert!(job.begin(Uuid::now_v7(), 1));
-            assert!(job.is_run(attempt) && !job.is_run(attempt - 1));
+            let (run, before) = (Uuid::now_v7(), job.run);
+            assert!(job.begin(run, 1));
+            assert_eq!(job.attempt, attempt);
+            assert!(job.is_run(run) && !before.is_some_and(|before| job.is_run(before)));
         }
         assert!(!job.begin(Uuid::now_v7(), 1));
         assert_eq!(
@@ -240,20 +249,21 @@ mod tests {
     #[test]
     fn an_end_stands() {
         let mut done = job();
-        assert!(done.begin(Uuid::now_v7(), 1));
-        done.end(1, RunEnd::Completed("{}".to_owned()), 2);
+        let run = Uuid::now_v7();
+        assert!(done.begin(run, 1));
+        done.end(run, RunEnd::Completed("{}".to_owned()), 2);
         let as_it_ended = done.clone();
-        done.end(1, RunEnd::CutOff, 3);
+        done.end(run, RunEnd::CutOff, 3);
         assert!(!done.begin(Uuid::now_v7(), 3) && !done.fail_if_late(5000));
         assert_eq!(done.cancel(), JobState::Completed);
         assert_eq!(done, as_it_ended);
         let mut cancelled = job();
-        assert!(cancelled.begin(Uuid::now_v7(), 1));
+        assert!(cancelled.begin(run, 1));
         assert_eq!(
             (cancelled.cancel(), cancelled.cancel()),
             (JobState::Cancelled, JobState::Cancelled)
         );
-        cancelled.end(1, RunEnd::Completed("{}".to_owned()), 2);
+        cancelled.end(run, RunEnd::Completed("{}".to_owned()), 2);
         assert_eq!(
             (cancelled.state, cancelled.output),
             (JobState::Cancelled, None)
@@ -261,11 +271,25 @@ mod tests {
     }
 
     #[test]
+    fn a_run_that_was_cut_off_does_not_end_the_one_after_it() {
+        let (mut job, slow, later) = (job(), Uuid::now_v7(), Uuid::now_v7());
+        assert!(job.begin(slow, 1));
+        job.end(slow, RunEnd::CutOff, 1);
+        assert!(job.begin(later, 1));
+        assert_eq!(job.attempt, 1, "the same attempt, and another run");
+        for end in [RunEnd::CutOff, RunEnd::Completed("{}".to_owned())] {
+            job.end(slow, end, 2);
+            assert!(job.is_run(later) && !job.is_run(slow));
+        }
+    }
+
+    #[test]
     fn a_job_that_is_late_fails_waiting_or_running_or_cut_off() {
         let (mut waiting, mut running) = (job(), job());
         assert!(!waiting.begin(Uuid::now_v7(), 100));
-        assert!(running.begin(Uuid::now_v7(), 99));
-        running.end(1, RunEnd::CutOff, 100);
+        let run = Uuid::now_v7();
+        assert!(running.begin(run, 99));
+        running.end(run, RunEnd::CutOff, 100);
         for late in [waiting, running] {
             assert_eq!(
                 (late.state, late.failure.map(|f| f.code)),

@@ -11,7 +11,8 @@ use uuid::Uuid;
 
 use super::job::{BYTES_MAX, ITEMS_MAX, Job, JobName, JobProgress};
 use super::rows::{
-    Decision, Reads, Row, RowFault, RowName, RowQuery, RowRange, RowWrite, Space, decode, encode,
+    Decision, Reads, Row, RowFault, RowName, RowQuery, RowRange, RowWrite, Space,
+    counted_unreadable, decode, encode,
 };
 use crate::contract::operation::Owner;
 
@@ -19,7 +20,7 @@ use crate::contract::operation::Owner;
 pub(crate) const JOBS: Space = Space::new("job");
 /// With the place of an item → its key and value.
 pub(crate) const ITEMS: Space = Space::new("job.item");
-/// With the key of an item → its place and key.
+/// With the key of an item → [`ItemKey`].
 pub(crate) const ITEM_KEYS: Space = Space::new("job.item-key");
 /// Owner, plugin, id → where the job has come to.
 pub(crate) const CHECKPOINTS: Space = Space::new("job.checkpoint");
@@ -60,8 +61,8 @@ pub(crate) struct Earlier {
 /// What came of keeping something for a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum KeepOutcome {
-    /// Whether it is new, and by how many bytes the job grew.
-    Done { is_new: bool, grown: i64 },
+    /// Whether it is new, and how many bytes the job has by now.
+    Done { is_new: bool, bytes: u64 },
     /// The run is not the job's any more.
     Ended,
     /// There is no room for it.
@@ -71,12 +72,24 @@ pub(crate) enum KeepOutcome {
 /// What a run keeps: an item, a checkpoint, or both.
 #[derive(Clone, Debug)]
 pub(crate) struct Keep {
-    pub(crate) attempt: u32,
+    /// Unique: an item that is kept again by the same id is as new as it was.
+    pub(crate) id: Uuid,
+    pub(crate) run: Uuid,
     pub(crate) item: Option<(String, String)>,
     pub(crate) checkpoint: Option<String>,
     pub(crate) progress: JobProgress,
     /// Processor time of all its runs so far, in milliseconds.
     pub(crate) cpu_ms: u64,
+}
+
+/// What is stored of an item under its key.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+struct ItemKey {
+    place: u32,
+    key: String,
+    /// What kept it.
+    #[serde(default)]
+    keep: Uuid,
 }
 
 /// A page of what a job emitted.
@@ -86,6 +99,15 @@ pub(crate) struct ItemPage {
     pub(crate) items: Vec<(String, String)>,
     /// Where the next one begins, if there are more items.
     pub(crate) next: Option<u32>,
+}
+
+impl Keep {
+    /// Of what is kept.
+    pub(crate) fn bytes(&self) -> usize {
+        let item = self.item.as_ref();
+        item.map_or(0, |(key, value)| key.len() + value.len())
+            + self.checkpoint.as_ref().map_or(0, String::len)
+    }
 }
 
 impl JobName {
@@ -112,10 +134,12 @@ impl JobName {
         place: u32,
         key: &str,
         value: &str,
+        keep: Uuid,
     ) -> Result<[Row; 2], RowFault> {
         let item = Row::record(self.row_name(ITEMS).number(place), &(key, value))?;
-        let key = Row::record(self.row_name(ITEM_KEYS).text(key), &(place, key))?;
-        Ok([item, key])
+        let name = self.row_name(ITEM_KEYS).text(key);
+        let key = key.to_owned();
+        Ok([item, Row::record(name, &ItemKey { place, key, keep })?])
     }
 
     /// The row of the checkpoint.
@@ -188,10 +212,10 @@ pub(crate) fn job(read: &mut dyn Reads, name: &JobName) -> Result<Option<Job>, R
     Ok(kept.map(|kept| kept.job))
 }
 
-/// Every job, in no order that means something.
-pub(crate) fn jobs(read: &mut dyn Reads) -> Result<Vec<(JobName, Job)>, RowFault> {
+/// Every job, in no order that means something, and how many rows cannot be read.
+pub(crate) fn jobs(read: &mut dyn Reads) -> Result<(Vec<(JobName, Job)>, usize), RowFault> {
     let all = RowRange::all(JOBS, usize::MAX);
-    let kept: Vec<KeptJob> = read.records(RowQuery::Range(&all))?;
+    let (kept, unreadable): (Vec<KeptJob>, _) = read.readable(RowQuery::Range(&all))?;
     let named = kept.into_iter().filter_map(|kept| {
         let name = JobName {
             owner: Owner::read(&kept.owner)?,
@@ -200,7 +224,7 @@ pub(crate) fn jobs(read: &mut dyn Reads) -> Result<Vec<(JobName, Job)>, RowFault
         };
         Some((name, kept.job))
     });
-    Ok(named.collect())
+    Ok((named.collect(), unreadable))
 }
 
 /// Changes the record of a job; the outcome is `None` where there is none. Changing it again must change nothing.
@@ -223,37 +247,50 @@ pub(crate) fn keep(
     name: &JobName,
     keep: &Keep,
 ) -> Result<Decision<KeepOutcome>, RowFault> {
-    let Some(mut job) = job(read, name)?.filter(|job| job.is_run(keep.attempt)) else {
+    let Some(mut job) = job(read, name)?.filter(|job| job.is_run(keep.run)) else {
         return Ok(Decision::unchanged(KeepOutcome::Ended));
     };
-    let item = match &keep.item {
-        Some((key, _)) if read.has(&name.row_name(ITEM_KEYS).text(key))? => None,
-        Some((key, value)) => Some((key.as_str(), value.as_str())),
-        None => None,
-    };
-    let replaced = checkpoint(read, name)?.map_or(0, |checkpoint| checkpoint.len());
-    let added = item.map_or(0, |(key, value)| 2 * key.len() + value.len());
-    let new = keep.checkpoint.as_ref().map_or(replaced, String::len);
-    let bytes = job.bytes + as_u64(added) + as_u64(new) - as_u64(replaced).min(job.bytes);
+    let mut item = keep.item.as_ref();
+    if let Some((key, _)) = item {
+        let known: Option<ItemKey> = read.record(&name.row_name(ITEM_KEYS).text(key))?;
+        if known.as_ref().is_some_and(|known| known.keep == keep.id) {
+            // Made before: what was kept since then stands.
+            let bytes = job.bytes;
+            return Ok(Decision::unchanged(KeepOutcome::Done {
+                is_new: true,
+                bytes,
+            }));
+        }
+        item = item.filter(|_| known.is_none());
+    }
+    let mut bytes = job.bytes;
+    if let Some((key, value)) = item {
+        bytes += as_u64(2 * key.len() + value.len());
+    }
+    if let Some(new) = &keep.checkpoint {
+        let replaced = match job.checkpoint_bytes {
+            Some(bytes) => bytes,
+            None => checkpoint(read, name)?.map_or(0, |old| as_u64(old.len())),
+        };
+        bytes = bytes.saturating_sub(replaced) + as_u64(new.len());
+        job.checkpoint_bytes = Some(as_u64(new.len()));
+    }
     if bytes > BYTES_MAX || (item.is_some() && job.items >= ITEMS_MAX) {
         return Ok(Decision::unchanged(KeepOutcome::Full));
     }
     let mut writes = Vec::with_capacity(4);
     if let Some((key, value)) = item {
-        let rows = name.item_rows(job.items, key, value)?;
+        let rows = name.item_rows(job.items, key, value, keep.id)?;
         writes.extend(rows.map(RowWrite::from));
         job.items += 1;
     }
     if let Some(checkpoint) = &keep.checkpoint {
         writes.push(name.checkpoint_row(checkpoint)?.into());
     }
-    let grown = i64::try_from(bytes)
-        .unwrap_or(i64::MAX)
-        .saturating_sub_unsigned(job.bytes);
     (job.bytes, job.progress, job.cpu_ms) = (bytes, keep.progress, keep.cpu_ms);
     writes.push(name.row(&job)?.into());
     let is_new = item.is_some();
-    Ok(Decision::write(KeepOutcome::Done { is_new, grown }, writes))
+    Ok(Decision::write(KeepOutcome::Done { is_new, bytes }, writes))
 }
 
 /// Where a job has come to.
@@ -291,9 +328,9 @@ pub(crate) fn items(
 /// The keys of all that a job emitted, in their order.
 pub(crate) fn item_keys(read: &mut dyn Reads, name: &JobName) -> Result<Vec<String>, RowFault> {
     let all = RowRange::under(&name.row_name(ITEM_KEYS), usize::MAX);
-    let mut keys: Vec<(u32, String)> = read.records(RowQuery::Range(&all))?;
-    keys.sort_unstable();
-    Ok(keys.into_iter().map(|(_, key)| key).collect())
+    let mut keys: Vec<ItemKey> = read.records(RowQuery::Range(&all))?;
+    keys.sort_unstable_by_key(|key| key.place);
+    Ok(keys.into_iter().map(|key| key.key).collect())
 }
 
 /// Forgets a job with all that it emitted. Its request id stays taken.
@@ -307,20 +344,22 @@ pub(crate) fn forget(read: &mut dyn Reads, name: &JobName) -> Result<Decision<()
     Ok(Decision::write((), writes))
 }
 
-/// Frees those of an owner's request ids whose day is over; one that was taken anew since then stands.
+/// Frees those of an owner's request ids whose day is over; one that was taken anew since then stands. The outcome is how many
+/// rows cannot be read, which are left.
 pub(crate) fn free_request_ids(
     read: &mut dyn Reads,
     names: &[RowName],
     now_ms: u64,
-) -> Result<Decision<()>, RowFault> {
-    let mut writes = Vec::new();
+) -> Result<Decision<usize>, RowFault> {
+    let (mut writes, mut unreadable) = (Vec::new(), 0);
     for name in names {
-        let taken: Option<TakenRequestId> = read.record(name)?;
+        let taken = read.record(name);
+        let taken: Option<TakenRequestId> = taken.or_else(counted_unreadable(&mut unreadable))?;
         if taken.is_some_and(|taken| taken.until_ms <= now_ms) {
             writes.push(RowWrite::Delete(name.clone()));
         }
     }
-    Ok(Decision::write((), writes))
+    Ok(Decision::write(unreadable, writes))
 }
 
 fn as_u64(bytes: usize) -> u64 {

@@ -12,7 +12,8 @@ use serde::{Deserialize, Serialize};
 use super::credits::{Balance, Reservation, ReservationOutcome, ReservationRefused};
 use super::month::Month;
 use super::rows::{
-    Decision, Reads, Row, RowFault, RowName, RowQuery, RowRange, RowWrite, Space, decode,
+    Decision, Reads, Row, RowFault, RowName, RowQuery, RowRange, RowWrite, Space,
+    counted_unreadable, decode,
 };
 
 /// Account, id → [`LedgerEntry`]; due while it is open.
@@ -246,43 +247,40 @@ pub(crate) fn burnt(
     }))
 }
 
-/// Forgets those of an account's identifiers whose day is over; one that was burnt anew since then stands.
+/// Forgets those of an account's identifiers whose day is over; one that was burnt anew since then stands. The outcome is how
+/// many rows cannot be read, which are left.
 pub(crate) fn forget_burnt(
     read: &mut dyn Reads,
     names: &[RowName],
     now_s: u64,
-) -> Result<Decision<()>, RowFault> {
-    let mut writes = Vec::new();
+) -> Result<Decision<usize>, RowFault> {
+    let (mut writes, mut unreadable) = (Vec::new(), 0);
     for name in names {
-        let stored: Option<BurntIdentifier> = read.record(name)?;
+        let stored = read.record(name);
+        let stored: Option<BurntIdentifier> =
+            stored.or_else(counted_unreadable(&mut unreadable))?;
         if stored.is_some_and(|burnt| burnt.free_at() <= now_s) {
             writes.push(RowWrite::Delete(name.clone()));
         }
     }
-    Ok(Decision::write((), writes))
+    Ok(Decision::write(unreadable, writes))
 }
 
 /// The accounts that have a ledger.
 pub(crate) fn accounts(read: &mut dyn Reads) -> Result<BTreeSet<String>, RowFault> {
     let mut accounts = BTreeSet::new();
-    for space in [ENTRIES, BALANCES] {
+    for space in [ENTRIES, BALANCES, SPENT] {
         let mut next = RowRange::all(space, 1);
-        while let Some(account) =
-            read.one(RowQuery::Range(&next), |value| account_of(space, value))?
+        while let Some(name) =
+            read.one(RowQuery::Keys(&next), |key| Ok(RowName::read(space, key)))?
         {
+            let Some(name) = name else { break };
+            let account = name.partition_text();
             next = next.after(&RowName::of(space, &account));
             accounts.insert(account);
         }
     }
     Ok(accounts)
-}
-
-fn account_of(space: Space, value: &[u8]) -> Result<String, RowFault> {
-    if space == ENTRIES {
-        decode(value).map(|entry: LedgerEntry| entry.reservation.account)
-    } else {
-        decode(value).map(|balance: MonthBalance| balance.account)
-    }
 }
 
 /// What an account spent by one of its keys in a month, by operation.
@@ -320,16 +318,20 @@ pub(crate) fn forget_months(
     // Their ids are in the order of time.
     let range = RowRange::under(&RowName::of(ENTRIES, account), entries_max);
     let mut over: Vec<LedgerEntry> = Vec::new();
+    let mut unreadable = 0;
     read.ask(RowQuery::Range(&range), &mut |value| {
-        let entry: LedgerEntry = decode(value)?;
-        if entry.reservation.month >= before {
-            return Ok(ControlFlow::Break(()));
+        let entry = decode(value).map(Some);
+        let entry: Option<LedgerEntry> = entry.or_else(counted_unreadable(&mut unreadable))?;
+        if let Some(entry) = entry {
+            if entry.reservation.month >= before {
+                return Ok(ControlFlow::Break(()));
+            }
+            over.push(entry);
         }
-        over.push(entry);
         Ok(ControlFlow::Continue(()))
     })?;
-    // An account is found by its balances: not before its last entry.
-    let is_last = over.len() < entries_max;
+    // An account is found by its balances: they do not go before its last entry, nor where one cannot be read.
+    let is_last = unreadable == 0 && over.len() < entries_max;
     over.retain(|entry| entry.resolution.is_some());
     let mut writes = Vec::with_capacity(over.len() + 8);
     let mut sums = OldSums::default();

@@ -1,6 +1,6 @@
 //! An account's balances and sums recomputed from the entries that they claim to be the sum of.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::ControlFlow;
 
 use super::credits::{Balance, ReservationOutcome};
@@ -43,6 +43,20 @@ impl LedgerAudit {
         }
     }
 
+    /// Compares the open entries with those that are found by when they are due.
+    fn compare_due(&mut self, account: &str, mut open: BTreeSet<RowName>, due: Vec<RowName>) {
+        for name in due {
+            if !open.remove(&name) {
+                self.tell(|| {
+                    format!("an entry of {account} that has ended is still listed as open")
+                });
+            }
+        }
+        for _ in open {
+            self.tell(|| format!("an open entry of {account} is not listed as open"));
+        }
+    }
+
     /// Compares what the entries add up to with what is stored under the same names.
     fn compare<K: Ord + std::fmt::Debug, V: PartialEq + Default + std::fmt::Debug>(
         &mut self,
@@ -66,12 +80,14 @@ impl LedgerAudit {
     }
 }
 
-/// Recomputes every balance and sum of an account.
+/// Recomputes every balance and sum of an account, and looks whether its open entries are found when they are to be given
+/// back.
 pub(crate) fn audit(read: &mut dyn Reads, account: &str) -> Result<LedgerAudit, RowFault> {
     let all = |space| RowRange::under(&RowName::of(space, account), usize::MAX);
     let mut found = LedgerAudit::default();
     let mut balances: BTreeMap<Month, Balance> = BTreeMap::new();
     let mut sums = SpentSums::new();
+    let mut open = BTreeSet::new();
     read.ask(RowQuery::Range(&all(ENTRIES)), &mut |value| {
         let LedgerEntry {
             reservation,
@@ -79,7 +95,10 @@ pub(crate) fn audit(read: &mut dyn Reads, account: &str) -> Result<LedgerAudit, 
         } = decode(value)?;
         let outcome = resolution.map(|(outcome, _)| outcome);
         found.reservations += 1;
-        found.pending += u64::from(outcome.is_none());
+        if outcome.is_none() {
+            found.pending += 1;
+            open.insert(LedgerEntry::row_name(account, reservation.id));
+        }
         let balance = balances.entry(reservation.month).or_default();
         balance.pending += reservation.amount;
         if let Some(outcome) = outcome {
@@ -91,6 +110,9 @@ pub(crate) fn audit(read: &mut dyn Reads, account: &str) -> Result<LedgerAudit, 
         }
         Ok(ControlFlow::Continue(()))
     })?;
+    let mut due = read.due_names(ENTRIES, u64::MAX, usize::MAX)?;
+    due.retain(|name| name.partition_text() == account);
+    found.compare_due(account, open, due);
     let stored: Vec<MonthBalance> = read.records(RowQuery::Range(&all(BALANCES)))?;
     let stored = stored.into_iter().map(|row| (row.month, row.balance));
     found.compare(&format!("balance of {account} in month"), balances, stored);

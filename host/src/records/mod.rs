@@ -12,6 +12,7 @@ pub(crate) mod ledger_audit;
 pub(crate) mod month;
 pub(crate) mod plugin_life;
 pub(crate) mod plugin_state;
+pub(crate) mod recent;
 pub(crate) mod rows;
 pub(crate) mod usage;
 

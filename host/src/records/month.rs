@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 use time::{Date, OffsetDateTime};
 
 /// A calendar month in UTC: months since January of the year 0.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub(crate) struct Month(u32);
 
 impl Month {
@@ -65,6 +65,13 @@ impl Month {
 impl std::fmt::Display for Month {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "{:04}-{:02}", self.0 / 12, self.0 % 12 + 1)
+    }
+}
+
+/// As it is read: what an audit tells is for people.
+impl std::fmt::Debug for Month {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        std::fmt::Display::fmt(self, f)
     }
 }
 

@@ -11,12 +11,17 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use uuid::Uuid;
 
-use super::rows::{Decision, Reads, Row, RowFault, RowName, RowQuery, RowRange, RowWrite, Space};
+use super::recent::RecentChanges;
+use super::rows::{
+    Decision, Reads, Row, RowFault, RowName, RowQuery, RowRange, RowWrite, Space, unreadable,
+};
 
 /// Plugin → [`KeptPlugin`].
 const PLUGINS: Space = Space::new("plugin");
 /// Plugin, number of the event → [`KeptEvent`].
 const EVENTS: Space = Space::new("plugin.event");
+/// The same of calls by the operator, so that many of them do not push out what else happened.
+const CALLS: Space = Space::new("plugin.call-event");
 /// The number of the last event of all.
 const LAST_EVENT: Space = Space::new("plugin.last-event");
 /// Digest of a component → [`ComponentDescription`].
@@ -27,14 +32,15 @@ const CODES: Space = Space::new("component.code");
 /// The one owner of the records and events of all plugins.
 pub(crate) const INSTANCE: &str = "instance";
 
-/// Events kept of one plugin.
+/// Events kept of one plugin, and as many of calls.
 const EVENTS_MAX: usize = 1000;
 
 /// A plugin's record as it is kept.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 struct KeptPlugin {
-    /// The commit that wrote it.
-    commit: Uuid,
+    /// The commits that wrote it.
+    #[serde(default)]
+    commits: RecentChanges,
     record: Value,
 }
 
@@ -64,6 +70,30 @@ pub(crate) struct CompiledDigest {
     pub(crate) code: [u8; 32],
 }
 
+/// Where an event is kept. Each forgets its own oldest.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum EventHistory {
+    /// What became of the plugin.
+    Changes,
+    /// Calls by the operator.
+    Calls,
+}
+
+impl EventHistory {
+    const ALL: [EventHistory; 2] = [EventHistory::Changes, EventHistory::Calls];
+
+    fn space(self) -> Space {
+        match self {
+            EventHistory::Changes => EVENTS,
+            EventHistory::Calls => CALLS,
+        }
+    }
+
+    fn name(self, plugin: &str) -> RowName {
+        RowName::of(self.space(), INSTANCE).text(plugin)
+    }
+}
+
 /// A plugin's record with the events that made it so. Its id is unique: the same commit made again changes nothing.
 #[derive(Clone, Debug)]
 pub(crate) struct PluginCommit {
@@ -71,11 +101,30 @@ pub(crate) struct PluginCommit {
     pub(crate) plugin: String,
     pub(crate) record: Value,
     pub(crate) events: Vec<Value>,
+    pub(crate) history: EventHistory,
+}
+
+impl PluginCommit {
+    /// A commit that is not yet made.
+    pub(crate) fn new(
+        plugin: &str,
+        record: &impl Serialize,
+        events: &[impl Serialize],
+    ) -> Result<Self, RowFault> {
+        let events: Result<_, _> = events.iter().map(serde_json::to_value).collect();
+        Ok(Self {
+            id: Uuid::now_v7(),
+            plugin: plugin.to_owned(),
+            record: serde_json::to_value(record).map_err(unreadable)?,
+            events: events.map_err(unreadable)?,
+            history: EventHistory::Changes,
+        })
+    }
 }
 
 impl KeptEvent {
-    pub(crate) fn row(&self, plugin: &str) -> Result<Row, RowFault> {
-        Row::record(event_name(plugin).long(self.id), self)
+    pub(crate) fn row(&self, history: EventHistory, plugin: &str) -> Result<Row, RowFault> {
+        Row::record(history.name(plugin).long(self.id), self)
     }
 }
 
@@ -109,7 +158,8 @@ pub(crate) fn commit(
 ) -> Result<Decision<Vec<KeptEvent>>, RowFault> {
     let plugin = &commit.plugin;
     let stored: Option<KeptPlugin> = read.record(&plugin_name(plugin))?;
-    if stored.is_some_and(|stored| stored.commit == commit.id) {
+    let mut commits = stored.map_or_else(RecentChanges::default, |stored| stored.commits);
+    if commits.has(commit.id) {
         let mut kept = events(read, Some(plugin), 0)?;
         kept.retain(|event| event.commit == commit.id);
         return Ok(Decision::unchanged(kept));
@@ -125,21 +175,27 @@ pub(crate) fn commit(
             commit: commit.id,
         })
         .collect();
-    let mut writes = vec![plugin_row(plugin, commit.id, &commit.record)?.into()];
+    commits.note(commit.id);
+    let mut writes = vec![plugin_row(plugin, commits, &commit.record)?.into()];
     if let Some(last) = kept.last() {
         writes.push(last_event_row(last.id)?.into());
     }
     for event in &kept {
-        writes.push(event.row(plugin)?.into());
+        writes.push(event.row(commit.history, plugin)?.into());
     }
-    forget_oldest(read, plugin, kept.len(), &mut writes)?;
+    let events = commit.history.name(plugin);
+    forget_oldest(read, &events, kept.len(), &mut writes)?;
     Ok(Decision::write(kept, writes))
 }
 
-/// The row of a plugin's record.
-pub(crate) fn plugin_row(plugin: &str, commit: Uuid, record: &Value) -> Result<Row, RowFault> {
+/// The row of a plugin's record, with the commits that wrote it.
+pub(crate) fn plugin_row(
+    plugin: &str,
+    commits: RecentChanges,
+    record: &Value,
+) -> Result<Row, RowFault> {
     let record = record.clone();
-    Row::record(plugin_name(plugin), &KeptPlugin { commit, record })
+    Row::record(plugin_name(plugin), &KeptPlugin { commits, record })
 }
 
 /// The row of the number of the last event of all.
@@ -147,15 +203,15 @@ pub(crate) fn last_event_row(id: u64) -> Result<Row, RowFault> {
     Row::record(RowName::of(LAST_EVENT, INSTANCE), &id)
 }
 
-/// Makes room for so many new events of a plugin.
+/// Makes room for so many new events of a plugin's history.
 fn forget_oldest(
     read: &mut dyn Reads,
-    plugin: &str,
+    events: &RowName,
     new: usize,
     writes: &mut Vec<RowWrite>,
 ) -> Result<(), RowFault> {
     let mut there = 0_usize;
-    let all = RowRange::under(&event_name(plugin), usize::MAX);
+    let all = RowRange::under(events, usize::MAX);
     read.ask(RowQuery::Range(&all), &mut |_| {
         there += 1;
         Ok(ControlFlow::Continue(()))
@@ -164,9 +220,9 @@ fn forget_oldest(
     if gone == 0 {
         return Ok(());
     }
-    let oldest = RowRange::under(&event_name(plugin), gone);
+    let oldest = RowRange::under(events, gone);
     let oldest: Vec<KeptEvent> = read.records(RowQuery::Range(&oldest))?;
-    let names = oldest.iter().map(|event| event_name(plugin).long(event.id));
+    let names = oldest.iter().map(|event| events.clone().long(event.id));
     writes.extend(names.map(RowWrite::Delete));
     Ok(())
 }
@@ -177,14 +233,17 @@ pub(crate) fn events(
     plugin: Option<&str>,
     after: u64,
 ) -> Result<Vec<KeptEvent>, RowFault> {
-    let range = match plugin {
-        Some(plugin) => {
-            let all = event_name(plugin);
-            RowRange::under(&all, usize::MAX).after(&all.long(after))
-        }
-        None => RowRange::under(&RowName::of(EVENTS, INSTANCE), usize::MAX),
-    };
-    let mut kept: Vec<KeptEvent> = read.records(RowQuery::Range(&range))?;
+    let mut kept: Vec<KeptEvent> = Vec::new();
+    for history in EventHistory::ALL {
+        let range = match plugin {
+            Some(plugin) => {
+                let all = history.name(plugin);
+                RowRange::under(&all, usize::MAX).after(&all.long(after))
+            }
+            None => RowRange::under(&RowName::of(history.space(), INSTANCE), usize::MAX),
+        };
+        kept.extend(read.records::<KeptEvent>(RowQuery::Range(&range))?);
+    }
     kept.retain(|event| event.id > after);
     kept.sort_unstable_by_key(|event| event.id);
     Ok(kept)
@@ -242,10 +301,6 @@ pub(crate) fn forget_component(
 
 fn plugin_name(plugin: &str) -> RowName {
     RowName::of(PLUGINS, INSTANCE).text(plugin)
-}
-
-fn event_name(plugin: &str) -> RowName {
-    RowName::of(EVENTS, INSTANCE).text(plugin)
 }
 
 /// An event that was kept before commits had ids.

@@ -10,16 +10,19 @@ use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
 use super::rows::{
-    Decision, Reads, Row, RowFault, RowName, RowQuery, RowRange, RowWrite, Space, decode, encode,
+    Decision, Reads, Row, RowFault, RowName, RowQuery, RowRange, RowWrite, Space,
+    counted_unreadable, decode, encode,
 };
 
 /// Plugin, key → [`RecordHead`] in one line, and the value.
 pub(crate) const RECORDS: Space = Space::new("state.record");
-/// Plugin → [`StateUsage`].
+/// Plugin → [`StateUsage`] in one line, and the batches that were made last.
 pub(crate) const USED: Space = Space::new("state.used");
 
-/// What a record counts beside its key and value: about what it takes in the tree.
+/// What a record counts beside its key and value, as plugins are promised: about what its names and its head take beside them.
 const RECORD_BYTES: u64 = 64;
+/// What is read of records that are forgotten in one change, as they count.
+const FORGOTTEN_BYTES_MAX: u64 = 1 << 20;
 /// Records of one plugin.
 const RECORDS_MAX: u64 = 100_000;
 
@@ -100,51 +103,53 @@ pub(crate) struct StateUsage {
     pub(crate) bytes: u64,
     pub(crate) records: u64,
     pub(crate) last_version: u64,
-    /// The batch that was written last.
-    #[serde(default)]
-    pub(crate) last_batch: Uuid,
+    #[serde(skip)]
+    pub(crate) batches: RecentBatches,
 }
+
+/// The batches that a plugin made last, oldest first, each with its id and version: a batch that is made again after others is
+/// known, also where others wrote over all that it put, or where it only deleted.
+///
+/// Read and written with each batch, and so bytes. Who makes one again does so at once: what comes between are batches of
+/// calls that run at the same time.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct RecentBatches(Vec<u8>);
+
+/// Batches that are kept in mind.
+const BATCHES_MAX: usize = 128;
+/// Of an id and a version.
+const BATCH_BYTES: usize = 16 + 8;
 
 /// What is stored of a record before its value.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct RecordHead {
-    pub(crate) plugin: String,
     pub(crate) key: String,
     pub(crate) version: u64,
-    /// The batch that made it so.
-    pub(crate) batch: Uuid,
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) expires_ms: Option<u64>,
 }
 
 impl RecordHead {
     /// The head and the value of a stored record.
     fn split(stored: &[u8]) -> Result<(Self, &[u8]), RowFault> {
-        // JSON has no bare line feed within a text.
-        let end = stored.iter().position(|byte| *byte == b'\n');
-        let end = end.unwrap_or(stored.len());
-        let value = stored.get(end + 1..).unwrap_or_default();
-        Ok((decode(&stored[..end])?, value))
+        let (line, value) = first_line(stored);
+        Ok((decode(line)?, value))
     }
 
-    /// Of what is under a key, with the bytes that the record counts.
-    fn read(
-        read: &mut dyn Reads,
-        plugin: &str,
-        key: &str,
-    ) -> Result<Option<(Self, u64)>, RowFault> {
-        read.one(RowQuery::Named(&record_name(plugin, key)), |stored| {
+    /// Of what has a name, with the bytes that the record counts.
+    fn read(read: &mut dyn Reads, name: &RowName) -> Result<Option<(Self, u64)>, RowFault> {
+        read.one(RowQuery::Named(name), |stored| {
             let (head, value) = Self::split(stored)?;
             let counted = counted(&head.key, value);
             Ok((head, counted))
         })
     }
 
-    pub(crate) fn row(&self, value: &[u8]) -> Result<Row, RowFault> {
+    pub(crate) fn row(&self, plugin: &str, value: &[u8]) -> Result<Row, RowFault> {
         let mut stored = encode(self)?;
         stored.push(b'\n');
         stored.extend(value);
-        let row = Row::bytes(record_name(&self.plugin, &self.key), stored);
+        let row = Row::bytes(record_name(plugin, &self.key), stored);
         Ok(match self.expires_ms {
             Some(at) => row.due(at),
             None => row,
@@ -156,9 +161,48 @@ impl RecordHead {
     }
 }
 
+impl StateBatch {
+    /// Of its keys and values.
+    pub(crate) fn bytes(&self) -> usize {
+        let of_change = |change: &RecordChange| match change {
+            RecordChange::Put { value, .. } => value.len(),
+            RecordChange::Delete => 0,
+        };
+        let bytes = self.writes.iter();
+        bytes
+            .map(|write| write.key.len() + of_change(&write.change))
+            .sum()
+    }
+}
+
+impl RecentBatches {
+    /// The version that a batch made, if it was made.
+    fn version(&self, batch: Uuid) -> Option<u64> {
+        let mut known = self.0.chunks_exact(BATCH_BYTES);
+        let known = known.find_map(|known| known.strip_prefix(batch.as_bytes()))?;
+        Some(u64::from_be_bytes(known.try_into().ok()?))
+    }
+
+    fn note(&mut self, batch: Uuid, version: u64) {
+        self.0.extend(batch.as_bytes());
+        self.0.extend(version.to_be_bytes());
+        let over = self.0.len().saturating_sub(BATCHES_MAX * BATCH_BYTES);
+        self.0.drain(..over);
+    }
+}
+
 impl StateUsage {
+    /// What [`StateUsage::row`] wrote.
+    fn split(stored: &[u8]) -> Result<Self, RowFault> {
+        let (line, batches) = first_line(stored);
+        Ok(Self {
+            batches: RecentBatches(batches.to_vec()),
+            ..decode(line)?
+        })
+    }
+
     fn read(read: &mut dyn Reads, plugin: &str) -> Result<Self, RowFault> {
-        let stored = read.record(&RowName::of(USED, plugin))?;
+        let stored = read.one(RowQuery::Named(&RowName::of(USED, plugin)), Self::split)?;
         Ok(stored.unwrap_or_else(|| Self {
             plugin: plugin.to_owned(),
             ..Self::default()
@@ -166,7 +210,10 @@ impl StateUsage {
     }
 
     pub(crate) fn row(&self) -> Result<Row, RowFault> {
-        Row::record(RowName::of(USED, &self.plugin), self)
+        let mut stored = encode(self)?;
+        stored.push(b'\n');
+        stored.extend(&self.batches.0);
+        Ok(Row::bytes(RowName::of(USED, &self.plugin), stored))
     }
 
     /// Counts one record in the place of another: the bytes that each counts.
@@ -246,27 +293,26 @@ pub(crate) fn write(
     batch: &StateBatch,
 ) -> Result<Decision<Result<u64, WriteRefusal>>, RowFault> {
     let used = StateUsage::read(read, &batch.plugin)?;
-    if used.last_batch == batch.id {
-        return Ok(Decision::unchanged(Ok(used.last_version)));
+    if let Some(version) = used.batches.version(batch.id) {
+        return Ok(Decision::unchanged(Ok(version)));
     }
     let mut found = Vec::with_capacity(batch.writes.len());
     for write in &batch.writes {
-        let stored = RecordHead::read(read, &batch.plugin, &write.key)?;
-        // Made before others wrote.
-        if let Some((head, _)) = &stored
-            && head.batch == batch.id
-        {
-            return Ok(Decision::unchanged(Ok(head.version)));
-        }
-        found.push(stored);
+        let name = record_name(&batch.plugin, &write.key);
+        found.push(RecordHead::read(read, &name)?);
     }
     let conflicts = conflicts(batch, &found);
     if !conflicts.is_empty() {
         return Ok(Decision::unchanged(Err(WriteRefusal::Conflict(conflicts))));
     }
+    let is_delete = |write: &RecordWrite| matches!(write.change, RecordChange::Delete);
+    if found.iter().all(Option::is_none) && batch.writes.iter().all(is_delete) {
+        // There is nothing to delete.
+        return Ok(Decision::unchanged(Ok(used.last_version)));
+    }
     let mut now = used.clone();
     now.last_version += 1;
-    now.last_batch = batch.id;
+    now.batches.note(batch.id, now.last_version);
     let mut writes = Vec::with_capacity(batch.writes.len() + 1);
     for (write, found) in batch.writes.iter().zip(found) {
         let old = found.map(|(_, bytes)| bytes);
@@ -305,13 +351,11 @@ fn apply(
         RecordChange::Put { value, expires_ms } if !expires_ms.as_ref().is_some_and(is_over) => {
             used.replace(old, Some(counted(&write.key, value)));
             let head = RecordHead {
-                plugin: batch.plugin.to_string(),
                 key: write.key.clone(),
                 version: used.last_version,
-                batch: batch.id,
                 expires_ms: *expires_ms,
             };
-            Ok(head.row(value)?.into())
+            Ok(head.row(&batch.plugin, value)?.into())
         }
         // What has expired before it is there is not kept.
         RecordChange::Put { .. } | RecordChange::Delete => {
@@ -333,47 +377,64 @@ fn fits(before: &StateUsage, now: &StateUsage, bytes_max: u64) -> Result<(), Wri
     Ok(())
 }
 
-/// Forgets those of a plugin's records that have expired; one that was put anew since then stands.
+/// Forgets those of a plugin's records that have expired, until it has read so much of them; one that was put anew since then
+/// stands. The outcome is how many rows cannot be read, which are left.
 pub(crate) fn forget_expired(
     read: &mut dyn Reads,
     plugin: &str,
-    keys: &[String],
+    names: &[RowName],
     now_ms: u64,
-) -> Result<Decision<()>, RowFault> {
+) -> Result<Decision<usize>, RowFault> {
     let mut used = StateUsage::read(read, plugin)?;
-    let mut writes = Vec::with_capacity(keys.len() + 1);
-    for key in keys {
-        let found = RecordHead::read(read, plugin, key)?;
-        if let Some((_, bytes)) = found.filter(|(head, _)| !head.is_there(now_ms)) {
-            used.replace(Some(bytes), None);
-            writes.push(RowWrite::Delete(record_name(plugin, key)));
+    let mut writes = Vec::with_capacity(names.len() + 1);
+    let (mut looked_at, mut unreadable) = (0_u64, 0);
+    for name in names {
+        if looked_at >= FORGOTTEN_BYTES_MAX {
+            break;
+        }
+        let Some(found) =
+            RecordHead::read(read, name).or_else(counted_unreadable(&mut unreadable))?
+        else {
+            continue;
+        };
+        looked_at = looked_at.saturating_add(found.1);
+        if !found.0.is_there(now_ms) {
+            used.replace(Some(found.1), None);
+            writes.push(RowWrite::Delete(name.clone()));
         }
     }
     if !writes.is_empty() {
         writes.push(used.row()?.into());
     }
-    Ok(Decision::write((), writes))
+    Ok(Decision::write(unreadable, writes))
 }
 
-/// The plugin and key of records that have expired, at most so many.
+/// The names of records that have expired, at most so many of each plugin.
 pub(crate) fn expired(
     read: &mut dyn Reads,
     now_ms: u64,
-    records_max: usize,
-) -> Result<Vec<(String, String)>, RowFault> {
-    let mut named = Vec::new();
-    let due = RowQuery::Due(RECORDS, now_ms.saturating_add(1), records_max);
-    read.ask(due, &mut |stored| {
-        let (head, _) = RecordHead::split(stored)?;
-        named.push((head.plugin, head.key));
-        Ok(ControlFlow::Continue(()))
-    })?;
-    Ok(named)
+    each_max: usize,
+) -> Result<Vec<RowName>, RowFault> {
+    read.due_names(RECORDS, now_ms.saturating_add(1), each_max)
 }
 
 /// What each plugin uses that ever kept a record, in the order of their names.
 pub(crate) fn used(read: &mut dyn Reads) -> Result<Vec<StateUsage>, RowFault> {
-    read.records(RowQuery::Range(&RowRange::all(USED, usize::MAX)))
+    let all = RowRange::all(USED, usize::MAX);
+    let mut used = Vec::new();
+    read.ask(RowQuery::Range(&all), &mut |stored| {
+        used.push(StateUsage::split(stored)?);
+        Ok(ControlFlow::Continue(()))
+    })?;
+    Ok(used)
+}
+
+/// A stored value's JSON, and what stands behind it.
+fn first_line(stored: &[u8]) -> (&[u8], &[u8]) {
+    // JSON has no bare line feed within a text.
+    let end = stored.iter().position(|byte| *byte == b'\n');
+    let end = end.unwrap_or(stored.len());
+    (&stored[..end], stored.get(end + 1..).unwrap_or_default())
 }
 
 fn record_name(plugin: &str, key: &str) -> RowName {

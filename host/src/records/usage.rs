@@ -57,10 +57,10 @@ pub(crate) fn forget_counts(
 ) -> Result<Decision<usize>, RowFault> {
     let all = RowName::of(USAGE, owner);
     let over = RowRange::under(&all, rows_max).before(&all.number(before.number()));
-    let over: Vec<CountRow> = read.records(RowQuery::Range(&over))?;
-    let writes: Vec<RowWrite> = over
-        .iter()
-        .map(|row| RowWrite::Delete(row.row_name()))
+    let writes: Vec<RowWrite> = read
+        .names(&over)?
+        .into_iter()
+        .map(RowWrite::Delete)
         .collect();
     Ok(Decision::write(writes.len(), writes))
 }

@@ -10,8 +10,9 @@ use crate::base::tasks::blocking;
 use crate::catalogue::CollisionError;
 use crate::catalogue::revision::Revision;
 use crate::published::Snapshot;
-use crate::records::plugin_life::KeptEvent;
+use crate::records::plugin_life::{EventHistory, KeptEvent, PluginCommit};
 use crate::runtime::instance::Off;
+use crate::stores::StoreError;
 
 impl Registry {
     /// Adds a revision to what is served. One that closes a circle of grants is off, with the reason; one that collides with
@@ -77,7 +78,12 @@ impl Registry {
         mut next: PluginRecord,
     ) -> Result<Vec<KeptEvent>, RegistryError> {
         let events = next.take_events();
-        let kept = self.store.put_plugin(next.plugin(), &next, &events).await?;
+        let mut commit =
+            PluginCommit::new(next.plugin(), &next, &events).map_err(StoreError::from)?;
+        if events.iter().any(|event| event.operation.is_some()) {
+            commit.history = EventHistory::Calls;
+        }
+        let kept = Box::pin(self.store.put_plugin(commit)).await?;
         turn.insert(next.plugin().to_owned(), next);
         Ok(kept)
     }

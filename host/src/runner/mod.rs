@@ -85,11 +85,11 @@ impl JobRunner {
         cancelled: &CancellationToken,
     ) -> Result<RunEnding, StoreError> {
         let now = SystemTime::now();
-        let Some((job, checkpoint)) = self.jobs.begin_run(name, now).await? else {
+        let Some((run, job, checkpoint)) = self.jobs.begin_run(name, now).await? else {
             return Ok(RunEnding::Over);
         };
         let left = Duration::from_millis(job.due_ms.saturating_sub(epoch_ms(now)));
-        let run = Arc::new(JobRun::new(&self.jobs, name.clone(), &job));
+        let run = Arc::new(JobRun::new(&self.jobs, name.clone(), run, &job));
         let began = Instant::now();
         let end = tokio::select! {
             biased;

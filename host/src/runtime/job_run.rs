@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use parking_lot::Mutex;
+use uuid::Uuid;
 
 use super::processor::CpuMeter;
 use crate::base::clock::milliseconds;
@@ -16,6 +17,7 @@ use crate::stores::StoreError;
 pub(crate) struct JobRun {
     jobs: Arc<JobQueue>,
     pub(crate) name: JobName,
+    id: Uuid,
     pub(crate) attempt: u32,
     /// Counts the processor time of the run.
     pub(crate) cpu: Arc<CpuMeter>,
@@ -27,11 +29,12 @@ pub(crate) struct JobRun {
 }
 
 impl JobRun {
-    /// A run that begins now.
-    pub(crate) fn new(jobs: &Arc<JobQueue>, name: JobName, job: &Job) -> Self {
+    /// A run that begins now, by this id.
+    pub(crate) fn new(jobs: &Arc<JobQueue>, name: JobName, id: Uuid, job: &Job) -> Self {
         Self {
             jobs: Arc::clone(jobs),
             name,
+            id,
             attempt: job.attempt,
             cpu: Arc::default(),
             cpu_before: Duration::from_millis(job.cpu_ms),
@@ -43,7 +46,7 @@ impl JobRun {
     /// How it ended, with how far it came.
     pub(crate) fn report(&self, end: RunEnd) -> RunReport {
         RunReport {
-            attempt: self.attempt,
+            run: self.id,
             end,
             progress: self.progress(),
             cpu_ms: self.cpu_ms(),
@@ -57,7 +60,8 @@ impl JobRun {
         checkpoint: Option<String>,
     ) -> Result<KeepOutcome, StoreError> {
         let keep = Keep {
-            attempt: self.attempt,
+            id: Uuid::now_v7(),
+            run: self.id,
             item,
             checkpoint,
             progress: self.progress(),

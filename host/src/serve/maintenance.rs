@@ -20,7 +20,7 @@ use crate::stores::{Store, StoreError};
 /// How often idle instances are looked at.
 const SWEEP: Duration = Duration::from_secs(5);
 /// How often expired records are looked for in one sweep, as long as there may be more.
-const EXPIRED_ROUNDS_MAX: usize = 64;
+const EXPIRED_ROUNDS_MAX: usize = 8;
 /// How often months that are over are looked for.
 const MONTHS: Duration = Duration::from_secs(3600);
 /// Months beside the current one of which entries of credits and counts of calls are kept: a year and the same month again.

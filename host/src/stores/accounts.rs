@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use uuid::Uuid;
+
 use super::{Store, StoreError};
 use crate::records::account::{self, Account, Entitlement};
 use crate::records::api_key::{self, KeyRecord};
@@ -71,16 +73,18 @@ impl Store {
         self.engine.change(&id, open, move || cache.forget()).await
     }
 
-    /// Gives an account an entitlement in the place of the one it had, or takes it away. Gives back the account; `None`
-    /// where there is no such account.
+    /// Gives an account an entitlement in the place of the one it had, or takes it away; the same change made again does
+    /// neither. Gives back the account; `None` where there is no such account.
     pub(crate) async fn entitle(
         &self,
         id: &str,
+        change: Uuid,
         entitlement: Option<Entitlement>,
     ) -> Result<Option<Account>, StoreError> {
         let named = id.to_owned();
-        let entitle =
-            move |read: &mut dyn Reads| account::entitle(read, &named, entitlement.as_ref());
+        let entitle = move |read: &mut dyn Reads| {
+            account::entitle(read, &named, change, entitlement.as_ref())
+        };
         let cache = Arc::clone(&self.account_cache);
         self.engine
             .change(id, entitle, move || cache.forget())

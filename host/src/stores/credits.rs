@@ -1,21 +1,17 @@
 //! The ledger of credits, and the identifiers that its reservations burn.
 
-use std::collections::{BTreeMap, BTreeSet};
-
-use super::{Store, StoreError};
+use super::{Store, StoreError, by_partition, tell_unreadable};
 use crate::records::credits::{Balance, Reservation, ReservationOutcome, ReservationRefused};
-use crate::records::ledger::{
-    self, BALANCES, BURNT, BurntIdentifier, ENTRIES, LedgerEntry, MonthBalance, Spent,
-};
+use crate::records::ledger::{self, BALANCES, BURNT, ENTRIES, LedgerEntry, Spent};
 use crate::records::ledger_audit::{self, LedgerAudit};
 use crate::records::month::Month;
-use crate::records::rows::{Reads, RowName, RowQuery};
+use crate::records::rows::{Reads, RowQuery};
 
 /// Reservations that are expired together when a process starts.
 const EXPIRED_AT_ONCE: usize = 256;
-/// Identifiers that are forgotten together.
+/// Identifiers of one account that are forgotten together.
 const FORGOTTEN_AT_ONCE: usize = 1000;
-/// Accounts that one look for months that are over finds.
+/// Accounts whose months that are over one look finds.
 const ACCOUNTS_AT_ONCE: usize = 64;
 /// Entries that are looked at in one write.
 const ENTRIES_AT_ONCE: usize = 500;
@@ -50,21 +46,26 @@ impl Store {
         .await
     }
 
-    /// Gives back everything that is reserved, and how many reservations that were: no call of an earlier process can end.
+    /// Gives back everything that is reserved, and how many reservations that were: no call of an earlier process can end. A
+    /// reservation that cannot be read stays, and does not keep the process from starting.
     pub(crate) async fn expire_all(&self, now_s: u64) -> Result<usize, StoreError> {
         let mut expired = 0;
         loop {
             let open = RowQuery::Due(ENTRIES, u64::MAX, EXPIRED_AT_ONCE);
-            let open = self.engine.view(|read| read.records(open)).await?;
+            let (open, unreadable) = self.engine.view(|read| read.readable(open)).await?;
             if open.is_empty() {
+                tell_unreadable(ENTRIES, unreadable);
                 return Ok(expired);
             }
             expired += open.len();
-            let ends = open.iter().map(|entry: &LedgerEntry| {
-                let Reservation { account, id, .. } = &entry.reservation;
-                self.resolve(account, *id, ReservationOutcome::Expired, now_s)
+            let ends = open.into_iter().map(|entry: LedgerEntry| {
+                let Reservation { account, id, .. } = entry.reservation;
+                let (named, outcome) = (account.clone(), ReservationOutcome::Expired);
+                let end =
+                    move |read: &mut dyn Reads| ledger::resolve(read, &named, id, outcome, now_s);
+                (account, end)
             });
-            futures::future::try_join_all(ends).await?;
+            self.change_each(ends).await?;
         }
     }
 
@@ -112,33 +113,29 @@ impl Store {
         self.engine.view(burnt).await
     }
 
-    /// Forgets identifiers whose day is over, a bounded number of them.
+    /// Forgets identifiers whose day is over, a bounded number of each account's.
     pub(crate) async fn forget_burnt(&self, now_s: u64) -> Result<(), StoreError> {
-        let over = RowQuery::Due(BURNT, now_s.saturating_add(1), FORGOTTEN_AT_ONCE);
-        let over = self.engine.survey(move |read| read.records(over));
-        let over: Vec<BurntIdentifier> = over.await?;
-        let mut by_account: BTreeMap<String, Vec<RowName>> = BTreeMap::new();
-        for burnt in over {
-            let name = burnt.name();
-            by_account.entry(burnt.account).or_default().push(name);
-        }
-        let forgotten = by_account.into_iter().map(async |(account, names)| {
-            self.change(&account, move |read| {
-                ledger::forget_burnt(read, &names, now_s)
-            })
-            .await
+        let over = now_s.saturating_add(1);
+        let over = move |read: &mut dyn Reads| read.due_names(BURNT, over, FORGOTTEN_AT_ONCE);
+        let over = by_partition(self.engine.survey(over).await?);
+        let forgotten = over.into_iter().map(|(account, names)| {
+            let forget = move |read: &mut dyn Reads| ledger::forget_burnt(read, &names, now_s);
+            (account, forget)
         });
-        futures::future::try_join_all(forgotten).await.map(drop)
+        let unreadable = self.change_each(forgotten).await?.iter().sum();
+        tell_unreadable(BURNT, unreadable);
+        Ok(())
     }
 
     /// Forgets entries of months before this one, of some accounts, and gives back how many. What is not reached is there for
     /// the next time.
     pub(crate) async fn forget_entries(&self, before: Month) -> Result<usize, StoreError> {
-        let over = RowQuery::Due(BALANCES, before.begins_at() + 1, ACCOUNTS_AT_ONCE);
-        let over: Vec<MonthBalance> = self.engine.view(|read| read.records(over)).await?;
-        let accounts: BTreeSet<String> = over.into_iter().map(|row| row.account).collect();
+        let over = before.begins_at() + 1;
+        let over = move |read: &mut dyn Reads| read.due_names(BALANCES, over, 1);
+        let mut over = self.engine.survey(over).await?;
+        over.truncate(ACCOUNTS_AT_ONCE);
         let mut forgotten = 0;
-        for account in accounts {
+        for account in by_partition(over).into_keys() {
             let named = account.clone();
             let forget = move |read: &mut dyn Reads| {
                 ledger::forget_months(read, &named, before, ENTRIES_AT_ONCE)

@@ -1,6 +1,6 @@
 //! The contract of an engine: it keeps rows, shows them to rules, and writes what rules decide.
 //!
-//! Two things are asked of it, and no more:
+//! Two things are asked of it:
 //!
 //! - `view` runs a rule on the rows of one moment and tells its outcome.
 //! - `change` runs a rule on the rows of a partition, alone among all changes of it, and writes what it decides: all of it,
@@ -8,7 +8,9 @@
 //!   the outcome of the last time is told. One that is told to have failed may have been made: whoever needs to know makes it
 //!   again. Neither changes anything, since each change is idempotent by an id in it.
 //!
-//! No change touches two partitions, so that a shared engine may lock one. Must not know what a row means.
+//! No change touches two partitions, so that a shared engine may lock one. Changes of several partitions that are asked for
+//! together (`change_each`) may share a queue's place and a flush, or be made one after another: each stands or falls by
+//! itself. Must not know what a row means.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -45,11 +47,25 @@ pub(crate) enum StoreError {
     Ended,
 }
 
+/// The rule of a change.
+pub(super) trait ChangeRule<T>:
+    FnMut(&mut dyn Reads) -> Result<Decision<T>, RowFault> + Send + 'static
+{
+}
+
+impl<T, R> ChangeRule<T> for R where
+    R: FnMut(&mut dyn Reads) -> Result<Decision<T>, RowFault> + Send + 'static
+{
+}
+
+/// Changes that are asked for together at most: what shares a flush with them waits for all of them.
+pub(super) const CHANGES_AT_ONCE_MAX: usize = 256;
+
 /// The engine that a store uses.
 pub(super) enum Engine {
     Embedded(EmbeddedEngine),
     #[cfg(test)]
-    Memory(MemoryEngine),
+    Memory(Arc<MemoryEngine>),
 }
 
 impl Engine {
@@ -77,22 +93,31 @@ impl Engine {
         }
     }
 
-    /// Writes what a rule decides on the rows of one partition, and gives back its outcome once that is durable, even where the
-    /// caller went away. `after` runs when it is known whether it is, and before the caller is told.
+    /// Writes what a rule decides on the rows of one partition, and gives back its outcome once that is durable. `after` runs
+    /// once, when the change was made or has failed and before the caller is told which. A caller that went away stops neither.
     pub(super) async fn change<T: Send + 'static>(
         &self,
         partition: &str,
-        rule: impl FnMut(&mut dyn Reads) -> Result<Decision<T>, RowFault> + Send + 'static,
+        rule: impl ChangeRule<T>,
         after: impl FnOnce() + Send + 'static,
     ) -> Result<T, StoreError> {
         match self {
             Self::Embedded(engine) => engine.change(partition, rule, after).await,
             #[cfg(test)]
-            Self::Memory(engine) => {
-                let changed = engine.change(partition, rule).await;
-                after();
-                changed
-            }
+            Self::Memory(engine) => engine.change(partition, rule, after).await,
+        }
+    }
+
+    /// Makes a change of each of some partitions, at most [`CHANGES_AT_ONCE_MAX`], and gives back their outcomes in the same
+    /// order. A rule that fails fails alone. Where the engine fails, any of them may have been made.
+    pub(super) async fn change_each<T: Send + 'static>(
+        &self,
+        changes: Vec<(String, impl ChangeRule<T>)>,
+    ) -> Result<Vec<Result<T, RowFault>>, StoreError> {
+        match self {
+            Self::Embedded(engine) => engine.change_each(changes).await,
+            #[cfg(test)]
+            Self::Memory(engine) => engine.change_each(changes).await,
         }
     }
 

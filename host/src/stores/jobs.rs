@@ -1,15 +1,11 @@
 //! Jobs, what they emitted, and the request ids that are taken.
 
-use std::collections::BTreeMap;
-
-use super::{Store, StoreError};
+use super::{Store, StoreError, by_partition, tell_unreadable};
 use crate::records::job::{Job, JobName};
-use crate::records::job_rules::{
-    self, Earlier, ItemPage, Keep, KeepOutcome, REQUEST_IDS, TakenRequestId,
-};
-use crate::records::rows::{Reads, RowName, RowQuery};
+use crate::records::job_rules::{self, Earlier, ItemPage, JOBS, Keep, KeepOutcome, REQUEST_IDS};
+use crate::records::rows::Reads;
 
-/// Request ids that are freed together.
+/// Request ids of one owner that are freed together.
 const FREED_AT_ONCE: usize = 1000;
 
 impl Store {
@@ -21,8 +17,8 @@ impl Store {
         fingerprint: String,
         job: Job,
     ) -> Result<Option<Earlier>, StoreError> {
-        let owner = name.owner;
-        self.change(owner.as_str(), move |read| {
+        let (owner, bytes) = (name.owner, job.input.len());
+        self.change_large(owner.as_str(), bytes, move |read| {
             job_rules::submit(read, &name, &request_id, &fingerprint, &job)
         })
         .await
@@ -49,9 +45,11 @@ impl Store {
             .await
     }
 
-    /// Every job, in no order that means something.
+    /// Every job that can be read, in no order that means something.
     pub(crate) async fn jobs(&self) -> Result<Vec<(JobName, Job)>, StoreError> {
-        self.engine.survey(|read| job_rules::jobs(read)).await
+        let (jobs, unreadable) = self.engine.survey(|read| job_rules::jobs(read)).await?;
+        tell_unreadable(JOBS, unreadable);
+        Ok(jobs)
     }
 
     /// Changes the record of a job. `None` where there is none. Changing it again must change nothing.
@@ -73,8 +71,8 @@ impl Store {
         name: JobName,
         keep: Keep,
     ) -> Result<KeepOutcome, StoreError> {
-        let owner = name.owner;
-        self.change(owner.as_str(), move |read| {
+        let (owner, bytes) = (name.owner, keep.bytes());
+        self.change_large(owner.as_str(), bytes, move |read| {
             job_rules::keep(read, &name, &keep)
         })
         .await
@@ -120,21 +118,18 @@ impl Store {
             .await
     }
 
-    /// Frees request ids whose day is over, a bounded number of them.
+    /// Frees request ids whose day is over, a bounded number of each owner's.
     pub(crate) async fn free_request_ids(&self, now_ms: u64) -> Result<(), StoreError> {
-        let over = RowQuery::Due(REQUEST_IDS, now_ms.saturating_add(1), FREED_AT_ONCE);
-        let over: Vec<TakenRequestId> = self.engine.survey(move |read| read.records(over)).await?;
-        let mut by_owner: BTreeMap<String, Vec<RowName>> = BTreeMap::new();
-        for taken in over {
-            let name = taken.name();
-            by_owner.entry(taken.owner).or_default().push(name);
-        }
-        let freed = by_owner.into_iter().map(async |(owner, names)| {
-            self.change(&owner, move |read| {
-                job_rules::free_request_ids(read, &names, now_ms)
-            })
-            .await
+        let over = now_ms.saturating_add(1);
+        let over = move |read: &mut dyn Reads| read.due_names(REQUEST_IDS, over, FREED_AT_ONCE);
+        let over = by_partition(self.engine.survey(over).await?);
+        let freed = over.into_iter().map(|(owner, names)| {
+            let free =
+                move |read: &mut dyn Reads| job_rules::free_request_ids(read, &names, now_ms);
+            (owner, free)
         });
-        futures::future::try_join_all(freed).await.map(drop)
+        let unreadable = self.change_each(freed).await?.iter().sum();
+        tell_unreadable(REQUEST_IDS, unreadable);
+        Ok(())
     }
 }

@@ -10,6 +10,7 @@ mod credits;
 mod embedded;
 mod engine;
 mod jobs;
+mod large_writes;
 mod plugins;
 mod state;
 mod usage;
@@ -17,6 +18,7 @@ mod usage;
 #[cfg(test)]
 mod tests;
 
+use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -24,18 +26,20 @@ use rand::RngExt as _;
 
 use self::cache::RecordCache;
 use self::embedded::EmbeddedEngine;
-use self::engine::Engine;
 pub(crate) use self::engine::StoreError;
+use self::engine::{CHANGES_AT_ONCE_MAX, ChangeRule, Engine};
+use self::large_writes::LargeWrites;
 use crate::records::account::Account;
 use crate::records::api_key::KeyRecord;
 use crate::records::instance;
 use crate::records::plugin_life::INSTANCE;
-use crate::records::rows::{Decision, Reads, RowFault};
+use crate::records::rows::{Reads, RowFault, RowName, Space};
 
 /// The open store. What is read is of one moment; what is written is durable when it is told.
 pub(crate) struct Store {
     engine: Engine,
     owner_secret: [u8; 32],
+    large_writes: LargeWrites,
     key_cache: Arc<RecordCache<[u8; 32], KeyRecord>>,
     account_cache: Arc<RecordCache<String, Account>>,
 }
@@ -70,6 +74,7 @@ impl Store {
         Ok(Self {
             engine,
             owner_secret,
+            large_writes: LargeWrites::default(),
             key_cache: Arc::default(),
             account_cache: Arc::default(),
         })
@@ -89,8 +94,66 @@ impl Store {
     async fn change<T: Send + 'static>(
         &self,
         partition: &str,
-        rule: impl FnMut(&mut dyn Reads) -> Result<Decision<T>, RowFault> + Send + 'static,
+        rule: impl ChangeRule<T>,
     ) -> Result<T, StoreError> {
         self.engine.change(partition, rule, || {}).await
+    }
+
+    /// The same for a change that holds so many bytes: it waits for room for them, and holds that until it is made.
+    async fn change_large<T: Send + 'static>(
+        &self,
+        partition: &str,
+        bytes: usize,
+        mut rule: impl ChangeRule<T>,
+    ) -> Result<T, StoreError> {
+        let room = self.large_writes.room(partition, bytes).await;
+        let rule = move |read: &mut dyn Reads| {
+            let _ = &room;
+            rule(read)
+        };
+        self.change(partition, rule).await
+    }
+
+    /// Makes a change of each of some partitions, a bounded number of them at once. One whose rule fails keeps no other from
+    /// being made; the first of these faults is told when all have had their turn.
+    async fn change_each<T: Send + 'static>(
+        &self,
+        changes: impl IntoIterator<Item = (String, impl ChangeRule<T>)>,
+    ) -> Result<Vec<T>, StoreError> {
+        let mut changes = changes.into_iter();
+        let (mut outcomes, mut failed) = (Vec::new(), None);
+        loop {
+            let some = Vec::from_iter(changes.by_ref().take(CHANGES_AT_ONCE_MAX));
+            if some.is_empty() {
+                return failed.map_or(Ok(outcomes), |fault: RowFault| Err(fault.into()));
+            }
+            for outcome in self.engine.change_each(some).await? {
+                match outcome {
+                    Ok(outcome) => outcomes.push(outcome),
+                    Err(fault) => drop(failed.get_or_insert(fault)),
+                }
+            }
+        }
+    }
+}
+
+/// Names of rows, by whose they are.
+fn by_partition(names: Vec<RowName>) -> BTreeMap<String, Vec<RowName>> {
+    let mut by_partition: BTreeMap<String, Vec<RowName>> = BTreeMap::new();
+    for name in names {
+        let partition = name.partition_text();
+        by_partition.entry(partition).or_default().push(name);
+    }
+    by_partition
+}
+
+/// Tells of rows that were left out. Neither what they hold nor whose they are: both may be a caller's.
+fn tell_unreadable(space: Space, rows: usize) {
+    if rows > 0 {
+        tracing::error!(
+            space = space.name(),
+            rows,
+            "stored records cannot be read; skipped"
+        );
     }
 }

@@ -3,9 +3,7 @@
 
 use std::collections::HashSet;
 
-use serde::Serialize;
 use serde::de::DeserializeOwned;
-use uuid::Uuid;
 
 use super::{Store, StoreError};
 use crate::records::plugin_life::{
@@ -25,20 +23,12 @@ impl Store {
         Ok(records.map_err(unreadable)?)
     }
 
-    /// Writes a plugin's record and the events that made it so, all or nothing. Gives back the events with their numbers.
+    /// Writes a plugin's record and the events that made it so, all or nothing; the same commit made again writes nothing. Gives
+    /// back the events with their numbers.
     pub(crate) async fn put_plugin(
         &self,
-        plugin: &str,
-        record: &impl Serialize,
-        events: &[impl Serialize],
+        commit: PluginCommit,
     ) -> Result<Vec<KeptEvent>, StoreError> {
-        let events: Result<_, _> = events.iter().map(serde_json::to_value).collect();
-        let commit = PluginCommit {
-            id: Uuid::now_v7(),
-            plugin: plugin.to_owned(),
-            record: serde_json::to_value(record).map_err(unreadable)?,
-            events: events.map_err(unreadable)?,
-        };
         self.change(INSTANCE, move |read| plugin_life::commit(read, &commit))
             .await
     }
@@ -113,12 +103,11 @@ impl Store {
             .survey(|read| plugin_life::components(read))
             .await?;
         kept.retain(|component| !named.contains(component));
-        let forgotten = kept.iter().map(|component| {
+        let forgotten = kept.into_iter().map(|component| {
             let named = component.clone();
-            self.change(component, move |read| {
-                plugin_life::forget_component(read, &named)
-            })
+            let forget = move |read: &mut dyn Reads| plugin_life::forget_component(read, &named);
+            (component, forget)
         });
-        futures::future::try_join_all(forgotten).await.map(drop)
+        self.change_each(forgotten).await.map(drop)
     }
 }

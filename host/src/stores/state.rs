@@ -1,14 +1,16 @@
 //! Records that plugins keep.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use super::{Store, StoreError};
+use super::{Store, StoreError, by_partition, tell_unreadable};
 use crate::records::plugin_state::{
-    self, KeptRecord, ListedRecord, StateBatch, StateUsage, WriteRefusal,
+    self, KeptRecord, ListedRecord, RECORDS, StateBatch, StateUsage, WriteRefusal,
 };
+use crate::records::rows::Reads;
 
-/// Records that are forgotten together when they have expired.
+/// Records of one plugin that one look for expired ones finds.
+const EXPIRED_AT_ONCE: usize = 1024;
+/// Those among them that are forgotten in one change, at most.
 const FORGOTTEN_AT_ONCE: usize = 128;
 
 impl Store {
@@ -46,29 +48,36 @@ impl Store {
         &self,
         batch: StateBatch,
     ) -> Result<Result<u64, WriteRefusal>, StoreError> {
-        let plugin = Arc::clone(&batch.plugin);
-        self.change(&plugin, move |read| plugin_state::write(read, &batch))
-            .await
+        let (plugin, bytes) = (Arc::clone(&batch.plugin), batch.bytes());
+        self.change_large(&plugin, bytes, move |read| {
+            plugin_state::write(read, &batch)
+        })
+        .await
     }
 
-    /// Forgets records that have expired, a bounded number of them. Gives back whether there may be more.
+    /// Forgets records that have expired, a bounded number of each plugin's. Gives back whether there may be more.
     pub(crate) async fn forget_expired_records(&self, now_ms: u64) -> Result<bool, StoreError> {
         let expired = self
             .engine
-            .survey(move |read| plugin_state::expired(read, now_ms, FORGOTTEN_AT_ONCE))
+            .survey(move |read| plugin_state::expired(read, now_ms, EXPIRED_AT_ONCE))
             .await?;
-        let may_be_more = expired.len() == FORGOTTEN_AT_ONCE;
-        let mut by_plugin: BTreeMap<String, Vec<String>> = BTreeMap::new();
-        for (plugin, key) in expired {
-            by_plugin.entry(plugin).or_default().push(key);
+        let by_plugin = by_partition(expired);
+        let may_be_more = by_plugin
+            .values()
+            .any(|names| names.len() == EXPIRED_AT_ONCE);
+        let mut unreadable = 0;
+        for place in 0..EXPIRED_AT_ONCE / FORGOTTEN_AT_ONCE {
+            let forgotten = by_plugin.iter().filter_map(|(plugin, names)| {
+                let names = names.chunks(FORGOTTEN_AT_ONCE).nth(place)?.to_vec();
+                let named = plugin.clone();
+                let forget = move |read: &mut dyn Reads| {
+                    plugin_state::forget_expired(read, &named, &names, now_ms)
+                };
+                Some((plugin.clone(), forget))
+            });
+            unreadable += self.change_each(forgotten).await?.iter().sum::<usize>();
         }
-        for (plugin, keys) in by_plugin {
-            let named = plugin.clone();
-            self.change(&plugin, move |read| {
-                plugin_state::forget_expired(read, &named, &keys, now_ms)
-            })
-            .await?;
-        }
+        tell_unreadable(RECORDS, unreadable);
         Ok(may_be_more)
     }
 

@@ -247,17 +247,17 @@ impl JobBoard {
         }
     }
 
-    /// A job has more to its name, or less.
-    pub(crate) fn grew(&mut self, name: &JobName, bytes: i64) {
+    /// A job has so many bytes by now. Told as they stand, so that what is told twice counts once.
+    pub(crate) fn has_bytes(&mut self, name: &JobName, bytes: u64) {
         let Some(lane) = self.lanes.get_mut(&name.plugin) else {
             return;
         };
         let Some(known) = lane.known.get_mut(name) else {
             return;
         };
-        known.job.bytes = known.job.bytes.saturating_add_signed(bytes);
+        let before = std::mem::replace(&mut known.job.bytes, bytes);
         if let Some(has) = lane.tenants.get_mut(&known.job.tenant) {
-            has.bytes = has.bytes.saturating_add_signed(bytes);
+            has.bytes = (has.bytes + bytes).saturating_sub(before);
         }
     }
 

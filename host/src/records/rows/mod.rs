@@ -14,7 +14,7 @@ use std::sync::Arc;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-pub(crate) use self::name::{RowName, RowRange, Space};
+pub(crate) use self::name::{RowName, RowRange, Space, partition_of};
 
 /// A row as it is written.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -52,8 +52,13 @@ pub(crate) enum RowQuery<'q> {
     Alias(Space, &'q [u8]),
     /// Those in a range, in the order of their names.
     Range(&'q RowRange),
+    /// The keys of those in a range, in the place of their values.
+    Keys(&'q RowRange),
     /// Those that are due before a time, the earliest first, at most so many.
     Due(Space, u64, usize),
+    /// The keys of those, in the place of their values, at most so many of each partition: for a sweep in which nobody's rows
+    /// wait for another's, and that reads no value.
+    DueKeys(Space, u64, usize),
 }
 
 /// Why rows could not be asked for.
@@ -70,11 +75,19 @@ pub(crate) enum RowFault {
     TwoPartitions,
     #[error("a stored record is unreadable: {0}")]
     Record(#[source] Arc<serde_json::Error>),
+    #[error(
+        "a record in `{table}` of a store of an earlier format cannot be read ({source}); nothing was changed: run the version \
+         that wrote it, or restore a backup"
+    )]
+    Upgrade {
+        table: String,
+        source: Arc<serde_json::Error>,
+    },
     #[error("the store failed: {0}")]
     Engine(#[source] Arc<dyn Error + Send + Sync>),
 }
 
-/// What is done with the value of each row that is found: reading goes on, or is enough.
+/// What is done with the value (or key, where that is asked for) of each row that is found: reading goes on, or is enough.
 pub(crate) type VisitRow<'v> = dyn FnMut(&[u8]) -> Result<ControlFlow<()>, RowFault> + 'v;
 
 /// The rows of one moment, as an engine shows them to a rule.
@@ -110,6 +123,45 @@ impl dyn Reads + '_ {
         name: &RowName,
     ) -> Result<Option<T>, RowFault> {
         self.one(RowQuery::Named(name), decode)
+    }
+
+    /// The names of the rows in a range.
+    pub(crate) fn names(&mut self, range: &RowRange) -> Result<Vec<RowName>, RowFault> {
+        let mut names = Vec::new();
+        self.ask(RowQuery::Keys(range), &mut |key| {
+            names.extend(RowName::read(range.space(), key));
+            Ok(ControlFlow::Continue(()))
+        })?;
+        Ok(names)
+    }
+
+    /// The names of the rows that are due before a time, the earliest first, at most so many of each partition.
+    pub(crate) fn due_names(
+        &mut self,
+        space: Space,
+        until: u64,
+        each_max: usize,
+    ) -> Result<Vec<RowName>, RowFault> {
+        let mut names = Vec::new();
+        self.ask(RowQuery::DueKeys(space, until, each_max), &mut |key| {
+            names.extend(RowName::read(space, key));
+            Ok(ControlFlow::Continue(()))
+        })?;
+        Ok(names)
+    }
+
+    /// The records in the rows that are asked for, without those that cannot be read; and how many these are.
+    pub(crate) fn readable<T: DeserializeOwned>(
+        &mut self,
+        query: RowQuery<'_>,
+    ) -> Result<(Vec<T>, usize), RowFault> {
+        let (mut records, mut unreadable) = (Vec::new(), 0);
+        self.ask(query, &mut |value| {
+            let record = decode(value).map(Some);
+            records.extend(record.or_else(counted_unreadable(&mut unreadable))?);
+            Ok(ControlFlow::Continue(()))
+        })?;
+        Ok((records, unreadable))
     }
 
     /// The records in the rows that are asked for.
@@ -212,14 +264,30 @@ impl Reads for PartitionRows<'_> {
     fn ask(&mut self, query: RowQuery<'_>, visit: &mut VisitRow<'_>) -> Result<(), RowFault> {
         let partition = match query {
             RowQuery::Named(name) => Some(name.partition()),
-            RowQuery::Range(range) => range.partition(),
-            RowQuery::Alias(..) | RowQuery::Due(..) => None,
+            RowQuery::Range(range) | RowQuery::Keys(range) => range.partition(),
+            RowQuery::Alias(..) | RowQuery::Due(..) | RowQuery::DueKeys(..) => None,
         };
         if partition == Some(self.partition) {
             self.read.ask(query, visit)
         } else {
             Err(RowFault::TwoPartitions)
         }
+    }
+}
+
+/// Leaves a row out that cannot be read, and counts it: a sweep goes on with the others.
+pub(crate) fn counted_unreadable<T>(
+    unreadable: &mut usize,
+) -> impl FnOnce(RowFault) -> Result<Option<T>, RowFault> {
+    move |fault| match fault {
+        RowFault::Record(_) => {
+            *unreadable += 1;
+            Ok(None)
+        }
+        RowFault::Unfetched
+        | RowFault::TwoPartitions
+        | RowFault::Upgrade { .. }
+        | RowFault::Engine(_) => Err(fault),
     }
 }
 

@@ -52,6 +52,32 @@ impl RowName {
         }
     }
 
+    /// The row that is stored under a key, if it is one.
+    pub(crate) fn read(space: Space, key: &[u8]) -> Option<Self> {
+        let partition_bytes = partition_of(key)?.len();
+        let key = key.to_vec();
+        Some(Self {
+            space,
+            key,
+            partition_bytes,
+        })
+    }
+
+    /// Whose it is.
+    pub(crate) fn partition_text(&self) -> String {
+        let end = self.partition_bytes - TEXT_END.len();
+        let mut text = Vec::with_capacity(end);
+        let mut after_zero = false;
+        for byte in &self.key[..end] {
+            if !after_zero {
+                text.push(*byte);
+            }
+            // What follows a zero byte within a text belongs to it.
+            after_zero = *byte == 0 && !after_zero;
+        }
+        String::from_utf8_lossy(&text).into_owned()
+    }
+
     /// With a part of text.
     pub(crate) fn text(mut self, part: &str) -> Self {
         push_text(&mut self.key, part.as_bytes());
@@ -174,6 +200,15 @@ impl RowRange {
     }
 }
 
+/// The partition's part of a stored key.
+pub(crate) fn partition_of(key: &[u8]) -> Option<&[u8]> {
+    // Within a text, a zero byte is followed by another than here.
+    let end = key
+        .windows(TEXT_END.len())
+        .position(|two| two == TEXT_END)?;
+    key.get(..end + TEXT_END.len())
+}
+
 /// A partition's part of a key.
 pub(super) fn partition_key(partition: &str) -> Vec<u8> {
     // Room for most names.
@@ -229,6 +264,16 @@ mod tests {
             Ok(())
         })
         .budget(Duration::from_secs(1));
+    }
+
+    #[test]
+    fn a_name_is_read_from_its_key() {
+        for partition in ["", "a", "\0", "a\0\u{1}b", "\0\0\u{1}", "\u{1}ü"] {
+            let name = RowName::of(SPACE, partition).text("b\0").number(1);
+            let read = RowName::read(SPACE, name.key()).expect("a name");
+            assert_eq!((&read, &*read.partition_text()), (&name, partition));
+        }
+        assert_eq!(RowName::read(SPACE, b"no end"), None);
     }
 
     #[test]

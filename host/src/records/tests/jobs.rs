@@ -11,7 +11,7 @@ use crate::records::job_rules::{
     self, CHECKPOINTS, Earlier, ITEM_KEYS, ITEMS, ItemPage, JOBS, Keep, KeepOutcome, REQUEST_IDS,
     TakenRequestId,
 };
-use crate::records::rows::{RowName, RowQuery};
+use crate::records::rows::{Row, RowName, RowQuery};
 
 const DAY_MS: u64 = 24 * 3600 * 1000;
 
@@ -34,6 +34,7 @@ pub(crate) fn job(submitted_ms: u64) -> Job {
         progress: JobProgress::default(),
         items: 0,
         bytes: 0,
+        checkpoint_bytes: Some(0),
         cpu_ms: 0,
         output: None,
         failure: None,
@@ -60,13 +61,14 @@ fn keep(table: &mut RowTable, name: &JobName, keep: &Keep) -> KeepOutcome {
     })
 }
 
+const RUN: Uuid = Uuid::from_u128(1);
+
 /// A table with a job whose first run has begun.
 fn running() -> (RowTable, JobName) {
     let (mut table, name) = (RowTable::default(), name());
     assert_eq!(submit(&mut table, &name, "f", 0), None);
-    let run = Uuid::now_v7();
     let begun = table.change(name.owner.as_str(), |read| {
-        job_rules::change(read, &name, &mut |job| job.begin(run, 1))
+        job_rules::change(read, &name, &mut |job| job.begin(RUN, 1))
     });
     assert_eq!(begun, Some(true));
     (table, name)
@@ -74,7 +76,8 @@ fn running() -> (RowTable, JobName) {
 
 fn item(key: &str, value: &str) -> Keep {
     Keep {
-        attempt: 1,
+        id: Uuid::now_v7(),
+        run: RUN,
         item: Some((key.to_owned(), value.to_owned())),
         checkpoint: None,
         progress: JobProgress::default(),
@@ -115,17 +118,18 @@ fn a_request_id_is_taken_for_a_day_and_stays_taken_when_its_job_is_forgotten() {
 #[test]
 fn an_item_is_kept_once_and_in_its_place() {
     let (mut table, name) = running();
-    let done = |is_new, grown| KeepOutcome::Done { is_new, grown };
+    let done = |is_new, bytes| KeepOutcome::Done { is_new, bytes };
     assert_eq!(keep(&mut table, &name, &item("a", "1")), done(true, 3));
-    assert_eq!(keep(&mut table, &name, &item("bb", "22")), done(true, 6));
-    assert_eq!(keep(&mut table, &name, &item("a", "1")), done(false, 0));
+    assert_eq!(keep(&mut table, &name, &item("bb", "22")), done(true, 9));
+    assert_eq!(keep(&mut table, &name, &item("a", "1")), done(false, 9));
     let checkpoint = Keep {
         item: None,
         checkpoint: Some("half".to_owned()),
         ..item("", "")
     };
-    assert_eq!(keep(&mut table, &name, &checkpoint), done(false, 4));
-    assert_eq!(keep(&mut table, &name, &checkpoint), done(false, 0));
+    for _ in 0..2 {
+        assert_eq!(keep(&mut table, &name, &checkpoint), done(false, 13));
+    }
     let mut page =
         |offset, max, bytes| table.view(|read| job_rules::items(read, &name, offset, max, bytes));
     let pair = |key: &str, value: &str| (key.to_owned(), value.to_owned());
@@ -155,7 +159,7 @@ fn an_item_is_kept_once_and_in_its_place() {
 fn what_is_not_the_jobs_run_or_has_no_room_is_not_kept() {
     let (mut table, name) = running();
     let late = Keep {
-        attempt: 2,
+        run: Uuid::now_v7(),
         ..item("a", "1")
     };
     assert_eq!(keep(&mut table, &name, &late), KeepOutcome::Ended);
@@ -171,10 +175,59 @@ fn what_is_not_the_jobs_run_or_has_no_room_is_not_kept() {
     });
     assert_eq!(keep(&mut table, &name, &item("a", "1")), KeepOutcome::Full);
     change(&mut table, &mut |job| {
-        job.end(1, RunEnd::Completed("{}".to_owned()), 2);
+        job.end(RUN, RunEnd::Completed("{}".to_owned()), 2);
     });
     assert_eq!(keep(&mut table, &name, &item("a", "1")), KeepOutcome::Ended);
     assert_eq!(table.count(ITEMS) + table.count(ITEM_KEYS), 0);
+}
+
+#[test]
+fn an_item_that_is_kept_again_is_as_new_as_it_was_and_takes_nothing_back() {
+    let (mut table, name) = running();
+    let both = |checkpoint: &str| Keep {
+        checkpoint: Some(checkpoint.to_owned()),
+        ..item(checkpoint, "1")
+    };
+    let (first, second) = (both("first"), both("second"));
+    let done = |bytes| KeepOutcome::Done {
+        is_new: true,
+        bytes,
+    };
+    assert_eq!(keep(&mut table, &name, &first), done(16));
+    assert_eq!(keep(&mut table, &name, &first), done(16));
+    assert_eq!(keep(&mut table, &name, &second), done(30));
+    assert_eq!(keep(&mut table, &name, &first), done(30));
+    let checkpoint = table.view(|read| job_rules::checkpoint(read, &name));
+    assert_eq!(checkpoint.as_deref(), Some("second"));
+}
+
+#[test]
+fn an_item_is_kept_without_a_look_at_the_checkpoint() {
+    let (mut table, name) = running();
+    let row = name.checkpoint_row("").expect("a row");
+    let unreadable = Row::bytes(row.name, b"no JSON".to_vec());
+    table.write(&[unreadable.into()]);
+    let kept = keep(&mut table, &name, &item("a", "1"));
+    assert!(matches!(kept, KeepOutcome::Done { is_new: true, .. }));
+}
+
+#[test]
+fn a_slow_run_keeps_nothing_of_the_run_after_it() {
+    let (mut table, name) = running();
+    let later = Uuid::now_v7();
+    table.change(name.owner.as_str(), |read| {
+        job_rules::change(read, &name, &mut |job| {
+            job.end(RUN, RunEnd::CutOff, 2);
+            job.begin(later, 2)
+        })
+    });
+    let slow = Keep {
+        checkpoint: Some("slow".to_owned()),
+        ..item("a", "1")
+    };
+    assert_eq!(keep(&mut table, &name, &slow), KeepOutcome::Ended);
+    let checkpoint = table.view(|read| job_rules::checkpoint(read, &name));
+    assert_eq!(checkpoint, None);
 }
 
 #[test]

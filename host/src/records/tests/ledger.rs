@@ -101,6 +101,37 @@ fn what_does_not_add_up_is_told() {
     let (_, count, told) = broken(Some(gone));
     assert_eq!(count, 1);
     assert!(told[0].contains("is missing"), "{told:?}");
+    assert!(
+        told[0].contains("by a in month, by key and operation (1970-01, "),
+        "{told:?}"
+    );
+    // A sum of an account without anything else.
+    let spent = ledger::Spent {
+        month: Month::of(0),
+        key: "k".to_owned(),
+        operation: "p/o".to_owned(),
+        credits: 5,
+    };
+    let row: Row = spent.row("b").expect("a row");
+    assert_eq!(broken(Some(row.into())).1, 1);
+    // An open entry that nothing finds when it is to be given back, and one that has ended and is found.
+    let mut entry = LedgerEntry {
+        reservation: reservation(3, "a", 5, 0),
+        resolution: None,
+    };
+    let row = Row {
+        due: None,
+        ..entry.row().expect("a row")
+    };
+    let (_, count, told) = broken(Some(row.into()));
+    assert_eq!(
+        (count, &*told[0]),
+        (1, "an open entry of a is not listed as open")
+    );
+    entry.reservation = reservation(2, "a", 5, 0);
+    entry.resolution = Some((ReservationOutcome::Released, 0));
+    let row = entry.row().expect("a row").due(0);
+    assert_eq!(broken(Some(row.into())).1, 1);
     // An entry of an account without a balance.
     let entry = LedgerEntry {
         reservation: reservation(9, "b", 5, 0),

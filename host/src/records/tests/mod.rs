@@ -1,5 +1,6 @@
 //! The rules without a disk, and what the engines are compared with.
 
+mod accounts;
 pub(crate) mod jobs;
 mod ledger;
 pub(crate) mod ledger_model;

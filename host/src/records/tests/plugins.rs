@@ -6,10 +6,11 @@ use serde_json::json;
 use uuid::Uuid;
 
 use super::table::RowTable;
-use crate::records::plugin_life::{self, INSTANCE, PluginCommit};
+use crate::records::plugin_life::{self, EventHistory, INSTANCE, PluginCommit};
 use crate::records::plugin_state::{
     self, ExpectedVersion, RECORDS, RecordChange, RecordWrite, StateBatch, StateUsage, WriteRefusal,
 };
+use crate::records::rows::{Row, RowName, RowQuery};
 
 /// A batch of writes, and when it is made.
 fn batch(writes: Vec<RecordWrite>, now_ms: u64) -> StateBatch {
@@ -84,10 +85,13 @@ fn a_record_is_set_where_it_is_as_it_was_read() {
     assert_eq!(one(&mut table, delete("k", at(1))), conflict(Some(2)));
     assert_eq!(one(&mut table, delete("k", at(2))), Ok(3));
     assert_eq!(one(&mut table, delete("k", at(2))), conflict(None));
-    assert_eq!(one(&mut table, delete("k", ANY)), Ok(4));
     assert_eq!(used(&mut table), (0, 0));
+    // To delete nothing writes nothing.
+    let before = table.clone();
+    assert_eq!(one(&mut table, delete("k", ANY)), Ok(3));
+    assert!(table == before);
     // A version is never given twice.
-    assert_eq!(one(&mut table, like_it), Ok(5));
+    assert_eq!(one(&mut table, like_it), Ok(4));
 }
 
 #[test]
@@ -138,6 +142,31 @@ fn a_batch_is_made_whole_or_not_at_all_and_once() {
 }
 
 #[test]
+fn a_batch_that_is_made_again_after_others_changes_nothing() {
+    let mut table = RowTable::default();
+    one(&mut table, put("a", b"1", ANY)).expect("there is room");
+    let deletes = batch(vec![delete("a", ANY), delete("b", ANY)], 0);
+    let puts = batch(vec![put("b", b"2", ANY)], 0);
+    assert_eq!(write(&mut table, &deletes), Ok(2));
+    assert_eq!(write(&mut table, &puts), Ok(3));
+    // Others write over all that they wrote.
+    for key in ["a", "b"] {
+        one(&mut table, put(key, b"3", ANY)).expect("there is room");
+    }
+    let before = table.clone();
+    assert_eq!(write(&mut table, &deletes), Ok(2));
+    assert_eq!(write(&mut table, &puts), Ok(3));
+    assert!(table == before);
+    // Only so many are kept in mind.
+    for _ in 0..500 {
+        one(&mut table, put("a", b"4", ANY)).expect("there is room");
+    }
+    let used = table.view(|read| plugin_state::used(read));
+    let row = used[0].row().expect("a row");
+    assert!(row.value.len() < 4000, "{}", row.value.len());
+}
+
+#[test]
 fn records_are_bounded_by_bytes_and_by_number() {
     let mut table = RowTable::default();
     let refused = WriteRefusal::NoBytes {
@@ -159,7 +188,7 @@ fn records_are_bounded_by_bytes_and_by_number() {
         bytes: 74,
         records: 100_000,
         last_version: 2,
-        last_batch: Uuid::nil(),
+        ..StateUsage::default()
     };
     let row = full.row().expect("a row");
     table.write(&[row.into()]);
@@ -193,12 +222,10 @@ fn a_record_that_has_expired_is_gone_and_counts_until_it_is_forgotten() {
     assert_eq!(used(&mut table), (66, 1));
     let forget = |table: &mut RowTable, now_ms| {
         let expired = table.view(|read| plugin_state::expired(read, now_ms, 9));
-        let keys = Vec::from_iter(expired.into_iter().map(|(_, key)| key));
-        let found = keys.len();
         table.change("p", |read| {
-            plugin_state::forget_expired(read, "p", &keys, now_ms)
+            plugin_state::forget_expired(read, "p", &expired, now_ms)
         });
-        (found, table.count(RECORDS))
+        (expired.len(), table.count(RECORDS))
     };
     assert_eq!(forget(&mut table, 199), (0, 1));
     assert_eq!(forget(&mut table, 200), (1, 0));
@@ -214,9 +241,53 @@ fn a_record_that_has_expired_is_gone_and_counts_until_it_is_forgotten() {
     // What was put anew since it was found stands.
     assert_eq!(one(&mut table, lasting(300)), Ok(5));
     table.change("p", |read| {
-        plugin_state::forget_expired(read, "p", &["k".to_owned()], 250)
+        let name = RowName::of(RECORDS, "p").text("k");
+        plugin_state::forget_expired(read, "p", &[name], 250)
     });
     assert_eq!((used(&mut table), table.count(RECORDS)), ((66, 1), 1));
+}
+
+#[test]
+fn expired_records_are_forgotten_a_mebibyte_at_once_and_one_that_cannot_be_read_is_left() {
+    let mut table = RowTable::default();
+    let large = |key: &str| RecordWrite {
+        change: RecordChange::Put {
+            value: vec![0; 400_000],
+            expires_ms: Some(100),
+        },
+        ..put(key, b"", ABSENT)
+    };
+    for key in ["b", "c", "d", "e", "f"] {
+        let batch = StateBatch {
+            bytes_max: u64::MAX,
+            ..batch(vec![large(key)], 0)
+        };
+        write(&mut table, &batch).expect("there is room");
+    }
+    let broken = RowName::of(RECORDS, "p").text("a");
+    table.write(&[Row::bytes(broken, b"{".to_vec()).due(99).into()]);
+    let mut sweep = || {
+        let names = table.view(|read| plugin_state::expired(read, 100, 9));
+        let unreadable = table.change("p", |read| {
+            plugin_state::forget_expired(read, "p", &names, 100)
+        });
+        (names.len(), unreadable, used(&mut table).1)
+    };
+    assert_eq!(sweep(), (6, 1, 2));
+    assert_eq!(sweep(), (3, 1, 0));
+    assert_eq!(sweep(), (1, 1, 0));
+}
+
+#[test]
+fn a_record_takes_about_what_it_counts() {
+    let mut table = RowTable::default();
+    for (key, value) in [("k", 0), ("a/longer/key", 100)] {
+        one(&mut table, put(key, &vec![0; value], ANY)).expect("there is room");
+        let name = RowName::of(RECORDS, "p").text(key);
+        let stored = table.shown(RowQuery::Named(&name))[0].len();
+        let counted = 64 + key.len() + value;
+        assert!(name.key().len() + stored <= counted, "{key}: {stored}");
+    }
 }
 
 #[test]
@@ -250,13 +321,17 @@ fn events_are_numbered_over_all_plugins_and_the_oldest_of_each_go() {
         plugin: plugin.to_owned(),
         record: json!({ "of": plugin }),
         events: vec![json!({ "event": "it" }); events],
+        history: EventHistory::Changes,
     };
     let first = made("p", 2);
     assert_eq!(commit(&mut table, &first), [1, 2]);
     assert_eq!(commit(&mut table, &made("q", 1)), [3]);
-    // The same commit once more, and one without any event.
+    // The same commit once more, one without any event, and the first again after another.
     assert_eq!(commit(&mut table, &first), [1, 2]);
     assert_eq!(commit(&mut table, &made("q", 0)), [0; 0]);
+    let before = (commit(&mut table, &made("p", 0)), table.clone());
+    assert_eq!(commit(&mut table, &first), [1, 2]);
+    assert!(before == (Vec::new(), table.clone()));
     assert_eq!(commit(&mut table, &made("p", 999)).len(), 999);
     let events = |table: &mut RowTable, plugin, after| {
         let events = table.view(|read| plugin_life::events(read, plugin, after));
@@ -266,6 +341,17 @@ fn events_are_numbered_over_all_plugins_and_the_oldest_of_each_go() {
     let of_p = events(&mut table, Some("p"), 0);
     assert_eq!((of_p.len(), of_p[0], of_p[999]), (1000, 2, 1002));
     assert_eq!(events(&mut table, None, 1000), [1001, 1002]);
+    // Calls have as many of their own, and push out none of these.
+    for events in [999, 2] {
+        let history = EventHistory::Calls;
+        let calls = made("p", events);
+        commit(&mut table, &PluginCommit { history, ..calls });
+    }
+    let of_p = events(&mut table, Some("p"), 0);
+    assert_eq!(
+        (of_p.len(), of_p[0], of_p[999], of_p[1000]),
+        (2000, 2, 1002, 1004)
+    );
     let records = table.view(|read| plugin_life::plugins(read));
     assert_eq!(records, [json!({ "of": "p" }), json!({ "of": "q" })]);
 }

@@ -50,15 +50,28 @@ impl RowTable {
         self.rows.keys().filter(|(of, _)| *of == space).count()
     }
 
+    /// What is shown of the rows that are asked for, in their order.
+    pub(crate) fn shown(&self, query: RowQuery<'_>) -> Vec<Vec<u8>> {
+        let shows_keys = matches!(query, RowQuery::DueKeys(..) | RowQuery::Keys(_));
+        let shown = |row: &Row| {
+            if shows_keys {
+                row.name.key().to_vec()
+            } else {
+                row.value.clone()
+            }
+        };
+        self.find(query).into_iter().map(shown).collect()
+    }
+
     /// The rows that are asked for, in their order.
-    pub(crate) fn find(&self, query: RowQuery<'_>) -> Vec<&Row> {
+    fn find(&self, query: RowQuery<'_>) -> Vec<&Row> {
         match query {
             RowQuery::Named(name) => self.named(name).into_iter().collect(),
             RowQuery::Alias(space, alias) => {
                 let has_alias = |row: &&Row| row.alias.as_deref() == Some(alias);
                 self.of(space).filter(has_alias).collect()
             }
-            RowQuery::Range(range) => self.range(range),
+            RowQuery::Range(range) | RowQuery::Keys(range) => self.range(range),
             RowQuery::Due(space, until, rows_max) => {
                 let mut due: Vec<&Row> = self
                     .of(space)
@@ -66,6 +79,16 @@ impl RowTable {
                     .collect();
                 due.sort_by_key(|row| (row.due, row.name.clone()));
                 due.truncate(rows_max);
+                due
+            }
+            RowQuery::DueKeys(space, until, each_max) => {
+                let mut shown: BTreeMap<&[u8], usize> = BTreeMap::new();
+                let mut due = self.find(RowQuery::Due(space, until, usize::MAX));
+                due.retain(|row| {
+                    let of_partition = shown.entry(row.name.partition()).or_default();
+                    *of_partition += 1;
+                    *of_partition <= each_max
+                });
                 due
             }
         }
@@ -100,8 +123,8 @@ impl RowTable {
 
 impl Reads for RowTable {
     fn ask(&mut self, query: RowQuery<'_>, visit: &mut VisitRow<'_>) -> Result<(), RowFault> {
-        for row in self.find(query) {
-            if visit(&row.value)?.is_break() {
+        for shown in self.shown(query) {
+            if visit(&shown)?.is_break() {
                 break;
             }
         }

@@ -15,9 +15,9 @@ use redb::{Database, DatabaseError, ReadableDatabase as _, WriteTransaction};
 use self::folder::Unfit;
 use self::rows::TransactionRows;
 use self::writer::Writer;
-use super::engine::StoreError;
+use super::engine::{ChangeRule, StoreError};
 use crate::base::tasks::blocking;
-use crate::records::rows::{Decision, Reads, RowFault, decide};
+use crate::records::rows::{Reads, RowFault, decide};
 
 const FILE: &str = "switchbay.redb";
 
@@ -106,21 +106,46 @@ impl EmbeddedEngine {
     pub(super) async fn change<T: Send + 'static>(
         &self,
         partition: &str,
-        mut rule: impl FnMut(&mut dyn Reads) -> Result<Decision<T>, RowFault> + Send + 'static,
+        mut rule: impl ChangeRule<T>,
         after: impl FnOnce() + Send + 'static,
     ) -> Result<T, StoreError> {
         let partition = partition.to_owned();
+        let change = move |transaction: &WriteTransaction| make(transaction, &partition, &mut rule);
+        self.writer.write(1, change, after).await
+    }
+
+    pub(super) async fn change_each<T: Send + 'static>(
+        &self,
+        mut changes: Vec<(String, impl ChangeRule<T>)>,
+    ) -> Result<Vec<Result<T, RowFault>>, StoreError> {
+        let count = changes.len();
         let change = move |transaction: &WriteTransaction| {
-            let decision = decide(&partition, &mut TransactionRows(transaction), &mut rule)?;
-            rows::write(transaction, &decision.writes)?;
-            Ok(decision.outcome)
+            let made = changes.iter_mut().map(|(partition, rule)| {
+                match make(transaction, partition, rule) {
+                    // Something may have been written: the transaction is thrown away.
+                    Err(fault @ RowFault::Engine(_)) => Err(fault),
+                    made => Ok(made),
+                }
+            });
+            made.collect()
         };
-        self.writer.write(change, after).await
+        self.writer.write(count, change, || {}).await
     }
 
     pub(super) fn is_healthy(&self) -> bool {
         !self.writer.fails() && self.database.begin_read().is_ok()
     }
+}
+
+/// Runs the rule of a change within a transaction, and writes what it decides.
+fn make<T>(
+    transaction: &WriteTransaction,
+    partition: &str,
+    rule: &mut impl ChangeRule<T>,
+) -> Result<T, RowFault> {
+    let decision = decide(partition, &mut TransactionRows(transaction), rule)?;
+    rows::write(transaction, &decision.writes)?;
+    Ok(decision.outcome)
 }
 
 /// Makes rows of what a store of an earlier format holds.

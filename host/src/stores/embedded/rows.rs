@@ -1,13 +1,16 @@
 //! Rows in redb: one table of a space's rows, and two that lead to rows by when they are due and by their aliases.
 
-use std::ops::{Bound, ControlFlow};
+use std::collections::HashMap;
+use std::ops::{Bound, ControlFlow, Range};
 
 use redb::{
     ReadOnlyTable, ReadTransaction, ReadableTable, Table, TableDefinition, TableError,
     WriteTransaction,
 };
 
-use crate::records::rows::{Reads, Row, RowFault, RowQuery, RowRange, RowWrite, Space, VisitRow};
+use crate::records::rows::{
+    Reads, Row, RowFault, RowQuery, RowRange, RowWrite, Space, VisitRow, partition_of,
+};
 
 type Bytes = &'static [u8];
 type ByteTable<'d> = TableDefinition<'d, Bytes, Bytes>;
@@ -69,10 +72,14 @@ impl<T: OpenTable> Reads for TransactionRows<'_, T> {
                 };
                 self.visit(space, key, visit)
             }
-            RowQuery::Range(range) => self.visit_range(range, visit),
+            RowQuery::Range(range) => self.visit_range(range, |_, value| visit(value)),
+            RowQuery::Keys(range) => self.visit_range(range, |key, _| visit(key)),
             RowQuery::Due(space, until, rows_max) => {
                 let keys = self.due(space, until, rows_max)?;
                 self.visit(space, keys, visit)
+            }
+            RowQuery::DueKeys(space, until, each_max) => {
+                self.due_keys(space, until, each_max, visit)
             }
         }
     }
@@ -98,7 +105,11 @@ impl<T: OpenTable> TransactionRows<'_, T> {
         Ok(())
     }
 
-    fn visit_range(&self, range: &RowRange, visit: &mut VisitRow<'_>) -> Result<(), RowFault> {
+    fn visit_range(
+        &self,
+        range: &RowRange,
+        mut visit: impl FnMut(&[u8], &[u8]) -> Result<ControlFlow<()>, RowFault>,
+    ) -> Result<(), RowFault> {
         let (Some(table), Some((from, until))) = (
             self.0.open(TableDefinition::new(range.space().name()))?,
             range.bounds(),
@@ -108,8 +119,9 @@ impl<T: OpenTable> TransactionRows<'_, T> {
         let until = until.map_or(Bound::Unbounded, Bound::Excluded);
         let rows = table.range::<&[u8]>((Bound::Included(from), until))?;
         for row in rows.take(range.rows_max()) {
-            let (_, stored) = row?;
-            if let ControlFlow::Break(()) = visit(StoredRow::read(stored.value()).value)? {
+            let (key, stored) = row?;
+            let value = StoredRow::read(stored.value()).value;
+            if visit(key.value(), value)?.is_break() {
                 break;
             }
         }
@@ -120,13 +132,49 @@ impl<T: OpenTable> TransactionRows<'_, T> {
         let Some(table) = self.0.open(DUE)? else {
             return Ok(Vec::new());
         };
-        let (from, until) = (indexed(space, &[]), indexed(space, &until.to_be_bytes()));
-        let rows = table.range(from.as_slice()..until.as_slice())?;
-        let key_at = from.len() + size_of::<u64>();
+        let (range, key_at) = due_range(space, until);
+        let rows = table.range(range.start.as_slice()..range.end.as_slice())?;
         rows.take(rows_max)
             .map(|row| Ok(row?.0.value().get(key_at..).unwrap_or_default().to_vec()))
             .collect()
     }
+
+    fn due_keys(
+        &self,
+        space: Space,
+        until: u64,
+        each_max: usize,
+        visit: &mut VisitRow<'_>,
+    ) -> Result<(), RowFault> {
+        let Some(table) = self.0.open(DUE)? else {
+            return Ok(());
+        };
+        let (range, key_at) = due_range(space, until);
+        let mut shown: HashMap<Vec<u8>, usize> = HashMap::new();
+        for row in table.range(range.start.as_slice()..range.end.as_slice())? {
+            let indexed = row?.0;
+            let key = indexed.value().get(key_at..).unwrap_or_default();
+            let partition = partition_of(key).unwrap_or_default();
+            let of_partition = match shown.get_mut(partition) {
+                Some(known) => known,
+                None => shown.entry(partition.to_vec()).or_default(),
+            };
+            if *of_partition < each_max {
+                *of_partition += 1;
+                if visit(key)?.is_break() {
+                    break;
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Which part of the index leads to the rows of a space that are due before a time, and where the key begins in it.
+fn due_range(space: Space, until: u64) -> (Range<Vec<u8>>, usize) {
+    let from = indexed(space, &[]);
+    let key_at = from.len() + size_of::<u64>();
+    (from..indexed(space, &until.to_be_bytes()), key_at)
 }
 
 /// A stored value, in its parts.
@@ -247,7 +295,14 @@ fn index(
     if old.alias != new.alias {
         let mut table = transaction.open_table(ALIASES)?;
         if let Some(alias) = &old.alias {
-            table.remove(indexed(space, alias).as_slice())?;
+            let alias = indexed(space, alias);
+            // Another row may have taken it since.
+            let leads_here = table
+                .get(alias.as_slice())?
+                .is_some_and(|leads_to| leads_to.value() == key);
+            if leads_here {
+                table.remove(alias.as_slice())?;
+            }
         }
         if let Some(alias) = &new.alias {
             table.insert(indexed(space, alias).as_slice(), key)?;
@@ -264,4 +319,30 @@ fn indexed(space: Space, key: &[u8]) -> Vec<u8> {
     indexed.push(0);
     indexed.extend(key);
     indexed
+}
+
+#[cfg(test)]
+mod tests {
+    use redb::{Database, backends::InMemoryBackend};
+
+    use super::*;
+    use crate::records::rows::RowName;
+
+    #[test]
+    fn an_alias_that_another_row_took_stays_with_it() {
+        let database = Database::builder().create_with_backend(InMemoryBackend::new());
+        let transaction = database.expect("a database").begin_write();
+        let transaction = transaction.expect("a transaction");
+        let space = Space::new("tests");
+        let row = |partition: &str, value| {
+            Row::bytes(RowName::of(space, partition), vec![value]).alias(b"alias")
+        };
+        let both = [row("a", 1).into(), row("b", 2).into()];
+        write(&transaction, &both).expect("written");
+        let gone = RowWrite::Delete(RowName::of(space, "a"));
+        write(&transaction, &[gone]).expect("written");
+        let found: &mut dyn Reads = &mut TransactionRows(&transaction);
+        let found = found.one(RowQuery::Alias(space, b"alias"), |value| Ok(value.to_vec()));
+        assert_eq!(found.expect("readable"), Some(vec![2]));
+    }
 }

@@ -16,7 +16,7 @@ use crate::stores::engine::StoreError;
 
 /// Changes that may wait for the writer; their callers wait in turn when it is full.
 const QUEUE_MAX: usize = 4096;
-/// Changes in one commit.
+/// Changes in one commit; those that are asked for together are not torn apart.
 const GROUP_MAX: usize = 256;
 
 /// The way to the writer. Dropping it ends the thread after everything that was queued.
@@ -30,6 +30,8 @@ pub(super) struct Writer {
 
 /// A change with its caller, the type of its value forgotten.
 trait QueuedChange: Send {
+    /// How many changes it is.
+    fn count(&self) -> usize;
     /// Makes the change within a transaction; may be called again with another when that one was thrown away.
     fn make(&mut self, transaction: &WriteTransaction) -> Result<(), RowFault>;
     /// Tells the caller, once.
@@ -37,6 +39,7 @@ trait QueuedChange: Send {
 }
 
 struct WaitingWrite<T, F, A> {
+    count: usize,
     change: F,
     made: Option<T>,
     after: A,
@@ -49,6 +52,10 @@ where
     F: FnMut(&WriteTransaction) -> Result<T, RowFault> + Send,
     A: FnOnce() + Send,
 {
+    fn count(&self) -> usize {
+        self.count
+    }
+
     fn make(&mut self, transaction: &WriteTransaction) -> Result<(), RowFault> {
         self.made = Some((self.change)(transaction)?);
         Ok(())
@@ -84,10 +91,11 @@ impl Writer {
         self.fails.load(Ordering::Relaxed)
     }
 
-    /// Makes a change and gives back its value when it is durable. The writer runs `after` between the end of the commit,
-    /// successful or not, and telling the caller of it. A caller that is dropped meanwhile undoes nothing.
+    /// Makes a change, which counts as so many, and gives back its value when it is durable. The writer runs `after` between the
+    /// end of the commit, successful or not, and telling the caller of it. A caller that is dropped meanwhile undoes nothing.
     pub(super) async fn write<T: Send + 'static>(
         &self,
+        count: usize,
         change: impl FnMut(&WriteTransaction) -> Result<T, RowFault> + Send + 'static,
         after: impl FnOnce() + Send + 'static,
     ) -> Result<T, StoreError> {
@@ -95,6 +103,7 @@ impl Writer {
         let queue = self.queue.as_ref().ok_or(StoreError::Ended)?;
         queue
             .send(Box::new(WaitingWrite {
+                count,
                 change,
                 made: None,
                 after,
@@ -122,10 +131,12 @@ fn write(
     fails: &AtomicBool,
 ) {
     while let Some(first) = changes.blocking_recv() {
+        let mut count = first.count();
         let mut group = vec![first];
-        while group.len() < GROUP_MAX
+        while count < GROUP_MAX
             && let Ok(next) = changes.try_recv()
         {
+            count += next.count();
             group.push(next);
         }
         commit_group(database, group, fails);
@@ -207,7 +218,7 @@ mod tests {
                     _ => Ok(number),
                 }
             };
-            writer.write(change, || {})
+            writer.write(1, change, || {})
         });
         let told = futures::future::join_all(changes).await;
         for (number, told) in (0_u64..).zip(told) {

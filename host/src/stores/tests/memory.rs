@@ -3,17 +3,17 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use parking_lot::Mutex;
 use rand::rngs::SmallRng;
 use rand::{RngExt as _, SeedableRng as _};
 use tokio::sync::Mutex as AsyncMutex;
 
-use crate::records::rows::{
-    Decision, Reads, RowFault, RowName, RowQuery, RowRange, Space, VisitRow, decide,
-};
+use crate::records::rows::{Reads, RowFault, RowName, RowQuery, RowRange, Space, VisitRow, decide};
 use crate::records::tests::table::RowTable;
 use crate::stores::StoreError;
+use crate::stores::engine::{CHANGES_AT_ONCE_MAX, ChangeRule};
 
 /// What may go wrong with a change, each as often as one in so many; 0 is never.
 #[derive(Clone, Copy, Debug, Default)]
@@ -32,16 +32,23 @@ pub(in crate::stores) struct MemoryEngine {
     partitions: Mutex<HashMap<String, Arc<AsyncMutex<()>>>>,
     mishaps: Mishaps,
     random: Mutex<SmallRng>,
+    /// What was asked for to be changed, several changes at once as one.
+    asked: AtomicUsize,
 }
 
 impl MemoryEngine {
-    pub(in crate::stores) fn new(mishaps: Mishaps, seed: u64) -> Self {
-        Self {
+    pub(in crate::stores) fn new(mishaps: Mishaps, seed: u64) -> Arc<Self> {
+        Arc::new(Self {
             rows: Mutex::default(),
             partitions: Mutex::default(),
             mishaps,
             random: Mutex::new(SmallRng::seed_from_u64(seed)),
-        }
+            asked: AtomicUsize::new(0),
+        })
+    }
+
+    pub(in crate::stores) fn asked(&self) -> usize {
+        self.asked.load(Ordering::Relaxed)
     }
 
     pub(in crate::stores) async fn view<T>(
@@ -58,18 +65,55 @@ impl MemoryEngine {
         }
     }
 
-    pub(in crate::stores) async fn change<T>(
+    pub(in crate::stores) async fn change<T: Send + 'static>(
+        self: &Arc<Self>,
+        partition: &str,
+        mut rule: impl ChangeRule<T>,
+        after: impl FnOnce() + Send + 'static,
+    ) -> Result<T, StoreError> {
+        self.asked.fetch_add(1, Ordering::Relaxed);
+        let (engine, partition) = (Arc::clone(self), partition.to_owned());
+        let_run(async move {
+            let changed = engine.change_one(&partition, &mut rule).await;
+            after();
+            changed
+        })
+        .await
+    }
+
+    pub(in crate::stores) async fn change_each<T: Send + 'static>(
+        self: &Arc<Self>,
+        changes: Vec<(String, impl ChangeRule<T>)>,
+    ) -> Result<Vec<Result<T, RowFault>>, StoreError> {
+        assert!(changes.len() <= CHANGES_AT_ONCE_MAX, "{}", changes.len());
+        self.asked.fetch_add(1, Ordering::Relaxed);
+        let engine = Arc::clone(self);
+        let_run(async move {
+            let mut made = Vec::with_capacity(changes.len());
+            for (partition, mut rule) in changes {
+                match engine.change_one(&partition, &mut rule).await {
+                    Ok(outcome) => made.push(Ok(outcome)),
+                    Err(StoreError::Rows(fault)) => made.push(Err(fault)),
+                    Err(error) => return Err(error),
+                }
+            }
+            Ok(made)
+        })
+        .await
+    }
+
+    async fn change_one<T>(
         &self,
         partition: &str,
-        mut rule: impl FnMut(&mut dyn Reads) -> Result<Decision<T>, RowFault>,
+        rule: &mut impl ChangeRule<T>,
     ) -> Result<T, StoreError> {
         if self.happens(self.mishaps.fails) {
             return Err(StoreError::Ended);
         }
-        let mut told = self.make(partition, &mut rule).await?;
+        let mut told = self.make(partition, rule).await?;
         if self.happens(self.mishaps.repeats) {
             self.let_others_run().await;
-            told = self.make(partition, &mut rule).await?;
+            told = self.make(partition, rule).await?;
         }
         if self.happens(self.mishaps.is_unheard) {
             return Err(StoreError::Ended);
@@ -80,7 +124,7 @@ impl MemoryEngine {
     async fn make<T>(
         &self,
         partition: &str,
-        rule: &mut impl FnMut(&mut dyn Reads) -> Result<Decision<T>, RowFault>,
+        rule: &mut impl ChangeRule<T>,
     ) -> Result<T, StoreError> {
         let lock = Arc::clone(
             self.partitions
@@ -115,13 +159,24 @@ impl MemoryEngine {
     }
 }
 
+/// Does something to its end, also where nobody waits for it any more.
+async fn let_run<T: Send + 'static>(work: impl Future<Output = T> + Send + 'static) -> T {
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "a test's tasks end with its runtime"
+    )]
+    tokio::spawn(work).await.expect("no rule panics")
+}
+
 /// A question that was asked.
 #[derive(PartialEq, Eq)]
 enum AskedRows {
     Named(RowName),
     Alias(Space, Vec<u8>),
     Range(RowRange),
+    Keys(RowRange),
     Due(Space, u64, usize),
+    DueKeys(Space, u64, usize),
 }
 
 impl AskedRows {
@@ -130,7 +185,9 @@ impl AskedRows {
             RowQuery::Named(name) => Self::Named(name.clone()),
             RowQuery::Alias(space, alias) => Self::Alias(space, alias.to_vec()),
             RowQuery::Range(range) => Self::Range(range.clone()),
+            RowQuery::Keys(range) => Self::Keys(range.clone()),
             RowQuery::Due(space, until, rows_max) => Self::Due(space, until, rows_max),
+            RowQuery::DueKeys(space, until, each_max) => Self::DueKeys(space, until, each_max),
         }
     }
 
@@ -139,7 +196,9 @@ impl AskedRows {
             Self::Named(name) => RowQuery::Named(name),
             Self::Alias(space, alias) => RowQuery::Alias(*space, alias),
             Self::Range(range) => RowQuery::Range(range),
+            Self::Keys(range) => RowQuery::Keys(range),
             Self::Due(space, until, rows_max) => RowQuery::Due(*space, *until, *rows_max),
+            Self::DueKeys(space, until, each_max) => RowQuery::DueKeys(*space, *until, *each_max),
         }
     }
 }
@@ -163,8 +222,7 @@ impl FetchedRows {
     /// Fetches what was asked for last.
     fn fetch(&mut self) {
         let asked = self.missing.take().expect("something was asked for");
-        let rows = self.all.find(asked.query());
-        let values = rows.into_iter().map(|row| row.value.clone()).collect();
+        let values = self.all.shown(asked.query());
         self.fetched.push((asked, values));
     }
 }

@@ -65,7 +65,7 @@ fn any_range(u: &mut Unstructured<'_>) -> Result<RowRange> {
     })
 }
 
-/// The values that a query finds.
+/// What a query shows.
 async fn found(engine: &Engine, query: RowQuery<'_>) -> Vec<Vec<u8>> {
     let values = |read: &mut dyn Reads| {
         let mut values = Vec::new();
@@ -88,14 +88,20 @@ async fn compare(u: &mut Unstructured<'_>, engine: &Engine, table: &RowTable) ->
         u.int_in_range(0..=600)?,
         u.int_in_range(0..=4)?,
     );
+    let due_keys = RowQuery::DueKeys(
+        name.space(),
+        u.int_in_range(0..=600)?,
+        u.int_in_range(0..=2)?,
+    );
     for query in [
         RowQuery::Named(&name),
         RowQuery::Alias(name.space(), &alias),
         RowQuery::Range(&range),
+        RowQuery::Keys(&range),
         due,
+        due_keys,
     ] {
-        let expected = table.find(query).into_iter().map(|row| row.value.clone());
-        let expected = Vec::from_iter(expected);
+        let expected = table.shown(query);
         assert_eq!(found(engine, query).await, expected, "{query:?}");
     }
     Ok(())
@@ -169,5 +175,64 @@ async fn a_change_that_touches_two_owners_or_fails_writes_nothing() {
         assert!(is_refused(engine.change("o", fails, || {}).await));
         assert!(found(engine, RowQuery::Named(&name("o"))).await.is_empty());
         assert!(found(engine, RowQuery::Named(&name("p"))).await.is_empty());
+    }
+}
+
+#[tokio::test]
+async fn of_changes_asked_for_together_one_that_fails_fails_alone() {
+    for tested in [
+        TestEngine::embedded(),
+        TestEngine::memory(Mishaps::default()),
+    ] {
+        let engine = &tested.engine;
+        let changes = PARTITIONS.map(|partition| {
+            let name = RowName::of(SPACES[0], partition);
+            let put = move |read: &mut dyn Reads| {
+                // Of another partition, for one of them.
+                read.has(&RowName::of(
+                    SPACES[0],
+                    if partition == "o" { "" } else { partition },
+                ))?;
+                let writes = vec![Row::bytes(name.clone(), vec![1]).into()];
+                Ok(Decision::write(partition, writes))
+            };
+            (partition.to_owned(), put)
+        });
+        let told = engine.change_each(Vec::from(changes)).await;
+        let told = told.expect("the engine works");
+        assert!(matches!(
+            told.as_slice(),
+            [Ok(""), Err(RowFault::TwoPartitions), Ok("o\0p")]
+        ));
+        for (partition, rows) in PARTITIONS.into_iter().zip([1, 0, 1]) {
+            let name = RowName::of(SPACES[0], partition);
+            let values = found(engine, RowQuery::Named(&name)).await;
+            assert_eq!(values.len(), rows, "{partition:?}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_caller_that_goes_away_stops_neither_its_change_nor_what_follows_it() {
+    for tested in [
+        TestEngine::embedded(),
+        TestEngine::memory(Mishaps::default()),
+    ] {
+        let name = RowName::of(SPACES[0], "o");
+        let (put, (told, ended)) = (name.clone(), tokio::sync::oneshot::channel());
+        let put = move |_: &mut dyn Reads| {
+            Ok(Decision::write(
+                (),
+                vec![Row::bytes(put.clone(), vec![1]).into()],
+            ))
+        };
+        let change = tested.engine.change("o", put, || {
+            told.send(()).ok();
+        });
+        // Polled once, and dropped.
+        drop(futures::FutureExt::now_or_never(change));
+        ended.await.expect("what follows is done");
+        let values = found(&tested.engine, RowQuery::Named(&name)).await;
+        assert_eq!(values.len(), 1);
     }
 }

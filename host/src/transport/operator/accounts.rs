@@ -13,6 +13,7 @@ use super::request::{RequestError, Timestamp};
 use crate::base::clock::epoch_seconds;
 use crate::records::account::{Account, Entitlement};
 use crate::records::month::Month;
+use crate::records::recent::RecentChanges;
 use crate::stores::Store;
 
 /// The account that the operator asks for.
@@ -88,6 +89,7 @@ pub(crate) async fn open(
         concurrency: request.concurrency,
         entitlement: entitlement(request.entitlement.as_ref(), now)?,
         created_at: epoch_seconds(now),
+        changes: RecentChanges::default(),
     };
     store.put_account(&account).await?;
     Ok(view(&account))
@@ -127,7 +129,8 @@ pub(crate) async fn entitle(
     request: Option<&EntitlementTerms>,
     now: SystemTime,
 ) -> Result<AccountView, RequestError> {
-    let account = store.entitle(id, entitlement(request, now)?).await?;
+    let (change, entitlement) = (Uuid::now_v7(), entitlement(request, now)?);
+    let account = store.entitle(id, change, entitlement).await?;
     account.as_ref().map(view).ok_or_else(|| unknown(id))
 }
 

@@ -16,8 +16,9 @@ use crate::records::job::{Job, JobName};
 use crate::records::job_rules::TakenRequestId;
 use crate::records::ledger::{BurntIdentifier, LedgerEntry, MonthBalance, Spent};
 use crate::records::month::Month;
-use crate::records::plugin_life::{self, CompiledDigest, ComponentDescription};
+use crate::records::plugin_life::{self, CompiledDigest, ComponentDescription, EventHistory};
 use crate::records::plugin_state::{RecordHead, StateUsage};
+use crate::records::recent::RecentChanges;
 use crate::records::rows::{Row, RowFault, RowWrite, decode};
 use crate::records::usage::{CountRow, UsageCount};
 
@@ -104,7 +105,7 @@ pub(super) fn upgrade(transaction: &WriteTransaction) -> Result<bool, RowFault> 
         transaction.open_table(BARRIER)?;
         return Ok(true);
     }
-    customers(transaction)?;
+    callers(transaction)?;
     ledger(transaction)?;
     jobs(transaction)?;
     plugins(transaction)?;
@@ -116,6 +117,20 @@ pub(super) fn upgrade(transaction: &WriteTransaction) -> Result<bool, RowFault> 
     Ok(true)
 }
 
+/// What cannot be read is not left out, since its table goes: the upgrade fails, and the store stays as it was.
+fn in_table(fault: RowFault, table: &str) -> RowFault {
+    match fault {
+        RowFault::Record(source) => RowFault::Upgrade {
+            table: table.to_owned(),
+            source,
+        },
+        RowFault::Unfetched
+        | RowFault::TwoPartitions
+        | RowFault::Upgrade { .. }
+        | RowFault::Engine(_) => fault,
+    }
+}
+
 /// Writes what is made of each entry of a table.
 macro_rules! each {
     ($transaction:ident, $table:ident, |$key:pat_param, $value:pat_param| $rows:expr) => {{
@@ -123,12 +138,16 @@ macro_rules! each {
         for entry in table.iter()? {
             let (key, value) = entry?;
             let ($key, $value) = (key.value(), value.value());
-            write($transaction, &$rows)?;
+            // In a function, so that what fails in it is told with its table.
+            let rows = || -> Result<Vec<RowWrite>, RowFault> { Ok($rows) };
+            let rows = rows().map_err(|fault| in_table(fault, $table.name()))?;
+            write($transaction, &rows)?;
         }
     }};
 }
 
-fn customers(transaction: &WriteTransaction) -> Result<(), RowFault> {
+/// Who calls: keys and accounts with their counts, and the secret that makes callers' names.
+fn callers(transaction: &WriteTransaction) -> Result<(), RowFault> {
     each!(transaction, INSTANCE, |name, value| {
         let secret = <[u8; 32]>::try_from(value).ok();
         match secret.filter(|_| name == "owner-secret") {
@@ -256,7 +275,8 @@ fn jobs(transaction: &WriteTransaction) -> Result<(), RowFault> {
         transaction,
         ITEMS,
         |(owner, plugin, id, place), (key, value)| {
-            let rows = named(owner, plugin, id).map(|name| name.item_rows(place, key, value));
+            let rows =
+                named(owner, plugin, id).map(|name| name.item_rows(place, key, value, Uuid::nil()));
             let rows = rows.transpose()?.into_iter().flatten();
             Vec::from_iter(rows.map(RowWrite::from))
         }
@@ -290,11 +310,15 @@ fn jobs(transaction: &WriteTransaction) -> Result<(), RowFault> {
 fn plugins(transaction: &WriteTransaction) -> Result<(), RowFault> {
     each!(transaction, PLUGINS, |plugin, record| {
         let record: Value = decode(record)?;
-        one(plugin_life::plugin_row(plugin, Uuid::nil(), &record)?)
+        one(plugin_life::plugin_row(
+            plugin,
+            RecentChanges::default(),
+            &record,
+        )?)
     });
     each!(transaction, EVENTS, |(plugin, id), event| {
         let event = plugin_life::earlier_event(id, decode(event)?);
-        one(event.row(plugin)?)
+        one(event.row(EventHistory::Changes, plugin)?)
     });
     each!(transaction, LAST_EVENT, |(), id| one(
         plugin_life::last_event_row(id)?
@@ -320,13 +344,11 @@ fn plugins(transaction: &WriteTransaction) -> Result<(), RowFault> {
 fn state(transaction: &WriteTransaction) -> Result<(), RowFault> {
     each!(transaction, RECORDS, |(plugin, key), (version, value)| {
         let head = RecordHead {
-            plugin: plugin.to_owned(),
             key: key.to_owned(),
             version,
-            batch: Uuid::nil(),
             expires_ms: None,
         };
-        one(head.row(value)?)
+        one(head.row(plugin, value)?)
     });
     each!(
         transaction,
@@ -337,7 +359,7 @@ fn state(transaction: &WriteTransaction) -> Result<(), RowFault> {
                 bytes,
                 records,
                 last_version,
-                last_batch: Uuid::nil(),
+                ..StateUsage::default()
             };
             one(used.row()?)
         }

@@ -6,6 +6,7 @@ use tempfile::TempDir;
 
 use super::*;
 use crate::records::job::JobState;
+use crate::records::plugin_life::PluginCommit;
 use crate::records::tests::jobs::job;
 use crate::stores::Store;
 
@@ -92,7 +93,7 @@ fn earlier() -> TempDir {
 }
 
 #[tokio::test]
-async fn customers_and_their_credits_are_as_they_were() {
+async fn callers_and_their_credits_are_as_they_were() {
     let folder = earlier();
     // Once to upgrade, and once more.
     drop(Store::open(folder.path()).await.expect("a store"));
@@ -132,7 +133,8 @@ async fn jobs_and_plugins_are_as_they_were() {
     assert!(taken.expect("readable").is_some_and(|taken| taken.is_same));
     let records: Vec<Value> = store.plugins().await.expect("readable");
     assert_eq!(records, [json!({ "plugin": "p" })]);
-    let committed = store.put_plugin("p", &json!({}), &[json!({})]).await;
+    let commit = PluginCommit::new("p", &json!({}), &[json!({})]).expect("JSON");
+    let committed = store.put_plugin(commit).await;
     assert_eq!(committed.expect("written")[0].id, 5);
     let events = store.plugin_events(None, 0).await.expect("readable");
     assert_eq!(events.len(), 2);
@@ -145,6 +147,33 @@ async fn jobs_and_plugins_are_as_they_were() {
     assert_eq!((record.version, record.value), (6, b"a\n\0b".to_vec()));
     let used = store.records_used().await.expect("readable");
     assert_eq!((used[0].bytes, used[0].last_version), (71, 6));
+}
+
+#[tokio::test]
+async fn a_record_that_cannot_be_read_fails_the_upgrade_and_changes_nothing() {
+    let folder = earlier();
+    let open = || Database::open(folder.path().join("switchbay.redb")).expect("a file");
+    let put = |value: &[u8]| {
+        let transaction = open().begin_write().expect("a transaction");
+        let mut accounts = transaction.open_table(ACCOUNTS).expect("a table");
+        accounts.insert("b", value).expect("written");
+        drop(accounts);
+        transaction.commit().expect("written");
+    };
+    put(b"{\"label\": \"hunter2\"");
+    let refused = Store::open(folder.path()).await.err().expect("a fault");
+    let told = refused.to_string();
+    assert!(
+        told.contains("`accounts`") && !told.contains("hunter2"),
+        "{told}"
+    );
+    let transaction = open().begin_write().expect("a transaction");
+    let mut accounts = transaction.open_table(ACCOUNTS).expect("a table");
+    accounts.remove("b").expect("removed");
+    drop(accounts);
+    transaction.commit().expect("written");
+    let store = Store::open(folder.path()).await.expect("a store");
+    assert_eq!(store.accounts().await.expect("readable").len(), 1);
 }
 
 #[tokio::test]
