@@ -27,8 +27,9 @@ async fn a_request_calls_what_was_served_when_it_began_and_holds_it_no_longer() 
 
     let key = service.key();
     // A call that its guest forgets ends with the guest's own, and keeps nothing either.
-    let forgets =
-        json!({ "call": "second.answer", "how": "forget", "with": r#"{"wait_ms":20000}"# });
+    let forgets = json!({
+        "call": "second.answer", "how": "forget", "with": r#"{"wait_ms":20000}"#, "wait_ms": 1000,
+    });
     let forgot = data(&service, key, "first/answer", &forgets).await;
     assert_eq!(forgot["said"], json!(["false"]));
     until("the forgotten call is over", async || {

@@ -173,10 +173,10 @@ async fn answer(call: Call, input: Input) -> Result<Reply<Output>, Failure> {
                 let mut forgotten = Box::pin(said_by(operation, with));
                 said.push(format!("{:?}", poll!(forgotten.as_mut()).is_ready()));
                 std::mem::forget(forgotten);
-                continue;
+            } else {
+                let calls = (0..input.times).map(|_| said_by(operation, with));
+                said.extend(join_all(calls).await);
             }
-            let calls = (0..input.times).map(|_| said_by(operation, with));
-            said.extend(join_all(calls).await);
         }
         std::thread::sleep(Duration::from_millis(input.wait_ms));
     }
